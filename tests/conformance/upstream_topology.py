@@ -17,8 +17,9 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import FilterState as AffinityState
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState as SpreadState
-from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import LowestCounts, SpreadConstraint
+from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import SpreadConstraint
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
+from kpreempt.schedulers.lowest_counts import LowestCounts
 from kpreempt.verdict import Status
 from tests.conformance.cases import cluster_of, pod_of
 from tests.conformance.statuses import same_status

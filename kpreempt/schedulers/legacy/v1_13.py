@@ -283,20 +283,20 @@ class PodMetadata(Metadata):
     def check_affinity(self, node_info: NodeInfo) -> Status:
         """Whether the pod's terms and those of the pods that are there allow it on the node."""
         for pair in node_info.labels.items():
-            if pair in self.refusing:
+            if pair in self.refusing.counts:
                 conflict = AffinityConflict("existingAntiAffinity", *pair, "", self.refusing.holders(pair))
                 return refusal(NOT_MATCHED, EXISTING_ANTI_AFFINITY_NOT_MATCHED, detail=conflict)
         labels = node_info.labels
         terms = self.pod.affinity_terms
-        missing = next((term for term in terms if _pair(term, labels) not in self.wanted), None)
+        missing = next((term for term in terms if _pair(term, labels) not in self.wanted.counts), None)
         # The first of a group of pods that want each other has none yet to be next to.
         pod = self.pod.pod
-        if missing is not None and (self.wanted or not all(term_selects(pod, term, pod) for term in terms)):
+        if missing is not None and (self.wanted.counts or not all(term_selects(pod, term, pod) for term in terms)):
             detail = _conflict("affinity", missing, labels, [])
             return refusal(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
         for term in self.pod.anti_affinity_terms:
             refused = _pair(term, labels)
-            if refused is not None and refused in self.refused:
+            if refused is not None and refused in self.refused.counts:
                 detail = _conflict("antiAffinity", term, labels, self.refused.holders(refused))
                 return refusal(NOT_MATCHED, ANTI_AFFINITY_NOT_MATCHED, detail=detail)
         return PASSES

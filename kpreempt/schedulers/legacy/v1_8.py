@@ -11,6 +11,7 @@ NoVolumeNodeConflict does nothing while the gate PersistentLocalVolumes is off, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 from functools import partial
@@ -66,7 +67,7 @@ from kpreempt.schedulers.legacy.base.predicates import (
     untolerated_taint,
     zone_conflict,
 )
-from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words, count_reasons
+from kpreempt.schedulers.legacy.base.version import BY_TAINTS, PredicateVersion, Words
 from kpreempt.verdict import Status
 from kpreempt.verdict.details import AffinityConflict, PortConflict, VolumeConflict
 
@@ -197,7 +198,7 @@ class PodMetadata(Metadata):
     def check_affinity(self, node_info: NodeInfo) -> Status:
         """Whether the terms of the pods that are there, and the pod's own, allow it on the node."""
         for pair in node_info.labels.items():
-            if pair in self._refusing:
+            if pair in self._refusing.counts:
                 return refusal(
                     AFFINITY_NOT_MATCHED,
                     detail=AffinityConflict("existingAntiAffinity", *pair, "", self._refusing.holders(pair)),
@@ -220,10 +221,10 @@ class _OwnTerm:
         self._on_node: dict[str, int] = {}
         self._in_domain: dict[str, int] = {}
         for node_info in cluster.node_infos:
-            count = self._count(node_info)
+            count = sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods)
             if count:
                 self._on_node[node_info.name] = count
-                domain = self._domain(node_info.labels)
+                domain = node_info.labels.get(self._term.topology_key)
                 if domain is not None:
                     self._in_domain[domain] = self._in_domain.get(domain, 0) + count
         self._total = sum(self._on_node.values())
@@ -233,8 +234,10 @@ class _OwnTerm:
 
         The first of a group, which selects itself and no pod on any node, has no pod yet to be next to.
         """
-        change = self._count(node_info) - self._on_node.get(node_info.name, 0)
-        domain = self._domain(node_info.labels)
+        change = sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods) - self._on_node.get(
+            node_info.name, 0
+        )
+        domain = node_info.labels.get(self._term.topology_key)
         if domain is not None and self._in_domain.get(domain, 0) + change > 0:
             return True
         return allows_first and self._total + change <= 0 and term_selects(self._pod, self._term, self._pod)
@@ -242,15 +245,9 @@ class _OwnTerm:
     def conflict(self, rule: str, node_info: NodeInfo) -> AffinityConflict:
         """What the node lacks, or has."""
         selector = str(self._term.label_selector) if self._term.label_selector is not None else ""
-        domain = self._domain(node_info.labels) or ""
+        domain = node_info.labels.get(self._term.topology_key) or ""
         holders = [info.key for info in node_info.pods if term_selects(self._pod, self._term, info.pod)]
         return AffinityConflict(rule, self._term.topology_key, domain, selector, holders)
-
-    def _count(self, node_info: NodeInfo) -> int:
-        return sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods)
-
-    def _domain(self, labels: Mapping[str, str]) -> str | None:
-        return labels.get(self._term.topology_key)
 
 
 def is_counted(name: str) -> bool:
@@ -349,7 +346,8 @@ _CONDITION = "CheckNodeCondition"
 
 def fit_error(_: int, statuses: Mapping[str, Status]) -> str:
     """``No nodes are available that match all of the predicates: REASON (2), OTHER (3).``, sorted as text."""
-    parts = sorted(f"{reason} ({count})" for reason, count in count_reasons(statuses.values()).items())
+    counts = Counter(reason for status in statuses.values() for reason in status.reasons)
+    parts = sorted(f"{reason} ({count})" for reason, count in counts.items())
     return f"No nodes are available that match all of the predicates: {', '.join(parts)}."
 
 

@@ -30,7 +30,7 @@ from kpreempt.model.volcano import (
 )
 from kpreempt.model.volcano import Queue as ClusterQueue
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY
-from kpreempt.schedulers.volcano.configuration import parse_bool, parse_float, parse_int
+from kpreempt.schedulers.volcano.configuration import TRUE_TEXTS, parse_float, parse_int
 from kpreempt.schedulers.volcano.resources import (
     DEVICES,
     Missing,
@@ -106,7 +106,7 @@ class Task:
         # The annotation decides, then the label; a text that is no truth value counts as false.
         text = annotations.preemptable if annotations else None
         text = text if text is not None else pod.metadata.labels.get(_PREEMPTABLE)
-        self.is_preemptable = text is None or parse_bool(text) is True
+        self.is_preemptable = text is None or text in TRUE_TEXTS
         self.last_transaction: Transaction | None = None
 
     def clone(self) -> Task:

@@ -225,18 +225,14 @@ def _assumptions(tiers: Sequence[Sequence[PluginOption]]) -> list[Assumption]:
     return found
 
 
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+# What ``ParseBool`` takes for true.
+TRUE_TEXTS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 # Longer texts of digits are out of every range.
 _MAX_DIGITS = 400
-
-
-def parse_bool(text: str) -> bool | None:
-    """The truth value (``ParseBool``), or ``None``."""
-    return True if text in _TRUE else False if text in _FALSE else None
 
 
 def parse_int(text: str, bits: int = 64) -> int | None:

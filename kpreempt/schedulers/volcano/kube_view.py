@@ -35,7 +35,7 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodA
 from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
 from kpreempt.schedulers.kube.versions import behaviour
 from kpreempt.schedulers.volcano.cache import Node, Task
-from kpreempt.schedulers.volcano.resources import SchedulerPanicError
+from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
 from kpreempt.verdict import SUCCESS, Assumption, Status
 from kpreempt.verdict.status import SKIP
 
@@ -55,10 +55,6 @@ class KubeView:
         # What is assumed of scores.
         self.assumptions: dict[Assumption, None] = {}
         self._spread_images(cluster.nodes)
-
-    def node_info(self, name: str) -> NodeInfo:
-        """A node; raises ``KeyError``."""
-        return self.state.by_name[name]
 
     def add(self, task: Task) -> None:
         """A task was given room on its node."""
@@ -150,7 +146,7 @@ class VolumeLimits(NodeVolumeLimits):
         Raises ``SchedulerPanicError`` on a node without a CSINode: upstream logs the name of that which is not there.
         """
         if csi_node is None and _is_in_tree(volume):
-            raise SchedulerPanicError("runtime error: invalid memory address or nil pointer dereference (no CSINode)")
+            raise SchedulerPanicError(f"{NIL} (no CSINode)")
         return super().inline_handle(volume, csi_node)
 
 

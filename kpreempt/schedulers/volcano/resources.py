@@ -31,6 +31,10 @@ class Missing(Enum):
     INFINITY = -1.0
 
 
+# The panic of a look at something that is not there.
+NIL = "runtime error: invalid memory address or nil pointer dereference"
+
+
 class SchedulerPanicError(Exception):
     """The genuine scheduler dies here; the message is its own. ``on`` is what it dies on, where that is known."""
 

@@ -24,7 +24,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from kpreempt.schedulers.volcano.cache import Cache, Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.configuration import VolcanoConfiguration, parse_int
 from kpreempt.schedulers.volcano.kube_view import KubeView
-from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError
+from kpreempt.schedulers.volcano.resources import Resource
 from kpreempt.schedulers.volcano.volumes import SessionVolumes
 from kpreempt.verdict.status import Status
 from kpreempt.verdict.volcano import (
@@ -414,11 +414,6 @@ class Session:
     def _tell(self, handlers: Sequence[TaskHandler], task: Task) -> None:
         for handler in handlers:
             handler(task)
-
-
-def nil(what: str) -> SchedulerPanicError:
-    """The panic of a look at something that is not there."""
-    return SchedulerPanicError("runtime error: invalid memory address or nil pointer dereference", what)
 
 
 def _is_before(left: Any, right: Any) -> bool:

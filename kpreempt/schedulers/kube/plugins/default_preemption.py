@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import INT32, child, invalid
 from kpreempt.schedulers.kube.framework.events import Action, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import in_tree
@@ -52,16 +51,12 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
     return problems
 
 
-def never(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """No event helps: the plugin activates the pod itself when its victims are gone."""
-    return False
-
-
 PLUGIN = in_tree(
     DefaultPreemption,
     not_modelled="preEnqueue",
     args={"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32},
     default_args=default_args,
     arg_problems=arg_problems,
-    awaits=lambda: [on_pod(Action.DELETE, never)],
+    # No event helps: the plugin activates the pod itself when its victims are gone.
+    awaits=lambda: [on_pod(Action.DELETE, lambda _pod, _old, _new: False)],
 )

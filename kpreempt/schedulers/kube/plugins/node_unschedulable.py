@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -46,15 +45,16 @@ class NodeUnschedulable(NodeFilterPlugin, SparseFilterPlugin):
         return [node_info for node_info in nodes if node_info.node.spec.unschedulable]
 
 
-def is_opened(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the node is open, and was not before."""
-    return new is not None and not new.spec.unschedulable and (old is None or old.spec.unschedulable)
-
-
 PLUGIN = in_tree(
     NodeUnschedulable,
     awaits=lambda: [
-        on_node(Action.ADD | Action.UPDATE_NODE_TAINT, is_opened),
+        # The node is open, and was not before.
+        on_node(
+            Action.ADD | Action.UPDATE_NODE_TAINT,
+            lambda _, old, new: (
+                new is not None and not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+            ),
+        ),
         on_pod(Action.UPDATE_POD_TOLERATION, is_own),
     ],
 )

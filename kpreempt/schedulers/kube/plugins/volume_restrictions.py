@@ -175,15 +175,15 @@ def _disk_name(volume: Volume) -> str:
     return f"RBD image {volume.rbd.pool}/{volume.rbd.image}" if volume.rbd is not None else volume.name
 
 
-def is_of_namespace(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """A pod of another namespace never helps; whether one of its own does is not looked into."""
-    return old is not None and old.metadata.namespace == pod.metadata.namespace
-
-
 PLUGIN = in_tree(
     VolumeRestrictions,
     awaits=lambda: [
-        on_pod(Action.DELETE, is_of_namespace, is_modelled=False),
+        # A pod of another namespace never helps; whether one of its own does is not looked into.
+        on_pod(
+            Action.DELETE,
+            lambda pod, old, _new: old is not None and old.metadata.namespace == pod.metadata.namespace,
+            is_modelled=False,
+        ),
         on_node(Action.ADD),
         on("PersistentVolumeClaim", Action.ADD),
     ],

@@ -438,13 +438,6 @@ def _check_arguments(what: str, name: str, count: int) -> None:
         )
 
 
-def check_name(name: str) -> None:
-    """Raise ``ConfigurationError`` for a name that no predicate of one's own can have (1.8, 1.13)."""
-    if not _VALID_NAME.fullmatch(name):
-        pattern = f"^{_VALID_NAME.pattern}$"
-        raise ConfigurationError(f'Algorithm name {name} does not match the name validation regexp "{pattern}".')
-
-
 def type_not_found(what: str, name: str) -> ConfigurationError:
     """The end of a scheduler that does not know a name, which stands there as it is written in that version."""
     return ConfigurationError(f"Invalid configuration: {what} type not found for {name}")
@@ -476,7 +469,9 @@ def named_filters(
     names = []
     for predicate in stated:
         if predicate.argument is not None:
-            check_name(predicate.name)
+            if not _VALID_NAME.fullmatch(predicate.name):
+                rule = f'the name validation regexp "^{_VALID_NAME.pattern}$"'
+                raise ConfigurationError(f"Algorithm name {predicate.name} does not match {rule}.")
             presence = predicate.argument.labels_presence
             if presence is None:
                 raise no_service_affinity(predicate.name)

@@ -10,6 +10,7 @@ first of them. ``evaluate_node`` says what every filter says of one node, which 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ import msgspec
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
-from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
 from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
@@ -31,9 +32,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     State,
     Victims,
     choose,
-    really_taken,
 )
-from kpreempt.schedulers.legacy.base.version import NO_NODES, Version, aggregate
+from kpreempt.schedulers.legacy.base.version import NO_NODES, Version
 from kpreempt.schedulers.unread import READ_BY_OLD, Seen, judged
 from kpreempt.verdict import (
     Alternatives,
@@ -105,7 +105,10 @@ class Cycle:
                 evaluated = {each.name: self.fits.status(state, each) for each in self._cluster.node_infos}
                 errors = [status.message for status in evaluated.values() if status.code == Code.ERROR]
                 if errors:
-                    raise LegacyError(aggregate(errors))
+                    # Each once, with its number; several as a list (``CreateAggregateFromMessageCountMap``).
+                    counted = Counter(errors).items()
+                    told = [each if count == 1 else f"{each} (repeated {count} times)" for each, count in counted]
+                    raise LegacyError(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
                 feasible, evaluated, self._strangers = self._asking.filter_nodes(evaluated)
         except LegacyError as error:
             last = self._asking.calls[-1] if self._asking.calls else None
@@ -323,7 +326,7 @@ def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victi
             terminating=info.pod.metadata.deletion_timestamp is not None,
             budgets=taken,
         )
-        for info, taken in zip(pods, really_taken(pods, budgets), strict=True)
+        for info, taken in zip(pods, taken_in_turn(budgets.selecting(info.pod) for info in pods), strict=True)
     ]
 
 

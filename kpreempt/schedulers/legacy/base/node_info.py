@@ -203,13 +203,6 @@ class Cluster:
         return SelectingBudgets(self.snapshot.pod_disruption_budgets)
 
 
-def is_same_pod(one: Pod, other: Pod) -> bool:
-    """Whether the UIDs are equal, as upstream compares; pods without any are the same where their names are."""
-    if one.metadata.uid or other.metadata.uid:
-        return one.metadata.uid == other.metadata.uid
-    return one.key == other.key
-
-
 # The key and the value of a node's label.
 Pair = tuple[str, str]
 _NO_PAIRS: frozenset[Pair] = frozenset()
@@ -222,12 +215,12 @@ class TopologyPairs:
     """
 
     def __init__(self) -> None:
-        self._counts: dict[Pair, int] = {}
+        self.counts: dict[Pair, int] = {}
         self._pairs: ChainMap[PodInfo, frozenset[Pair]] = ChainMap()
 
     def clone(self) -> TopologyPairs:
         made = TopologyPairs()
-        made._counts, made._pairs = dict(self._counts), self._pairs.new_child()
+        made.counts, made._pairs = dict(self.counts), self._pairs.new_child()
         return made
 
     def add(self, info: PodInfo, pairs: Collection[Pair]) -> None:
@@ -236,26 +229,20 @@ class TopologyPairs:
             before = self._pairs.get(info, _NO_PAIRS)
             self._pairs[info] = before.union(pairs)
             for pair in self._pairs[info] - before:
-                self._counts[pair] = self._counts.get(pair, 0) + 1
+                self.counts[pair] = self.counts.get(pair, 0) + 1
 
     def remove(self, info: PodInfo) -> None:
         """The pod counts no more."""
         if pairs := self._pairs.get(info):
             self._pairs[info] = _NO_PAIRS
             for pair in pairs:
-                self._counts[pair] -= 1
-                if not self._counts[pair]:
-                    del self._counts[pair]
+                self.counts[pair] -= 1
+                if not self.counts[pair]:
+                    del self.counts[pair]
 
     def holders(self, pair: Pair) -> list[str]:
         """The pods of a pair."""
         return [info.key for info, pairs in self._pairs.items() if pair in pairs]
-
-    def __contains__(self, pair: Pair | None) -> bool:
-        return pair in self._counts
-
-    def __bool__(self) -> bool:
-        return bool(self._counts)
 
 
 MEMORY_PRESSURE = "MemoryPressure"

@@ -24,7 +24,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.model.storage import PersistentVolume, PersistentVolumeClaim
 from kpreempt.model.taints import Taint, find_untolerated_taint
-from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
+from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.choice import FEWEST_VICTIMS, CandidateVictims, Criterion, select_nodes
 from kpreempt.schedulers.disks import excludes
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
@@ -41,7 +41,6 @@ from kpreempt.schedulers.legacy.base.node_info import (
     PodInfo,
     PortKey,
     is_best_effort,
-    is_same_pod,
     is_true,
 )
 from kpreempt.verdict import BudgetUse, Code, Detail, Reprieve, Selection, Status
@@ -234,12 +233,15 @@ class FilterRun:
 
     def nominated_pods(self, node_name: str) -> list[PodInfo]:
         """Other pods of equal or higher priority that are nominated to the node."""
+        uid = self.pod.pod.metadata.uid
         if not self._counts_nominated:
             return []
         return [
             info
             for info in self._cluster.nominated_pods.get(node_name, ())
-            if info.priority >= self.pod.priority and not is_same_pod(info.pod, self.pod.pod)
+            # As upstream compares, by UID; pods without any are the same if their names are.
+            if info.priority >= self.pod.priority
+            and (info.pod.metadata.uid != uid or (not uid and info.key != self.pod.key))
         ]
 
     def _run(self, state: State, node_info: NodeInfo) -> Status:
@@ -541,8 +543,3 @@ class PodWithBudgets(NamedTuple):
 
 # Marks the pods, which come most important first, whose eviction would violate a budget.
 BudgetRule = Callable[[Sequence[PodInfo], SelectingBudgets], list[PodWithBudgets]]
-
-
-def really_taken(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[list[BudgetUse]]:
-    """What each eviction in turn takes from the pod's budgets, whatever the scheduler makes of that."""
-    return taken_in_turn(budgets.selecting(info.pod) for info in pods)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,22 +18,12 @@ from kpreempt.verdict import Assumption, Code, Eligibility, Status
 NO_NODES = "no nodes available to schedule pods"
 
 
-def count_reasons(statuses: Iterable[Status]) -> Counter[str]:
-    """How many nodes have each reason. A reason that a node has twice counts twice, as upstream counts."""
-    return Counter(reason for status in statuses for reason in status.reasons)
-
-
 def numbered_message(num_nodes: int, statuses: Mapping[str, Status]) -> str:
     """``0/N nodes are available: 2 REASON, 3 OTHER.``, of 1.13 and 1.18. The parts are sorted as text."""
-    parts = sorted(f"{count} {reason}" for reason, count in count_reasons(statuses.values()).items())
+    # A reason that a node has twice counts twice, as upstream counts.
+    counts = Counter(reason for status in statuses.values() for reason in status.reasons)
+    parts = sorted(f"{count} {reason}" for reason, count in counts.items())
     return f"0/{num_nodes} nodes are available: {', '.join(parts)}."
-
-
-def aggregate(errors: Iterable[str]) -> str:
-    """Several errors as one (``CreateAggregateFromMessageCountMap``): each once, with its number; several as a list."""
-    counted = Counter(errors).items()
-    messages = [error if count == 1 else f"{error} (repeated {count} times)" for error, count in counted]
-    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."

@@ -55,6 +55,7 @@ from kpreempt.schedulers.legacy.v1_18.framework import (
     PreFilterRejectedError,
     selector_error,
 )
+from kpreempt.schedulers.lowest_counts import LowestCounts
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import AffinityConflict, SpreadConflict
 
@@ -211,52 +212,12 @@ def _text(selector: LabelSelector | None) -> str:
 
 REASON_SPREAD = "node(s) didn't match pod topology spread constraints"
 
-# The count of a path that no domain has taken (MaxInt32).
-NO_COUNT = 2**31 - 1
 MAX_DOMAINS = 20
 
 
 def _selects(constraint: TopologySpreadConstraint, pod: Pod) -> bool:
     """Whether the pod has the labels; no selector selects nothing."""
     return constraint.label_selector is not None and constraint.label_selector.matches(pod.metadata.labels)
-
-
-class CriticalPaths:
-    """The domain with the fewest matching pods, and another one.
-
-    Enough to know the minimum while only the counts of one node's domain change.
-    """
-
-    __slots__ = ("_first", "_second")
-
-    def __init__(self, first: tuple[str, int] = ("", NO_COUNT), second: tuple[str, int] = ("", NO_COUNT)) -> None:
-        self._first = first
-        self._second = second
-
-    @property
-    def minimum(self) -> int:
-        """The fewest matching pods of any domain; ``NO_COUNT`` where there is no domain."""
-        return self._first[1]
-
-    def clone(self) -> CriticalPaths:
-        return CriticalPaths(self._first, self._second)
-
-    def update(self, domain: str, count: int) -> None:
-        """Take note of a domain's count, new or changed."""
-        if domain == self._first[0]:
-            self._first = (domain, count)
-        elif domain == self._second[0]:
-            self._second = (domain, count)
-        elif count < self._first[1]:
-            self._first, self._second = (domain, count), self._first
-            return
-        elif count < self._second[1]:
-            self._second = (domain, count)
-            return
-        else:
-            return
-        if self._first[1] > self._second[1]:
-            self._first, self._second = self._second, self._first
 
 
 class SpreadState(PodState):
@@ -269,13 +230,13 @@ class SpreadState(PodState):
         constraints = pod.spec.topology_spread_constraints
         self.constraints = [each for each in constraints if each.when_unsatisfiable == "DoNotSchedule"]
         self.counts: dict[tuple[str, str], int] = {}
-        self.paths = {constraint.topology_key: CriticalPaths() for constraint in self.constraints}
+        self.paths = {constraint.topology_key: LowestCounts() for constraint in self.constraints}
 
     def clone(self) -> SpreadState:
         """A copy with counts of its own."""
         made = copy(self)
         made.counts = dict(self.counts)
-        made.paths = {key: paths.clone() for key, paths in self.paths.items()}
+        made.paths = {key: copy(paths) for key, paths in self.paths.items()}
         return made
 
     def count_all(self, pod: Pod, nodes: Sequence[NodeInfo]) -> None:
@@ -284,7 +245,7 @@ class SpreadState(PodState):
             return
         for node_info in nodes:
             node = node_info.node
-            if not pod.spec.selects(node.name, node.labels) or not self._has_all_keys(node):
+            if not pod.spec.selects(node.name, node.labels) or not self.paths.keys() <= node.labels.keys():
                 continue
             counted = [
                 other.pod
@@ -298,13 +259,10 @@ class SpreadState(PodState):
         for (key, domain), count in self.counts.items():
             self.paths[key].update(domain, count)
 
-    def _has_all_keys(self, node: Node) -> bool:
-        return all(constraint.topology_key in node.labels for constraint in self.constraints)
-
     def update(self, moved: PodInfo, node: Node, delta: int) -> None:
         """A pod came to the node (1) or left it (-1), be it on its way out, and whatever the node affinity says."""
         pod = moved.pod
-        if pod.metadata.namespace != self._namespace or not self._has_all_keys(node):
+        if pod.metadata.namespace != self._namespace or not self.paths.keys() <= node.labels.keys():
             return
         for constraint in self.constraints:
             if _selects(constraint, pod):
@@ -347,7 +305,7 @@ class PodTopologySpread(FilterPlugin):
                     key, "", max_skew=constraint.max_skew, selector=_text(constraint.label_selector)
                 )
                 return refusal(REASON_SPREAD, detail=missing, code=Code.UNSCHEDULABLE)
-            count, minimum = spread.counts.get((key, labels[key]), 0), spread.paths[key].minimum
+            count, minimum = spread.counts.get((key, labels[key]), 0), spread.paths[key].first[1]
             self_match = int(_selects(constraint, state.pod.pod))
             skew = count + self_match - minimum
             if skew > constraint.max_skew:

@@ -21,7 +21,7 @@ from typing import Self
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.schedulers.budgets import SelectingBudgets
+from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
 from kpreempt.schedulers.choice import usual_criteria
 from kpreempt.schedulers.extender_protocol import V1_18
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
@@ -42,7 +42,6 @@ from kpreempt.schedulers.legacy.base.predicates import (
     PodWithBudgets,
     addressed_ports,
     check_claims,
-    really_taken,
 )
 from kpreempt.schedulers.legacy.base.version import Version, Words
 from kpreempt.schedulers.legacy.v1_18.filters import (
@@ -216,7 +215,7 @@ def count_budgets(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Po
     Pods that a budget counts as disrupted already are not spared.
     """
     violations = _violations([budgets.selecting(info.pod) for info in pods])
-    taken = really_taken(pods, budgets)
+    taken = taken_in_turn(budgets.selecting(info.pod) for info in pods)
     return list(map(PodWithBudgets, pods, violations, taken))
 
 

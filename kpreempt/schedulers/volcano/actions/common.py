@@ -117,11 +117,9 @@ def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
     if not short:
         return None
 
-    def distance(item: tuple[Node, Amounts]) -> tuple[int, float]:
-        lacks = item[1]
-        return len(lacks), sum(amount / task.request.get(name) for name, amount in lacks.items())
-
-    node, lacks = min(short, key=distance)
+    node, lacks = min(
+        short, key=lambda item: (len(item[1]), sum(amount / task.request.get(name) for name, amount in item[1].items()))
+    )
     return NodeTried(node=node.name, outcome=NodeOutcome.NOT_ENOUGH, missing=lacks)
 
 

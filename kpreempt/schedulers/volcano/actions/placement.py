@@ -19,7 +19,8 @@ from kpreempt.schedulers.volcano.actions.common import (
     refusal,
 )
 from kpreempt.schedulers.volcano.cache import FitErrors, Job, Node, Queue, Task, TaskStatus
-from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session, Vote, nil
+from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
+from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session, Vote
 from kpreempt.schedulers.volcano.volumes import VolumeError
 from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, OperationKind, Purpose
 
@@ -158,7 +159,7 @@ def _best_of(
         if tied:
             node = session.order.pick(tied)
             return node, scores.get(node.name), [each.name for each in tied]
-    raise nil("the best node, as no score is above -1")
+    raise SchedulerPanicError(NIL, "the best node, as no score is above -1")
 
 
 def backfill(session: Session) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from kpreempt.schedulers.volcano.cache import ALLOCATED_STATUSES, Job, Queue, Task
 from kpreempt.schedulers.volcano.configuration import PluginOption, parse_float
-from kpreempt.schedulers.volcano.resources import Resource, SchedulerPanicError, share_of
-from kpreempt.schedulers.volcano.session import Session, Vote, nil
+from kpreempt.schedulers.volcano.resources import NIL, Resource, SchedulerPanicError, share_of
+from kpreempt.schedulers.volcano.session import Session, Vote
 
 # Shares that differ by less count as equal when victims are chosen.
 _TOLERANCE = 0.000001
@@ -21,27 +21,21 @@ class Drf:
         self._total = session.total.clone()
         self._allocated = Resource()
         self.holdings: dict[str, Holding] = {}
-        self._hierarchy = Hierarchy(self._total) if has_hierarchy else None
+        self.hierarchy = Hierarchy(self._total) if has_hierarchy else None
         for job in session.walk_jobs():
             allocated = Resource()
             for task in job.with_status(*ALLOCATED_STATUSES):
                 allocated.add(task.request)
             holding = self.holdings[job.uid] = Holding(allocated)
             holding.update_share(self._total)
-            if self._hierarchy is not None:
+            if self.hierarchy is not None:
                 self._allocated.add(allocated)
-                self._hierarchy.put(job, session.queues[job.queue], holding, self._allocated)
+                self.hierarchy.put(job, session.queues[job.queue], holding, self._allocated)
 
     def compare_jobs(self, left: Job, right: Job) -> int:
         """The job with the lower share goes first."""
         left_share, right_share = self.holdings[left.uid].share, self.holdings[right.uid].share
         return (left_share > right_share) - (left_share < right_share)
-
-    def compare_queues(self, left: Queue, right: Queue) -> int:
-        """The queue that is unsaturated, or has the lower weighted share, goes first."""
-        assert self._hierarchy is not None
-        difference = self._hierarchy.compare(left, right)
-        return (difference > 0) - (difference < 0)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[str]:
         """A job may take from one that would have no lower a share than itself then."""
@@ -62,8 +56,8 @@ class Drf:
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[str]:
         """A queue may take from one that would stand behind it in the hierarchy still."""
-        assert self._hierarchy is not None
-        session, allocated, tree = self._session, self._allocated.clone(), self._hierarchy.clone()
+        assert self.hierarchy is not None
+        session, allocated, tree = self._session, self._allocated.clone(), self.hierarchy.clone()
         job = session.jobs[reclaimer.job_id]
         queue = session.queues[job.queue]
         own = self.holdings[job.uid].clone()
@@ -91,26 +85,26 @@ class Drf:
     def change(self, task: Task, sign: int) -> None:
         """A task was given room, or gave it up; raises ``SchedulerPanicError`` if its job held less."""
         holding = self.holdings[task.job_id]
-        for amount in (holding.allocated, self._allocated) if self._hierarchy else (holding.allocated,):
+        for amount in (holding.allocated, self._allocated) if self.hierarchy else (holding.allocated,):
             if sign > 0:
                 amount.add(task.request)
             else:
                 amount.sub(task.request, f"job {task.job_id}")
         holding.update_share(self._total)
-        if self._hierarchy is not None:
+        if self.hierarchy is not None:
             job = self._session.jobs[task.job_id]
-            self._hierarchy.put(job, self._session.queues[job.queue], holding, self._allocated)
+            self.hierarchy.put(job, self._session.queues[job.queue], holding, self._allocated)
 
 
 def open_drf(session: Session, option: PluginOption) -> Drf:
     """Register what drf has a say in."""
     first = next(plugin for tier in session.configuration.tiers for plugin in tier if plugin.name == option.name)
-    has_hierarchy = first.switches["enableHierarchy"]
-    plugin = Drf(session, has_hierarchy)
+    plugin = Drf(session, has_hierarchy=first.switches["enableHierarchy"])
     session.register(Vote.PREEMPTABLE, option.name, plugin.preemptable)
     session.register(Vote.JOB_ORDER, option.name, plugin.compare_jobs)
-    if has_hierarchy:
-        session.register(Vote.QUEUE_ORDER, option.name, plugin.compare_queues)
+    if plugin.hierarchy is not None:
+        # The queue that is unsaturated, or has the lower weighted share, goes first.
+        session.register(Vote.QUEUE_ORDER, option.name, plugin.hierarchy.compare)
         session.register(Vote.RECLAIMABLE, option.name, plugin.reclaimable)
     session.on_change(lambda task: plugin.change(task, 1), lambda task: plugin.change(task, -1))
     return plugin
@@ -200,7 +194,8 @@ class Hierarchy:
         depth = min(len(left_path), len(right_path))
         for level in range(depth):
             if left_node is None or right_node is None:
-                raise nil(f"queue {(left if left_node is None else right).name}, which is not in the hierarchy")
+                queue = left if left_node is None else right
+                raise SchedulerPanicError(NIL, f"queue {queue.name}, which is not in the hierarchy")
             if left_node.is_saturated != right_node.is_saturated:
                 return 1.0 if left_node.is_saturated else -1.0
             left_share = left_node.holding.share / left_node.weight

@@ -105,15 +105,15 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 def open_conformance(session: Session, option: PluginOption) -> None:
     """Register what conformance has a say in."""
-    session.register(Vote.PREEMPTABLE, option.name, _evictable)
-    session.register(Vote.RECLAIMABLE, option.name, _evictable)
 
+    def evictable(_evictor: Task, candidates: Sequence[Task]) -> list[str]:
+        reasons = []
+        for task in candidates:
+            reason = f"it is in {_SYSTEM_NAMESPACE}" if task.pod.metadata.namespace == _SYSTEM_NAMESPACE else ""
+            if task.pod.spec.priority_class_name in _CRITICAL_CLASSES:
+                reason = f"its priority class is {task.pod.spec.priority_class_name}"
+            reasons.append(reason)
+        return reasons
 
-def _evictable(_evictor: Task, candidates: Sequence[Task]) -> list[str]:
-    reasons = []
-    for task in candidates:
-        reason = f"it is in {_SYSTEM_NAMESPACE}" if task.pod.metadata.namespace == _SYSTEM_NAMESPACE else ""
-        if task.pod.spec.priority_class_name in _CRITICAL_CLASSES:
-            reason = f"its priority class is {task.pod.spec.priority_class_name}"
-        reasons.append(reason)
-    return reasons
+    session.register(Vote.PREEMPTABLE, option.name, evictable)
+    session.register(Vote.RECLAIMABLE, option.name, evictable)

@@ -60,7 +60,11 @@ class Predicates:
     def prepare(self, task: Task) -> None:
         """Look at the pod once, before the nodes; raises ``PredicateError``."""
         self._state, self._active, self._pod = CycleState(), [], without_sidecars(task.pod)
-        self._names_nodes = _names_nodes(self._pod)
+        affinity = self._pod.spec.affinity.node_affinity if self._pod.spec.affinity else None
+        # Whether the pod says which nodes it can go to.
+        self._names_nodes = bool(self._pod.spec.node_selector) or (
+            affinity is not None and affinity.required is not None
+        )
         for plugin in self._others:
             status = SUCCESS
             if isinstance(plugin, PreFilterPlugin):
@@ -73,7 +77,7 @@ class Predicates:
 
     def check(self, task: Task, node: Node) -> list[Status]:
         """The status of every filter that has a say; raises ``PredicateError`` where one ends in an error."""
-        node_info = self._session.view.node_info(node.name)
+        node_info = self._session.view.state.by_name[node.name]
         statuses = []
         if node.allocatable.max_tasks <= node_info.num_pods:
             reason = f"Task <{task.key}> on Node <{node.name}> failed, reason: node(s) pod number exceeded"
@@ -128,12 +132,6 @@ def open_predicates(session: Session, option: PluginOption) -> None:
     session.register(Vote.PRE_PREDICATE, option.name, plugin.prepare)
     session.register(Vote.PREDICATE, option.name, plugin.check)
     session.on_change(session.view.add, session.view.remove)
-
-
-def _names_nodes(pod: Pod) -> bool:
-    """Whether the pod says which nodes it can go to."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    return bool(pod.spec.node_selector) or (affinity is not None and affinity.required is not None)
 
 
 def _proportional(option: PluginOption) -> Sequence[tuple[str, float, float]]:

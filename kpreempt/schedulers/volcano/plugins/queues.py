@@ -162,17 +162,14 @@ class Proportion:
         )
         return REJECT
 
-    def allocate(self, task: Task) -> None:
-        """A task of a queue was given room."""
-        share = self.shares[self._session.jobs[task.job_id].queue]
-        share.allocated.add(task.request)
-        share.update_share()
-
-    def deallocate(self, task: Task) -> None:
-        """A task of a queue gave its room up; raises ``SchedulerPanicError`` where the queue held less."""
+    def change(self, task: Task, sign: int) -> None:
+        """A task of a queue was given room, or gave it up; raises ``SchedulerPanicError`` if the queue held less."""
         queue = self._session.jobs[task.job_id].queue
         share = self.shares[queue]
-        share.allocated.sub(task.request, f"queue {queue}")
+        if sign > 0:
+            share.allocated.add(task.request)
+        else:
+            share.allocated.sub(task.request, f"queue {queue}")
         share.update_share()
 
 
@@ -184,7 +181,7 @@ def open_proportion(session: Session, option: PluginOption) -> Proportion:
     session.register(Vote.OVERUSED, option.name, lambda queue: plugin.shares[queue.name].is_overused)
     session.register(Vote.ALLOCATABLE, option.name, plugin.is_allocatable)
     session.register(Vote.JOB_ENQUEUEABLE, option.name, plugin.enqueueable)
-    session.on_change(plugin.allocate, plugin.deallocate)
+    session.on_change(lambda task: plugin.change(task, 1), lambda task: plugin.change(task, -1))
     return plugin
 
 

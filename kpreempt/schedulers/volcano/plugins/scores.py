@@ -80,7 +80,7 @@ class NodeOrder:
 
     def score(self, task: Task, node: Node) -> float:
         """What a node scores by itself; raises ``ScoreError``."""
-        node_info = self._view.node_info(node.name)
+        node_info = self._view.state.by_name[node.name]
         if self._turn is None or self._turn[0] is not task.pod:
             pod, state = without_sidecars(task.pod), CycleState()
             status = self._affinity.pre_score(state, pod, ())
@@ -113,7 +113,7 @@ class NodeOrder:
     def score_batch(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
         """What nodes score beside each other; raises ``ScoreError``."""
         totals = dict.fromkeys((node.name for node in nodes), float(self._untainted))
-        node_infos = [self._view.node_info(node.name) for node in nodes]
+        node_infos = [self._view.state.by_name[node.name] for node in nodes]
         pod = without_sidecars(task.pod)
         for plugin, weight, without in self._batch:
             scores = _normalized(plugin, pod, node_infos, without)

@@ -213,8 +213,12 @@ def changes_topology(pod: Pod, old: Node | None, new: Node | None) -> bool:
     """Whether the node comes into a domain of the pod's affinity, or leaves one of its anti-affinity."""
     if new is None:
         return False
-    return any(_enters(term, old, new) for term in _affinity_terms(pod)) or any(
-        _leaves(term, old, new) for term in _anti_affinity_terms(pod)
+    wanted, refused = ([term.topology_key for term in terms(pod)] for terms in (_affinity_terms, _anti_affinity_terms))
+    if old is None:
+        return bool(refused) or any(key in new.labels for key in wanted)
+    before, after = old.labels, new.labels
+    return any(key in after and before.get(key) != after[key] for key in wanted) or any(
+        key in before and after.get(key) != before[key] for key in refused
     )
 
 
@@ -255,18 +259,6 @@ def _matches(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
         term.namespace_selector is not None and term.namespace_selector.matches({})
     )
     return in_namespace and term.label_selector is not None and term.label_selector.matches(pod.metadata.labels)
-
-
-def _enters(term: PodAffinityTerm, old: Node | None, new: Node) -> bool:
-    value = new.labels.get(term.topology_key)
-    return value is not None and (old is None or old.labels.get(term.topology_key) != value)
-
-
-def _leaves(term: PodAffinityTerm, old: Node | None, new: Node) -> bool:
-    if old is None:
-        return True
-    before = old.labels.get(term.topology_key)
-    return before is not None and new.labels.get(term.topology_key) != before
 
 
 HINTS: Sequence[Awaited] = (

@@ -55,7 +55,7 @@ def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seque
         if not state.is_counted(node, index):
             return too_many(state, index, domain, state.counts[index].get(domain, 0), state.minimum(index))
         count = excess.sums[index]
-        return too_many(state, index, domain, count, state.minimum_with(index, domain, count))
+        return too_many(state, index, domain, count, min(state.lowest_of_others(index, domain), count))
 
     def adds(info: PodInfo) -> list[int]:
         return [int(_counts(state, index, info.pod)) for index in range(len(state.constraints))]

@@ -20,6 +20,7 @@ from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selecto
 from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.lowest_counts import LowestCounts
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import SpreadConflict
 
@@ -153,40 +154,8 @@ class NodeInclusion:
 REASON_SKEW = "node(s) didn't match pod topology spread constraints"
 REASON_MISSING_LABEL = f"{REASON_SKEW} (missing required label)"
 
-# The count of a constraint that no node is eligible for (MaxInt32).
-NO_COUNT = 2**31 - 1
-
 # A refusal shows the counts of at most this many domains: those with the fewest pods, and the node's own.
 MAX_DOMAINS = 20
-
-
-class LowestCounts:
-    """The two domains with the fewest matching pods.
-
-    Two are enough to know the minimum for as long as the counts of one domain only change, which is so in a dry run:
-    all pods come from one node.
-    """
-
-    __slots__ = ("first", "second")
-
-    def __init__(
-        self, first: tuple[str | None, int] = (None, NO_COUNT), second: tuple[str | None, int] = (None, NO_COUNT)
-    ) -> None:
-        self.first = first
-        self.second = second
-
-    def update(self, domain: str, count: int) -> None:
-        """Take note of a domain's count, new or changed."""
-        if domain == self.first[0]:
-            self.first = (domain, count)
-        elif domain == self.second[0]:
-            self.second = (domain, count)
-        elif count < self.first[1]:
-            self.first, self.second = (domain, count), self.first
-        elif count < self.second[1]:
-            self.second = (domain, count)
-        if self.second[1] < self.first[1]:
-            self.first, self.second = self.second, self.first
 
 
 _T = TypeVar("_T")
@@ -322,12 +291,6 @@ class FilterState:
             return 0
         lowest = self.lowest[index]
         return lowest.first[1] if lowest.first[0] != domain else lowest.second[1]
-
-    def minimum_with(self, index: int, domain: str, count: int) -> int:
-        """The lowest count of any domain, if one that is known has ``count``."""
-        if len(self.counts[index]) < self.constraints[index].min_domains:
-            return 0
-        return min(self.lowest_of_others(index, domain), count)
 
     def minimum(self, index: int) -> int:
         """The lowest count of any domain of a constraint; 0 where there are fewer domains than there have to be."""

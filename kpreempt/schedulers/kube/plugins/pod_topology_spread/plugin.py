@@ -273,8 +273,9 @@ PLUGIN = in_tree(
 
 def pod_changes_spread(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Whether a pod that one of the constraints counts came or left, or is counted otherwise now."""
-    if any(each is not None and not _is_in_spread(each, pod) for each in (old, new)):
-        return False
+    for each in filter(None, (old, new)):
+        if not is_same(each, pod) and not (has_place(each) and each.metadata.namespace == pod.metadata.namespace):
+            return False
     constraints = _spread_constraints(pod)
     if old is None or new is None:
         one = old or new
@@ -307,12 +308,6 @@ def _spread_constraints(pod: Pod) -> list[TopologySpreadConstraint]:
 
 def _selects(constraint: TopologySpreadConstraint, pod: Pod) -> bool:
     return constraint.label_selector is not None and constraint.label_selector.matches(pod.metadata.labels)
-
-
-def _is_in_spread(pod: Pod, refused: Pod) -> bool:
-    if is_same(pod, refused):
-        return True
-    return has_place(pod) and pod.metadata.namespace == refused.metadata.namespace
 
 
 HINTS: Sequence[Awaited] = (

@@ -225,7 +225,7 @@ class ClaimMatches:
             else:
                 if name not in self._classes:
                     last, rank = len(self._rank), self._rank
-                    in_input = binder.volumes_of_class(name)
+                    in_input = binder.volumes_by_class.get(name, [])
                     self._classes[name] = ClassVolumes(
                         sorted(in_input, key=lambda volume: rank.get(volume.metadata.name, last))
                     )
@@ -246,20 +246,17 @@ class VolumeBinder:
         self._capacities = StorageCapacities(cluster)
 
     @cached_property
-    def _volumes_by_class(self) -> dict[str, list[PersistentVolume]]:
+    def volumes_by_class(self) -> dict[str, list[PersistentVolume]]:
+        """The volumes of each storage class, in the order of the input."""
         by_class: dict[str, list[PersistentVolume]] = {}
         for volume in self._cluster.cluster.persistent_volumes:
             by_class.setdefault(class_of_volume(volume), []).append(volume)
         return by_class
 
-    def volumes_of_class(self, name: str) -> list[PersistentVolume]:
-        """The volumes of a storage class, in the order of the input."""
-        return self._volumes_by_class.get(name, [])
-
     def class_volumes(self, name: str) -> ClassVolumes:
-        """The same, made ready for claims."""
+        """The volumes of a storage class, made ready for claims."""
         if name not in self._classes:
-            self._classes[name] = ClassVolumes(self.volumes_of_class(name))
+            self._classes[name] = ClassVolumes(self.volumes_by_class.get(name, []))
         return self._classes[name]
 
     def find_pod_volumes(

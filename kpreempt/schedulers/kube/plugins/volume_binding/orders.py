@@ -109,7 +109,7 @@ class VolumeChoices:
         is_open = has_prebound
         for name in per_class:
             equals: dict[int, Hashable] = {}
-            for volume in self._binder.volumes_of_class(name):
+            for volume in self._binder.volumes_by_class.get(name, []):
                 role = tuple(tiers.get(volume.metadata.name) for tiers in self._tiers)
                 if any(tier is not None for tier in role):
                     self.volumes.append(volume)

@@ -284,12 +284,10 @@ def score(shape: Shape, use: Mapping[str, StorageUse]) -> int:
     if not use:
         return 0
     points = list(shape)
-    total = sum(piecewise_linear(points, _utilization(each)) for each in use.values())
+    total = 0
+    for each in use.values():
+        is_full = each.capacity == 0 or each.requested > each.capacity
+        used = MAX_UTILIZATION if is_full else each.requested * MAX_UTILIZATION // each.capacity
+        total += piecewise_linear(points, used)
     # Go's math.Round: halves away from zero.
     return math.floor(total / len(use) + 0.5)
-
-
-def _utilization(use: StorageUse) -> int:
-    if use.capacity == 0 or use.requested > use.capacity:
-        return MAX_UTILIZATION
-    return use.requested * MAX_UTILIZATION // use.capacity
