@@ -28,12 +28,6 @@ class Extent(StrEnum):
 STREAM_NAME = "kpreempt-input.yaml"
 
 
-# Lines of a terminal that the command line and the prompt take.
-_AROUND = 2
-# So many rows, the titles among them, are shown on the smallest screen, too.
-LEAST_ROWS = 3
-
-
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
 
@@ -70,14 +64,6 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     def page_of(self, rule: RuleId) -> str:
         """The address of the page about a rule of the gate; empty where it has none."""
         return f"{self.docs_url.rstrip('/')}/rules/{rule}.md" if self.docs_url and not rule.is_custom else ""
-
-    def room_of_blocks(self, others: int) -> int:
-        """The lines that blocks may take on a screen, each with an empty one before it, beside so many ``others``."""
-        return self.height - _AROUND - others - 1
-
-    def room_of_table(self, others: int) -> int:
-        """The lines that a table may take on a screen with an empty line before it and so many ``others``."""
-        return max(self.height - _AROUND - others - 1, LEAST_ROWS + 1)
 
 
 def reference_time(verdict: Verdict, options: RenderOptions) -> datetime | None:

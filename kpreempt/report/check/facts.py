@@ -1,4 +1,7 @@
-"""What a rollout does to a cluster, in short: verdict, figures, changes, who is stranded, outcomes, places in files."""
+"""What a rollout does to a cluster, in short: verdict, figures, changes, outcomes, places in files, and the gate.
+
+What differs from a former run is here, too, and where the rules are from and which count for less than by default.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,24 @@ from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import quote
 
-from kpreempt.report.amounts import count
-from kpreempt.report.blocks import Part, Phrase
+from kpreempt.report.amounts import agree, count
+from kpreempt.report.blocks import Part, Phrase, Span
 from kpreempt.report.check.words import how_often
 from kpreempt.report.escape import printable
-from kpreempt.report.quoting import name
+from kpreempt.report.quoting import name, names
 from kpreempt.report.simulation_words import clock
-from kpreempt.verdict.check import PRUNED, Change, ChangeKind, Check, GateFinding, GateStanding, OutcomeShare
+from kpreempt.verdict.check import (
+    PRUNED,
+    Change,
+    ChangeKind,
+    Check,
+    Drift,
+    DriftKind,
+    GateFinding,
+    GateStanding,
+    OutcomeShare,
+    Since,
+)
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulationEnd
 
@@ -264,3 +278,60 @@ _ENDS: dict[str, str] = {
     SimulationEnd.LOOP: "never settles",
     SimulationEnd.BROKEN_OFF: "cut off",
 }
+
+
+WORDS = {DriftKind.NEW: "new", DriftKind.WORSE: "worse", DriftKind.BETTER: "better", DriftKind.GONE: "gone"}
+
+
+def since_phrase(since: Since, check: Check) -> Phrase:
+    """``2 new, 1 worse, 1 gone since the run of 2026-11-20T12:00:00Z, which failed``."""
+    numbers = {kind: sum(each.kind is kind for each in since.drifts) for kind in WORDS}
+    told = ", ".join(f"{number:,} {WORDS[kind]}" for kind, number in numbers.items() if number)
+    of: Phrase = (" of ", Span(since.at)) if since.at else ()
+    is_same = since.algorithm in ("", check.algorithm)
+    by: Phrase = () if is_same else (" by ", Span(since.algorithm))
+    ended = {True: ", which passed", False: ", which failed", None: ""}[since.passed]
+    part = "" if since.is_whole else "; its document does not say all of it"
+    return (f"{told or 'nothing differs'} since the run", *of, *by, f"{ended}{part}")
+
+
+def drift_phrase(drift: Drift) -> Phrase:
+    """What differs: ``max-victims of Deployment shop/api: 2 → 3``, ``pods evicted: 3 → 1``."""
+    if not drift.rule:
+        return (f"{drift.what}: {drift.before:,} → {drift.after:,}",)
+    about: Phrase = (Span(drift.rule), " of ", name(drift.subject))
+    if drift.kind in (DriftKind.NEW, DriftKind.GONE):
+        return about
+    return (*about, f": {drift.before:,} → {drift.after:,}")
+
+
+_SHOWN = 8
+_OBJECTS_SHOWN = 20
+
+
+def gate_phrases(check: Check) -> list[Phrase]:
+    """``rules of HEAD^1:kpreempt.toml``, ``off: max-stranded``: what there is to say, each without a full stop."""
+    gate = check.gate
+    found: list[Phrase] = []
+    if gate.config:
+        found.append(("rules of ", name(gate.config)))
+    if gate.baseline:
+        found.append(("accepted by ", name(gate.baseline)))
+    rows: Sequence[tuple[str, list[str]]] = (
+        ("off", gate.off),
+        ("warn only", gate.warn_only),
+        ("waived", gate.waived),
+        ("higher limit", gate.raised),
+    )
+    found += [(f"{label}: ", *names(those, limit=_SHOWN)) for label, those in rows if those]
+    if objects := check.only_in_base:
+        number = len(objects)
+        rest = f"{agree(number, 'is')} only in the base: kubectl apply leaves {'it' if number == 1 else 'them'}"
+        found.append((f"{count(number, 'object')} {rest} in the cluster: ", *names(objects, limit=_OBJECTS_SHOWN)))
+    return found
+
+
+def is_qualified(check: Check) -> bool:
+    """Whether a rule counts for less than by default, or objects that only the base has are not deleted."""
+    gate = check.gate
+    return bool(gate.off or gate.warn_only or gate.waived or gate.raised or check.only_in_base)

@@ -11,9 +11,19 @@ from typing import NamedTuple
 
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import Cause, advice_of, cause_phrase, causes
-from kpreempt.report.check.facts import failing, files_without_objects, place_of, tally, verdict_phrase, warning
-from kpreempt.report.check.gate import gate_phrases, is_qualified
-from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
+from kpreempt.report.check.facts import (
+    WORDS,
+    drift_phrase,
+    failing,
+    files_without_objects,
+    gate_phrases,
+    is_qualified,
+    place_of,
+    since_phrase,
+    tally,
+    verdict_phrase,
+    warning,
+)
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain

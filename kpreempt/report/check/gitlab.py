@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from kpreempt.gate_rules import RuleId
-from kpreempt.report.check.facts import digest, files_without_objects, fingerprint_of, nearest_place, place_of
-from kpreempt.report.check.gate import gate_phrases, is_qualified
+from kpreempt.report.check.facts import (
+    digest,
+    files_without_objects,
+    fingerprint_of,
+    gate_phrases,
+    is_qualified,
+    nearest_place,
+    place_of,
+)
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions

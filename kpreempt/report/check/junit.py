@@ -8,9 +8,15 @@ from html import escape
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.amounts import count
 from kpreempt.report.check.causes import advice_of
-from kpreempt.report.check.facts import files_without_objects, place_of, tally
-from kpreempt.report.check.gate import gate_phrases
-from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
+from kpreempt.report.check.facts import (
+    WORDS,
+    drift_phrase,
+    files_without_objects,
+    gate_phrases,
+    place_of,
+    since_phrase,
+    tally,
+)
 from kpreempt.report.check.summary import summary
 from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
 from kpreempt.report.escape import printable

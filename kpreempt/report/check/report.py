@@ -36,18 +36,19 @@ from kpreempt.report.check.facts import (
     failing,
     forgiven,
     full_place,
+    gate_phrases,
+    is_qualified,
     outcome_phrase,
     place_of,
+    since_phrase,
     tally,
     verdict_phrase,
     warning,
 )
-from kpreempt.report.check.gate import gate_phrases, is_qualified
-from kpreempt.report.check.since import since_phrase
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import BECOMES, standing_phrase, waive_option
 from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.drain.sections import sections
+from kpreempt.report.drains import sections
 from kpreempt.report.html.parts import in_order, node_maps
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import message, name, names, plain

@@ -10,9 +10,16 @@ from typing import Any
 from kpreempt import __version__
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.blocks import Phrase
-from kpreempt.report.check.facts import fingerprint_of, nearest_place, place_of, tally
-from kpreempt.report.check.gate import gate_phrases
-from kpreempt.report.check.since import WORDS, drift_phrase, since_phrase
+from kpreempt.report.check.facts import (
+    WORDS,
+    drift_phrase,
+    fingerprint_of,
+    gate_phrases,
+    nearest_place,
+    place_of,
+    since_phrase,
+    tally,
+)
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions

@@ -8,7 +8,7 @@ from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.check.words import finding_phrase
-from kpreempt.report.drain.summary import summary_phrase as drain_summary
+from kpreempt.report.drains import summary_phrase as drain_summary
 from kpreempt.report.html.lanes import ready_series, steps_by_workload
 from kpreempt.report.quoting import name, names, plain
 from kpreempt.report.simulation_words import clock

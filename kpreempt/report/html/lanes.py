@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from kpreempt.report import simulation_words
 from kpreempt.report.amounts import count
-from kpreempt.report.html.markup import Html, clock, cut_note, join, name, tag, text, within
+from kpreempt.report.html.markup import Html, cut_note, join, name, tag, text, within
 from kpreempt.verdict.simulation import COMPLETED, SimulatedWorkload, Simulation, SimulationStep, StepKind
 
 _LANES_LIMIT = 250_000
@@ -263,3 +264,10 @@ def ready_path(series: Series, scale: Scale, ready_after: int, most: int) -> str
             commands.append(f"V{most - ready}")
         last = ready
     return "".join([*commands, f"H{WIDTH}"])
+
+
+def clock(seconds: float) -> str:
+    """A time from the start, short ones to a tenth of a second: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
+    if seconds < 10 and seconds != round(seconds):
+        return f"{seconds:.1f}s"
+    return simulation_words.clock(seconds)

@@ -9,7 +9,6 @@ import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self, TypeVar
 
-from kpreempt.report import simulation_words as play_words
 from kpreempt.report.escape import printable
 
 # Longer than any name that Kubernetes knows with its namespace, and than most messages.
@@ -72,11 +71,6 @@ def _attributes(attributes: dict[str, str | int | None]) -> str:
 def name(of: str) -> Html:
     """A name from the input, kept apart from the words around it whichever way it is written."""
     return tag("bdi", of)
-
-
-def message(words: str) -> Html:
-    """Words from the input, which may be one very long one."""
-    return tag("span", words, class_="message")
 
 
 def names(several: Iterable[str], *, limit: int, total: int | None = None) -> Html:
@@ -193,10 +187,3 @@ def section(identifier: str, heading: str, *content: str, level: int = 2) -> Htm
     """A section of the page under its heading, of that level."""
     title = tag(f"h{level}", heading, id=identifier)
     return tag("section", title, Html("\n"), *content, aria_labelledby=identifier) + Html("\n")
-
-
-def clock(seconds: float) -> str:
-    """A time from the start, short ones to a tenth of a second: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
-    if seconds < 10 and seconds != round(seconds):
-        return f"{seconds:.1f}s"
-    return play_words.clock(seconds)
