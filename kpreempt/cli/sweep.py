@@ -120,13 +120,18 @@ def _say(line: str) -> None:
 
 def _given(request: SweepRequest) -> Given:
     size = request.max_unpacked
+    try:
+        priorities = [int(each) for each in _listed(request.priorities)]
+    except ValueError:
+        problem = f"--priorities {str(request.priorities)[:40]}: numbers are expected"
+        raise UsageError(problem, hint="--priorities 0,1000") from None
     return Given(
         snapshots=request.snapshots,
         contexts=_listed(request.contexts),
         kubeconfig=request.kubeconfig or "",
         algorithms=_listed(request.algorithms),
         manifests=request.files,
-        priorities=_numbers(request.priorities),
+        priorities=priorities,
         kinds=request.ask,
         now=time_of_answer(request.now) if request.now is not None else None,
         max_unpacked=None if size is None else parse_size(size),
@@ -136,13 +141,6 @@ def _given(request: SweepRequest) -> Given:
 
 def _listed(text: str | None) -> list[str]:
     return [] if text is None else [each.strip() for each in text.split(",") if each.strip()]
-
-
-def _numbers(text: str | None) -> list[int]:
-    try:
-        return [int(each) for each in _listed(text)]
-    except ValueError:
-        raise UsageError(f"--priorities {str(text)[:40]}: numbers are expected", hint="--priorities 0,1000") from None
 
 
 def _write(answer: Sweep, outputs: Sequence[Output], request: SweepRequest) -> None:

@@ -324,21 +324,19 @@ def _explain(cluster: Cluster, question: Question, rows: Rows) -> None:
 def _check(cluster: Cluster, question: Question, rows: Rows) -> None:
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", UserWarning)
-        answer = cluster.check(question.manifests, gate=_gate(question), **_options(question))
+        answer = cluster.check(
+            question.manifests, gate=Gate(rules=question.says.get("rules", {})), **_options(question)
+        )
     add_gate(rows, question.kind, answer)
     rows.assume("", [Assumption("manifest", "", str(each.message), AssumptionKind.TOLD) for each in ignored])
 
 
 def _drain(cluster: Cluster, question: Question, rows: Rows) -> None:
-    add_gate(rows, question.kind, cluster.drain(gate=_gate(question), **_options(question)))
+    add_gate(rows, question.kind, cluster.drain(gate=Gate(rules=question.says.get("rules", {})), **_options(question)))
 
 
 def _options(question: Question) -> dict[str, Any]:
     return {name.replace("-", "_"): value for name, value in question.says.items() if name != "rules"}
-
-
-def _gate(question: Question) -> Gate:
-    return Gate(rules=question.says.get("rules", {}))
 
 
 KINDS: Mapping[str, Kind] = {

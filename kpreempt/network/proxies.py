@@ -21,7 +21,16 @@ def proxy_for(server: str, proxy_url: str, environment: Mapping[str, str]) -> st
         return _checked(proxy_url, "proxy-url")
     name = f"{urlsplit(server).scheme.upper()}_PROXY"
     found = environment.get(name) or environment.get(name.lower()) or ""
-    if not found or _goes_around(server, environment.get("NO_PROXY") or environment.get("no_proxy") or ""):
+    if not found:
+        return ""
+    # ``NO_PROXY`` or loopback keeps the server from the proxy.
+    parts = urlsplit(server)
+    host, port = (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return ""
+    entries = (environment.get("NO_PROXY") or environment.get("no_proxy") or "").split(",")
+    if any(_matches(entry.strip().lower(), host, port, address) for entry in entries if entry.strip()):
         return ""
     return _checked(found if "://" in found else f"http://{found}", name)
 
@@ -37,16 +46,6 @@ def _checked(url: str, source: str) -> str:
     if not is_usable or scheme not in _SCHEMES:
         raise UsageError(f"{source} is not the URL of a proxy", hint="http://proxy.example:3128")
     return url
-
-
-def _goes_around(server: str, no_proxy: str) -> bool:
-    """Whether ``NO_PROXY`` or loopback keeps the server from the proxy."""
-    parts = urlsplit(server)
-    host, port = (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    address = _address(host)
-    if host == "localhost" or (address is not None and address.is_loopback):
-        return True
-    return any(_matches(entry.strip().lower(), host, port, address) for entry in no_proxy.split(",") if entry.strip())
 
 
 def _matches(
