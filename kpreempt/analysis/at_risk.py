@@ -37,7 +37,15 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
     rules = scheduler.queue_rules(lambda: prepared, phases)
     threats = _threats(decided, queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules))
-    ranked = sorted(asked, key=lambda pod: _standing_out(pod, threats.get(pod.key, ())))[:limit]
+    # Of equal ones that which started last.
+    ranked = sorted(
+        asked,
+        key=lambda pod: (
+            _first_position(threats.get(pod.key, ())),
+            pod.priority,
+            -pod.status.start_time.timestamp() if pod.status.start_time else -float(_LAST),
+        ),
+    )[:limit]
     # The order on each of the pods' nodes, for a pod above all that users may make, and above these.
     highest: dict[str, int] = {}
     for pod in ranked:
@@ -82,12 +90,6 @@ def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) 
                 threat = Threat(pod.key, pod.priority, node, positions.get(pod.key), is_certain=is_certain)
                 threats.setdefault(victim, []).append(threat)
     return threats
-
-
-def _standing_out(pod: Pod, threats: Sequence[Threat]) -> tuple[int, int, float]:
-    """The lower the sooner a pod is looked at; of equal ones that which started last."""
-    started = pod.status.start_time
-    return _first_position(threats), pod.priority, -started.timestamp() if started else -float(_LAST)
 
 
 def _first_position(threats: Sequence[Threat]) -> int:

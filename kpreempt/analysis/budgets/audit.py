@@ -572,7 +572,14 @@ def search_priorities(
             if pod.spec.node_name in nodes and pod.metadata.deletion_timestamp is None
         ]
         if running:
-            least[budget.key] = min(running, key=_importance)
+            # The first to go: by priority, then the one that started last.
+            least[budget.key] = min(
+                running,
+                key=lambda pod: (
+                    pod.priority,
+                    -pod.status.start_time.timestamp() if pod.status.start_time else -float(_LAST),
+                ),
+            )
     chosen = sorted(least, key=lambda key: (least[key].priority, key))[:_MOST_SEARCHED]
     beside = pods_by_node(cluster.pods, [least[key].spec.node_name for key in chosen])
     for key in chosen:
@@ -583,9 +590,3 @@ def search_priorities(
             found = BreakingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.ROOM, room))
             items[key] = msgspec.structs.replace(items[key], breaking_priority=found)
     return len(least) - len(chosen)
-
-
-def _importance(pod: Pod) -> tuple[int, float]:
-    """The lower the sooner a pod goes: by priority, then the one that started last."""
-    started = pod.status.start_time
-    return pod.priority, -started.timestamp() if started else -float(_LAST)

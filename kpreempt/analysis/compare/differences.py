@@ -67,20 +67,15 @@ def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
             )
         ]
     decisive = {*nodes_of(base), *nodes_of(other)}
-    by_step = groupby(_differences(base, other), key=lambda difference: difference.step)
-    found = [_first(list(differences), decisive) for _, differences in by_step]
+    found = []
+    for _, of_step in groupby(_differences(base, other), key=lambda difference: difference.step):
+        # The first at a step, on a node that decides if there is one, with the number of the others.
+        several = list(of_step)
+        first = next((each for each in several if each.subject in decisive), several[0])
+        found.append(msgspec.structs.replace(first, others=len(several) - 1))
     if not found and not is_same_fate(base, other):
         found.append(Difference(step=Step.OUTCOME, base=base.outcome, other=other.outcome))
     return found
-
-
-def _first(found: list[Difference], decisive: set[str]) -> Difference:
-    """The first of the differences at one step, on a ``decisive`` node if there is one, with the number of the others.
-
-    That of the choice is the first rule.
-    """
-    first = next((each for each in found if each.subject in decisive), found[0])
-    return msgspec.structs.replace(first, others=len(found) - 1)
 
 
 def _differences(base: Verdict, other: Verdict) -> Iterator[Difference]:

@@ -113,7 +113,13 @@ class _Comparison:
         for place, scheduler in enumerate(self._schedulers):
             with self._phases.phase("prepare"):
                 self._prepared[place] = scheduler.prepare(asked.cluster, now=self._now, before=self._prepared[place])
-        pairs = {key: self._decide(same[0], asked.cluster) for key, same in kinds.items()}
+        pairs: dict[tuple[bytes, bytes], list[Verdict]] = {key: [] for key in kinds}
+        for key, same in kinds.items():
+            for scheduler, prepared in zip(self._schedulers, self._prepared, strict=True):
+                pod = stored_by(scheduler, same[0], asked.cluster)
+                verdict = scheduler.decide(prepared, pod, records_steps=False, phases=self._phases)
+                pairs[key].append(verdict)
+                self.said[scheduler.algorithm].append(verdict)
         fates = {key: (fates_of(base), fates_of(target)) for key, (base, target) in pairs.items()}
         certainties = {key: base.difference_to(target) for key, (base, target) in fates.items()}
         pending = {
@@ -128,16 +134,8 @@ class _Comparison:
             certainty = certainties[key]
             if certainty is not None:
                 named = [change.name for change in causes.get(key, ())]
-                found |= {id(each): _item(each, *pairs[key], certainty, named) for each in same}
+                found |= {id(each): _item(each, pairs[key][0], pairs[key][1], certainty, named) for each in same}
         return [found[id(each)] for each in asked.questions if id(each) in found]
-
-    def _decide(self, question: Question, cluster: ClusterSnapshot) -> tuple[Verdict, Verdict]:
-        verdicts = []
-        for scheduler, prepared in zip(self._schedulers, self._prepared, strict=True):
-            pod = stored_by(scheduler, question, cluster)
-            verdicts.append(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
-            self.said[scheduler.algorithm].append(verdicts[-1])
-        return verdicts[0], verdicts[1]
 
 
 def _item(question: Question, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]) -> UpgradedPod:

@@ -108,7 +108,11 @@ def explain_pods(
             with phases.phase("proposals"):
                 one_more = one_more_node(within, cluster, prepared, question.pod, verdict, now=at)
             verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
-        verdict = _without_budgets(verdict, cluster)
+        proposals = [*verdict.proposals, *(verdict.node_story.proposals if verdict.node_story is not None else ())]
+        if any(each.outcome is not Outcome.LANDS for each in proposals):
+            # A proposal has somebody evicted, and budgets may not have been read.
+            both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
+            verdict = msgspec.structs.replace(verdict, assumptions=list(both))
         if simulates_on:
             from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
 
@@ -154,15 +158,6 @@ def _stated_tolerations(question: Question) -> int:
     """How many tolerations the pod has without those that admission added."""
     added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
     return max(0, len(question.pod.spec.tolerations) - added)
-
-
-def _without_budgets(verdict: Verdict, cluster: ClusterSnapshot) -> Verdict:
-    """The verdict, which says that budgets could not be read where a proposal has somebody evicted."""
-    proposals = [*verdict.proposals, *(verdict.node_story.proposals if verdict.node_story is not None else ())]
-    if all(each.outcome is Outcome.LANDS for each in proposals):
-        return verdict
-    both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
-    return msgspec.structs.replace(verdict, assumptions=list(both))
 
 
 def explain_pod(

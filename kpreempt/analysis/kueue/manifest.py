@@ -69,7 +69,11 @@ def _made_of(document: Document, kind: str, source: str) -> Iterator[tuple[str, 
     name = metadata.get("name", "")
     template = mapping_in(spec, "template")
     if kind == "Job":
-        yield f"job-{name}", [_job(spec, metadata)]
+        found = _pod_set("main", _parallel(spec), template)
+        least = mapping_in(metadata, "annotations").get(_MIN_PARALLELISM)
+        if isinstance(least, str) and _is_count(least):
+            found["minCount"] = int(least)
+        yield f"job-{name}", [found]
     elif kind == "Pod":
         yield f"pod-{name}", [_pod_set("main", 1, {"metadata": metadata, "spec": spec})]
     elif kind == "StatefulSet":
@@ -179,14 +183,6 @@ def _parallel(spec: Document) -> int:
     """How many pods of a Job run at a time."""
     parallelism = _number(spec, "parallelism", 1)
     return min(parallelism, _number(spec, "completions", parallelism))
-
-
-def _job(spec: Document, metadata: Document) -> Document:
-    found = _pod_set("main", _parallel(spec), mapping_in(spec, "template"))
-    least = mapping_in(metadata, "annotations").get(_MIN_PARALLELISM)
-    if isinstance(least, str) and _is_count(least):
-        found["minCount"] = int(least)
-    return found
 
 
 def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, source: str) -> int:

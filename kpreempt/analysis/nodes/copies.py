@@ -143,7 +143,17 @@ class Copier:
         return Added(
             nodes,
             [self._pod_for(pod, pattern.name, node.name) for pod, node in running],
-            [_csi_node(each, name) for name in names for each in csi_nodes],
+            [
+                CSINode(
+                    metadata=AnnotatedMeta(name=name, annotations=each.metadata.annotations),
+                    spec=msgspec.structs.replace(
+                        each.spec,
+                        drivers=[msgspec.structs.replace(driver, node_id=name) for driver in each.spec.drivers],
+                    ),
+                )
+                for name in names
+                for each in csi_nodes
+            ],
             [_slice(each, pattern.name, name) for name in names for each in slices],
             list(said),
         )
@@ -283,12 +293,6 @@ def _may_run(pod: Pod, node: Node) -> bool:
         untied = msgspec.structs.replace(affinity.node_affinity, required=None)
         affinity = msgspec.structs.replace(affinity, node_affinity=untied)
     return bool(daemon_node_names(replace_in(pod, "spec", node_name="", affinity=affinity), [node]))
-
-
-def _csi_node(csi_node: CSINode, name: str) -> CSINode:
-    drivers = [msgspec.structs.replace(each, node_id=name) for each in csi_node.spec.drivers]
-    metadata = AnnotatedMeta(name=name, annotations=csi_node.metadata.annotations)
-    return CSINode(metadata=metadata, spec=msgspec.structs.replace(csi_node.spec, drivers=drivers))
 
 
 def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:

@@ -151,7 +151,7 @@ def job_refusals(job: VolcanoJob, cluster: ClusterSnapshot) -> list[str]:
     assumed to be open, as it is once its controller has seen it.
     """
     first = next(_decisive_refusals(job), None)
-    return [first] if first else [*_refusals(job), *_refusals_of_queue(job, cluster), *_missing_claims(job, cluster)]
+    return [first] if first else [*_refusals(job), *_refusals_of_cluster(job, cluster)]
 
 
 def _task(document: Document, index: int, reader: DocumentReader) -> VolcanoTask:
@@ -252,16 +252,13 @@ def _refusals_of_volumes(volumes: list[VolcanoVolume]) -> Iterator[str]:
         return
 
 
-def _refusals_of_queue(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterator[str]:
+def _refusals_of_cluster(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterator[str]:
     queue = next((each for each in cluster.queues if each.metadata.name == job.queue), None)
     if queue is not None and queue.status.state not in ("", "Open"):
         yield (f"can only submit job to queue with state `Open`, queue `{job.queue}` status is `{queue.status.state}`;")
     # The scheduler makes the default queue where it is missing.
     if queue is None and job.queue != DEFAULT_QUEUE:
         yield f'unable to find job queue: queues.scheduling.volcano.sh "{job.queue}" not found;'
-
-
-def _missing_claims(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterator[str]:
     known = {each.key for each in cluster.persistent_volume_claims}
     for volume in job.volumes:
         if volume.claim_name and f"{job.namespace}/{volume.claim_name}" not in known:
@@ -327,7 +324,12 @@ def once_enqueued(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) ->
 
     None of the pods runs yet, so a task waits for those others that are to have a running pod.
     """
-    ready = [task for task in job.tasks if _can_begin(job, task)]
+    ready = []
+    for task in job.tasks:
+        others = [job.task(name) for name in task.depends_on]
+        begun = [other is None or other.min_available <= 0 for other in others]
+        if any(begun) if task.waits_for_any else all(begun):
+            ready.append(task)
     pods = [pod for task in ready for pod in _pods(job, task, task.replicas)]
     return Gang(
         group=_group(job, priority_classes, "Inqueue"),
@@ -435,13 +437,6 @@ def _amounts(parent: Mapping[str, Any], key: str, path: str, reader: DocumentRea
         except ValueError as error:
             raise reader.error(str(error), f"{path}.{key}.{name}") from None
     return amounts
-
-
-def _can_begin(job: VolcanoJob, task: VolcanoTask) -> bool:
-    """Whether a task's pods are made while no pod of the job runs."""
-    others = [job.task(name) for name in task.depends_on]
-    begun = [other is None or other.min_available <= 0 for other in others]
-    return any(begun) if task.waits_for_any else all(begun)
 
 
 def _pods(job: VolcanoJob, task: VolcanoTask, count: int) -> list[Document]:

@@ -150,22 +150,20 @@ def submit(
             continue
         waiting[key] = job
         cluster = _with_gang(cluster, as_submitted(job, cluster.priority_classes), now, decode, job)[0]
-    made = [(_for_volcano(_stamped(pod, now), assumptions), origin) for pod, origin in pods]
+    made = []
+    for pod, origin in pods:
+        asked = pod.spec.scheduler_name
+        if asked != VOLCANO_SCHEDULER_NAME:
+            message = f"names the scheduler {asked}; explained as if it named {VOLCANO_SCHEDULER_NAME}"
+            assumptions.append(Assumption(f"Pod {pod.key}", "spec.schedulerName", message))
+        ours = replace_in(_stamped(pod, now), "spec", scheduler_name=VOLCANO_SCHEDULER_NAME)
+        made.append((ours, origin))
     cluster = with_pod_groups(msgspec.structs.replace(cluster, pods=[*cluster.pods, *(pod for pod, _ in made)]))
     keys = {pod.key: origin or f"Pod {pod.key}" for pod, origin in made}
     for pod in cluster.pods:
         if pod.key in keys and (job_id := job_id_of(pod)):
             origins.setdefault(job_id, keys[pod.key])
     return Submission(cluster=cluster, origins=origins, waiting=waiting, refused=refused, assumptions=assumptions)
-
-
-def _for_volcano(pod: Pod, assumptions: list[Assumption]) -> Pod:
-    """The pod as one of Volcano's; adds to ``assumptions`` where it is not."""
-    if pod.spec.scheduler_name == VOLCANO_SCHEDULER_NAME:
-        return pod
-    message = f"names the scheduler {pod.spec.scheduler_name}; explained as if it named {VOLCANO_SCHEDULER_NAME}"
-    assumptions.append(Assumption(f"Pod {pod.key}", "spec.schedulerName", message))
-    return replace_in(pod, "spec", scheduler_name=VOLCANO_SCHEDULER_NAME)
 
 
 def explain_submission(

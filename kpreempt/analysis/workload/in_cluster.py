@@ -139,7 +139,10 @@ def _of_template(
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
     """The questions about a workload that has no pods at all."""
-    templates = pods_of(document) if document is not None and _template_of(document) else []
+    # Documents of kpreempt's own dumps have no pod template.
+    path = ("spec", "jobTemplate", "spec") if workload.kind == "CronJob" else ("spec",)
+    has_template = isinstance(mapping_in(document or {}, *path).get("template"), dict)
+    templates = pods_of(document) if document is not None and has_template else []
     if not templates:
         raise InputError(
             f"{workload} has no pods, and the dump does not keep its template",
@@ -175,7 +178,15 @@ class _Maker:
             affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
             names = daemon_node_names(self._decode("Pod", document), self._cluster.nodes)
             have = {pod.spec.node_name or tied_node(pod) for pod in there}
-            return [self._on_node(name) for name in names if name not in have]
+            pods = []
+            for node_name in names:
+                if node_name not in have:
+                    document = pod_document(as_new(self._model))
+                    document["metadata"].pop("uid", None)
+                    document["metadata"]["name"] = joined(self._workload.name, node_name)
+                    tie_to_node(document["spec"], node_name)
+                    pods.append(self._decode("Pod", document))
+            return pods
         if desired is None:
             return []
         return list(self.more(max(desired - len(there), 0)))
@@ -243,14 +254,6 @@ class _Maker:
         pod: Pod = self._decode("Pod", document)
         return pod
 
-    def _on_node(self, node_name: str) -> Pod:
-        document = pod_document(as_new(self._model))
-        document["metadata"].pop("uid", None)
-        document["metadata"]["name"] = joined(self._workload.name, node_name)
-        tie_to_node(document["spec"], node_name)
-        pod: Pod = self._decode("Pod", document)
-        return pod
-
 
 def _pods_of(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
     """All pods of a workload, also those that have finished or are on their way out."""
@@ -310,12 +313,6 @@ def _names(document: Document, workload: WorkloadName) -> bool:
         metadata.get("namespace") or workload.namespace,
         metadata.get("name"),
     )
-
-
-def _template_of(document: Document) -> bool:
-    """Whether the document has a pod template; those of kpreempt's own dumps have none."""
-    path = ("spec", "jobTemplate", "spec") if document.get("kind") == "CronJob" else ("spec",)
-    return isinstance(mapping_in(document, *path).get("template"), dict)
 
 
 def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:

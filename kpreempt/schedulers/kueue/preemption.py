@@ -194,18 +194,17 @@ class Candidates:
         # Those that were evicted already come first, in the same order.
         for is_evicted in (True, False):
             for part in (hierarchy, by_priority, within):
-                sources = filter(self._has_evicted, part) if is_evicted else part
-                streams = [self._of(each, is_evicted=is_evicted, may_borrow=may_borrow) for each in sources]
+                streams = [
+                    self._of(each, is_evicted=is_evicted, may_borrow=may_borrow)
+                    for each in part
+                    if not is_evicted or ((own := each.queue.in_order(self._need.short)) and own[0].is_evicted)
+                ]
                 # One may have been drawn while its ClusterQueue still borrowed.
                 yield from (
                     each
                     for each in merge(*streams, key=lambda each: each.info.loss_order)
                     if self._is_valid(each.source)
                 )
-
-    def _has_evicted(self, source: _Source) -> bool:
-        first = next(iter(source.queue.in_order(self._need.short)), None)
-        return first is not None and first.is_evicted
 
     def _has_any(self, part: list[_Source]) -> bool:
         return any(True for source in part for _ in self._stage.candidates(source.policy, self._need, source.queue))
