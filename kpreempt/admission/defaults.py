@@ -106,10 +106,6 @@ def _is_latest(image: object) -> bool:
     return tag == "latest" or not (tag or digest)
 
 
-def _container_port(port: Any, given: Any) -> Any:
-    return given or (port.get("containerPort", given) if isinstance(port, dict) else port.container_port)
-
-
 def _with_limits(resources: Any, requests: Any) -> Any:
     """The requests, and the limits of what is not requested."""
     limits = resources.get("limits") if isinstance(resources, dict) else resources.limits
@@ -187,7 +183,11 @@ POD_SPEC = Part(**_SPEC)
 @cache
 def container_defaults(*, is_pod: bool = False, on_host_network: bool = False) -> Part:
     """Of a container; ``is_pod`` for what those of a template do not get."""
-    host_port: dict[str, Rule] = {"hostPort": _container_port} if on_host_network else {}
+    host_port: dict[str, Rule] = {}
+    if on_host_network:
+        host_port["hostPort"] = lambda port, given: (
+            given or (port.get("containerPort", given) if isinstance(port, dict) else port.container_port)
+        )
     requests: dict[str, Rule] = {"resources": Part(requests=_with_limits)} if is_pod else {}
     return Part(
         imagePullPolicy=_image_policy("image"),

@@ -314,14 +314,10 @@ def _all_victims(case: Case) -> Iterator[Measure]:
 
 
 def _victims_by_workload(case: Case) -> Iterator[Measure]:
-    """How many of each workload have to go."""
-    return _of_workloads(case, RuleId.MAX_VICTIMS_PER_WORKLOAD, case.order)
-
-
-def _lost_pods(case: Case) -> Iterator[Measure]:
-    """Who had to go and has nothing that would make it again, each for itself."""
+    """How many of each workload have to go, and which of them nothing would make again, each for itself."""
+    yield from _of_workloads(case, RuleId.MAX_VICTIMS_PER_WORKLOAD, case.order)
     lost = [index for index in case.order if case.simulation.displaced[index].lost]
-    return _of_workloads(case, RuleId.LOST_PODS, lost)
+    yield from _of_workloads(case, RuleId.LOST_PODS, lost)
 
 
 def _forbidden_victims(case: Case) -> Iterator[Measure]:
@@ -680,7 +676,6 @@ MEASURES = (
     _victims_by_workload,
     _forbidden_victims,
     _cascades,
-    _lost_pods,
     _unscheduled,
     _pending,
     _stranded,

@@ -140,7 +140,8 @@ class _Search:
             return record
         for adopter in self._new:
             if adopter.adopts(kind, metadata, metadata.labels):
-                self._add(adopter, kind, metadata, is_owned=True)
+                objects = self.found.setdefault((adopter.identity, True), [])
+                objects.append(f"{kind} {metadata.namespace}/{metadata.name}")
                 return adopter.owning(record)
         if labels_before is not None and labels_before != metadata.labels:
             self.look_for_owner(kind, metadata, labels_before)
@@ -155,7 +156,8 @@ class _Search:
         for adopter in self._all:
             was_its_own = labels_before is not None and adopter.adopts(kind, metadata, labels_before)
             if not was_its_own and adopter.adopts(kind, metadata, metadata.labels):
-                self._add(adopter, kind, metadata, is_owned=False)
+                objects = self.found.setdefault((adopter.identity, False), [])
+                objects.append(f"{kind} {metadata.namespace}/{metadata.name}")
                 return
 
     def adoption(self, identity: _Identity, is_owned: bool, objects: list[str]) -> Adoption:
@@ -176,10 +178,6 @@ class _Search:
         )
         surplus = min(max(own + len(objects) - adopter.size, 0), len(objects))
         return Adoption(owner=owner, objects=objects, change=change, surplus=surplus)
-
-    def _add(self, adopter: _Adopter, kind: str, metadata: ObjectMeta, *, is_owned: bool) -> None:
-        name = f"{kind} {metadata.namespace}/{metadata.name}"
-        self.found.setdefault((adopter.identity, is_owned), []).append(name)
 
     def _of_change(self, workload: PlannedWorkload) -> _Adopter | None:
         if workload.after is None:

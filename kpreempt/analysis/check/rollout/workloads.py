@@ -512,18 +512,14 @@ def _check_strategy(kind: str, spec: Document, reader: DocumentReader, path: str
     path = f"{path}.rollingUpdate"
     for key in ("maxUnavailable", "maxSurge"):
         value = rolling.get(key)
-        if value is not None and not _is_amount(value):
+        is_percentage = isinstance(value, str) and _PERCENTAGE.fullmatch(value) is not None
+        is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _INT32
+        if value is not None and not (is_percentage or is_count):
             raise reader.error("expected a number of pods or a percentage", f"{path}.{key}")
         if key == "maxUnavailable" and isinstance(value, str) and int(value[:-1]) > 100:
             raise reader.error("is more than 100%", f"{path}.{key}")
     if (reader.int32(rolling, "partition", path) or 0) < 0:
         raise reader.error("expected a number that is not negative", f"{path}.partition")
-
-
-def _is_amount(value: Any) -> bool:
-    if isinstance(value, str):
-        return _PERCENTAGE.fullmatch(value) is not None
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _INT32
 
 
 def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: DocumentReader, path: str) -> None:
