@@ -16,7 +16,15 @@ from kpreempt.model.event import PREEMPTED_TEXT, Event
 from kpreempt.model.meta import AnnotatedMeta
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition
-from kpreempt.model.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from kpreempt.model.storage import (
+    BETA_STORAGE_CLASS_ANNOTATION,
+    BIND_COMPLETED_ANNOTATION,
+    SELECTED_NODE_ANNOTATION,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from kpreempt.model.volcano import (
     HIERARCHY,
     HIERARCHY_WEIGHTS,
@@ -36,10 +44,7 @@ from kpreempt.model.volcano import (
 from kpreempt.model.workloads import Namespace
 from kpreempt.snapshot.decode import Record
 
-BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
-_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 _OF_POD_GROUPS = (
@@ -58,8 +63,10 @@ ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
     Namespace: frozenset((QUEUE_NAME,)),
     PodGroup: frozenset(_OF_POD_GROUPS),
     Queue: frozenset((HIERARCHY, HIERARCHY_WEIGHTS)),
-    PersistentVolumeClaim: frozenset((BETA_STORAGE_CLASS, SELECTED_NODE, _BIND_COMPLETED)),
-    PersistentVolume: frozenset((BETA_STORAGE_CLASS,)),
+    PersistentVolumeClaim: frozenset(
+        (BETA_STORAGE_CLASS_ANNOTATION, SELECTED_NODE_ANNOTATION, BIND_COMPLETED_ANNOTATION)
+    ),
+    PersistentVolume: frozenset((BETA_STORAGE_CLASS_ANNOTATION,)),
     StorageClass: frozenset(_DEFAULT_CLASS),
     CSINode: frozenset((MIGRATED_PLUGINS,)),
     ResourceClaim: frozenset((EXTENDED_RESOURCE_CLAIM,)),
@@ -99,7 +106,9 @@ def _trim_annotations(record: Record) -> Record:
         return record
     read = ANNOTATIONS[type(record)]
     kept = {
-        key: _PRESENCE if key == _BIND_COMPLETED else value for key, value in meta.annotations.items() if key in read
+        key: _PRESENCE if key == BIND_COMPLETED_ANNOTATION else value
+        for key, value in meta.annotations.items()
+        if key in read
     }
     if kept == meta.annotations:
         return record

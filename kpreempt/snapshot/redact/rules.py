@@ -27,7 +27,7 @@ from kpreempt.model import (
     workloads,
 )
 from kpreempt.model.cluster import REDACTED_AT
-from kpreempt.snapshot.least import BETA_STORAGE_CLASS, MIGRATED_PLUGINS, SELECTED_NODE
+from kpreempt.snapshot.least import MIGRATED_PLUGINS
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
 from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each, joined, keyed, named, nothing
 from kpreempt.snapshot.redact.tokens import Space
@@ -200,8 +200,8 @@ _flag = _shaped("true|false|yes")
 _any_zone = _shaped(r"\*")
 
 _ANNOTATIONS: dict[str, Rule] = {
-    BETA_STORAGE_CLASS: _storage_class,
-    SELECTED_NODE: _node,
+    storage.BETA_STORAGE_CLASS_ANNOTATION: _storage_class,
+    storage.SELECTED_NODE_ANNOTATION: _node,
     MIGRATED_PLUGINS: joined(",", _driver),
     volcano.QUEUE_NAME: _queue,
     kueue.PRIORITY_BOOST: _number,

@@ -16,7 +16,7 @@ from msgspec import inspect
 
 from kpreempt.admission import cluster_defaults
 from kpreempt.errors import InputError, UsageError
-from kpreempt.model import volcano
+from kpreempt.model import storage, volcano
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import EXTENDED_RESOURCE_CLAIM
 from kpreempt.model.event import Event
@@ -229,9 +229,9 @@ def test_what_may_hold_secrets_is_never_written(tmp_path: Path) -> None:
 
 def test_every_annotation_that_a_scheduler_or_admission_reads_is_kept() -> None:
     read = {
-        volumes.BETA_STORAGE_CLASS_ANNOTATION,
-        volumes.BIND_COMPLETED_ANNOTATION,
-        volumes.SELECTED_NODE_ANNOTATION,
+        storage.BETA_STORAGE_CLASS_ANNOTATION,
+        storage.BIND_COMPLETED_ANNOTATION,
+        storage.SELECTED_NODE_ANNOTATION,
         volumes.MIGRATED_PLUGINS_ANNOTATION,
         EXTENDED_RESOURCE_CLAIM,
         *cluster_defaults._DEFAULT_CLASS_ANNOTATIONS,
