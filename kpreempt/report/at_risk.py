@@ -17,8 +17,7 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.closing_section import absent_facts, assumption_sections
-from kpreempt.report.evidence import bare_name, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Threshold

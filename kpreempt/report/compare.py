@@ -24,8 +24,7 @@ from kpreempt.report.blocks import (
     columns,
     strong,
 )
-from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import OUTCOMES, join_names
+from kpreempt.report.evidence import OUTCOMES, assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.compare import (

@@ -1,7 +1,7 @@
 """What a plugin saw, in words: the numbers behind an "Insufficient", the taint, the pod that holds a port.
 
-And what becomes of a pod in a word or two. All phrases are short enough to stand beside a node's name; none ends with a
-full stop.
+And what becomes of a pod in a word or two, and what ends a report: what its answer does not evaluate and could change
+it. Phrases about nodes are short enough to stand beside a name; none ends with a full stop.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, format_amount
-from kpreempt.report.blocks import Phrase, Span, Tone
-from kpreempt.verdict import BudgetUse, Code, Detail, Outcome, Status
+from kpreempt.report.blocks import Listing, Phrase, Section, Sentence, Span, Tone, Words
+from kpreempt.verdict import Assumption, AssumptionKind, BudgetUse, Code, Detail, Outcome, Status
 from kpreempt.verdict.details import (
     EXTENDED_RESOURCES,
     AffinityConflict,
@@ -31,6 +31,7 @@ from kpreempt.verdict.details import (
     VolumeLimitExceeded,
 )
 from kpreempt.verdict.status import is_lasting
+from kpreempt.verdict.unread import absent_sentence
 
 
 class OutcomeWords(NamedTuple):
@@ -153,14 +154,6 @@ def _taint(detail: UntoleratedTaint) -> str:
     return f"taint {detail.key}{value}:{detail.effect}"
 
 
-def _node_affinity(detail: NodeAffinityMismatch) -> str:
-    return f"{detail.source} wants {'; '.join(detail.unmet)}" if detail.unmet else f"{detail.source} does not match"
-
-
-def _node_name(detail: NodeNameMismatch) -> str:
-    return f"the pod names node {detail.wanted}"
-
-
 def _port(detail: PortConflict) -> str:
     address = f"{detail.host_ip}:" if detail.host_ip and detail.host_ip != "0.0.0.0" else ""  # noqa: S104 - compared, not bound
     holders = f" is held by {join_names(detail.holders)}" if detail.holders else " is taken"
@@ -198,10 +191,6 @@ def _volume(detail: VolumeConflict) -> str:
 
 def _volume_limit(detail: VolumeLimitExceeded) -> str:
     return f"{detail.driver}: {detail.used:,} of {detail.limit:,} volumes attached, the pod adds {detail.requested:,}"
-
-
-def _features(detail: MissingFeatures) -> str:
-    return f"the node does not declare {join_names(detail.features)}"
 
 
 def describe_devices(detail: InsufficientDevices) -> str:
@@ -262,9 +251,17 @@ class _Words(NamedTuple):
 
 _WORDS = {
     "NodeUnschedulable": _Words("is cordoned", UntoleratedTaint, _taint),
-    "NodeName": _Words("is not the one it names", NodeNameMismatch, _node_name),
+    "NodeName": _Words(
+        "is not the one it names", NodeNameMismatch, lambda detail: f"the pod names node {detail.wanted}"
+    ),
     "TaintToleration": _Words("has an untolerated taint", UntoleratedTaint, _taint),
-    "NodeAffinity": _Words("does not match its node affinity", NodeAffinityMismatch, _node_affinity),
+    "NodeAffinity": _Words(
+        "does not match its node affinity",
+        NodeAffinityMismatch,
+        lambda detail: (
+            f"{detail.source} {'wants ' if detail.unmet else ''}{'; '.join(detail.unmet) or 'does not match'}"
+        ),
+    ),
     "NodePorts": _Words("has a host port taken", PortConflict, _port),
     "NodeResourcesFit": _Words("is too full", InsufficientResources, _resources, hopeless="is too small"),
     "VolumeRestrictions": _Words("has a volume conflict", VolumeConflict, _volume),
@@ -278,10 +275,60 @@ _WORDS = {
     "PodTopologySpread": _Words("breaks its topology spread", SpreadConflict, _spread),
     "InterPodAffinity": _Words("breaks a pod affinity rule", AffinityConflict, _affinity),
     "DynamicResources": _Words("lacks devices for its claims", InsufficientDevices, _devices),
-    "NodeDeclaredFeatures": _Words("lacks a feature that it needs", MissingFeatures, _features),
+    "NodeDeclaredFeatures": _Words(
+        "lacks a feature that it needs",
+        MissingFeatures,
+        lambda detail: f"the node does not declare {join_names(detail.features)}",
+    ),
 }
 _PHRASES: dict[type, Callable[[Any], str]] = {
     **{words.detail: words.phrase for words in _WORDS.values()},
     ClaimUnavailable: _claim,
     PluginFinding: _finding,
 }
+
+
+# What could not be read comes first; what only informs, or stands in the first lines, last.
+_ORDER_SHOWN = {AssumptionKind.UNREADABLE: 0, AssumptionKind.NOTE: 2, AssumptionKind.ABSENT: 2}
+# The last sections of a screen.
+_ASSUMED = 10
+_LINES_SHOWN = 4
+
+
+def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINES_SHOWN) -> list[Section]:
+    """``ASSUMED``: what the answer does not evaluate and could change it. ``FILES``: those without objects."""
+    listed = [each for each in assumptions if each.lists_files]
+    others = [each for each in assumptions if not each.lists_files]
+    first: Words = ""
+    if others:
+        weightiest = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
+        first = (f"{len(others):,} things (-v); the first: " if len(others) > 1 else "", *weightiest)
+    return [
+        Section(
+            "ASSUMED",
+            blocks=[Listing([[_assumption(each)] for each in others], noun="assumption", shown=shown)],
+            heading="What is assumed",
+            anchor="assumptions",
+            is_beside=True,
+            style="warn",
+            priority=_ASSUMED,
+            short=Section("ASSUMED", blocks=[Sentence(first)], is_beside=True, style="warn"),
+        ),
+        Section(
+            "FILES",
+            blocks=[Listing([[_assumption(each)] for each in listed], noun="file")],
+            is_beside=True,
+            priority=_ASSUMED - 1,
+        ),
+    ]
+
+
+def absent_facts(assumptions: Sequence[Assumption]) -> list[Words]:
+    """Which kinds the input has none of although they could change the answer; empty if there are none."""
+    absent = absent_sentence(assumptions)
+    return [Span(absent, "warn")] if absent else []
+
+
+def _assumption(assumption: Assumption) -> Phrase:
+    subject = " ".join(part for part in (assumption.subject, assumption.field) if part)
+    return (f"{subject}: " if subject else "", assumption.message)

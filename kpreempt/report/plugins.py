@@ -19,8 +19,7 @@ from kpreempt.report.blocks import (
     Words,
     strong,
 )
-from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.plugins import (
     LeftOutPlugin,

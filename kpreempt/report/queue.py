@@ -7,8 +7,7 @@ from datetime import datetime
 
 from kpreempt.report.amounts import agree, count, format_duration, format_since, format_time
 from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, joined, strong
-from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import join_names
+from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.queue import MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kpreempt.report.amounts import count, format_duration, format_time
 from kpreempt.report.blocks import Listing, Phrase, Report, Section, Span, Table, Words, columns, strong
-from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.escape import printable
+from kpreempt.report.evidence import assumption_sections
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.verify import Cause, DecisionDifference, Verification
 

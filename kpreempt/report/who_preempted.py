@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from kpreempt.report.amounts import count, format_duration, format_since, format_snapshot, format_time
 from kpreempt.report.blocks import Phrase, Report, Rows, Section, Span, Words, joined, name, strong
-from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import describe, format_budgets, join_names
+from kpreempt.report.evidence import assumption_sections, describe, format_budgets, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.unread import are_budgets_unread
 from kpreempt.verdict.who_preempted import (

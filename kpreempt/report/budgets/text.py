@@ -26,8 +26,7 @@ from kpreempt.report.blocks import (
     strong,
     text_of,
 )
-from kpreempt.report.closing_section import absent_facts, assumption_sections
-from kpreempt.report.evidence import bare_name, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, bare_name, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.budgets import (
     AuditedBudget,
@@ -43,6 +42,7 @@ from kpreempt.verdict.budgets import (
 from kpreempt.verdict.unread import are_budgets_unread
 
 _ROWS_OF_SCREEN = 12
+_STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
 
 
 def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
@@ -67,7 +67,7 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
         if findings:
             blocks = [_item(row, items) for row in _rows(findings, items)]
             lead = count(len(findings), "finding")
-            section = Section(severity.upper(), lead, blocks, style=severity_style(severity))
+            section = Section(severity.upper(), lead, blocks, style=_STYLES[severity])
             # The first stands for all of them on a screen.
             shown.append(section if shown else msgspec.structs.replace(section, priority=1, short=_short(audit)))
     return Report(
@@ -126,7 +126,7 @@ def _short(audit: BudgetAudit) -> Section:
 
 
 def _worst(severity: Severity) -> Span:
-    return Span(severity.upper(), severity_style(severity))
+    return Span(severity.upper(), _STYLES[severity])
 
 
 def _allowed(item: AuditedBudget) -> Span:
@@ -218,26 +218,14 @@ def _budgets(audit: BudgetAudit) -> Section:
         names = [each.workload or count(each.pods, "bare pod") for each in item.workloads]
         protects = join_names(names, limit=2) if names else "no pod"
         ready = f"{item.healthy:,}/{item.expected:,}"
-        rows.append([strong(item.budget), short_spec(item), ready, f"{item.desired:,}", _allowed(item), protects])
+        spec = "-" if item.min_available is item.max_unavailable is None else _written(item)
+        rows.append([strong(item.budget), spec, ready, f"{item.desired:,}", _allowed(item), protects])
     numbers = ("READY", "DESIRED", "ALLOWED")
     return Section(
         "BUDGETS",
         "pods ready of expected, desired healthy, allowed disruptions" if rows else "",
         [Table(columns("BUDGET", "SPEC", *numbers, "PROTECTS", right=numbers), rows, "budget")],
     )
-
-
-_STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn", Severity.NOTE: "strong"}
-
-
-def severity_style(severity: Severity) -> Role:
-    """How a severity looks."""
-    return _STYLES[severity]
-
-
-def short_spec(item: AuditedBudget) -> str:
-    """``minAvailable: 1``; a dash where nothing is set."""
-    return "-" if item.min_available is None and item.max_unavailable is None else _written(item)
 
 
 def breach_in_words(row: Sequence[Breach]) -> Phrase:
@@ -307,12 +295,6 @@ def _their_nodes(item: AuditedBudget) -> str:
     return "its pod's node" if item.pods == 1 else "its pods' nodes"
 
 
-def _above_pods(finding: Finding, item: AuditedBudget) -> Phrase:
-    number = finding.number or 0
-    wanted = f"{_written(item)} exceeds the {count(number, 'expected pod')}"
-    return (f"{wanted}: no disruption is ever allowed; a drain of {_their_nodes(item)} never ends",)
-
-
 def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
     reasons = []
     if finding.pods:
@@ -328,14 +310,6 @@ def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
     )
 
 
-def _allows_none_at_minimum(finding: Finding, item: AuditedBudget) -> Phrase:
-    pods = count(finding.number or 0, "pod")
-    return (
-        f"{_comes_to(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
-        f" {join_names(finding.objects)} has scaled down to its minReplicas, {pods} in total; a drain then never ends",
-    )
-
-
 def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     both = "both" if len(finding.objects) == 1 else "all"
     names = join_names(sorted([bare_subject(finding.subject), *map(bare_subject, finding.objects)]))
@@ -343,14 +317,6 @@ def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     return (
         f"{names} {both} select {pods}: the eviction API refuses pods with several budgets, so a drain never ends;"
         " the scheduler counts each",
-    )
-
-
-def _no_scale(finding: Finding, item: AuditedBudget) -> Phrase:
-    owners = f"{join_names(finding.objects)} {agree(len(finding.objects), 'has')}"
-    return (
-        f"{_written(item)} needs the scale of the controller, and {owners} none: the disruption controller gives up,"
-        " and no disruption is allowed",
     )
 
 
@@ -375,40 +341,40 @@ def _near_miss(miss: NearMiss) -> str:
     return f"{miss.workload} ({count(miss.pods, 'pod')}) {found}, not {miss.wanted}"
 
 
-def _stale(finding: Finding, item: AuditedBudget) -> Phrase:
-    return (
-        "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
-        f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
-    )
-
-
-def _several(finding: Finding, _: AuditedBudget) -> Phrase:
-    return (f"shared by {join_names(finding.objects)}: a rollout of one uses up the disruptions of the others",)
-
-
-def _fixed(text: str) -> Callable[[Finding, AuditedBudget], Phrase]:
-    return lambda _finding, _item: (text,)
-
-
 SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.NEVER_ALLOWS: _never_allows,
-    FindingId.MIN_AVAILABLE_ABOVE_PODS: _above_pods,
+    FindingId.MIN_AVAILABLE_ABOVE_PODS: lambda finding, item: (
+        f"{_written(item)} exceeds the {count(finding.number or 0, 'expected pod')}: no disruption is ever allowed;"
+        f" a drain of {_their_nodes(item)} never ends",
+    ),
     FindingId.OVERLAP: _overlap,
-    FindingId.NO_SCALE: _no_scale,
+    FindingId.NO_SCALE: lambda finding, item: (
+        f"{_written(item)} needs the scale of the controller, and {join_names(finding.objects)}"
+        f" {agree(len(finding.objects), 'has')} none: the disruption controller gives up, and no disruption is allowed",
+    ),
     FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
     FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, selects no pod: {item.selector}",),
     FindingId.ALLOWS_NONE_NOW: _allows_none_now,
-    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: _allows_none_at_minimum,
+    FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: lambda finding, item: (
+        f"{_comes_to(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
+        f" {join_names(finding.objects)} has scaled down to its minReplicas, {count(finding.number or 0, 'pod')} in"
+        " total; a drain then never ends",
+    ),
     FindingId.UNMANAGED_PODS: _unmanaged,
     FindingId.SELECTS_EVERY_POD: lambda _, item: (
         f"empty selector: every pod of the namespace ({item.pods:,}) for the eviction API, none for the scheduler,"
         " which preempts them as if there were no budget",
     ),
-    FindingId.NULL_SELECTOR: _fixed("no selector: selects no pod"),
+    FindingId.NULL_SELECTOR: lambda *_: ("no selector: selects no pod",),
     FindingId.SELECTS_NOTHING: _selects_nothing,
-    FindingId.STALE_STATUS: _stale,
-    FindingId.NO_STATUS: _fixed("no status: computed as the disruption controller would"),
-    FindingId.SEVERAL_WORKLOADS: _several,
+    FindingId.STALE_STATUS: lambda finding, item: (
+        "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
+        f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
+    ),
+    FindingId.NO_STATUS: lambda *_: ("no status: computed as the disruption controller would",),
+    FindingId.SEVERAL_WORKLOADS: lambda finding, _: (
+        f"shared by {join_names(finding.objects)}: a rollout of one uses up the disruptions of the others",
+    ),
     FindingId.PROTECTS_NOTHING: lambda finding, item: (
         f"{_comes_to(item, finding.number or 0)}: all pods may be disrupted at once",
     ),

@@ -47,8 +47,8 @@ from kpreempt.report.check.facts import (
 )
 from kpreempt.report.check.summary import summary_phrase
 from kpreempt.report.check.words import BECOMES, standing_phrase, waive_option
-from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.drains import sections
+from kpreempt.report.evidence import assumption_sections
 from kpreempt.report.html.parts import in_order, node_maps
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import message, name, names, plain

@@ -34,9 +34,8 @@ from kpreempt.report.blocks import (
     strong,
     text_of,
 )
-from kpreempt.report.closing_section import assumption_sections
 from kpreempt.report.escape import printable
-from kpreempt.report.evidence import OUTCOMES, join_names
+from kpreempt.report.evidence import OUTCOMES, assumption_sections, join_names
 from kpreempt.report.explain.attached import devices_section, extenders_section, volumes_section
 from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
 from kpreempt.report.explain.changes import changes_section

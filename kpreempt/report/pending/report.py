@@ -32,9 +32,8 @@ from kpreempt.report.blocks import (
     strong,
     text_of,
 )
-from kpreempt.report.closing_section import absent_facts, assumption_sections
 from kpreempt.report.escape import printable
-from kpreempt.report.evidence import format_budgets, join_names
+from kpreempt.report.evidence import absent_facts, assumption_sections, format_budgets, join_names
 from kpreempt.report.explain.chance import alternatives_in_lines
 from kpreempt.report.explain.changes import describe_changes, nothing_found
 from kpreempt.report.options import RenderOptions

@@ -29,8 +29,7 @@ from kpreempt.report.blocks import (
     joined,
     strong,
 )
-from kpreempt.report.closing_section import assumption_sections
-from kpreempt.report.evidence import by_text, join_names
+from kpreempt.report.evidence import assumption_sections, by_text, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano.attempts import (
     EVICTING,
