@@ -1,7 +1,7 @@
 """What admission hands back, the pod as the scheduler sees it, and the facts of a version that it goes by.
 
 The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them, which are those of feature gates.
-``kpreempt/analysis/version_rules.py`` hands them on. The defaults are those of Kubernetes 1.36.
+``kpreempt/analysis/algorithms.py`` hands them on. The defaults are those of Kubernetes 1.36.
 """
 
 from __future__ import annotations

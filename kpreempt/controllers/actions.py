@@ -6,7 +6,7 @@ pods are active, ready and available follows ``k8s.io/kubernetes`` v1.36.3 ``pkg
 ``pkg/api/v1/pod/util.go`` and ``pkg/apis/core/helper/helpers.go`` (``GetDeletionCostFromPodAnnotations``).
 
 The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them; what each stands for says
-``changes.py`` there. ``kpreempt/analysis/version_rules.py`` hands them on. The defaults are those of Kubernetes 1.36.
+``changes.py`` there. ``kpreempt/analysis/algorithms.py`` hands them on. The defaults are those of Kubernetes 1.36.
 """
 
 from __future__ import annotations
