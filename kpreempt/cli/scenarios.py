@@ -230,7 +230,8 @@ class KeptSchedulers(Generic[Asked]):
 
 def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:
     """The scheduler configuration of a scenario as plain data. Raises ``InputError``."""
-    return parse_document(scenario.config, "config") if scenario.config else None
+    # That of a line for Kueue is no text.
+    return parse_document(scenario.config, "config") if scenario.config and isinstance(scenario.config, str) else None
 
 
 def name_of(line: bytes) -> str:

@@ -105,6 +105,14 @@ def test_scenarios_lie_over_a_snapshot(kpreempt: Kpreempt) -> None:
     assert item["decisions"][1]["outcome"] == "Lands"
 
 
+def test_a_line_for_kueue_is_an_error_of_its_own(kpreempt: Kpreempt) -> None:
+    line = json.dumps({"name": "queued", "algorithm": "kueue-0.19", "objects": [], "config": {}})
+    run = kpreempt(*BOTH, "--batch", "-", "-o", "json", stdin=f"{line}\n{LINE}")
+    first, second = json.loads(run.stdout)["items"]
+    assert (run.returncode, first["error"]) == (3, "standard input:1: Object missing required field `pod`")
+    assert not second.get("error")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
