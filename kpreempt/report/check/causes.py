@@ -53,7 +53,7 @@ def _key(finding: GateFinding) -> tuple[object, ...]:
     return (finding.rule, finding.detail, finding.fix, finding.limit, finding.in_runs, *where, *excuse)
 
 
-def cause_phrase(cause: Cause, *, limit: int = _SUBJECTS_SHOWN) -> Phrase:
+def cause_phrase(cause: Cause, *, limit: int | None = _SUBJECTS_SHOWN) -> Phrase:
     """The sentence about the first, and of whom the same is so: ``…; the same of Pod shop/b and Pod shop/c``."""
     others = list(dict.fromkeys(each.subject for each in cause.findings[1:]))
     more: Phrase = ("; the same of ", *names(others, limit=limit)) if others else ()

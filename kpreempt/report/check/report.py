@@ -54,7 +54,7 @@ from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import message, name, names, plain
 from kpreempt.report.simulation_words import clock
 from kpreempt.report.simulations import budgets, evicted, pending, stranded, timeline, workloads
-from kpreempt.verdict.check import Change, ChangeKind, Check, DriftKind, GateFinding, GateStanding, NodeRoom, RuleResult
+from kpreempt.verdict.check import ChangeKind, Check, DriftKind, GateFinding, GateStanding, NodeRoom, RuleResult
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import Displaced
 from kpreempt.verdict.unread import are_budgets_unread
@@ -237,7 +237,7 @@ def _card(cause: Cause, helped: set[int], victims: Mapping[str, Displaced], opti
     """A rule and what is wrong, what helps, where it is from, and with ``-v`` all that is known about it."""
     finding = cause.first
     standing, style = _STANDINGS[finding.standing]
-    sentence = cause_phrase(cause)
+    sentence = cause_phrase(cause, limit=None) if options.verbose else cause_phrase(cause)
     rows: list[tuple[str, Words]] = []
     if finding.standing.counts and id(cause) in helped:
         rows.append(("what helps", advice_of(finding)))
@@ -252,10 +252,13 @@ def _card(cause: Cause, helped: set[int], victims: Mapping[str, Displaced], opti
         is_told = finding.detail.rstrip().removesuffix(".") in plain(sentence)
         rows += [] if is_told else [("detail", message(finding.detail))]
         rows += [("from", f"{clock(finding.since)} on")] if finding.since else []
-        rows += [("pods", names(cause.pods, limit=_PODS_SHOWN))] if len(cause.pods) > 1 else []
+        rows += (
+            [("pods", names(cause.pods, limit=None if options.verbose else _PODS_SHOWN))] if len(cause.pods) > 1 else []
+        )
         if finding.standing.counts:
-            waived = joined((Span(waive_option(each), "code") for each in cause.findings[:_WAIVERS_SHOWN]), " ")
-            rest = len(cause.findings) - _WAIVERS_SHOWN
+            waivable = cause.findings if options.verbose else cause.findings[:_WAIVERS_SHOWN]
+            waived = joined((Span(waive_option(each), "code") for each in waivable), " ")
+            rest = len(cause.findings) - len(waivable)
             rows.append(("to waive it", (*waived, f" and {rest:,} more" if rest > 0 else "")))
         if page := options.page_of(finding.rule):
             rows.append(("about the rule", Span(str(finding.rule), "name", page)))
@@ -356,9 +359,12 @@ def _changes(check: Check, options: RenderOptions) -> Section:
     if isinstance(check, Drain) and not listed:
         return Section("CHANGES")
     same = f", {len(listed) - len(changed):,} unchanged" if len(changed) < len(listed) else ""
-    place = full_place if options.is_full else _place
     rows: list[list[Words]] = [
-        [strong(each.object), change_phrase(each), Span(place(each), "code")]
+        [
+            strong(each.object),
+            change_phrase(each),
+            Span(full_place(each) if options.is_full else place_of(each).text, "code"),
+        ]
         for each in (listed if options.is_full else changed)
     ]
     limit = None if options.verbose else _FIELDS_SHOWN
@@ -376,10 +382,6 @@ def _changes(check: Check, options: RenderOptions) -> Section:
         priority=_CHANGES if changed else 0,
         short=Section("CHANGES", blocks=[short]),
     )
-
-
-def _place(change: Change) -> str:
-    return place_of(change).text
 
 
 def _outcomes(check: Check) -> Section:

@@ -54,6 +54,14 @@ def test_the_sentence_names_the_others() -> None:
     assert told.endswith("; the same of Pod batch/task-1, Pod batch/task-2, Pod batch/task-3 and 5 more")
 
 
+def test_verbose_names_all_of_a_cause_and_what_waives_each() -> None:
+    findings = [unknown(f"Deployment shop/{each}", "the same") for each in range(9)]
+    text = render_answer(replaced(quiet_check(), passed=False, findings=findings), "text", RenderOptions(verbose=True))
+    told = " ".join(text.partition("what helps")[0].split())
+    assert all(f"Deployment shop/{each}" in told for each in range(9))
+    assert all(f"'fields-not-modelled=Deployment shop/{each}'" in " ".join(text.split()) for each in range(9))
+
+
 def test_what_mends_an_object_comes_before_what_helps_with_the_rule() -> None:
     stuck = finding(RuleId.ROLLOUT_STUCK, "StatefulSet shop/db", detail="x", fix="Set the partition to 0.")
     assert advice_of(stuck) == "Set the partition to 0."
