@@ -29,6 +29,7 @@ from kpreempt.schedulers.legacy.base.node_info import (
     DISK_PRESSURE,
     EPHEMERAL_STORAGE,
     HUGE_PAGES_PREFIX,
+    MEMORY_PRESSURE,
     NETWORK_UNAVAILABLE,
     OUT_OF_DISK,
     READY,
@@ -54,7 +55,6 @@ from kpreempt.schedulers.legacy.base.predicates import (
     disk_conflict,
     general_predicates,
     host_ports,
-    memory_pressure,
     name_mismatch,
     no_pressure,
     node_condition,
@@ -234,9 +234,8 @@ class _OwnTerm:
 
         The first of a group, which selects itself and no pod on any node, has no pod yet to be next to.
         """
-        change = sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods) - self._on_node.get(
-            node_info.name, 0
-        )
+        there = sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods)
+        change = there - self._on_node.get(node_info.name, 0)
         domain = node_info.labels.get(self._term.topology_key)
         if domain is not None and self._in_domain.get(domain, 0) + change > 0:
             return True
@@ -317,7 +316,7 @@ PREDICATES = (
     Filter("PodFitsHostPorts", pod_fits_host_ports),
     Filter("MatchNodeSelector", match_node_selector),
     Filter("PodToleratesNodeTaints", refuses_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
-    Filter("CheckNodeMemoryPressure", memory_pressure(UNDER_MEMORY_PRESSURE)),
+    Filter("CheckNodeMemoryPressure", no_pressure(MEMORY_PRESSURE, UNDER_MEMORY_PRESSURE, only_best_effort=True)),
     Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
     Filter("NoDiskConflict", refuses_on(disk_conflict, DISK_CONFLICT)),
     *VOLUME_PREDICATES,

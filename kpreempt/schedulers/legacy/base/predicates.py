@@ -30,7 +30,6 @@ from kpreempt.schedulers.disks import excludes
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.node_info import (
     ALWAYS_COUNTED,
-    MEMORY_PRESSURE,
     NETWORK_UNAVAILABLE,
     OUT_OF_DISK,
     PODS,
@@ -106,19 +105,14 @@ def not_cordoned(reason: str, code: Code = Code.NONE) -> Check:
     return check
 
 
-def memory_pressure(reason: str) -> Check:
-    """The node has memory to spare, or the pod is not best-effort."""
+def no_pressure(condition: str, reason: str, *, only_best_effort: bool = False) -> Check:
+    """The node does not say that it is under a pressure, or the pod is not best-effort if only those are refused."""
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        is_refused = is_true(node_info.node, MEMORY_PRESSURE) and is_best_effort(meta.pod.pod)
+        is_refused = is_true(node_info.node, condition) and not (only_best_effort and not is_best_effort(meta.pod.pod))
         return refusal(reason) if is_refused else PASSES
 
     return check
-
-
-def no_pressure(condition: str, reason: str) -> Check:
-    """The node does not say that it is under a pressure."""
-    return lambda _, node_info: refusal(reason) if is_true(node_info.node, condition) else PASSES
 
 
 def pod_fits_resources(*always: str) -> Check:
