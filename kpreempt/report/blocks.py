@@ -197,7 +197,7 @@ class Cards(msgspec.Struct, frozen=True):
     """Items that are sections, each made of its item by ``draw`` when it is to be shown: cards on a page.
 
     If they are ``is_summarized``, another block says what those are that a report leaves out. There may be many of them
-    on a page that is about them (``is_main``).
+    on a page that is about them (``is_main``). ``numbers`` says how many of the ``noun`` each stands for, if not 1.
     """
 
     items: Sequence[Any]
@@ -206,6 +206,7 @@ class Cards(msgspec.Struct, frozen=True):
     shown: int = 0
     is_summarized: bool = False
     is_main: bool = False
+    numbers: Sequence[int] = ()
 
 
 class Section(msgspec.Struct, frozen=True):

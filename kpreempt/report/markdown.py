@@ -113,6 +113,7 @@ class _Comment:
                 return [*start, *self.sections(block.blocks), "</details>"] if start else []
             case Cards():
                 least = self._left - _ROOM_OF_MAIN
+                numbers = block.numbers or [1] * len(block.items)
                 cards: list[str] = []
                 shown = 0
                 for item in block.items[: block.shown or _CARDS_SHOWN]:
@@ -121,7 +122,7 @@ class _Comment:
                     section = block.draw(item)
                     cards += self._section(section, section.label)
                     shown += 1
-                return [*cards, *self._rest(block, 0 if block.is_summarized else len(block.items) - shown)]
+                return [*cards, *self._rest(block, 0 if block.is_summarized else sum(numbers[shown:]))]
             case Table() if block.items:
                 room = min(self._left, _ROOM_OF_MAIN if block.is_main else _ROOM_OF_BLOCK)
                 titles = [escaped(column.title) for column in block.columns]

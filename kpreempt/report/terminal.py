@@ -186,7 +186,9 @@ def _fitted(
             continue
         shown.pop()
         _count(left, [chunk for chunk in sections[len(shown)] if chunk.noun] or [_Chunk([], "section")])
-    return [*shown, [_left_out(left)]] if left else shown
+    # What matters most comes first.
+    rest = _left_out(Counter(dict(reversed(left.items()))))
+    return [*shown, _clipped(_wrapped(rest, width), 1, width)] if left else shown
 
 
 def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
@@ -339,11 +341,13 @@ class _Drawing:
             return []
         limit = self._height or (block.shown if self._hint and block.shown else len(block.items))
         rest = len(block.items) - limit
+        if isinstance(block, Table | Cards) and block.numbers:
+            rest = sum(block.numbers[limit:])
         if isinstance(block, Cards):
             cards = [self._card(block.draw(item), block.noun, width) for item in block.items[:limit]]
+            if block.numbers:
+                cards = [card._replace(number=number) for card, number in zip(cards, block.numbers, strict=False)]
             return cards if block.is_summarized else [*cards, *self._rest(rest, block.noun)]
-        if isinstance(block, Table) and block.numbers:
-            rest = sum(block.numbers[limit:])
         if isinstance(block, Tree):
             rest = block.size(block.items[limit:])
         return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun)]

@@ -230,7 +230,8 @@ def _cards(found: Sequence[Cause], check: Check, shown: int, options: RenderOpti
         helped.setdefault((each.first.rule, advice_of(each.first)), id(each))
     victims = {each.pod: each for each in reversed(check.simulation.displaced)}
     draw = partial(_card, helped=set(helped.values()), victims=victims, options=options)
-    return Cards(found, draw, "finding", _CARDS_OF_DOCUMENT if options.extent is Extent.DOCUMENT else shown)
+    shown = _CARDS_OF_DOCUMENT if options.extent is Extent.DOCUMENT else shown
+    return Cards(found, draw, "finding", shown, numbers=[len(each.findings) for each in found])
 
 
 def _card(cause: Cause, helped: set[int], victims: Mapping[str, Displaced], options: RenderOptions) -> Section:
