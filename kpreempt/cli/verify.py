@@ -25,7 +25,7 @@ from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot.recording.replay import Replay
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits
-from kpreempt.snapshot.redact import Redaction, redaction_of
+from kpreempt.snapshot.redact import redaction_of
 from kpreempt.snapshot.write import line_of
 from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verification
 
@@ -125,8 +125,17 @@ def _write(folder: Path, number: int, decision: TakenDecision, predicted: Predic
         for record in getattr(cluster, kind.field)
         if record is not pod
     ]
+    # What was decided, under the names of the file.
+    if decision.decision is DecisionKind.REFUSED:
+        decided = "decided: refused"
+    else:
+        node = next((each for each in predicted.cluster.nodes if each.metadata.name == decision.node), None)
+        name = redaction.record(node).metadata.name if node is not None else "a node that is not there"
+        words = f"decided: {decision.decision.lower()} to {name}"
+        victims = ["/".join(redaction.key("Pod", *key.split("/", 1))) for key in decision.victims]
+        decided = f"{words}, evicting {', '.join(victims)}" if victims else words
     line = {
-        "name": _decided(decision, predicted, redaction),
+        "name": decided,
         "algorithm": predicted.verdict.algorithm,
         "queued": True,
         "objects": objects,
@@ -140,14 +149,3 @@ def _write(folder: Path, number: int, decision: TakenDecision, predicted: Predic
     with whole_file(str(path)) as file:
         file.buffer.write(printable_json_bytes(msgspec.json.encode(line)) + b"\n")
     return str(path)
-
-
-def _decided(decision: TakenDecision, predicted: Prediction, redaction: Redaction) -> str:
-    """What was decided, under the names of the file."""
-    if decision.decision is DecisionKind.REFUSED:
-        return "decided: refused"
-    node = next((each for each in predicted.cluster.nodes if each.metadata.name == decision.node), None)
-    name = redaction.record(node).metadata.name if node is not None else "a node that is not there"
-    words = f"decided: {decision.decision.lower()} to {name}"
-    victims = ["/".join(redaction.key("Pod", *key.split("/", 1))) for key in decision.victims]
-    return f"{words}, evicting {', '.join(victims)}" if victims else words

@@ -177,15 +177,15 @@ def reason_of(error: Exception) -> dict[str, str]:
         return {"reason": reason, "message": error.message, "hint": error.hint}
     if isinstance(error, MemoryError):
         return {"reason": "Memory", "message": "there is not enough memory for this cluster", "hint": ""}
-    return {"reason": "Bug", "message": _place(error), "hint": "please report it: it is a bug of kpreempt"}
-
-
-def _place(error: Exception) -> str:
     import traceback
 
     frames = [each for each in traceback.extract_tb(error.__traceback__) if "kpreempt" in each.filename]
     where = [f"kpreempt{each.filename.rpartition('kpreempt')[2]}:{each.lineno}" for each in frames[-1:]]
-    return " at ".join([type(error).__name__, *where])
+    return {
+        "reason": "Bug",
+        "message": " at ".join([type(error).__name__, *where]),
+        "hint": "please report it: it is a bug of kpreempt",
+    }
 
 
 def is_grounded(assumptions: Iterable[Assumption]) -> bool:

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from inspect import Parameter, signature
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -343,7 +344,7 @@ class Cluster:
         with_others = with_objects(self._state.loaded, self._state.live, others)
         listed = files_listed(intake.take_passed_over())
         with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])
-        context = self._context()._replace(loaded=with_others, warn=_warn)
+        context = self._context()._replace(loaded=with_others, warn=partial(warnings.warn, stacklevel=4))
         request = request.having(rules=settings_of(gate, context.now, "check"))
         return as_answer(answer(context, request).record, Check)
 
@@ -465,10 +466,6 @@ def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
     """Where ``-`` is these objects."""
     content = as_list(manifests, _intake(max_unpacked))
     return Source(paths=["-"], stdin=lambda: BytesIO(content))
-
-
-def _warn(note: str) -> None:
-    warnings.warn(note, stacklevel=5)
 
 
 def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:

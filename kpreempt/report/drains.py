@@ -219,7 +219,15 @@ _KEEPS: dict[KeepRule, str] = {
 def summary_phrase(drain: Drain) -> Phrase:
     """``the drain of n1 never finishes: 2 of 14 pods are not evicted``."""
     if drain.removals:
-        return _removals(drain)
+        # ``2 of 3 nodes can go: n2 and n3; 5 pods move``.
+        going = [each.node for each in drain.removals if each.goes]
+        of_all = (
+            f"{len(going):,} of {count(len(drain.removals), 'node')} can go" if going else "none of the nodes can go"
+        )
+        if not going:
+            return (of_all,)
+        sure = "" if drain.finishes else ", but not in every run"
+        return (f"{of_all}{sure}: ", *names(going), f"; {count(drain.moved, 'pod')} {agree(drain.moved, 'moves')}")
     nodes = [each.node for each in drain.drained]
     which: Phrase = ("the drain of ", *(names(nodes) if len(nodes) <= 2 else (count(len(nodes), "node"),)))
     moves = f"{count(drain.moved, 'pod')} {agree(drain.moved, 'is')} evicted" if drain.moved else "nobody is evicted"
@@ -231,29 +239,16 @@ def summary_phrase(drain: Drain) -> Phrase:
     if drain.finishes:
         took = f" in {clock(drain.at_least)} at least" if drain.at_least else " at once"
         return (*which, f" finishes{took}: {moves}{more}")
-    ending = _ending(drain)
+    # How a drain ends that does not finish.
+    if any(not each.drained and each.errors for each in drain.drained):
+        ending = "fails"
+    elif drain.runs > drain.failing_runs > 0:
+        ending = "may never finish"
+    else:
+        ending = "never finishes" if any(not each.drained for each in drain.drained) else "may not finish"
     left = sum(len(each.left) for each in drain.drained)
     kept = f"{count(left, 'pod')} {agree(left, 'stays')}" if left else ""
     return (*which, f" {ending}: {', '.join(filter(None, (kept, moves)))}{more}")
-
-
-def _removals(drain: Drain) -> Phrase:
-    """``2 of 3 nodes can go: n2 and n3; 5 pods move``."""
-    going = [each.node for each in drain.removals if each.goes]
-    of_all = f"{len(going):,} of {count(len(drain.removals), 'node')} can go" if going else "none of the nodes can go"
-    if not going:
-        return (of_all,)
-    sure = "" if drain.finishes else ", but not in every run"
-    return (f"{of_all}{sure}: ", *names(going), f"; {count(drain.moved, 'pod')} {agree(drain.moved, 'moves')}")
-
-
-def _ending(drain: Drain) -> str:
-    """How a drain ends that does not finish."""
-    if any(not each.drained and each.errors for each in drain.drained):
-        return "fails"
-    if drain.runs > drain.failing_runs > 0:
-        return "may never finish"
-    return "never finishes" if any(not each.drained for each in drain.drained) else "may not finish"
 
 
 def node_phrase(drain: Drain, index: int) -> Phrase:

@@ -126,7 +126,7 @@ def _extender_in_words(extender: ListedExtender) -> list[Phrase]:
     if not words:
         words.append((Span("never called", "dim"), ": it has no verb"))
     if extender.managed_resources:
-        words.append((f"for pods that request {_any(extender.managed_resources)}",))
+        words.append((f"for pods that request {_all(extender.managed_resources).replace(' and ', ' or ')}",))
     if extender.ignored_resources:
         words.append((f"ignoredByScheduler: {_all(extender.ignored_resources)}",))
     details = [f"timeout {extender.timeout_seconds:g}s"]
@@ -138,10 +138,6 @@ def _extender_in_words(extender: ListedExtender) -> list[Phrase]:
 
 def _call(call: str, verb: str) -> str:
     return call if verb == call else f"{call} (as {verb})"
-
-
-def _any(names: Sequence[str]) -> str:
-    return _all(names).replace(" and ", " or ")
 
 
 def _all(names: Sequence[str]) -> str:

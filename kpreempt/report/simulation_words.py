@@ -72,13 +72,14 @@ def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
     """The steps in their order, those that follow one another on one node for one pod together."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
-        groups = [list(group) for _, group in groupby(moment, key=_of_a_kind)]
+        groups = [
+            list(group)
+            for _, group in groupby(
+                moment, key=lambda step: (step.kind, step.cause, step.node, step.reason == COMPLETED)
+            )
+        ]
         lines += _told(groups, _WORDS)
     return lines
-
-
-def _of_a_kind(step: SimulationStep) -> tuple[object, ...]:
-    return step.kind, step.cause, step.node, step.reason == COMPLETED
 
 
 def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:

@@ -301,15 +301,13 @@ def _slice(record: ResourceSlice) -> ResourceSlice:
     return _replace(record, spec=_replace(record.spec, devices=devices))
 
 
-def _class(record: DeviceClass) -> DeviceClass:
-    return _replace(record, spec=_replace(record.spec, config=NO_ITEMS)) if record.spec.config else record
-
-
 _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
     ResourceClaim: _claim,
     ResourceClaimTemplate: _template,
     ResourceSlice: _slice,
-    DeviceClass: _class,
+    DeviceClass: lambda record: (
+        _replace(record, spec=_replace(record.spec, config=NO_ITEMS)) if record.spec.config else record
+    ),
 }
 
 

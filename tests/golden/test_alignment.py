@@ -48,7 +48,8 @@ def test_the_cells_of_a_table_stand_below_their_titles(path: Path) -> None:
 
 def _is_within(title: str, row: str) -> bool:
     """Whether the row is of the table that the title begins: numbers on the left may be wider than theirs."""
-    is_indented = _indent(row) >= _indent(title) or title.lstrip().startswith("#")
+    is_number = title.lstrip().startswith("#") and not row[:1].isupper()
+    is_indented = _indent(row) >= _indent(title) or is_number
     return is_indented and not row.lstrip().startswith("…")
 
 

@@ -124,16 +124,14 @@ def _result(issue: _Issue, stream_name: str) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": printable(stream_name)}},
-                "logicalLocations": [{"fullyQualifiedName": _named(issue), "kind": "resource"}],
+                "logicalLocations": [
+                    {"fullyQualifiedName": shortened(printable(issue.subject), _LONGEST), "kind": "resource"}
+                ],
                 "message": {"text": "An object of the cluster, which has no file of its own."},
             }
         ],
         "partialFingerprints": {FINGERPRINT: issue.fingerprint},
     }
-
-
-def _named(issue: _Issue) -> str:
-    return shortened(printable(issue.subject), _LONGEST)
 
 
 def render_junit(audit: BudgetAudit, _options: RenderOptions) -> str:

@@ -88,14 +88,12 @@ def _annotation(cause: Cause, options: RenderOptions) -> Annotation:
 
 def command(kind: str, properties: dict[str, str], message: str) -> str:
     """A command, of which no part can end early or begin another one."""
-    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
+    listed = ",".join(
+        f"{key}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in properties.items() if value
+    )
     return f"::{kind} {listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     # What would be hidden is shown, but for these three, which the runner turns back.
     return plain((text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"),))
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -113,8 +113,8 @@ def _few(words: Sequence[str]) -> str:
 def _harm(check: Check) -> Iterator[Phrase]:
     """What is bad about it, the worst first."""
     simulation = check.simulation
-    if refused := _subjects(check.findings, RuleId.APPLY_REFUSED):
-        yield ("the API server refuses ", *names(refused, limit=2))
+    if refused := dict.fromkeys(each.subject for each in check.findings if each.rule is RuleId.APPLY_REFUSED):
+        yield ("the API server refuses ", *names(list(refused), limit=2))
     yield from _end(simulation)
     yield from _down(simulation)
     yield from _evicted(check)
@@ -248,10 +248,6 @@ def _deeds(check: Check, losses: Sequence[str]) -> list[str]:
     if not clauses:
         clauses = [f"{count(others, 'object')} {agree(others, 'changes')}"] if others else ["nothing changes"]
     return clauses
-
-
-def _subjects(findings: Iterable[GateFinding], rule: RuleId) -> list[str]:
-    return list(dict.fromkeys(each.subject for each in findings if each.rule is rule))
 
 
 def _short(workload: str) -> str:

@@ -117,7 +117,14 @@ def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
     fits = min(requested, max(whole - stays, 0))
     bars = [("track", 0, 0, whole, 14), ("before", 2, 0, stays, 4), ("freed", 2, stays, used, 4)]
     bars += [("after", 8, stays, stays + fits, 4), ("over", 8, stays + fits, stays + requested, 4)]
-    drawing = join(_bar(kind, y, start, end, height, most) for kind, y, start, end, height in bars if end > start)
+    drawing = join(
+        Html(
+            f'<rect class="{kind}" x="{share(start, most)}" y="{y}" width="{share(end - start, most)}" '
+            f'height="{height}"/>'
+        )
+        for kind, y, start, end, height in bars
+        if end > start
+    )
     picture = Html(f'<svg width="100%" height="14" aria-hidden="true">{drawing}</svg>')
 
     over = format_amount(resource, requested - fits)
@@ -133,9 +140,3 @@ def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
             words.append(f"the pod requests {format_amount(resource, requested)}")
         in_words = ", ".join(words)
     return tag("dt", resource) + tag("dd", picture, in_words, *short)
-
-
-def _bar(kind: str, y: int, start: int, end: int, height: int, most: int) -> Html:
-    return Html(
-        f'<rect class="{kind}" x="{share(start, most)}" y="{y}" width="{share(end - start, most)}" height="{height}"/>'
-    )

@@ -38,7 +38,11 @@ def share(amount: int, most: int) -> str:
 
 def node_maps(nodes: Sequence[NodeRoom]) -> Html:
     """A card for each node."""
-    colours = _colours(nodes)
+    # A colour for each workload, in the order in which they come.
+    colors: dict[str, int] = {}
+    for node in nodes:
+        for workload in (*node.pods_before, *node.pods_after):
+            colors.setdefault(workload, len(colors) % _COLOURS)
     legend = tag(
         "ul",
         *(
@@ -48,31 +52,22 @@ def node_maps(nodes: Sequence[NodeRoom]) -> Html:
         tag("li", "■ a pod; beside the squares stands how many there are"),
         class_="legend",
     )
-    cards, cut = within(partial(_card, colours=colours), nodes, _MAPS_LIMIT)
+    cards, cut = within(partial(_card, colors=colors), nodes, _MAPS_LIMIT)
     maps = folded(cards, _MAPS_SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
     return legend + maps + cut_note(cut, "nodes")
 
 
-def _colours(nodes: Iterable[NodeRoom]) -> dict[str, int]:
-    """A colour for each workload, in the order in which they come."""
-    found: dict[str, int] = {}
-    for node in nodes:
-        for workload in (*node.pods_before, *node.pods_after):
-            found.setdefault(workload, len(found) % _COLOURS)
-    return found
-
-
-def _card(node: NodeRoom, colours: Mapping[str, int]) -> Html:
-    names = [each for each in in_order(node.allocatable) if _matters(each, node)]
+def _card(node: NodeRoom, colors: Mapping[str, int]) -> Html:
+    names = [
+        each
+        for each in in_order(node.allocatable)
+        if each in FIRST_RESOURCES or node.before.get(each) or node.after.get(each)
+    ]
     rooms = join(_resource(each, node) for each in names[:_RESOURCES_SHOWN])
     title = tag("h3", name(node.node))
-    return tag(
-        "article", title, tag("dl", rooms, class_="room"), _pods_by_workload(node, colours), class_="map"
-    ) + Html("\n")
-
-
-def _matters(resource: str, node: NodeRoom) -> bool:
-    return resource in FIRST_RESOURCES or bool(node.before.get(resource) or node.after.get(resource))
+    return tag("article", title, tag("dl", rooms, class_="room"), _pods_by_workload(node, colors), class_="map") + Html(
+        "\n"
+    )
 
 
 def _resource(resource: str, node: NodeRoom) -> Html:
@@ -94,14 +89,14 @@ def _resource(resource: str, node: NodeRoom) -> Html:
     return tag("dt", resource) + tag("dd", bars, f"{words}{full}", *warning)
 
 
-def _pods_by_workload(node: NodeRoom, colours: Mapping[str, int]) -> Html:
+def _pods_by_workload(node: NodeRoom, colors: Mapping[str, int]) -> Html:
     workloads = list(dict.fromkeys((*node.pods_before, *node.pods_after)))
     # Those of which the number changes are what the map is about.
     workloads.sort(key=lambda each: node.pods_before.get(each, 0) == node.pods_after.get(each, 0))
     if not workloads:
         return tag("p", "No pods.", class_="dim")
     head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in ("Pods of", "before", "after"))))
-    rows = join(_rows(node, workloads[:_WORKLOADS_SHOWN], colours))
+    rows = join(_rows(node, workloads[:_WORKLOADS_SHOWN], colors))
     more = Html("")
     if rest := workloads[_WORKLOADS_SHOWN:]:
         numbers = (sum(pods.get(each, 0) for each in rest) for pods in (node.pods_before, node.pods_after))
@@ -111,15 +106,15 @@ def _pods_by_workload(node: NodeRoom, colours: Mapping[str, int]) -> Html:
     return tag("table", caption, head, tag("tbody", rows, more))
 
 
-def _rows(node: NodeRoom, workloads: Iterable[str], colours: Mapping[str, int]) -> Iterator[Html]:
+def _rows(node: NodeRoom, workloads: Iterable[str], colors: Mapping[str, int]) -> Iterator[Html]:
     for workload in workloads:
         before, after = node.pods_before.get(workload, 0), node.pods_after.get(workload, 0)
         change = f" ({after - before:+,})".replace("-", "−") if after != before else ""  # noqa: RUF001 - a minus
         yield tag(
             "tr",
             tag("th", name(workload), scope="row"),
-            tag("td", _pods(before, colours[workload])),
-            tag("td", _pods(after, colours[workload]), text(change)),
+            tag("td", _pods(before, colors[workload])),
+            tag("td", _pods(after, colors[workload]), text(change)),
         )
 
 

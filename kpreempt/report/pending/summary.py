@@ -362,7 +362,14 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     if item.outcome == Outcome.LANDS:
         return state_in_words(item, at)
     if item.victims:
-        return _victims(item)
+        # Who is evicted, where that is known, after the budgets that breaks.
+        order = f"; {order_in_brief(item.alternatives)}" if item.alternatives else ""
+        violations = _violations(item)
+        if len(item.victims) > 1:
+            named = f"on one of {count(len(item.victims), 'node')} that tie"
+        else:
+            named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_NAMED)
+        return (named, *violations, order)
     # The reasons with their numbers of nodes, the claims, and what else keeps preemption from helping.
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason
     own = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]
@@ -372,17 +379,6 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     if item.refused_for_good:
         told.append(NO_NODE_FITS)
     return ("; ".join(filter(None, told)),)
-
-
-def _victims(item: PendingPod) -> Phrase:
-    """Who is evicted, where that is known, after the budgets that breaks."""
-    order = f"; {order_in_brief(item.alternatives)}" if item.alternatives else ""
-    violations = _violations(item)
-    if len(item.victims) > 1:
-        named = f"on one of {count(len(item.victims), 'node')} that tie"
-    else:
-        named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_NAMED)
-    return (named, *violations, order)
 
 
 def _are_leaving(item: PendingPod) -> bool:

@@ -128,7 +128,14 @@ def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: 
         if not step:
             return asked.nano
         if fractions:
-            _check(asked, unit)
+            # From 1.37 on a request that has no int64 in this unit ends the attempt.
+            if unit == NANO_PER_MILLI:
+                if asked.nano % unit or abs(asked.nano // unit) > MAX_INT64:
+                    raise UnrepresentableError(
+                        f"{_UNREPRESENTABLE}: request {asked} is not a representable milli value"
+                    )
+            elif asked.nano > MAX_INT64 * NANO_PER_UNIT:
+                raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {asked} exceeds MaxInt64")
         base = _in(unit, policy.valid_range.min)
         rounded = base - (base - _in(unit, asked)) // step * step
         if fractions and rounded > MAX_INT64:
@@ -141,15 +148,6 @@ def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: 
 
 
 _UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
-
-
-def _check(asked: Quantity, unit: int) -> None:
-    """From 1.37 on a request that has no int64 in this unit ends the attempt."""
-    if unit == NANO_PER_MILLI:
-        if asked.nano % unit or abs(asked.nano // unit) > MAX_INT64:
-            raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {asked} is not a representable milli value")
-    elif asked.nano > MAX_INT64 * NANO_PER_UNIT:
-        raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {asked} exceeds MaxInt64")
 
 
 def _is_in_milli(valid: CapacityRange) -> bool:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from kpreempt.model.devices import (
     MOST_RESULTS,
     Device,
-    DeviceAttribute,
     DeviceClass,
     DeviceConstraint,
     DeviceId,
@@ -43,7 +42,11 @@ class Constraint(ABC):
         """Take a device in for a request, and say whether it satisfies the constraint with those before it."""
         if not self._concerns(request, alternative):
             return True
-        attribute = attribute_of(device, driver, self._attribute)
+        # The attribute of that name; one without a domain is the driver's.
+        attribute = device.attributes.get(self._attribute)
+        if attribute is None:
+            domain, slash, own = self._attribute.partition("/")
+            attribute = device.attributes.get(own) if slash and domain == driver else None
         return attribute is not None and self._take(request, attribute.typed)
 
     def remove(self, request: str, alternative: str) -> None:
@@ -118,15 +121,6 @@ class _DistinctByRequest(Constraint):
     def _drop(self, request: str) -> None:
         self._last.pop(request, None)
         self._values.pop()
-
-
-def attribute_of(device: Device, driver: str, name: str) -> DeviceAttribute | None:
-    """The attribute of that name; one without a domain is the driver's."""
-    found = device.attributes.get(name)
-    if found is not None:
-        return found
-    domain, slash, own = name.partition("/")
-    return device.attributes.get(own) if slash and domain == driver else None
 
 
 # Devices that are tried for one pod, over all nodes, before the search is given up.

@@ -134,7 +134,17 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
                 if any(excludes(volume, existing) for existing in info.pod.spec.volumes)
             ]
             if holders:
-                disk = details.VolumeConflict(volume=_disk_name(volume), problem="in use on the node", holders=holders)
+                if volume.gce_persistent_disk is not None:
+                    disk_name = f"GCE disk {volume.gce_persistent_disk.pd_name}"
+                elif volume.aws_elastic_block_store is not None:
+                    disk_name = f"EBS volume {volume.aws_elastic_block_store.volume_id}"
+                elif volume.iscsi is not None:
+                    disk_name = f"iSCSI target {volume.iscsi.iqn}"
+                else:
+                    disk_name = (
+                        f"RBD image {volume.rbd.pool}/{volume.rbd.image}" if volume.rbd is not None else volume.name
+                    )
+                disk = details.VolumeConflict(volume=disk_name, problem="in use on the node", holders=holders)
                 return Status(Code.UNSCHEDULABLE, [REASON_DISK], detail=disk)
         try:
             claims = _claims_of(state)
@@ -163,16 +173,6 @@ def _is_restricted(volume: Volume) -> bool:
         or volume.rbd is not None
         or volume.iscsi is not None
     )
-
-
-def _disk_name(volume: Volume) -> str:
-    if volume.gce_persistent_disk is not None:
-        return f"GCE disk {volume.gce_persistent_disk.pd_name}"
-    if volume.aws_elastic_block_store is not None:
-        return f"EBS volume {volume.aws_elastic_block_store.volume_id}"
-    if volume.iscsi is not None:
-        return f"iSCSI target {volume.iscsi.iqn}"
-    return f"RBD image {volume.rbd.pool}/{volume.rbd.image}" if volume.rbd is not None else volume.name
 
 
 PLUGIN = in_tree(
