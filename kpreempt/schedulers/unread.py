@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
@@ -32,7 +33,7 @@ class Seen:
     """A pod, and what a scheduler made of it in a cluster of which not all could be read.
 
     ``choices`` is among how many nodes scores decided. ``spreads_by_default`` says that default constraints refuse
-    nodes, too.
+    nodes, too. ``with_affinity`` gives the pods whose affinity filters look at, by default all of the cluster.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Seen:
         *,
         choices: int = 0,
         spreads_by_default: bool = False,
+        with_affinity: Callable[[], Iterable[Pod]] | None = None,
     ) -> None:
         self.pod = pod
         self.cluster = cluster
@@ -52,6 +54,7 @@ class Seen:
         self.has_devices = bool(pod.spec.resource_claims)
         self._choices = choices
         self._spreads_by_default = spreads_by_default
+        self.with_affinity = with_affinity or (lambda: cluster.pods)
 
     @cached_property
     def claims(self) -> frozenset[str]:
@@ -109,12 +112,8 @@ class Seen:
 
 def _selects_namespaces(seen: Seen) -> bool:
     """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
-    # A simulation asks after each change, and few pods state affinity.
-    return any(
-        term.namespace_selector is not None
-        for affinity in filter(None, map(attrgetter("spec.affinity"), (seen.pod, *seen.cluster.pods)))
-        for term in affinity.pod_terms
-    )
+    affinities = map(attrgetter("spec.affinity"), chain((seen.pod,), seen.with_affinity()))
+    return any(term.namespace_selector is not None for each in filter(None, affinities) for term in each.pod_terms)
 
 
 _MATTERS: Mapping[str, Callable[[Seen], bool]] = {

@@ -392,6 +392,7 @@ class Cycle:
             outcome,
             choices=len(feasible) if isinstance(feasible, list) and outcome is Outcome.LANDS else 0,
             spreads_by_default=any(each.get("whenUnsatisfiable") == "DoNotSchedule" for each in defaults),
+            with_affinity=self._cluster.pods_with_affinity,
         )
         return judged(seen, READ_BY_TODAYS)
 

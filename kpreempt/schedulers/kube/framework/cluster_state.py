@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import operator
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import compress
+from itertools import chain, compress
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -250,6 +250,12 @@ class ClusterState:
     def nodes_with_affinity(self) -> list[NodeInfo]:
         """The nodes with pods that state any affinity."""
         return [node_info for node_info in self.node_infos if node_info.pods_with_affinity]
+
+    def pods_with_affinity(self) -> Iterator[Pod]:
+        """The pods on nodes that state any affinity, and all that are nominated to one."""
+        groups = (node_info.pods_with_affinity for node_info in self.nodes_with_affinity)
+        for infos in chain(groups, self.nominated_pods.values()):
+            yield from (info.pod for info in infos)
 
     @cached_property
     def nodes_with_anti_affinity(self) -> list[NodeInfo]:
