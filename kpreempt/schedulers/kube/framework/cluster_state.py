@@ -264,7 +264,6 @@ class ClusterState:
 
     @cached_property
     def _pods_by_labels(self) -> PodsByLabels:
-
         return PodsByLabels(self.node_infos)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:

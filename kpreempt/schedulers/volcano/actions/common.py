@@ -5,7 +5,7 @@ Statements are changes to a session that are kept together or undone together (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kpreempt.schedulers.volcano.cache import Job, Node, Queue, Task, Transaction
@@ -50,6 +50,18 @@ def in_turn(
         if waits(job):
             waiting[job.queue].push(job)
     return queues, waiting
+
+
+def turns(
+    session: Session, queues: PriorityQueue[Queue], waiting: Mapping[str, PriorityQueue[Job]]
+) -> Iterator[tuple[Queue, Job]]:
+    """The first queue with its first waiting job, again and again. A queue that is to have another turn is pushed."""
+    while queues:
+        queue = queues.pop()
+        if session.is_overused(queue):
+            session.recorder.skipped(queue.name, "the queue is overused")
+        elif waiting[queue.name]:
+            yield queue, waiting[queue.name].pop()
 
 
 # What actions say of a node on which a predicate ends in an error; those that evict say the same.

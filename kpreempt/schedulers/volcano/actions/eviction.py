@@ -19,6 +19,7 @@ from kpreempt.schedulers.volcano.actions.common import (
     is_skipped,
     lacking,
     refusal,
+    turns,
 )
 from kpreempt.schedulers.volcano.cache import Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.resources import Resource
@@ -165,15 +166,7 @@ def reclaim(session: Session) -> None:
         for job in jobs_in_order
         if job.count(TaskStatus.PENDING)
     }
-    while queues:
-        queue = queues.pop()
-        if session.is_overused(queue):
-            session.recorder.skipped(queue.name, "the queue is overused")
-            continue
-        jobs = waiting[queue.name]
-        if not jobs:
-            continue
-        job = jobs.pop()
+    for queue, job in turns(session, queues, waiting):
         if not tasks[job.uid]:
             session.recorder.skipped(queue.name, f"job {job.uid} has no task left, which ends the queue's turns")
             continue
@@ -181,7 +174,7 @@ def reclaim(session: Session) -> None:
         if outcome in (AttemptOutcome.NOT_ALLOCATABLE, AttemptOutcome.PRE_PREDICATE_FAILED):
             continue
         if outcome is AttemptOutcome.PIPELINED:
-            jobs.push(job)
+            waiting[queue.name].push(job)
         queues.push(queue)
 
 

@@ -17,6 +17,7 @@ from kpreempt.schedulers.volcano.actions.common import (
     is_skipped,
     nearest,
     refusal,
+    turns,
 )
 from kpreempt.schedulers.volcano.cache import FitErrors, Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
@@ -62,21 +63,13 @@ def allocate(session: Session) -> None:
             session.recorder.record.enqueued.append(job.uid)
     queues, waiting = in_turn(session, (job for job in jobs_in_order if not is_skipped(session, job)))
     pending: dict[str, PriorityQueue[Task]] = {}
-    while queues:
-        queue = queues.pop()
-        if session.is_overused(queue):
-            session.recorder.skipped(queue.name, "the queue is overused")
-            continue
-        jobs = waiting[queue.name]
-        if not jobs:
-            continue
-        job = jobs.pop()
+    for queue, job in turns(session, queues, waiting):
         if job.uid not in pending:
             tasks = [task for task in session.walk_pending(job) if not task.is_best_effort]
             pending[job.uid] = PriorityQueue(session.task_goes_before, tasks)
         queues.push(queue)
         if pending[job.uid]:
-            _allocate_job(session, queue, job, pending[job.uid], jobs)
+            _allocate_job(session, queue, job, pending[job.uid], waiting[queue.name])
 
 
 def _allocate_job(
