@@ -80,7 +80,6 @@ def _check_modelled(algorithm: str) -> None:
 
 
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
-
     initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
     return queue_for(
         algorithm,
