@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.explain.pods import Question, explain_pod
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
@@ -32,8 +31,10 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError, within_calendar
+from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
-from kpreempt.library.schedulers import AskedScheduler
+from kpreempt.library.requests import Decide
+from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.phases import Phases
 from kpreempt.report.document import encode_json, with_kind
 from kpreempt.report.escape import printable, printable_json
@@ -174,15 +175,10 @@ class Answerer:
             prepared = self._kept.prepare(
                 configured.scheduler, situation.cluster, now=self._now, is_queued=scenario.queued
             )
-        return explain_pod(
-            situation.cluster,
-            Question(pod=situation.asked),
-            configured.scheduler,
-            prepared,
-            now=self._now,
-            assumptions=[*configured.assumptions, *situation.assumptions, *unread_of(asked.wanted, self._base)],
-            phases=self._phases,
-        )
+        loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(asked.wanted, self._base)])
+        context = Context(loaded, asked, self._now, phases=self._phases)
+        found: Verdict = answer(context, Decide(admitted=situation.asked, prepared=prepared)).record
+        return found
 
     def _scheduler_of(self, scenario: Scenario) -> AskedScheduler:
         configuration = configuration_of(scenario)

@@ -12,24 +12,14 @@ import msgspec
 
 from kpreempt.analysis.algorithms import (
     AUTO,
-    algorithm_for,
-    api_server_rules,
-    assume_of_gates,
-    pending_pods,
     scheduler_for,
 )
-from kpreempt.analysis.compare.differences import compare_pods, comparison_of
+from kpreempt.analysis.compare.differences import comparison_of
 from kpreempt.analysis.compare.upgrade import (
-    compare_upgrade,
     keeps_workloads,
-    next_pods,
     parse_version,
     versions_between,
 )
-from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
-from kpreempt.analysis.what_if import Overrides
-from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
@@ -50,20 +40,19 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError, within_calendar
-from kpreempt.library.questions import answer, schedulers_on
+from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
-from kpreempt.library.schedulers import AskedScheduler
+from kpreempt.library.requests import Compare, Upgrade
+from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.model.wanted import all_wanted
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
-from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.versions import parse_feature_gates
 from kpreempt.snapshot.collect import Needs
-from kpreempt.snapshot.decode import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.compare import ComparedPod, Comparison, UpgradeComparison
-from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
+    from kpreempt.analysis.algorithms import Scheduler
     from kpreempt.cli.requests import CompareRequest
 
 
@@ -168,17 +157,12 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
                 wanted = all_wanted(each.wanted for each in asked.values())
                 with within_calendar(source, number):
                     situation = situation_of(scenario, f"{source}:{number}", base, wanted)
-                    schedulers, assumed = schedulers_on(asked, situation.cluster)
-                    one = compare_pods(
-                        situation.cluster,
-                        [Question(pod=situation.asked)],
-                        schedulers,
-                        now=now,
-                        is_queued=scenario.queued,
-                        assumptions=[*assumed, *situation.assumptions, *unread_of(wanted, base)],
-                        prepare=ready.prepare,
-                        phases=run.stopwatch,
+                    loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(wanted, base)])
+                    question = Compare(
+                        schedulers=asked, admitted=situation.asked, is_queued=scenario.queued, prepare=ready.prepare
                     )
+                    context = Context(loaded, next(iter(asked.values())), now, now, run.stopwatch)
+                    one: Comparison = answer(context, question).record
             except KpreemptError as error:
                 name = name_of(line) if isinstance(line, bytes) else ""
                 items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
@@ -227,7 +211,7 @@ def _parsed(text: str, extensions: Extensions) -> Compared:
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
     compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
     # Now rather than after the cluster was read: most mistakes are made here.
-    compared.asked()
+    compared.asked().checked()
     return compared
 
 
@@ -252,12 +236,14 @@ def _upgrade_answer(request: CompareRequest, run: Run, target: str) -> tuple[Upg
     gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
     extensions = request.extensions
     plugins = extensions.found(configuration) if configuration or extensions.plugins else []
-    newer = scheduler_for(f"{PREFIX}{target}", configuration, gates, None, plugins, extensions.connect)
+
+    def made(algorithm: str) -> Scheduler:
+        return scheduler_for(algorithm, configuration, gates, None, plugins, extensions.connect)
+
+    newer = AskedScheduler(f"{PREFIX}{target}", made)
     now = run.now()
     live = run.connect()
-    namespace = request.namespace or usual_namespace(live)
-    subjects = read_subjects(request.files, namespace, request.intake)
-    templates = picked(subjects.templates, request.select, request.namespace)
+    subjects = read_subjects(request.files, request.namespace or usual_namespace(live), request.intake)
     # What plugins read is the same in all versions.
     needs = Needs(
         wanted=newer.wanted,
@@ -265,42 +251,13 @@ def _upgrade_answer(request: CompareRequest, run: Run, target: str) -> tuple[Upg
         keeps=keeps_workloads if request.workloads else None,
         compared=["CronJob"] if request.workloads else [],
     )
-    loaded = run.load(live, needs)
-    base, said = algorithm_for(request.algorithm or AUTO, loaded.cluster)
-    versions = versions_between(base, target, configuration, gates, plugins, extensions.connect)
-    at = run.time_of(loaded.cluster, now)
-    with run.stopwatch.phase("admission"):
-        asked, untold = _asked_of_upgrade(request, loaded, templates, namespace, at, versions.base.settings)
-    gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
-    said = [*said, *gates_off, *loaded.assumptions, *untold]
-    return compare_upgrade(asked, versions, now=at, assumptions=said, phases=run.stopwatch), now
-
-
-def _asked_of_upgrade(
-    request: CompareRequest,
-    loaded: LoadedCluster,
-    templates: list[PodTemplate],
-    namespace: str,
-    at: datetime,
-    settings: Settings,
-) -> tuple[list[Asked], list[Assumption]]:
-    """The pod that is named; or every pending one, and what manifests and workloads add to these."""
-    cluster, decode = loaded.cluster, object_decoder(loaded.wanted)
-    require(cluster, "Node")
-    if request.pod:
-        named = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode)
-        return [Asked(named.cluster, named.questions)], []
-
-    def is_asked(where: str) -> bool:
-        return request.namespace in (None, "", where)
-
-    pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_asked(pod.metadata.namespace)]
-    asked = [Asked(cluster, pending)]
-    untold: list[Assumption] = []
-    if templates:
-        found = questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
-        asked.append(Asked(found.cluster, found.questions))
-    if request.workloads:
-        more, untold = next_pods(cluster, loaded.documents, decode, now=at, settings=settings, is_asked=is_asked)
-        asked += more
-    return asked, untold
+    question = Upgrade(
+        pod=request.pod,
+        namespace=request.namespace,
+        templates=picked(subjects.templates, request.select, request.namespace),
+        workloads=request.workloads,
+        base=request.algorithm or AUTO,
+        versions_from=lambda base: versions_between(base, target, configuration, gates, plugins, extensions.connect),
+    )
+    found: UpgradeComparison = answer(run.context(run.load(live, needs), newer, now, live), question).record
+    return found, now

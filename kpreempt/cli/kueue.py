@@ -6,33 +6,15 @@ holds it, or the default of 0.19.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.kueue.explaining import compare_configurations as compared_configurations
-from kpreempt.analysis.kueue.explaining import explain_workloads as explained_workloads
-from kpreempt.analysis.kueue.explaining import with_workloads
-from kpreempt.analysis.kueue.manifest import workload_documents
-from kpreempt.analysis.kueue.objects import (
-    KUEUE_WANTED,
-    assumed_of,
-    assumed_of_chance,
-    assumed_of_default,
-    assumed_of_made,
-    decode_queueing,
-    kueue_objects,
-    with_objects,
-)
-from kpreempt.analysis.kueue.readings import pending_workloads as pending_in_queues
-from kpreempt.analysis.kueue.readings import who_preempted_workload as preemptions_of
-from kpreempt.analysis.kueue.readings import workloads_at_risk as risks_of
+from kpreempt.analysis.kueue.objects import KUEUE_WANTED, KueueSettings, assumed_of_default, decode_queueing
 from kpreempt.analysis.pod_selection import parse_selector
-from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod
 from kpreempt.cli.requests import AnswerRequest, PendingRequest
 from kpreempt.cli.runner import Run, check_selection, is_unfounded
@@ -40,13 +22,23 @@ from kpreempt.cli.scenarios import Scenario, situation_of, unread_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
 from kpreempt.errors import InputError, UsageError
+from kpreempt.library import requests
+from kpreempt.library.kueue import CyclesVerdict
+from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
-from kpreempt.library.schedulers import AskedScheduler
-from kpreempt.model.kueue import QUEUE_LABEL, Workload
+from kpreempt.library.requests import (
+    CompareWorkloads,
+    ExplainWorkloads,
+    PendingWorkloads,
+    WhoPreemptedWorkload,
+    WorkloadsAtRisk,
+)
+from kpreempt.library.schedulers import Context, default_scheduler
+from kpreempt.model.kueue import Workload
 from kpreempt.model.meta import DEFAULT_NAMESPACE, Time
 from kpreempt.phases import Phases
 from kpreempt.scheduler_table import KUEUE
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, run_cycles
+from kpreempt.schedulers.kueue import KueueConfiguration
 from kpreempt.schedulers.kueue.objects import DEFAULT_STRATEGIES, FairSharingConfiguration
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.decode import decode_document
@@ -56,36 +48,27 @@ from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import AtRiskRequest, CompareRequest, ExplainRequest, WhoPreemptedRequest
-    from kpreempt.snapshot.archives import Intake
 
 
-class KueueContext(NamedTuple):
-    """A cluster with what Kueue reads of it, and what is assumed of both. ``namespace`` is the usual one."""
-
-    objects: KueueObjects
-    config: KueueConfiguration
-    assumptions: list[Assumption]
-    now: datetime
-    namespace: str
-
-
-def read_context(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True) -> KueueContext:
-    """Read what a request asks about. Raises ``InputError`` and ``UsageError``."""
+def _read(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True) -> tuple[Context, KueueSettings]:
+    """The cluster with Kueue's objects, and the manager's settings. Raises ``InputError`` and ``UsageError``."""
     request = run.request
     if "," in (request.connection.context or ""):
         raise UsageError(f"--context with several names says nothing to {KUEUE}, which decides on whole Workloads")
     now = run.now()
     live = run.connect()
-    config, said, path = KueueConfiguration(), list[Assumption](), request.scheduler_config
+    settings, path = KueueSettings(KueueConfiguration(), []), request.scheduler_config
     if reads_configuration and path is None:
-        said = [assumed_of_default("--scheduler-config was not given")]
+        settings = _default_settings("--scheduler-config was not given")
     elif reads_configuration and path is not None:
-        config, said = kueue_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
-    namespace = request.namespace or usual_namespace(live) or DEFAULT_NAMESPACE
+        settings = kueue_settings_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
     loaded = run.load(live, msgspec.structs.replace(needs, wanted=needs.wanted | KUEUE_WANTED))
-    with run.stopwatch.phase("decode"):
-        objects = kueue_objects(loaded.cluster, decode_document)
-    return KueueContext(objects, config, [*loaded.assumptions, *said], run.time_of(loaded.cluster, now), namespace)
+    context = run.context(loaded, default_scheduler(), now, live)
+    return context._replace(namespace=request.namespace or context.namespace or DEFAULT_NAMESPACE), settings
+
+
+def _default_settings(why: str) -> KueueSettings:
+    return KueueSettings(KueueConfiguration(), [assumed_of_default(why)])
 
 
 def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
@@ -104,9 +87,7 @@ _KEY = "controller_manager_config.yaml"
 _USUAL_NAMESPACE = "kueue-system"
 
 
-def kueue_configuration_in(
-    document: Mapping[str, Any] | None, source: str
-) -> tuple[KueueConfiguration, list[Assumption]]:
+def kueue_settings_in(document: Mapping[str, Any] | None, source: str) -> KueueSettings:
     """The configuration that a document is, or that holds it as a ConfigMap. Raises ``InputError``."""
     document = document or {}
     if document.get("kind") == "ConfigMap":
@@ -148,7 +129,7 @@ def kueue_configuration_in(
         requeuing_timestamp=str(_section(waiting, "requeuingStrategy", source).get("timestamp") or "Eviction"),
         exclude_resource_prefixes=tuple(_texts(resources, "excludeResourcePrefixes", source)),
     )
-    return configuration, assumptions
+    return KueueSettings(configuration, assumptions)
 
 
 def _section(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:
@@ -167,7 +148,6 @@ def _texts(document: Mapping[str, Any], key: str, source: str) -> list[str]:
     return found
 
 
-_KINDS = ("workload", "workloads", "wl")
 _UNSCHEDULABLE = 12
 _PREEMPTS = 10
 
@@ -175,52 +155,21 @@ _PREEMPTS = 10
 def explain_workloads(request: ExplainRequest) -> int:
     """Answer what becomes of the Workloads of a request, and return the exit code."""
     check_pod(request)
-    run = Run(request, "KueueAnswer")
-    asked = AskedScheduler(None, scheduler_for)
-    context = read_context(run, Needs(wanted=asked.wanted))
-    objects, config, now = context.objects, context.config, context.now
     named = f"{request.pod}/{request.name}" if request.name else request.pod or ""
-    workloads = workloads_in(request.files, named, request.intake, context)
-    configured = asked.on(objects.cluster)
-    with run.stopwatch.phase("session"):
-        answers = explained_workloads(workloads, objects, config, configured.scheduler, now=now)
-    more = [*context.assumptions, *configured.assumptions]
-    answers = [msgspec.structs.replace(each, assumptions=[*each.assumptions, *more]) for each in answers]
-    run.write_once(answers[0] if len(answers) == 1 else KueueAnswers(items=answers), now)
+    if not named and not request.files:
+        raise UsageError("a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME")
+    run = Run(request, "KueueAnswer")
+    context, settings = _read(run, Needs(wanted=default_scheduler().wanted))
+    asked = ExplainWorkloads(
+        settings=settings,
+        workload=named,
+        manifests=[accepted_objects(path, request.intake) for path in request.files],
+    )
+    found = answer(context, asked).record
+    run.write_once(found, context.at)
+    answers = found.items if isinstance(found, KueueAnswers) else [found]
     assumptions = {assumption for each in answers for assumption in each.assumptions}
     return run.exit_code_by_outcome(assumptions, map(_exit_code, answers))
-
-
-def workloads_in(files: Sequence[str], named: str, intake: Intake, context: KueueContext) -> list[tuple[Workload, str]]:
-    """The Workload of that name, or those of manifests, each with what it was made from.
-
-    Raises ``InputError`` and ``UsageError``.
-    """
-    if named:
-        return [(workload_named(named, context), "")]
-    found = []
-    for path in files:
-        objects = [(each.document, each.source) for each in accepted_objects(path, intake)]
-        for document, kind, source in workload_documents(objects, context.namespace, context.objects.cluster):
-            found.append((decode_document("Workload", Workload, document, source=source), f"{kind} in {source}"))
-    if not found:
-        source = ", ".join(files)
-        if not source:
-            raise UsageError(
-                "a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME"
-            )
-        raise InputError(f"no Workload, and nothing with the label {QUEUE_LABEL}", source=source)
-    return found
-
-
-def workload_named(named: str, context: KueueContext) -> Workload:
-    """The Workload ``[workload/]NAME``. Raises ``InputError``."""
-    kind, _, name = named.rpartition("/")
-    if kind.lower() in ("", *_KINDS):
-        for each in context.objects.workloads:
-            if each.metadata.name == name and each.metadata.namespace == context.namespace:
-                return each
-    raise InputError(f"there is no Workload {name} in namespace {context.namespace}", source="the cluster")
 
 
 def _exit_code(answer: KueueAnswer) -> int:
@@ -236,41 +185,35 @@ def _exit_code(answer: KueueAnswer) -> int:
 
 def pending_workloads(request: PendingRequest) -> int:
     """Answer the request, and return the exit code."""
-    is_asked = select_workloads(request)
+    is_selected = select_workloads(request)
     run = Run(request, "PendingWorkloads")
-    context = read_context(run)
-    with run.stopwatch.phase("session"):
-        answer = pending_in_queues(
-            context.objects, context.config, now=context.now, is_asked=is_asked, assumptions=context.assumptions
-        )
-    run.write_once(answer, context.now)
-    return run.exit_code(answer.assumptions)
+    context, settings = _read(run)
+    found = answer(context, PendingWorkloads(settings=settings, is_selected=is_selected)).record
+    run.write_once(found, context.at)
+    return run.exit_code(found.assumptions)
 
 
 def workloads_at_risk(request: AtRiskRequest) -> int:
     """Answer the request, and return the exit code."""
-    is_asked = select_workloads(request)
+    is_selected = select_workloads(request)
     run = Run(request, "WorkloadsAtRisk")
-    context = read_context(run)
+    context, settings = _read(run)
     everywhere = request.namespace or request.all_namespaces
-    with run.stopwatch.phase("session"):
-        answer = risks_of(
-            context.objects,
-            context.config,
-            now=context.now,
-            is_asked=lambda each: is_asked(each) and bool(everywhere or each.metadata.namespace == context.namespace),
-            limit=request.limit,
-            assumptions=context.assumptions,
-        )
-    run.write_once(answer, context.now)
-    return run.exit_code(answer.assumptions)
+    asked = WorkloadsAtRisk(
+        settings=settings,
+        is_selected=lambda each: is_selected(each) and bool(everywhere or each.metadata.namespace == context.namespace),
+        limit=request.limit,
+    )
+    found = answer(context, asked).record
+    run.write_once(found, context.at)
+    return run.exit_code(found.assumptions)
 
 
 def who_preempted_workload(request: WhoPreemptedRequest) -> int:
     """Answer the request, and return the exit code."""
     run = Run(request, "PreemptionsOfWorkload")
-    context = read_context(run, Needs(with_events=True), reads_configuration=False)
-    run.write_once(preemptions_of(workload_named(request.pod, context), context.objects), context.now)
+    context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
+    run.write_once(answer(context, WhoPreemptedWorkload(workload=request.pod)).record, context.at)
     return 0
 
 
@@ -292,67 +235,43 @@ class KueueScenario(Scenario, frozen=True, rename="camel"):
 SCENARIO = KueueScenario
 
 
-class CyclesVerdict(msgspec.Struct, frozen=True, rename="camel"):
-    """What Kueue's scheduler does on the cluster of a line, with what was assumed."""
-
-    cycles: list[Any]
-    outcomes: int
-    other_outcomes: list[Any]
-    assumptions: list[Assumption]
-
-
 def answer_scenario(
     scenario: KueueScenario, source: str, base: LoadedCluster | None, now: datetime, phases: Phases
 ) -> CyclesVerdict:
     """The cycles of Kueue's scheduler on the cluster of a line. Raises ``InputError``."""
     with phases.phase("decode"):
         situation = situation_of(scenario, source, base, KUEUE_WANTED)
-    with phases.phase("session"):
-        objects = kueue_objects(situation.cluster, decode_document, source=source)
-        only = () if scenario.workload == _ALL_WORKLOADS else (scenario.workload,)
-        found = run_cycles(objects, scenario.config, now=scenario.now or now, cycles=scenario.cycles, only=only)
-    assumptions = [
-        *situation.assumptions,
-        *unread_of(KUEUE_WANTED, base),
-        *assumed_of(objects, scenario.config),
-        *assumed_of_chance(found),
-    ]
-    return CyclesVerdict(found.cycles, 1 + len(found.others), found.others, assumptions)
-
-
-Made = tuple[KueueObjects, KueueConfiguration]
+    loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(KUEUE_WANTED, base)])
+    request = requests.KueueScenario(
+        config=scenario.config,
+        cycles=scenario.cycles,
+        only=() if scenario.workload == _ALL_WORKLOADS else (scenario.workload,),
+        starts=scenario.now or now,
+        source=source,
+    )
+    found: CyclesVerdict = answer(Context(loaded, default_scheduler(), now, phases=phases), request).record
+    return found
 
 
 def compare_configurations(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
     paths = _paths(request.algorithms or "")
     run = Run(request, "KueueComparison")
-    context = read_context(run, reads_configuration=False)
-    asked = []
-    if request.files or request.pod:
-        asked = workloads_in(request.files, request.pod or "", request.intake, context)
-        context = context._replace(objects=with_workloads([each for each, _ in asked], context.objects, context.now))
-    compared: dict[str, Made] = {}
-    assumptions = [*context.assumptions, *(said for each in asked for said in assumed_of_made(*each))]
-    for path in paths:
-        made, said = _made(path, context, request)
-        compared[f"{KUEUE}@{PurePath(path).name}" if path else KUEUE] = made
-        assumptions += said
+    context, _ = _read(run, reads_configuration=False)
+    compared = {f"{KUEUE}@{PurePath(path).name}" if path else KUEUE: _settings_of(path, request) for path in paths}
     if len(compared) < len(paths):
         raise UsageError(f"--algorithms {request.algorithms}: two files have the same name")
-    keys = {each.key for each, _ in asked}
-
-    def is_asked(workload: Workload) -> bool:
-        if keys:
-            return workload.key in keys
-        return not request.namespace or workload.metadata.namespace == request.namespace
-
-    with run.stopwatch.phase("session"):
-        answer = compared_configurations(compared, now=context.now, is_asked=is_asked, assumptions=assumptions)
-    run.write_once(answer, context.now)
-    if request.fail_on_difference and (answer.differing or is_unfounded(answer.assumptions, "--fail-on-difference")):
+    asked = CompareWorkloads(
+        compared=compared,
+        workload=request.pod or "",
+        manifests=[accepted_objects(path, request.intake) for path in request.files],
+        is_selected=lambda each: not request.namespace or each.metadata.namespace == request.namespace,
+    )
+    found = answer(context, asked).record
+    run.write_once(found, context.at)
+    if request.fail_on_difference and (found.differing or is_unfounded(found.assumptions, "--fail-on-difference")):
         return EXIT_GATE
-    return run.exit_code(answer.assumptions)
+    return run.exit_code(found.assumptions)
 
 
 def _paths(text: str) -> list[str]:
@@ -372,26 +291,24 @@ def _paths(text: str) -> list[str]:
     return paths
 
 
-def _made(path: str, context: KueueContext, request: CompareRequest) -> tuple[Made, list[Assumption]]:
-    """The objects and the configuration with what a file has of either."""
+def _settings_of(path: str, request: CompareRequest) -> KueueSettings:
+    """The settings in a file: a configuration, queues that replace the cluster's, or both."""
     if not path:
-        return (context.objects, KueueConfiguration()), [assumed_of_default(f"{KUEUE} names no file")]
-    config: KueueConfiguration | None = None
-    said: list[Assumption] = []
-    changed: list[tuple[str, Any]] = []
+        return _default_settings(f"{KUEUE} names no file")
+    settings: KueueSettings | None = None
+    queues: list[tuple[str, Any]] = []
     for each in accepted_objects(path, request.intake):
         # The manager's configuration, or a ConfigMap that holds it.
         data = each.document.get("data")
         holds = each.document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data
         if holds or each.document.get("kind") == "Configuration":
-            if config is not None:
+            if settings is not None:
                 raise InputError("has two configurations", source=path)
-            config, said = kueue_configuration_in(each.document, path)
+            settings = kueue_settings_in(each.document, path)
         elif found := decode_queueing(each.document, decode_document, source=each.source):
-            changed.append(found)
+            queues.append(found)
         else:
             kind = each.document.get("kind")
             raise InputError(f"a {kind} is neither a Configuration nor a queue of Kueue's", source=each.source)
-    if config is None:
-        config, said = KueueConfiguration(), [assumed_of_default(f"{PurePath(path).name} has no Configuration")]
-    return (with_objects(context.objects, changed), config), said
+    settings = settings or _default_settings(f"{PurePath(path).name} has no Configuration")
+    return settings._replace(queues=queues)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from kpreempt.cli.extensions import installed_plugins
 from kpreempt.cli.requests import PluginsRequest
 from kpreempt.cli.runner import Run
-from kpreempt.errors import UsageError
+from kpreempt.library.questions import answer
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import Context
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.scheduler_table import KUBE_ALGORITHMS
-from kpreempt.schedulers.kube.plugin_list import list_plugins
-from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict.plugins import AvailablePlugin
 
 
@@ -30,14 +27,7 @@ def plugins(request: PluginsRequest) -> int:
             from kpreempt.snapshot.live.lists import read_version
 
             versioned = ClusterSnapshot(version=read_version(live))
-    configured = asked.on(versioned)
-    scheduler = configured.scheduler
-    if not isinstance(scheduler, KubeScheduler):
-        raise UsageError(
-            f"--algorithm {scheduler.algorithm}: plugins are listed for {KUBE_ALGORITHMS[0]} and later alone",
-            hint="kpreempt algorithms, for what the others do differently",
-        )
     installed = [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
-    listed = list_plugins(scheduler, installed)
-    run.write(msgspec.structs.replace(listed, assumptions=[*configured.assumptions, *listed.assumptions]), None)
+    context = Context(LoadedCluster(versioned, []), asked, run.now())
+    run.write(answer(context, request.having(installed=installed)).record, None)
     return 0

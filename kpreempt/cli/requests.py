@@ -28,7 +28,22 @@ from kpreempt.library.options import (
     Option,
     Request,
 )
-from kpreempt.library.requests import NAMESPACE, POD, RUNS, SEED, SELECTOR, AtRisk, Budgets, Compare, Explain, Pending
+from kpreempt.library.requests import (
+    NAMESPACE,
+    RUNS,
+    SEED,
+    SELECTOR,
+    AtRisk,
+    Budgets,
+    Compare,
+    Explain,
+    History,
+    Pending,
+    Plugins,
+    Queue,
+    Verify,
+    WhoPreempted,
+)
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUBE_RANGE, LEGACY_ROWS
 from kpreempt.scheduler_table import KUEUE as KUEUE_ALGORITHM
 from kpreempt.scheduler_table import VOLCANO as VOLCANO_ALGORITHM
@@ -523,7 +538,7 @@ class PendingRequest(Pending, AnswerRequest):
     interval: Annotated[float, Option(("--interval",), "How long to wait between looks, with -w.", "SECONDS")] = 5.0
 
 
-class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selector", "policy_config"]):
+class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces", "selector", "policy_config"]):
     """Show the scheduling queue: which pod is tried next, where the others wait, and what would move each.
 
     One screen; -v has every pod with the events that would move it, and with --events the queue after each.
@@ -551,7 +566,7 @@ class QueueRequest(AnswerRequest, without=["namespace", "all_namespaces", "selec
 
 
 class WhoPreemptedRequest(
-    AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
+    WhoPreempted, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
 ):
     """Say which pod preempted a pod, and where the preemptor is now.
 
@@ -564,8 +579,6 @@ class WhoPreemptedRequest(
     """
 
     answer = "PreemptionsOfPod"
-    pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is, or was.")] = None
     before: Annotated[
         list[str],
         Option(
@@ -784,6 +797,7 @@ class AlgorithmsRequest(Request):
 
 
 class PluginsRequest(
+    Plugins,
     AnswerRequest,
     without=[
         *("namespace", "all_namespaces", "selector", "policy_config", "verbose", "strict", "now", "jobs"),
@@ -951,6 +965,7 @@ _OF_SCHEDULERS = ["scheduler_config", "policy_config", "feature_gates", "extensi
 
 
 class HistoryRequest(
+    History,
     AnswerRequest,
     without=[
         *(*_OF_INPUT, "intake", "connection"),
@@ -965,16 +980,13 @@ class HistoryRequest(
     """
 
     answer = "History"
-    subject: Annotated[
-        str, Option(metavar="[KIND/]NAME", help="A pod, node/NAME or pdb/NAME; it may be gone. Without a KIND a pod.")
-    ]
     snapshots: Annotated[
         list[str], _SNAPSHOT._replace(metavar="DIR", help="A recording: what kpreempt record --to DIR made.")
     ] = []
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where it is, or was (default: default).")] = None
 
 
 class VerifyRequest(
+    Verify,
     AnswerRequest,
     without=[
         *("snapshots", *_OF_INPUT, "namespace", "all_namespaces", "selector", "policy_config"),

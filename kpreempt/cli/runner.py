@@ -68,7 +68,7 @@ class Run:
         family = family_of(request.algorithm)
         if request.command_name in family.asked_of_pods:
             of_pods = family.module().read_scheduler_of_pods(request.scheduler_config, live)
-            return AskedScheduler(family.algorithm, lambda _: of_pods)
+            return AskedScheduler(family.algorithm, lambda _: of_pods).checked()
         configuration = None
         if request.scheduler_config:
             from kpreempt.cli.scheduler_configs import read_scheduler_config
@@ -86,7 +86,7 @@ class Run:
         def make(algorithm: str) -> Scheduler:
             return scheduler_for(algorithm, configuration, gates, policy, plugins, extensions.connect)
 
-        return AskedScheduler(request.algorithm, make, configuration, gates)
+        return AskedScheduler(request.algorithm, make, configuration, gates).checked()
 
     def connect(self, flags: ConnectionFlags | None = None) -> Connection | None:
         """The connection to the live cluster, unless there are snapshots; by ``flags`` where they are given.
@@ -141,7 +141,7 @@ class Run:
         is_dump = self.request.now is None and loaded.cluster.taken_at is not None
         return Context(
             loaded,
-            asked.on(loaded.cluster),
+            asked,
             now,
             None if is_dump else now,
             phases=self.stopwatch,

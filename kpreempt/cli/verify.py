@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import secrets
 from contextlib import ExitStack
-from datetime import datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -13,17 +11,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.verification import Asked, Judge, Judgement, Prediction, Tally
+from kpreempt.analysis.verification import Judgement, Prediction
 from kpreempt.cli.output import whole_file
 from kpreempt.cli.record import record_into, seconds_of
 from kpreempt.cli.runner import Run
 from kpreempt.cli.terminal import EXIT_GATE, Progress
-from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.errors import UsageError
 from kpreempt.files import name_of, unreadable
+from kpreempt.library.questions import answer
+from kpreempt.library.reading import LoadedCluster
+from kpreempt.library.schedulers import Context
+from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.report.escape import printable_json_bytes
-from kpreempt.snapshot.recording.replay import Replay
-from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits
 from kpreempt.snapshot.redact import redaction_of
 from kpreempt.snapshot.write import line_of
@@ -31,8 +31,6 @@ from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verifica
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import VerifyRequest
-    from kpreempt.library.schedulers import AskedScheduler
-    from kpreempt.model.cluster import ClusterSnapshot
 
 # What nobody can explain from here is worth a file; so many of them tell enough.
 _FILED = (Cause.CONFIGURATION, Cause.UNKNOWN)
@@ -57,42 +55,20 @@ def verify(request: VerifyRequest) -> int:
             assert request.duration is not None
             folder = stack.enter_context(TemporaryDirectory(prefix="kpreempt-"))
             record_into(folder, request.connection, Limits(), seconds_of("--for", request.duration))
-        answer = _verified(request, folder, asked)
-    run.write_once(answer, answer.ends)
-    if request.fail_below is not None and (answer.score is None or answer.score < request.fail_below):
+        progress = Progress()
+        stack.callback(progress.close)
+        context = Context(LoadedCluster(ClusterSnapshot(), []), asked, run.now())
+        question = request.having(
+            recording=folder,
+            is_configured=request.scheduler_config is not None,
+            file_difference=_Files(request.differences).filed,
+            report_progress=lambda done: progress.say(f"verifying {name_of(folder)}: {done:,} decisions"),
+        )
+        found: Verification = answer(context, question).record
+    run.write_once(found, found.ends)
+    if request.fail_below is not None and (found.score is None or found.score < request.fail_below):
         return EXIT_GATE
     return 0
-
-
-def _verified(request: VerifyRequest, folder: str, asked: AskedScheduler) -> Verification:
-    judge = Judge(partial(_asked, asked), is_configured=request.scheduler_config is not None)
-    tally, progress, files = Tally(), Progress(), _Files(request.differences)
-    times: list[datetime] = []
-    done = 0
-    try:
-        for run in runs_of(folder):
-            times += run.begins, run.ends
-            for situation in Replay(run, request.intake).situations():
-                decision = situation.trace.decision
-                tally.count(decision, files.filed(judge.judge(decision, situation)))
-                done += 1
-                progress.say(f"verifying {name_of(folder)}: {done:,} decisions")
-    finally:
-        progress.close()
-    if not times:
-        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
-    return tally.verification(times[0], times[-1])
-
-
-def _asked(asked: AskedScheduler, cluster: ClusterSnapshot, algorithm: str | None) -> Asked | None:
-    """The scheduler for a cluster, or one of another version."""
-    if algorithm is None:
-        configured = asked.on(cluster)
-        return Asked(configured.scheduler, configured.assumptions)
-    try:
-        return Asked(asked.of(algorithm), [])
-    except (UsageError, ConfigurationError):
-        return None
 
 
 class _Files:

@@ -12,26 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, api_server_of
+from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.questions import (
-    in_namespace,
-    pod_in_cluster,
-    question_in_cluster,
-    questions_of,
-    select,
-    subjects_of,
-)
-from kpreempt.analysis.volcano.jobs import MAX_PODS, VolcanoJob, read_volcano_job
-from kpreempt.analysis.volcano.sessions import (
-    Submission,
-    Volcano,
-    VolcanoOfPods,
-    answer_session,
-    explain_submission,
-    submit,
-)
-from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.questions import in_namespace, select, subjects_of
+from kpreempt.analysis.volcano.jobs import VolcanoJob, read_volcano_job
+from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest, VolcanoOfPods
 from kpreempt.analysis.workload_pods import PodTemplate, is_volcano_job, pods_of
 from kpreempt.cli.clusters import usual_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, tell_ignored
@@ -42,11 +27,13 @@ from kpreempt.cli.scenarios import Scenario, situation_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
-from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.library.requests import ExplainJobs, VolcanoScenario, VolcanoSession
+from kpreempt.library.schedulers import Context, default_scheduler
 from kpreempt.model.volcano import SCHEDULING_VERSION, PodGroup, Queue
 from kpreempt.phases import Phases
-from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, run_session
+from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.documents import parse_document
 from kpreempt.verdict.volcano import GangAnswer, GangAnswers, GangOutcome, SessionVerdict
@@ -61,11 +48,10 @@ def volcano(request: VolcanoRequest) -> int:
     run = Run(request)
     live = run.connect()
     scheduler = volcano_for(request, run, live)
-    loaded = run.load(live)
-    with run.stopwatch.phase("session"):
-        answer = answer_session(loaded.cluster, scheduler, loaded.assumptions)
-    run.write_once(answer, scheduler.now)
-    return run.exit_code(set(answer.session.assumptions))
+    context = run.context(run.load(live), default_scheduler(), scheduler.now, live)
+    found = answer(context, VolcanoSession(volcano=scheduler)).record
+    run.write_once(found, scheduler.now)
+    return run.exit_code(set(found.session.assumptions))
 
 
 _CONFIG_KEY = "volcano-scheduler.conf"
@@ -135,12 +121,10 @@ def answer_scenario(
     configuration = configuration_of(parse_document(scenario.conf, "conf") if scenario.conf else None)
     with phases.phase("decode"):
         situation = situation_of(scenario, source, base)
-        cluster = situation.cluster
-        if situation.pod is not None:
-            cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, situation.pod])
-    with phases.phase("session"):
-        verdict = run_session(cluster, configuration, now=now)
-    return msgspec.structs.replace(verdict, assumptions=[*verdict.assumptions, *situation.assumptions])
+    loaded = LoadedCluster(situation.cluster, situation.assumptions)
+    context = Context(loaded, default_scheduler(), now, phases=phases)
+    found: SessionVerdict = answer(context, VolcanoScenario(configuration=configuration, admitted=situation.pod)).record
+    return found
 
 
 _EXIT_CODES = {
@@ -165,28 +149,20 @@ def explain_jobs(request: ExplainRequest) -> int:
     volcano = volcano_for(request, run, live)
     namespace = request.namespace or usual_namespace(live)
     manifest = _read_manifest(request, amounts, namespace)
-    loaded = run.load(live)
-    with run.stopwatch.phase("admission"):
-        submission = _submission(request, manifest, loaded.cluster, namespace, volcano.now)
-    with run.stopwatch.phase("session"):
-        answers = explain_submission(submission, volcano, decode_object, loaded.assumptions)
-    run.write_once(answers[0] if len(answers) == 1 else GangAnswers(items=answers), volcano.now)
+    context = run.context(run.load(live), default_scheduler(), volcano.now, live)
+    asked = ExplainJobs(pod=request.pod or "", manifest=manifest, volcano=volcano)
+    found = answer(context._replace(namespace=namespace), asked).record
+    run.write_once(found, volcano.now)
+    answers = found.items if isinstance(found, GangAnswers) else [found]
     assumptions = {assumption for each in answers for assumption in each.assumptions}
     return run.exit_code_by_outcome(assumptions, map(_exit_code, answers))
 
 
-class _Manifest(msgspec.Struct, frozen=True):
-    queues: list[Queue] = []
-    jobs: list[VolcanoJob] = []
-    groups: list[PodGroup] = []
-    templates: list[PodTemplate] = []
-
-
-def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespace: str) -> _Manifest:
+def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespace: str) -> VolcanoManifest:
     """The jobs, groups and pods of the manifests, in ``namespace`` if they say none."""
     if amounts is not None:
-        return _Manifest(templates=[in_namespace(amounts, namespace)])
-    found = _Manifest([], [], [], [])
+        return VolcanoManifest(templates=[in_namespace(amounts, namespace)])
+    found = VolcanoManifest([], [], [], [], ", ".join(request.files))
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
         for each in accepted_objects(path, request.intake):
@@ -211,11 +187,11 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
         tell_ignored(subjects.notes, verbose=request.verbose > 0)
         found.templates.extend(subjects.templates)
     if request.files and not (found.jobs or found.groups or found.templates):
-        raise InputError("no job, pod group or pod in it", source=", ".join(request.files))
+        raise InputError("no job, pod group or pod in it", source=found.source)
     return _selected(found, request.select)
 
 
-def _selected(manifest: _Manifest, wanted: list[str]) -> _Manifest:
+def _selected(manifest: VolcanoManifest, wanted: list[str]) -> VolcanoManifest:
     if not wanted:
         return manifest
     jobs: list[VolcanoJob] = []
@@ -226,45 +202,7 @@ def _selected(manifest: _Manifest, wanted: list[str]) -> _Manifest:
         jobs += found
         if not found:
             templates += select(manifest.templates, text)
-    return _Manifest(manifest.queues, jobs, manifest.groups, templates)
-
-
-def _submission(
-    request: ExplainRequest, manifest: _Manifest, cluster: ClusterSnapshot, namespace: str, now: datetime
-) -> Submission:
-    if request.pod:
-        asked = question_in_cluster(pod_in_cluster(cluster, request.pod, namespace), Overrides(), decode_object)
-        pods = [(question.pod, "") for question in asked.questions]
-        return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
-    if sum(template.replicas for template in manifest.templates) > MAX_PODS:
-        raise InputError(f"asks for more than {MAX_PODS} pods", source=", ".join(request.files))
-    # The cluster with these queues, in the place of those of their names.
-    names = {queue.metadata.name for queue in manifest.queues}
-    kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
-    cluster = msgspec.structs.replace(cluster, queues=[*kept, *manifest.queues])
-    replicas = [copy for template in manifest.templates for copy in _replicas(template)]
-    asked = questions_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
-    pods = [(question.pod, question.origin) for question in asked.questions]
-    said = [assumption for question in asked.questions for assumption in question.assumptions]
-    submission = submit(
-        asked.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
-    )
-    return msgspec.structs.replace(submission, assumptions=[*submission.assumptions, *said])
-
-
-def _replicas(template: PodTemplate) -> list[PodTemplate]:
-    """The template once for each pod that its object asks for, numbered."""
-    if template.replicas <= 1:
-        return [template]
-    metadata = template.document["metadata"]
-    # A StatefulSet's first pod is numbered already.
-    name = metadata["name"].removesuffix("-0")
-    return [
-        msgspec.structs.replace(
-            template, document={**template.document, "metadata": {**metadata, "name": f"{name}-{index}"}}
-        )
-        for index in range(template.replicas)
-    ]
+    return msgspec.structs.replace(manifest, jobs=jobs, templates=templates)
 
 
 def _exit_code(answer: GangAnswer) -> int:

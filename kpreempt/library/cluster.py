@@ -209,7 +209,7 @@ class Cluster:
         ``auto`` is that of the cluster's version. Wrong options are told at once.
         """
         scheduling = _Scheduling(algorithm, _document(configuration), dict(feature_gates or {}), _document(policy))
-        scheduling.asked()
+        scheduling.asked().checked()
         return self._replaced(scheduling=scheduling)
 
     def with_objects(self, manifests: Manifest | Sequence[Manifest]) -> Self:
@@ -403,8 +403,9 @@ class Cluster:
         state = self._state
         now = state.now or datetime.now(UTC)
         is_dump = state.now is None and state.loaded.cluster.taken_at is not None
-        configured = state.scheduling.asked().on(state.loaded.cluster)
-        return Context(state.loaded, configured, now, None if is_dump else now, is_live=state.live is not None)
+        return Context(
+            state.loaded, state.scheduling.asked(), now, None if is_dump else now, is_live=state.live is not None
+        )
 
     def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
         from kpreempt.analysis.nodes.changes import changed

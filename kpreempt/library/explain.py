@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import api_server_rules
-from kpreempt.analysis.explain.pods import explain_pods
+from kpreempt.analysis.explain.pods import Question, explain_pod, explain_pods
 from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.errors import UsageError
-from kpreempt.library.requests import Explain
+from kpreempt.library.requests import Decide, Explain
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.report.document import document_of
 from kpreempt.snapshot.decode import object_decoder
@@ -98,6 +98,21 @@ def explain(context: Context, request: Explain) -> Answered:
         goes_on=goes_on,
     )
     return Answered(document_of(verdicts), situation.cluster)
+
+
+def decide(context: Context, request: Decide) -> Answered:
+    """The verdict on a pod that is admitted already, alone."""
+    cluster = context.loaded.cluster
+    verdict = explain_pod(
+        cluster,
+        Question(pod=request.admitted),
+        context.configured.scheduler,
+        request.prepared,
+        now=context.now,
+        assumptions=context.assumptions,
+        phases=context.phases,
+    )
+    return Answered(verdict, cluster)
 
 
 def _situation(context: Context, request: Explain) -> tuple[Asked, Sequence[WorkloadQuestion | None]]:

@@ -111,9 +111,9 @@ def fields_of(request: type[Request]) -> dict[str, Any]:
                 assert not (isinstance(annotation, str) and annotation.startswith("Annotated[")), (
                     f"{each.__name__}.{name}"
                 )
-                found.setdefault(name, annotation)
-    offered = {name: each for name, each in found.items() if option_of(each) or group_of(each)}
-    return {name: each for name, each in offered.items() if name not in request._left_out}
+                if option_of(annotation) or group_of(annotation):
+                    found.setdefault(name, annotation)
+    return {name: each for name, each in found.items() if name not in request._left_out}
 
 
 def option_of(annotation: Any) -> Option | None:

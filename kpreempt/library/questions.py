@@ -6,24 +6,46 @@ of their own, which are imported when they are asked.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.algorithms import AUTO
+import msgspec
+
+from kpreempt.errors import UsageError
 from kpreempt.library.options import Request
-from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending, Selected
-from kpreempt.library.schedulers import Answered, AskedScheduler, Context
-from kpreempt.verdict import Assumption
+from kpreempt.library.requests import (
+    AtRisk,
+    Budgets,
+    Check,
+    Compare,
+    CompareWorkloads,
+    Decide,
+    Drain,
+    Explain,
+    ExplainJobs,
+    ExplainWorkloads,
+    History,
+    KueueScenario,
+    Pending,
+    PendingWorkloads,
+    Plugins,
+    Queue,
+    Selected,
+    Upgrade,
+    Verify,
+    VolcanoScenario,
+    VolcanoSession,
+    WhoPreempted,
+    WhoPreemptedWorkload,
+    WorkloadsAtRisk,
+)
+from kpreempt.library.schedulers import Answered, Context
+from kpreempt.scheduler_table import KUBE_ALGORITHMS
 
 if TYPE_CHECKING:
-    from kpreempt.analysis.algorithms import Scheduler
-    from kpreempt.analysis.explain.pods import Question
     from kpreempt.analysis.pod_selection import PodSelection
-    from kpreempt.model.cluster import ClusterSnapshot
-    from kpreempt.model.wanted import Wanted
 
 _ANSWERS: Mapping[type[Request], str] = {
     Explain: "explain:explain",
@@ -32,9 +54,24 @@ _ANSWERS: Mapping[type[Request], str] = {
     AtRisk: "questions:at_risk",
     Check: "check:check",
     Drain: "drain:drain",
-    Compare: "questions:compare",
+    Plugins: "questions:plugins",
+    Upgrade: "comparisons:upgrade",
+    Compare: "comparisons:compare",
+    Decide: "explain:decide",
+    Queue: "queue:queue",
+    WhoPreempted: "recordings:who_preempted",
+    History: "recordings:history",
+    Verify: "recordings:verify",
+    VolcanoSession: "volcano:session",
+    VolcanoScenario: "volcano:scenario",
+    ExplainJobs: "volcano:explain_jobs",
+    ExplainWorkloads: "kueue:explain_workloads",
+    WorkloadsAtRisk: "kueue:workloads_at_risk",
+    PendingWorkloads: "kueue:pending_workloads",
+    WhoPreemptedWorkload: "kueue:who_preempted_workload",
+    CompareWorkloads: "kueue:compare_workloads",
+    KueueScenario: "kueue:scenario",
 }
-_OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 
 def answer(context: Context, request: Request) -> Answered:
@@ -111,58 +148,18 @@ def at_risk(context: Context, request: AtRisk) -> Answered:
     return Answered(found, cluster)
 
 
-def compare(context: Context, request: Compare) -> Answered:
-    """Where several schedulers put the same pods: one that is named, those of templates, or every pending one."""
-    from kpreempt.analysis.compare.differences import compare_pods
-    from kpreempt.model.wanted import all_wanted
+def plugins(context: Context, request: Plugins) -> Answered:
+    """The plugins that would run, by extension point, and the extenders. Raises ``UsageError``."""
+    from kpreempt.schedulers.kube.plugin_list import list_plugins
+    from kpreempt.schedulers.kube.scheduler import KubeScheduler
 
-    loaded = context.loaded
-    schedulers, assumed = schedulers_on(request.schedulers, loaded.cluster)
-    with context.phases.phase("admission"):
-        wanted = all_wanted(each.wanted for each in request.schedulers.values())
-        cluster, questions = _compared_pods(context, request, wanted)
-    # The schedulers by their labels, in which the version stands for ``auto``, unless another has that label.
-    named: dict[str, Scheduler] = {}
-    for label, scheduler in schedulers.items():
-        shown = _OF_AUTO.sub(scheduler.algorithm, label)
-        named[label if shown in schedulers or shown in named else shown] = scheduler
-    found = compare_pods(
-        cluster,
-        questions,
-        named,
-        now=context.at,
-        assumptions=[*assumed, *loaded.assumptions],
-        phases=context.phases,
-    )
-    return Answered(found, cluster)
-
-
-def schedulers_on(
-    asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot
-) -> tuple[dict[str, Scheduler], list[Assumption]]:
-    """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
-    configured = {label: each.on(cluster) for label, each in asked.items()}
-    assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]
-    return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
-
-
-def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[ClusterSnapshot, list[Question]]:
-    from kpreempt.analysis.algorithms import api_server_of, pending_pods
-    from kpreempt.analysis.explain.pods import Question
-    from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
-    from kpreempt.analysis.what_if import Overrides
-    from kpreempt.snapshot.decode import object_decoder
-    from kpreempt.verdict.unread import require
-
-    cluster, decode = context.loaded.cluster, object_decoder(wanted)
-    require(cluster, "Node")
-    if request.pod:
-        pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
-        found = question_in_cluster(pod, Overrides(), decode)
-    elif request.templates:
-        found = questions_of(cluster, request.templates, Overrides(), decode, api_server_of(cluster))
-    else:
-        require(cluster, "Pod")
-        pods = [each for each in pending_pods(cluster) if request.namespace in (None, "", each.metadata.namespace)]
-        return cluster, [Question(pod=each) for each in pods]
-    return found.cluster, list(found.questions)
+    configured, cluster = context.configured, context.loaded.cluster
+    scheduler = configured.scheduler
+    if not isinstance(scheduler, KubeScheduler):
+        raise UsageError(
+            f"--algorithm {scheduler.algorithm}: plugins are listed for {KUBE_ALGORITHMS[0]} and later alone",
+            hint="kpreempt algorithms, for what the others do differently",
+        )
+    found = list_plugins(scheduler, request.installed)
+    assumptions = [*configured.assumptions, *found.assumptions]
+    return Answered(msgspec.structs.replace(found, assumptions=assumptions), cluster)

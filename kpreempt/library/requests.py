@@ -4,8 +4,8 @@ A command adds how it reads and writes (``kpreempt.cli.requests``). Fields that 
 has made of its input: pods of manifests, or a change.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from kpreempt.library.options import (
     KUBE,
@@ -23,10 +23,24 @@ from kpreempt.library.options import (
 from kpreempt.scheduler_table import LATEST_VERSION
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from kpreempt.analysis.check.rollout.records import ManifestDocument
+    from kpreempt.analysis.compare.upgrade import Versions
+    from kpreempt.analysis.kueue.objects import KueueSettings
+    from kpreempt.analysis.verification import Judgement
+    from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest
     from kpreempt.analysis.workload_pods import PodTemplate
     from kpreempt.library.gate.settings import GateSettings
+    from kpreempt.library.reading import LoadedCluster
     from kpreempt.library.schedulers import AskedScheduler
+    from kpreempt.model.kueue import Workload
+    from kpreempt.model.pod import Pod
+    from kpreempt.schedulers.kueue import KueueConfiguration
+    from kpreempt.schedulers.volcano import VolcanoConfiguration
+    from kpreempt.snapshot.archives import Intake
+    from kpreempt.snapshot.manifest import ManifestObject
+    from kpreempt.verdict.plugins import AvailablePlugin
 
 _Text = str | None
 
@@ -440,3 +454,140 @@ class Compare(Request):
     templates: "Sequence[PodTemplate]" = ()
     # By the name that the answer has for each, the first to compare with.
     schedulers: "Mapping[str, AskedScheduler]" = {}
+    # Instead of these: a pod that is admitted already, and how its cluster is prepared for each scheduler.
+    admitted: "Pod | None" = None
+    is_queued: bool = True
+    prepare: "Callable[..., Any] | None" = None
+
+
+class Upgrade(Compare):
+    """What an upgrade changes for one pod, or for every pending one and what templates and workloads add to these."""
+
+    workloads: bool = False
+    # The algorithm to start from, which may be ``auto``, and what makes the versions from the one that it means on.
+    base: str = "auto"
+    versions_from: "Callable[[str], Versions]"
+
+
+class Decide(Request):
+    """The verdict on a pod that is admitted already, in a cluster that is prepared for its scheduler."""
+
+    admitted: "Pod"
+    prepared: Any
+
+
+class Queue(Request):
+    """The scheduling queue in its order, and after each event of ``records``."""
+
+    records: "Sequence[ManifestObject]" = ()
+
+
+class WhoPreempted(Request):
+    """Which pod preempted a pod, and why in the cluster before, which ``read_before`` reads given the preemptors."""
+
+    pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is, or was.")] = None
+    read_before: "Callable[[Sequence[str]], LoadedCluster | None] | None" = None
+
+
+class Plugins(Request):
+    """The plugins that would run, and which others are ``installed``."""
+
+    installed: "Sequence[AvailablePlugin]" = ()
+
+
+class History(Request):
+    """What happened to a pod, a node or a budget in a ``recording``."""
+
+    subject: Annotated[
+        str, Option(metavar="[KIND/]NAME", help="A pod, node/NAME or pdb/NAME; it may be gone. Without a KIND a pod.")
+    ]
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Where it is, or was (default: default).")] = None
+    recording: str
+
+
+class Verify(Request):
+    """Whether each decision of a ``recording`` is the predicted one.
+
+    ``is_configured`` says that the real scheduler's configuration is known. ``file_difference`` writes a difference to
+    a file and adds its name. ``report_progress`` gets the number of decisions so far.
+    """
+
+    recording: str
+    intake: "Intake"
+    is_configured: bool
+    file_difference: "Callable[[Judgement], Judgement]"
+    report_progress: Callable[[int], None]
+
+
+class VolcanoSession(Request):
+    """A whole session of Volcano's scheduler, in which its controllers have seen every pod."""
+
+    volcano: "Volcano"
+
+
+class VolcanoScenario(Request):
+    """A session on exactly these objects, to which an ``admitted`` pod may be added."""
+
+    configuration: "VolcanoConfiguration"
+    admitted: "Pod | None" = None
+
+
+class ExplainJobs(Request):
+    """What becomes of jobs that are submitted to Volcano: those of a ``manifest``, or a pod of the cluster."""
+
+    pod: str
+    manifest: "VolcanoManifest"
+    volcano: "Volcano"
+
+
+class NamedWorkloads(Request):
+    """Something about Workloads: the one of a name, or those of ``manifests``, each with its objects."""
+
+    workload: str = ""
+    manifests: "Sequence[Sequence[ManifestObject]]" = ()
+
+
+class ExplainWorkloads(NamedWorkloads):
+    """What becomes of Workloads that are submitted to Kueue, with the ``settings`` of its manager."""
+
+    settings: "KueueSettings"
+
+
+class PendingWorkloads(Request):
+    """What becomes of each Workload that waits for quota, if it ``is_selected``."""
+
+    settings: "KueueSettings"
+    is_selected: "Callable[[Workload], bool]"
+
+
+class WorkloadsAtRisk(PendingWorkloads):
+    """Which selected Workloads would be preempted, and by which others; at most ``limit`` of them."""
+
+    limit: int
+
+
+class WhoPreemptedWorkload(Request):
+    """For which other Workload Kueue preempted one."""
+
+    workload: str
+
+
+class CompareWorkloads(NamedWorkloads):
+    """What becomes of Workloads with each of several settings, by the name that the answer has for these.
+
+    Without a name and manifests they are those that wait and are selected.
+    """
+
+    compared: "Mapping[str, KueueSettings]"
+    is_selected: "Callable[[Workload], bool]"
+
+
+class KueueScenario(Request):
+    """What Kueue's scheduler does in at most so many ``cycles``, with ``only`` these Workloads if there are any."""
+
+    config: "KueueConfiguration"
+    cycles: int
+    only: Sequence[str]
+    starts: "datetime"
+    source: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from kpreempt.analysis.algorithms import AUTO, AnalysisContext, Scheduler, algorithm_for, assume_of_gates
+from kpreempt.analysis.algorithms import AUTO, AnalysisContext, Scheduler, algorithm_for, assume_of_gates, scheduler_for
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
@@ -42,10 +43,7 @@ class AskedScheduler:
         configuration: Mapping[str, Any] | None = None,
         feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
-        """``make`` makes the scheduler of an algorithm, and raises what is wrong with the rest of the options.
-
-        That is raised here already where it holds for the algorithm, and for ``auto`` where it does for every version.
-        """
+        """``make`` makes the scheduler of an algorithm, and raises what is wrong with the rest of the options."""
         self.named = named or AUTO
         self._make = make
         self._configuration = configuration
@@ -53,12 +51,19 @@ class AskedScheduler:
         self._made: dict[str, Scheduler] = {}
         # Many lines of a batch are about one cluster.
         self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
-        self._first = self._of_any_version() if self.named == AUTO else self.of(self.named)
 
-    @property
+    @cached_property
     def wanted(self) -> Wanted:
-        """What its plugins read that a snapshot keeps only where it is asked for."""
-        return self._first.wanted
+        """What its plugins read that a snapshot keeps only on request.
+
+        Raises what is wrong with the options: for the algorithm, or with ``auto`` for every version.
+        """
+        return (self._of_any_version() if self.named == AUTO else self.of(self.named)).wanted
+
+    def checked(self) -> Self:
+        """The same, once its options are known to be good for some cluster. Raises as ``wanted`` does."""
+        _ = self.wanted
+        return self
 
     def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         """The scheduler for a cluster. Raises ``UsageError`` and ``ConfigurationError`` where its version refuses."""
@@ -95,16 +100,21 @@ class AskedScheduler:
             raise
 
 
+def default_scheduler() -> AskedScheduler:
+    """The kube-scheduler of a cluster's version, without any options."""
+    return AskedScheduler(None, scheduler_for)
+
+
 class Context(NamedTuple):
     """What a question is put to: a cluster that was read, the scheduler that decides, and the times that count.
 
-    ``now`` is when the question is asked, and ``ages`` what ages count to where it is not the time of the dump. Names
-    without a namespace are in ``namespace``. ``spread`` does the work for several pods, and ``warn`` gets what of the
-    input is ignored.
+    Questions about a recording have an empty cluster. ``now`` is when the question is asked, and ``ages`` what ages
+    count to where it is not the time of the dump. Names without a namespace are in ``namespace``. ``spread`` does the
+    work for several pods, and ``warn`` gets what of the input is ignored.
     """
 
     loaded: LoadedCluster
-    configured: ConfiguredScheduler
+    asked: AskedScheduler
     now: datetime
     ages: datetime | None = None
     phases: Phases = NO_PHASES
@@ -112,6 +122,11 @@ class Context(NamedTuple):
     is_live: bool = False
     spread: Spread | None = None
     warn: Callable[[str], None] = lambda _: None
+
+    @property
+    def configured(self) -> ConfiguredScheduler:
+        """The scheduler for the cluster. Raises as ``AskedScheduler.on`` does."""
+        return self.asked.on(self.loaded.cluster)
 
     @property
     def at(self) -> datetime:

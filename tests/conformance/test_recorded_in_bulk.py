@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kpreempt.analysis.explain.pods import explain_pod
-from kpreempt.cli import batch
+from kpreempt.library import explain
 from kpreempt.schedulers.kube import scheduler
 from tests.conformance.cases import FIXTURES, read_lines
 from tests.conformance.comparison import batch_answers, disagreeing
@@ -22,6 +22,6 @@ def test_all_verdicts_of_a_suite_agree_in_bulk(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Sample
 ) -> None:
     monkeypatch.setattr(scheduler, "MIN_PODS_OF_TABLE", 0)
-    monkeypatch.setattr(batch, "explain_pod", partial(explain_pod, records_steps=False))
+    monkeypatch.setattr(explain, "explain_pod", partial(explain_pod, records_steps=False))
     scenarios = sample(read_lines(suite))
     assert disagreeing(scenarios, batch_answers(scenarios, tmp_path)) == {}

@@ -6,7 +6,7 @@ A dump keeps what is known of them here, and no environment, command or annotati
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -62,6 +62,14 @@ KUEUE_WANTED = Wanted(
 
 
 KUEUE_KINDS = tuple(each.key for each in KUEUE_WANTED.kinds)
+
+
+class KueueSettings(NamedTuple):
+    """The configuration of Kueue's manager, what is assumed of it, and queues that replace the cluster's."""
+
+    config: KueueConfiguration
+    assumptions: list[Assumption]
+    queues: list[tuple[str, Any]] = []
 
 
 class DecodeDocument(Protocol):

@@ -18,10 +18,11 @@ from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
 from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.questions import Decode, set_aside_namesakes
 from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_refusals, once_enqueued
+from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import replace_in, with_creation_time
 from kpreempt.model.pod import Pod
-from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup
+from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup, Queue
 from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import VOLCANO
@@ -99,6 +100,16 @@ class Volcano(msgspec.Struct, frozen=True):
             outcomes=[msgspec.structs.replace(outcomes[key], times=times) for key, times in ranked],
             evicted=dict(sorted(evicted.items())),
         )
+
+
+class VolcanoManifest(msgspec.Struct, frozen=True):
+    """What is submitted: objects of Volcano's own, and pods of others. ``source`` is for messages."""
+
+    queues: list[Queue] = []
+    jobs: list[VolcanoJob] = []
+    groups: list[PodGroup] = []
+    templates: list[PodTemplate] = []
+    source: str = ""
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):

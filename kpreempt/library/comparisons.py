@@ -1,0 +1,130 @@
+"""Several schedulers side by side, and the versions before and after an upgrade."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kpreempt.analysis.algorithms import (
+    AUTO,
+    algorithm_for,
+    api_server_of,
+    api_server_rules,
+    assume_of_gates,
+    pending_pods,
+)
+from kpreempt.analysis.compare.differences import compare_pods
+from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.library.schedulers import Answered, AskedScheduler, Context
+from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.snapshot.decode import object_decoder
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.unread import require
+
+if TYPE_CHECKING:
+    from kpreempt.analysis.algorithms import Scheduler
+    from kpreempt.library.requests import Compare, Upgrade
+    from kpreempt.schedulers.interface import Settings
+
+_OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
+
+
+def compare(context: Context, request: Compare) -> Answered:
+    """Where several schedulers put the same pods: one that is named, those of templates, or every pending one."""
+    loaded = context.loaded
+    schedulers, assumed = schedulers_on(request.schedulers, loaded.cluster)
+    if request.admitted is not None:
+        cluster, questions = loaded.cluster, [Question(pod=request.admitted)]
+    else:
+        with context.phases.phase("admission"):
+            wanted = all_wanted(each.wanted for each in request.schedulers.values())
+            cluster, questions = _compared_pods(context, request, wanted)
+    # The schedulers by their labels, in which the version stands for ``auto``, unless another has that label.
+    named: dict[str, Scheduler] = {}
+    for label, scheduler in schedulers.items():
+        shown = _OF_AUTO.sub(scheduler.algorithm, label)
+        named[label if shown in schedulers or shown in named else shown] = scheduler
+    found = compare_pods(
+        cluster,
+        questions,
+        named,
+        now=context.at,
+        is_queued=request.is_queued,
+        prepare=request.prepare,
+        assumptions=[*assumed, *loaded.assumptions],
+        phases=context.phases,
+    )
+    return Answered(found, cluster)
+
+
+def schedulers_on(
+    asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot
+) -> tuple[dict[str, Scheduler], list[Assumption]]:
+    """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
+    configured = {label: each.on(cluster) for label, each in asked.items()}
+    assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]
+    return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
+
+
+def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[ClusterSnapshot, list[Question]]:
+    cluster, decode = context.loaded.cluster, object_decoder(wanted)
+    require(cluster, "Node")
+    if request.pod:
+        pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
+        found = question_in_cluster(pod, Overrides(), decode)
+    elif request.templates:
+        found = questions_of(cluster, request.templates, Overrides(), decode, api_server_of(cluster))
+    else:
+        require(cluster, "Pod")
+        pods = [each for each in pending_pods(cluster) if request.namespace in (None, "", each.metadata.namespace)]
+        return cluster, [Question(pod=each) for each in pods]
+    return found.cluster, list(found.questions)
+
+
+def upgrade(context: Context, request: Upgrade) -> Answered:
+    """What the newer of two versions changes for pods. Raises ``UsageError`` and ``ConfigurationError``."""
+    from kpreempt.analysis.compare.upgrade import compare_upgrade
+
+    loaded = context.loaded
+    base, said = algorithm_for(request.base, loaded.cluster)
+    versions = request.versions_from(base)
+    with context.phases.phase("admission"):
+        asked, omitted = _asked_of_upgrade(context, request, versions.base.settings)
+    gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
+    said = [*said, *gates_off, *loaded.assumptions, *omitted]
+    return Answered(
+        compare_upgrade(asked, versions, now=context.at, assumptions=said, phases=context.phases), loaded.cluster
+    )
+
+
+def _asked_of_upgrade(context: Context, request: Upgrade, settings: Settings) -> tuple[list[Asked], list[Assumption]]:
+    """The pod that is named; or every pending one, and what manifests and workloads add to these."""
+    from kpreempt.analysis.compare.upgrade import next_pods
+
+    loaded = context.loaded
+    cluster, decode = loaded.cluster, object_decoder(loaded.wanted)
+    require(cluster, "Node")
+    if request.pod:
+        pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
+        named = question_in_cluster(pod, Overrides(), decode)
+        return [Asked(named.cluster, named.questions)], []
+
+    def is_asked(namespace: str) -> bool:
+        return request.namespace in (None, "", namespace)
+
+    pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_asked(pod.metadata.namespace)]
+    asked = [Asked(cluster, pending)]
+    omitted: list[Assumption] = []
+    if request.templates:
+        found = questions_of(cluster, request.templates, Overrides(), decode, api_server_rules(settings))
+        asked.append(Asked(found.cluster, found.questions))
+    if request.workloads:
+        more, omitted = next_pods(
+            cluster, loaded.documents, decode, now=context.at, settings=settings, is_asked=is_asked
+        )
+        asked += more
+    return asked, omitted

@@ -1,0 +1,157 @@
+"""Kueue's answers: what becomes of Workloads that wait for quota, which are at risk, and what preempted them.
+
+The cluster of the context has Kueue's objects, and each request the settings of Kueue's manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from kpreempt.analysis.kueue import explaining, readings
+from kpreempt.analysis.kueue.explaining import with_workloads
+from kpreempt.analysis.kueue.manifest import workload_documents
+from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_chance, assumed_of_made, kueue_objects, with_objects
+from kpreempt.errors import InputError
+from kpreempt.library.schedulers import Answered, Context
+from kpreempt.model.kueue import QUEUE_LABEL, Workload
+from kpreempt.schedulers.kueue import KueueObjects, run_cycles
+from kpreempt.snapshot.decode import decode_document
+from kpreempt.verdict import Assumption
+from kpreempt.verdict.kueue import KueueAnswers
+
+if TYPE_CHECKING:
+    from kpreempt.library.requests import (
+        CompareWorkloads,
+        ExplainWorkloads,
+        KueueScenario,
+        NamedWorkloads,
+        PendingWorkloads,
+        WhoPreemptedWorkload,
+        WorkloadsAtRisk,
+    )
+
+_KINDS = ("workload", "workloads", "wl")
+
+
+class CyclesVerdict(msgspec.Struct, frozen=True, rename="camel"):
+    """What Kueue's scheduler does on the cluster of a scenario, with what was assumed."""
+
+    cycles: list[Any]
+    outcomes: int
+    other_outcomes: list[Any]
+    assumptions: list[Assumption]
+
+
+def explain_workloads(context: Context, request: ExplainWorkloads) -> Answered:
+    """The answer for each Workload of a request."""
+    objects = _objects(context)
+    workloads = _workloads(context, request, objects)
+    configured = context.configured
+    with context.phases.phase("session"):
+        answers = explaining.explain_workloads(
+            workloads, objects, request.settings.config, configured.scheduler, now=context.at
+        )
+    more = [*context.loaded.assumptions, *request.settings.assumptions, *configured.assumptions]
+    answers = [msgspec.structs.replace(each, assumptions=[*each.assumptions, *more]) for each in answers]
+    return Answered(answers[0] if len(answers) == 1 else KueueAnswers(items=answers), objects.cluster)
+
+
+def pending_workloads(context: Context, request: PendingWorkloads) -> Answered:
+    """What becomes of each Workload that waits for quota, in the order in which Kueue decides."""
+    objects = _objects(context)
+    with context.phases.phase("session"):
+        found = readings.pending_workloads(
+            objects,
+            request.settings.config,
+            now=context.at,
+            is_asked=request.is_selected,
+            assumptions=[*context.loaded.assumptions, *request.settings.assumptions],
+        )
+    return Answered(found, objects.cluster)
+
+
+def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
+    """Which Workloads with quota would be preempted, and by which others."""
+    objects = _objects(context)
+    with context.phases.phase("session"):
+        found = readings.workloads_at_risk(
+            objects,
+            request.settings.config,
+            now=context.at,
+            is_asked=request.is_selected,
+            limit=request.limit,
+            assumptions=[*context.loaded.assumptions, *request.settings.assumptions],
+        )
+    return Answered(found, objects.cluster)
+
+
+def who_preempted_workload(context: Context, request: WhoPreemptedWorkload) -> Answered:
+    """For which other Workload Kueue preempted one."""
+    objects = _objects(context)
+    workload = _workload_named(request.workload, context, objects)
+    return Answered(readings.who_preempted_workload(workload, objects), objects.cluster)
+
+
+def compare_workloads(context: Context, request: CompareWorkloads) -> Answered:
+    """What becomes of Workloads with each of several settings; without names and manifests, of all that wait."""
+    objects, made = _objects(context), list[tuple[Workload, str]]()
+    if request.workload or request.manifests:
+        made = _workloads(context, request, objects)
+        objects = with_workloads([each for each, _ in made], objects, context.at)
+    assumptions = [*context.loaded.assumptions, *(said for each in made for said in assumed_of_made(*each))]
+    assumptions += [said for each in request.compared.values() for said in each.assumptions]
+    keys = {each.key for each, _ in made}
+    with context.phases.phase("session"):
+        found = explaining.compare_configurations(
+            {name: (with_objects(objects, each.queues), each.config) for name, each in request.compared.items()},
+            now=context.at,
+            is_asked=(lambda workload: workload.key in keys) if keys else request.is_selected,
+            assumptions=assumptions,
+        )
+    return Answered(found, objects.cluster)
+
+
+def scenario(context: Context, request: KueueScenario) -> Answered:
+    """The cycles of Kueue's scheduler."""
+    with context.phases.phase("session"):
+        objects = kueue_objects(context.loaded.cluster, decode_document, source=request.source)
+        found = run_cycles(objects, request.config, now=request.starts, cycles=request.cycles, only=request.only)
+    assumptions = [
+        *context.loaded.assumptions,
+        *assumed_of(objects, request.config),
+        *assumed_of_chance(found),
+    ]
+    return Answered(CyclesVerdict(found.cycles, 1 + len(found.others), found.others, assumptions), objects.cluster)
+
+
+def _objects(context: Context) -> KueueObjects:
+    with context.phases.phase("decode"):
+        return kueue_objects(context.loaded.cluster, decode_document)
+
+
+def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects) -> list[tuple[Workload, str]]:
+    """The Workloads of a request, each with the object that Kueue makes it of. Raises ``InputError``."""
+    if request.workload:
+        return [(_workload_named(request.workload, context, objects), "")]
+    found = []
+    for manifest in request.manifests:
+        plain = [(each.document, each.source) for each in manifest]
+        for document, kind, source in workload_documents(plain, context.namespace, objects.cluster):
+            found.append((decode_document("Workload", Workload, document, source=source), f"{kind} in {source}"))
+    if not found:
+        sources: Iterable[str] = dict.fromkeys(each.source for manifest in request.manifests for each in manifest)
+        raise InputError(f"no Workload, and nothing with the label {QUEUE_LABEL}", source=", ".join(sources))
+    return found
+
+
+def _workload_named(named: str, context: Context, objects: KueueObjects) -> Workload:
+    """The Workload ``[workload/]NAME``. Raises ``InputError``."""
+    kind, _, name = named.rpartition("/")
+    if kind.lower() in ("", *_KINDS):
+        for each in objects.workloads:
+            if each.metadata.name == name and each.metadata.namespace == context.namespace:
+                return each
+    raise InputError(f"there is no Workload {name} in namespace {context.namespace}", source="the cluster")

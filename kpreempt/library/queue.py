@@ -1,0 +1,121 @@
+"""The scheduling queue of a cluster, in its order, and after events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kpreempt.analysis.algorithms import has_queue, is_kube_algorithm, one_by_one, queue_for
+from kpreempt.analysis.pending.states import max_backoff_of
+from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
+from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
+from kpreempt.errors import InputError, UsageError
+from kpreempt.library.schedulers import Answered, Context
+from kpreempt.model.durations import go_seconds
+from kpreempt.scheduler_table import QUEUE_ALGORITHMS
+from kpreempt.snapshot.decode import object_decoder
+from kpreempt.snapshot.manifest import ManifestObject
+
+if TYPE_CHECKING:
+    from kpreempt.library.requests import Queue
+    from kpreempt.library.schedulers import ConfiguredScheduler
+    from kpreempt.schedulers.interface import QueueRules
+    from kpreempt.schedulers.queues import SchedulingQueue
+
+
+def queue(context: Context, request: Queue) -> Answered:
+    """The queue, and what the events do to it. Raises ``UsageError`` and ``InputError``."""
+    cluster, configured = context.loaded.cluster, context.configured
+    scheduler = configured.scheduler
+    check_modeled(scheduler.algorithm)
+    question = QueueQuestion(
+        algorithm=scheduler.algorithm,
+        make=partial(_make, scheduler.algorithm, configured),
+        scheduler_names=scheduler.scheduler_names,
+        # No other queue asks which plugins rejected a pod.
+        scheduler=scheduler if is_kube_algorithm(scheduler.algorithm) else None,
+        at=context.at,
+    )
+    found = scheduling_queue(
+        cluster,
+        question,
+        timed_events(request.records, context.at),
+        object_decoder(scheduler.wanted),
+        assumptions=context.assumptions,
+        spread=context.spread or one_by_one,
+        phases=context.phases,
+    )
+    return Answered(found, cluster)
+
+
+def check_modeled(algorithm: str) -> None:
+    """Raise ``UsageError`` for an algorithm whose queue is not modeled."""
+    if not has_queue(algorithm):
+        raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+
+
+def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
+    initial = (configured.configuration or {}).get("podInitialBackoffSeconds")
+    return queue_for(
+        algorithm,
+        started,
+        feature_gates=configured.feature_gates,
+        initial_backoff=go_seconds(initial if isinstance(initial, int) and initial > 0 else 1),
+        max_backoff=max_backoff_of(configured.configuration),
+        rules=rules,
+    )
+
+
+_AFTER = re.compile(r"\+(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_YEARS = range(1970, 9000)
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
+
+
+def timed_events(records: Iterable[ManifestObject], start: datetime) -> list[TimedEvent]:
+    """The events that records describe, in their order; the time of the first counts from ``start``.
+
+    Raises ``InputError``, also if time goes back.
+    """
+    events: list[TimedEvent] = []
+    for record in records:
+        before = events[-1].time if events else start
+        try:
+            event = msgspec.convert(record.document, QueueEvent)
+        except msgspec.ValidationError as error:
+            problem, _, field = str(error).partition(" - at `$.")
+            field = field.rstrip("`")
+            hint = ", ".join(EventKind) if field == "event" else ""
+            raise _bad(record, f"{problem[:1].lower()}{problem[1:]}", path=field, hint=hint) from None
+        time = _time_of(event.time, before, record)
+        if events and time < before:
+            raise _bad(record, f"is earlier than the event before it ({before.isoformat()})", path="time")
+        events.append(TimedEvent(event, time, record.source, record.line))
+        events[-1].check()
+    return events
+
+
+def _time_of(text: str, before: datetime, record: ManifestObject) -> datetime:
+    """The time that a text means: RFC 3339, or so long after the event before."""
+    if not text:
+        return before
+    time: datetime | None
+    try:
+        if after := _AFTER.fullmatch(text):
+            time = before + timedelta(seconds=float(after[1]) * _SECONDS[after[2]])
+        else:
+            time = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        time = None
+    # Queues compute with times, which must not leave what a time can hold.
+    if time is None or time.tzinfo is None or time.year not in _YEARS:
+        raise _bad(record, f"{text!r} is no time", path="time", hint="2026-11-21T03:12:00Z or +5s")
+    return time
+
+
+def _bad(record: ManifestObject, problem: str, *, path: str, hint: str = "") -> InputError:
+    return InputError(problem, source=record.source, line=record.line, object_name="event", path=path, hint=hint)

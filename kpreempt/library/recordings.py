@@ -1,0 +1,99 @@
+"""What has happened: for which pod one was evicted, what a recording has of an object, and whether it was predicted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kpreempt.errors import ConfigurationError, InputError, UsageError
+from kpreempt.files import name_of
+from kpreempt.library.schedulers import Answered, AskedScheduler, Context
+from kpreempt.model.meta import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from kpreempt.analysis.verification import Asked
+    from kpreempt.library.requests import History, Verify, WhoPreempted
+    from kpreempt.model.cluster import ClusterSnapshot
+
+_KINDS = {
+    "Pod": ("pod", "pods", "po"),
+    "Node": ("node", "nodes", "no"),
+    "PodDisruptionBudget": ("poddisruptionbudget", "poddisruptionbudgets", "pdb"),
+}
+
+
+def who_preempted(context: Context, request: WhoPreempted) -> Answered:
+    """Which pod preempted a pod, and why in the cluster before, if that is known."""
+    from kpreempt.analysis import preempted_by
+    from kpreempt.analysis.questions import pod_name
+
+    cluster, asked = context.loaded.cluster, context.asked
+    found = preempted_by.who_preempted(cluster, request.namespace or context.namespace, pod_name(request.pod))
+    preemptors = [each.preemptor.pod for each in found.preemptions if each.preemptor is not None]
+    if request.read_before and (earlier := request.read_before(preemptors)):
+        # The scheduler was that of the version of that time.
+        configured = asked.on(earlier.cluster)
+        found = preempted_by.reconstruct(
+            found,
+            cluster,
+            earlier.cluster,
+            configured.scheduler,
+            now=context.now,
+            version=configured.assumptions,
+            # What plugins miss in a dump is part of the answer.
+            assumptions=earlier.assumptions if asked.wanted else (),
+        )
+    return Answered(found, cluster)
+
+
+def subject_of(request: History) -> tuple[str, str, str]:
+    """The kind, namespace and name of the object that a request is about. Raises ``UsageError``."""
+    kind_word, slash, name = request.subject.rpartition("/")
+    kind = next((kind for kind, words in _KINDS.items() if kind_word.partition(".")[0].lower() in words), "")
+    if slash and not kind:
+        raise UsageError(f'"{request.subject[:100]}" is no pod, node or budget', hint="pod/NAME, node/NAME, pdb/NAME")
+    kind = kind or "Pod"
+    return kind, "" if kind == "Node" else request.namespace or DEFAULT_NAMESPACE, name
+
+
+def history(context: Context, request: History) -> Answered:
+    """What a recording has of an object, attempt by attempt."""
+    from kpreempt.snapshot.recording.chronicle import Subject, history_of
+
+    return Answered(history_of(request.recording, Subject(*subject_of(request))), context.loaded.cluster)
+
+
+def verify(context: Context, request: Verify) -> Answered:
+    """Each decision of a recording, compared with the prediction from just before it. Raises ``InputError``."""
+    from kpreempt.analysis.verification import Judge, Tally
+    from kpreempt.snapshot.recording.replay import Replay
+    from kpreempt.snapshot.recording.runs import runs_of
+
+    judge = Judge(partial(_scheduler_on, context.asked), is_configured=request.is_configured)
+    tally, times, done = Tally(), list[datetime](), 0
+    for run in runs_of(request.recording):
+        times += run.begins, run.ends
+        for situation in Replay(run, request.intake).situations():
+            decision = situation.trace.decision
+            tally.count(decision, request.file_difference(judge.judge(decision, situation)))
+            done += 1
+            request.report_progress(done)
+    if not times:
+        raise InputError(
+            "is no recording", source=name_of(request.recording), hint="kpreempt record --to DIR makes one"
+        )
+    return Answered(tally.verification(times[0], times[-1]), context.loaded.cluster)
+
+
+def _scheduler_on(asked: AskedScheduler, cluster: ClusterSnapshot, algorithm: str | None) -> Asked | None:
+    """The scheduler for a cluster, or one of another version; ``None`` if that rejects the options."""
+    from kpreempt.analysis.verification import Asked
+
+    if algorithm is None:
+        configured = asked.on(cluster)
+        return Asked(configured.scheduler, configured.assumptions)
+    try:
+        return Asked(asked.of(algorithm), [])
+    except (UsageError, ConfigurationError):
+        return None

@@ -1,0 +1,88 @@
+"""Volcano's answers: a whole session of its scheduler, and what becomes of jobs that are submitted to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kpreempt.analysis.algorithms import api_server_of
+from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
+from kpreempt.analysis.volcano.jobs import MAX_PODS
+from kpreempt.analysis.volcano.sessions import Submission, answer_session, submit
+from kpreempt.analysis.volcano.sessions import explain_submission as explain
+from kpreempt.analysis.what_if import Overrides
+from kpreempt.analysis.workload_pods import PodTemplate
+from kpreempt.errors import InputError
+from kpreempt.library.schedulers import Answered, Context
+from kpreempt.schedulers.volcano import run_session
+from kpreempt.snapshot.decode import decode_object
+from kpreempt.verdict.volcano import GangAnswers
+
+if TYPE_CHECKING:
+    from kpreempt.library.requests import ExplainJobs, VolcanoScenario, VolcanoSession
+
+
+def session(context: Context, request: VolcanoSession) -> Answered:
+    """A whole session."""
+    loaded = context.loaded
+    with context.phases.phase("session"):
+        found = answer_session(loaded.cluster, request.volcano, loaded.assumptions)
+    return Answered(found, loaded.cluster)
+
+
+def scenario(context: Context, request: VolcanoScenario) -> Answered:
+    """A session on exactly these objects."""
+    cluster = context.loaded.cluster
+    if request.admitted is not None:
+        cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, request.admitted])
+    with context.phases.phase("session"):
+        found = run_session(cluster, request.configuration, now=context.now)
+    assumptions = [*found.assumptions, *context.loaded.assumptions]
+    return Answered(msgspec.structs.replace(found, assumptions=assumptions), cluster)
+
+
+def explain_jobs(context: Context, request: ExplainJobs) -> Answered:
+    """What becomes of each job that is submitted. Raises ``InputError``."""
+    with context.phases.phase("admission"):
+        submission = _submission(context, request)
+    with context.phases.phase("session"):
+        answers = explain(submission, request.volcano, decode_object, context.loaded.assumptions)
+    return Answered(answers[0] if len(answers) == 1 else GangAnswers(items=answers), submission.cluster)
+
+
+def _submission(context: Context, request: ExplainJobs) -> Submission:
+    cluster, manifest, now = context.loaded.cluster, request.manifest, request.volcano.now
+    if request.pod:
+        asked = question_in_cluster(pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object)
+        pods = [(question.pod, "") for question in asked.questions]
+        return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
+    if sum(template.replicas for template in manifest.templates) > MAX_PODS:
+        raise InputError(f"asks for more than {MAX_PODS} pods", source=manifest.source)
+    # The cluster with these queues, in the place of those of their names.
+    names = {queue.metadata.name for queue in manifest.queues}
+    kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
+    cluster = msgspec.structs.replace(cluster, queues=[*kept, *manifest.queues])
+    replicas = [copy for template in manifest.templates for copy in _replicas(template)]
+    asked = questions_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
+    pods = [(question.pod, question.origin) for question in asked.questions]
+    said = [assumption for question in asked.questions for assumption in question.assumptions]
+    submission = submit(
+        asked.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
+    )
+    return msgspec.structs.replace(submission, assumptions=[*submission.assumptions, *said])
+
+
+def _replicas(template: PodTemplate) -> list[PodTemplate]:
+    """The template once for each pod that its object asks for, numbered."""
+    if template.replicas <= 1:
+        return [template]
+    metadata = template.document["metadata"]
+    # A StatefulSet's first pod is numbered already.
+    name = metadata["name"].removesuffix("-0")
+    return [
+        msgspec.structs.replace(
+            template, document={**template.document, "metadata": {**metadata, "name": f"{name}-{index}"}}
+        )
+        for index in range(template.replicas)
+    ]

@@ -1,0 +1,81 @@
+"""Every command that answers a question does so through ``answer``, whatever scheduler family it is about."""
+
+from __future__ import annotations
+
+import shlex
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from kpreempt.cli import process
+from kpreempt.cli.requests import COMMANDS
+from kpreempt.library import questions, requests
+from kpreempt.library.options import Request
+
+ROOT = Path(__file__).parents[3]
+# They list what is built in, copy a cluster, or serve and spread questions, each of which is another's.
+_ANSWER_NOTHING = {
+    "rules",
+    "algorithms",
+    "completion",
+    "snapshot",
+    "record",
+    "help",
+    "version",
+    "mcp",
+    "sweep",
+}
+_KUEUE = "--snapshot fixtures/kueue/cluster.yaml --algorithm kueue-0.19"
+_OTHER_WAYS = {
+    "explain, Volcano": (
+        "explain -f fixtures/volcano/job-single.yaml --snapshot fixtures/volcano/either-node.yaml"
+        " --algorithm volcano-1.8",
+        requests.ExplainJobs,
+    ),
+    "explain, Kueue": (f"explain -f fixtures/kueue/train.yaml {_KUEUE}", requests.ExplainWorkloads),
+    "pending, Kueue": (f"pending {_KUEUE}", requests.PendingWorkloads),
+    "at-risk, Kueue": (f"at-risk -A {_KUEUE}", requests.WorkloadsAtRisk),
+    "compare, batch": (
+        "compare --algorithms kube-1.13,kube-1.36 --batch fixtures/batch/scenarios.jsonl",
+        requests.Compare,
+    ),
+    "compare, upgrade": (
+        "compare --upgrade-to 1.37 --algorithm kube-1.36 --snapshot fixtures/on-call/cluster.yaml",
+        requests.Upgrade,
+    ),
+    "batch": ("batch fixtures/batch/scenarios.jsonl --jobs 1", requests.Decide),
+}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[type[Request]]:
+    """The requests that ``answer`` gets, by their class in its table."""
+    seen: list[type[Request]] = []
+
+    class Table(dict[type[Request], str]):
+        def __getitem__(self, kind: type[Request]) -> str:
+            seen.append(kind)
+            return super().__getitem__(kind)
+
+    monkeypatch.setattr(questions, "_ANSWERS", Table(questions._ANSWERS))
+    monkeypatch.chdir(ROOT)
+    return seen
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - _ANSWER_NOTHING))
+def test_a_command_is_answered_by_the_table(command: str, asked: list[type[Request]]) -> None:
+    process.run([*shlex.split(COMMANDS[command].examples[0]), *(["--jobs", "1"] if command == "batch" else [])])
+    assert asked
+
+
+@pytest.mark.parametrize(("line", "kind"), _OTHER_WAYS.values(), ids=_OTHER_WAYS)
+def test_a_family_is_answered_by_the_table(line: str, kind: type[Request], asked: list[type[Request]]) -> None:
+    process.run(shlex.split(line))
+    assert kind in asked
+
+
+@pytest.mark.parametrize("place", questions._ANSWERS.values())
+def test_a_row_names_a_function(place: str) -> None:
+    module, _, function = place.partition(":")
+    assert callable(getattr(import_module(f"kpreempt.library.{module}"), function))
