@@ -79,6 +79,8 @@ class Request:
 
     # The record of the answer, in the table of ``kpreempt.report.answers``.
     answer = ""
+    # The function of (context, request) that answers: ``MODULE:FUNCTION`` in ``kpreempt.library``.
+    answered_by = ""
     # On a command line: the command, and the names of the values that were given.
     command_name: str = ""
     given: Iterable[str] = ()

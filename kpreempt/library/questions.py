@@ -1,13 +1,13 @@
 """The one way from a question to its answer, for commands, programs, sweeps and assistants alike.
 
-``answer`` puts a request to a context. How pods are explained, a change is checked and nodes are drained is in modules
-of their own, which are imported when they are asked.
+``answer`` calls the function that a request names (``answered_by``), which is imported when it is needed. Those of
+questions with little to do are here.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -15,70 +15,25 @@ import msgspec
 
 from kpreempt.errors import UsageError
 from kpreempt.library.options import Request
-from kpreempt.library.requests import (
-    AtRisk,
-    Budgets,
-    Check,
-    Compare,
-    CompareWorkloads,
-    Decide,
-    Drain,
-    Explain,
-    ExplainJobs,
-    ExplainWorkloads,
-    History,
-    KueueScenario,
-    Pending,
-    PendingWorkloads,
-    Plugins,
-    Queue,
-    Selected,
-    Upgrade,
-    Verify,
-    VolcanoScenario,
-    VolcanoSession,
-    WhoPreempted,
-    WhoPreemptedWorkload,
-    WorkloadsAtRisk,
-)
+from kpreempt.library.requests import AtRisk, Budgets, Pending, Plugins, Selected
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.scheduler_table import KUBE_ALGORITHMS
 
 if TYPE_CHECKING:
     from kpreempt.analysis.pod_selection import PodSelection
 
-_ANSWERS: Mapping[type[Request], str] = {
-    Explain: "explain:explain",
-    Pending: "questions:pending",
-    Budgets: "questions:budgets",
-    AtRisk: "questions:at_risk",
-    Check: "check:check",
-    Drain: "drain:drain",
-    Plugins: "questions:plugins",
-    Upgrade: "comparisons:upgrade",
-    Compare: "comparisons:compare",
-    Decide: "explain:decide",
-    Queue: "queue:queue",
-    WhoPreempted: "recordings:who_preempted",
-    History: "recordings:history",
-    Verify: "recordings:verify",
-    VolcanoSession: "volcano:session",
-    VolcanoScenario: "volcano:scenario",
-    ExplainJobs: "volcano:explain_jobs",
-    ExplainWorkloads: "kueue:explain_workloads",
-    WorkloadsAtRisk: "kueue:workloads_at_risk",
-    PendingWorkloads: "kueue:pending_workloads",
-    WhoPreemptedWorkload: "kueue:who_preempted_workload",
-    CompareWorkloads: "kueue:compare_workloads",
-    KueueScenario: "kueue:scenario",
-}
-
 
 def answer(context: Context, request: Request) -> Answered:
     """The answer to a question. Raises ``KpreemptError`` where it makes no sense, or lacks what it is about."""
-    module, _, function = next(_ANSWERS[kind] for kind in type(request).__mro__ if kind in _ANSWERS).partition(":")
-    answered: Answered = getattr(import_module(f"kpreempt.library.{module}"), function)(context, request)
+    answered: Answered = _function_of(request)(context, request)
     return answered
+
+
+def _function_of(request: Request) -> Callable[[Context, Request], Answered]:
+    """What answers a request: imported when it is needed."""
+    module, _, function = request.answered_by.partition(":")
+    found: Callable[[Context, Request], Answered] = getattr(import_module(f"kpreempt.library.{module}"), function)
+    return found
 
 
 def selection_of(request: Selected) -> PodSelection:

@@ -65,6 +65,7 @@ SEED = Option(("--seed",), "What chance starts from.", "NUMBER", SIMULATION, in_
 class Explain(Request):
     """Where pods land: one of the cluster, a workload of it, or those of ``templates``."""
 
+    answered_by = "explain:explain"
     pod: Annotated[
         _Text,
         POD._replace(
@@ -169,6 +170,7 @@ class Selected(Request):
 class Pending(Selected):
     """What becomes of each pending pod, on its own, in the order in which the queue would try them."""
 
+    answered_by = "questions:pending"
     # How long smallest changes are sought for all pods together; without it they are not.
     seconds_of_search: float | None = None
 
@@ -176,12 +178,14 @@ class Pending(Selected):
 class Budgets(Selected):
     """What is wrong with PodDisruptionBudgets, and which pods would violate them."""
 
+    answered_by = "questions:budgets"
     namespace: Annotated[_Text, NAMESPACE._replace(help="Only budgets of this namespace.")] = None
 
 
 class AtRisk(Selected):
     """Which running pods would be evicted, and by which pods."""
 
+    answered_by = "questions:at_risk"
     limit: Annotated[
         int,
         Option(
@@ -240,6 +244,7 @@ class Simulated(Request):
 class Check(Simulated):
     """What a change does to the cluster: ``change``, and ``before`` as the manifests were."""
 
+    answered_by = "check:check"
     delete: Annotated[
         list[str],
         Option(
@@ -308,6 +313,7 @@ class Check(Simulated):
 class Drain(Simulated):
     """What becomes of nodes that are drained, and of their pods."""
 
+    answered_by = "drain:drain"
     nodes: Annotated[
         list[str], Option(metavar="NODE...", help="The nodes to drain, in this order.", in_tools=True, in_plans=ONE)
     ] = []
@@ -449,6 +455,7 @@ class Drain(Simulated):
 class Compare(Request):
     """Where several schedulers put the same pods: one of the cluster, those of ``templates``, or every pending one."""
 
+    answered_by = "comparisons:compare"
     pod: Annotated[_Text, POD] = None
     namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is; of pending pods, only those there.")] = None
     templates: "Sequence[PodTemplate]" = ()
@@ -463,6 +470,7 @@ class Compare(Request):
 class Upgrade(Compare):
     """What an upgrade changes for one pod, or for every pending one and what templates and workloads add to these."""
 
+    answered_by = "comparisons:upgrade"
     workloads: bool = False
     # The algorithm to start from, which may be ``auto``, and what makes the versions from the one that it means on.
     base: str = "auto"
@@ -472,6 +480,7 @@ class Upgrade(Compare):
 class Decide(Request):
     """The verdict on a pod that is admitted already, in a cluster that is prepared for its scheduler."""
 
+    answered_by = "explain:decide"
     admitted: "Pod"
     prepared: Any
 
@@ -479,12 +488,14 @@ class Decide(Request):
 class Queue(Request):
     """The scheduling queue in its order, and after each event of ``records``."""
 
+    answered_by = "queue:queue"
     records: "Sequence[ManifestObject]" = ()
 
 
 class WhoPreempted(Request):
     """Which pod preempted a pod, and why in the cluster before, which ``read_before`` reads given the preemptors."""
 
+    answered_by = "recordings:who_preempted"
     pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
     namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is, or was.")] = None
     read_before: "Callable[[Sequence[str]], LoadedCluster | None] | None" = None
@@ -493,12 +504,14 @@ class WhoPreempted(Request):
 class Plugins(Request):
     """The plugins that would run, and which others are ``installed``."""
 
+    answered_by = "questions:plugins"
     installed: "Sequence[AvailablePlugin]" = ()
 
 
 class History(Request):
     """What happened to a pod, a node or a budget in a ``recording``."""
 
+    answered_by = "recordings:history"
     subject: Annotated[
         str, Option(metavar="[KIND/]NAME", help="A pod, node/NAME or pdb/NAME; it may be gone. Without a KIND a pod.")
     ]
@@ -513,6 +526,7 @@ class Verify(Request):
     a file and adds its name. ``report_progress`` gets the number of decisions so far.
     """
 
+    answered_by = "recordings:verify"
     recording: str
     intake: "Intake"
     is_configured: bool
@@ -523,12 +537,14 @@ class Verify(Request):
 class VolcanoSession(Request):
     """A whole session of Volcano's scheduler, in which its controllers have seen every pod."""
 
+    answered_by = "volcano:session"
     volcano: "Volcano"
 
 
 class VolcanoScenario(Request):
     """A session on exactly these objects, to which an ``admitted`` pod may be added."""
 
+    answered_by = "volcano:scenario"
     configuration: "VolcanoConfiguration"
     admitted: "Pod | None" = None
 
@@ -536,6 +552,7 @@ class VolcanoScenario(Request):
 class ExplainJobs(Request):
     """What becomes of jobs that are submitted to Volcano: those of a ``manifest``, or a pod of the cluster."""
 
+    answered_by = "volcano:explain_jobs"
     pod: str
     manifest: "VolcanoManifest"
     volcano: "Volcano"
@@ -551,12 +568,14 @@ class NamedWorkloads(Request):
 class ExplainWorkloads(NamedWorkloads):
     """What becomes of Workloads that are submitted to Kueue, with the ``settings`` of its manager."""
 
+    answered_by = "kueue:explain_workloads"
     settings: "KueueSettings"
 
 
 class PendingWorkloads(Request):
     """What becomes of each Workload that waits for quota, if it ``is_selected``."""
 
+    answered_by = "kueue:pending_workloads"
     settings: "KueueSettings"
     is_selected: "Callable[[Workload], bool]"
 
@@ -564,12 +583,14 @@ class PendingWorkloads(Request):
 class WorkloadsAtRisk(PendingWorkloads):
     """Which selected Workloads would be preempted, and by which others; at most ``limit`` of them."""
 
+    answered_by = "kueue:workloads_at_risk"
     limit: int
 
 
 class WhoPreemptedWorkload(Request):
     """For which other Workload Kueue preempted one."""
 
+    answered_by = "kueue:who_preempted_workload"
     workload: str
 
 
@@ -579,6 +600,7 @@ class CompareWorkloads(NamedWorkloads):
     Without a name and manifests they are those that wait and are selected.
     """
 
+    answered_by = "kueue:compare_workloads"
     compared: "Mapping[str, KueueSettings]"
     is_selected: "Callable[[Workload], bool]"
 
@@ -586,6 +608,7 @@ class CompareWorkloads(NamedWorkloads):
 class KueueScenario(Request):
     """What Kueue's scheduler does in at most so many ``cycles``, with ``only`` these Workloads if there are any."""
 
+    answered_by = "kueue:scenario"
     config: "KueueConfiguration"
     cycles: int
     only: Sequence[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from kpreempt.cli import process
 from kpreempt.cli.requests import COMMANDS
 from kpreempt.library import questions, requests
 from kpreempt.library.options import Request
+from kpreempt.library.schedulers import Answered, Context
 
 ROOT = Path(__file__).parents[3]
 # They list what is built in, copy a cluster, or serve and spread questions, each of which is another's.
@@ -50,32 +52,32 @@ _OTHER_WAYS = {
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[type[Request]]:
-    """The requests that ``answer`` gets, by their class in its table."""
+    """The classes of the requests that ``answer`` gets."""
     seen: list[type[Request]] = []
+    function_of = questions._function_of
 
-    class Table(dict[type[Request], str]):
-        def __getitem__(self, kind: type[Request]) -> str:
-            seen.append(kind)
-            return super().__getitem__(kind)
+    def noted(request: Request) -> Callable[[Context, Request], Answered]:
+        seen.extend(type(request).__mro__)
+        return function_of(request)
 
-    monkeypatch.setattr(questions, "_ANSWERS", Table(questions._ANSWERS))
+    monkeypatch.setattr(questions, "_function_of", noted)
     monkeypatch.chdir(ROOT)
     return seen
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - _ANSWER_NOTHING))
-def test_a_command_is_answered_by_the_table(command: str, asked: list[type[Request]]) -> None:
+def test_a_command_is_answered_by_the_library(command: str, asked: list[type[Request]]) -> None:
     process.run([*shlex.split(COMMANDS[command].examples[0]), *(["--jobs", "1"] if command == "batch" else [])])
     assert asked
 
 
 @pytest.mark.parametrize(("line", "kind"), _OTHER_WAYS.values(), ids=_OTHER_WAYS)
-def test_a_family_is_answered_by_the_table(line: str, kind: type[Request], asked: list[type[Request]]) -> None:
+def test_a_family_is_answered_by_the_library(line: str, kind: type[Request], asked: list[type[Request]]) -> None:
     process.run(shlex.split(line))
     assert kind in asked
 
 
-@pytest.mark.parametrize("place", questions._ANSWERS.values())
-def test_a_row_names_a_function(place: str) -> None:
-    module, _, function = place.partition(":")
+@pytest.mark.parametrize("question", [each for each in vars(requests).values() if getattr(each, "answered_by", "")])
+def test_a_request_names_its_function(question: type[Request]) -> None:
+    module, _, function = question.answered_by.partition(":")
     assert callable(getattr(import_module(f"kpreempt.library.{module}"), function))
