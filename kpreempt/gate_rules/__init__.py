@@ -1,14 +1,12 @@
-"""The rules of the gate, one row each: what ``check`` measures, what it allows, and how that is told.
+"""The gate's rules, one row each: what ``check`` measures, what it allows, and how a finding is worded.
 
-A row is all there is of a rule but its measure, which is a function next to those of its family in
-``analysis.check``: its option, default and severity, its sentence, the text of its page, and a change that breaks it
-with the same one mended.
-From these rows come the options of ``kpreempt check``, the keys of ``kpreempt.toml``, the findings in all formats, the
-rules of SARIF, GitLab's severities, the pages in ``docs/rules`` and the table in ``docs/gate.md``. This package stands
-below the records and loads nothing, since ``--help`` needs it: a sentence is a template that ``report.check.words``
-fills in.
+A row defines everything about a rule except its measure, which is a function in ``analysis.check``: the option, the
+default, the severity, the sentence of a finding, the text of the rule's page, and an example that violates it with its
+fix. The options of ``kpreempt check``, the keys of ``kpreempt.toml``, the findings in all formats, the rules of SARIF,
+GitLab's severities, the pages in ``docs/rules`` and the table in ``docs/gate.md`` are generated from these rows.
 
-What is asked of a gate, before any file is read.
+``--help`` needs this package, so it is below the records and imports none of them: a sentence is a template that
+``report.check.words`` fills in. ``GateFlags`` holds the gate's options before any file is read.
 """
 
 from __future__ import annotations
@@ -20,19 +18,19 @@ from typing import Any, NamedTuple, Protocol
 
 from kpreempt.gate_rules import manifests
 
-# Of a rule of one's own, whose promise is its expression.
+# For a custom rule, whose promise is its expression.
 _LONGEST_PROMISE = 72
-# The subject of what is about no single object.
+# The subject of a finding that is not about a single object.
 CLUSTER = "cluster"
-# Of findings whose detail is the rest of the sentence.
+# For findings whose detail completes the sentence.
 _IN_FULL = "{subject}{detail: }"
 
 
 class Takes(Enum):
-    """What sets a rule. The values show it in the help of its option.
+    """The type of a rule's option. Each value is shown in the option's help.
 
-    ``SWITCH``: it only holds or not. ``PODS``: pods that must not be victims; without any the rule is off. ``NOTHING``:
-    it is about what is not known; no option sets it, and only a waiver or the baseline lets a finding pass.
+    ``SWITCH``: the rule has no limit, it is on or off. ``PODS``: pods that must not be victims; without any, the rule
+    is off. ``NOTHING``: the rule reports unknowns and has no option; only a waiver or the baseline lets a finding pass.
     """
 
     NUMBER = "N|off"
@@ -43,7 +41,7 @@ class Takes(Enum):
 
 
 class RuleSeverity(StrEnum):
-    """What a rule counts for: an ``error`` shuts the gate, a ``warn`` is told only, ``off`` is not looked at."""
+    """The severity of a rule: ``error`` fails the check, ``warn`` only reports, ``off`` disables the rule."""
 
     ERROR = "error"
     WARN = "warn"
@@ -51,36 +49,36 @@ class RuleSeverity(StrEnum):
 
 
 class Finding(Protocol):
-    """What a sentence depends on: the part of a ``GateFinding`` that chooses its template."""
+    """The fields of a ``GateFinding`` that select the template of its sentence."""
 
     @property
     def subject(self) -> str:
-        """What it is about: ``Deployment shop/api``, or ``cluster``."""
+        """The object that the finding is about, such as ``Deployment shop/api``, or ``cluster``."""
 
     @property
     def amount(self) -> int:
-        """How much of it there is."""
+        """The measured amount."""
 
     @property
     def pods(self) -> Sequence[str]:
-        """Those that it is about."""
+        """The pods that the finding is about."""
 
     @property
     def detail(self) -> str:
-        """What else there is to say."""
+        """Additional text."""
 
 
-# A template of ``report.check.words``, or what chooses one for a finding.
+# A template of ``report.check.words``, or a function that selects one for a finding.
 Sentence = str | Callable[[Finding], str]
 
 
 class Example(NamedTuple):
-    """A change that breaks a rule, put to ``fixtures/check/rules/cluster.yaml``, which commands call ``cluster.yaml``.
+    """A change that violates a rule in ``fixtures/check/rules/cluster.yaml``, which commands call ``cluster.yaml``.
 
-    ``story`` is the situation, in a sentence; ``fails`` breaks the rule, and ``fix`` does not. Both are manifests, or
-    commands that begin with ``kpreempt``; ``files`` are those that the commands name, besides ``cluster.yaml``.
-    ``options`` are those of ``check`` that the rule needs. A test runs both, and the page of the rule shows what is
-    printed then.
+    ``story`` describes the situation in a sentence or two. ``fails`` violates the rule, ``fix`` does not. Both are
+    manifests, or commands that begin with ``kpreempt``; ``files`` are the files that these commands name, except
+    ``cluster.yaml``. ``options`` are the options of ``check`` that the rule needs. A test runs both, and the rule's
+    page shows the output.
     """
 
     story: str
@@ -91,25 +89,30 @@ class Example(NamedTuple):
 
     @property
     def is_of_commands(self) -> bool:
-        """Whether it is commands, and no manifests."""
+        """Whether the example consists of commands instead of manifests."""
         return self.fails.startswith("kpreempt ")
 
 
 class Rule(NamedTuple):
-    """A row. ``name`` stays as it is from version to version.
+    """A row. ``name`` does not change from version to version.
 
-    ``promise`` is what is so where the rule holds, in a few words, ``meaning`` what it limits, in sentences, ``advice``
-    what helps where it does not hold, and ``option`` the help of its option without the default. ``default`` is what is
-    allowed, in seconds where it is a time; ``None`` is off. An override may say something else where it
-    ``is_overridable``; other rules are about the cluster as a whole, or name their own. Where it ``is_pooled``, the sum
-    over all subjects counts, else each alone. One that is ``about_input`` says nothing of what the change brings about,
-    so that ``--base`` excuses none of it. One that ``is_damage`` is about what the change itself removes or weakens,
-    measured against the cluster before it: neither ``--base`` nor an annotation of the change excuses any of it.
-    ``gitlab`` is GitLab's severity: what breaks a running service blocks.
-    ``severity`` is what it counts for where nobody says otherwise, and ``concept`` the page of Kubernetes' own
-    documentation on what the rule is about. ``commands`` are those that ask it. One that ``weakens`` is about
-    protection that a change takes away, which a headline names first. A ``--delete`` that names an object of a kind in
-    ``waived_by_delete`` waives it for this object.
+    - ``promise``: what holds if the rule is not violated, in a few words
+    - ``meaning``: what the rule limits, in sentences
+    - ``advice``: how to fix a violation
+    - ``option``: the help of the rule's option, without the default
+    - ``default``: the default limit, in seconds for a time; ``None`` is off
+    - ``is_overridable``: whether an override may set another limit; false for rules about the cluster, and for rules
+      that select their own subjects
+    - ``is_pooled``: whether the limit applies to the sum over all subjects instead of each subject
+    - ``about_input``: whether the rule is about the input, not effects of the change; ``--base`` suppresses nothing
+    - ``is_damage``: whether the rule is about what the change itself removes or weakens, compared with the cluster
+      before it; neither ``--base`` nor an annotation of the change suppresses a finding
+    - ``weakens``: whether the rule is about protection that the change removes; headlines name these findings first
+    - ``waived_by_delete``: kinds; a ``--delete`` that names an object of such a kind waives the rule for that object
+    - ``gitlab``: GitLab's severity; ``blocker`` if a violation breaks a running service
+    - ``severity``: the default severity
+    - ``commands``: the commands that apply the rule
+    - ``concept``: a page of the Kubernetes documentation on the rule's topic
     """
 
     name: str
@@ -134,31 +137,31 @@ class Rule(NamedTuple):
 
     @property
     def has_limit(self) -> bool:
-        """Whether there is a number of what is allowed; of other rules whatever they find is too much."""
+        """Whether the rule has a numeric limit. Without one, every finding is a violation."""
         return self.takes in (Takes.NUMBER, Takes.TIME)
 
     @property
     def concept_url(self) -> str:
-        """The address of ``concept``."""
+        """The URL of ``concept``."""
         return f"https://kubernetes.io/docs/{self.concept}"
 
     @property
     def default_text(self) -> str:
-        """The default as an option has it."""
+        """The default as written on the command line."""
         if self.takes is Takes.PODS:
-            return "nobody"
+            return "none"
         if self.default is None:
             return "off"
         return str(self.default) if self.has_limit else "on"
 
 
 def _one_or_all(one: str, everything: str) -> Sentence:
-    """A template about an object, and one for what is about the cluster as a whole."""
+    """Select ``one`` for a finding about an object, and ``everything`` for one about the cluster."""
     return lambda finding: everything if finding.subject in ("", CLUSTER) else one
 
 
 def _unknown(one: str, everything: str) -> Sentence:
-    """Templates about something that is not known, of an object and as a whole, with what is said about it."""
+    """Select a template for something unknown about an object or the cluster, followed by the pods and the detail."""
 
     def sentence(finding: Finding) -> str:
         words = everything if finding.subject in ("", CLUSTER) else f"{{subject}} {one}"
@@ -171,19 +174,23 @@ def _unschedulable(finding: Finding) -> str:
     if finding.subject.startswith("PersistentVolumeClaim "):
         return "{subject} cannot be bound{detail}"
     if not finding.pods:
-        return "{subject}: not completed in the end{detail:; }"
-    return "{subject}: {amount:pod} of it unschedulable{pods}{detail:; }"
+        return "{subject}: not complete at the end{detail:; }"
+    return "{subject}: {amount:pod} unschedulable{pods}{detail:; }"
 
 
-def _stranded(finding: Finding) -> str:
+def _broken_dependency(finding: Finding) -> str:
     if finding.subject.startswith("Service "):
-        return "{subject} is without a ready pod{detail}"
-    return "{subject:the cluster}: {amount:pod} left without what {plural:it needs|they need}{pods}{detail:; }"
+        return "{subject} has no ready pod{detail}"
+    return (
+        "{subject:the cluster}: {amount:pod} left without something {plural:it depends|they depend} on{pods}{detail:; }"
+    )
 
 
 def _lost(finding: Finding) -> str:
     pods = "" if [finding.subject] == [f"Pod {each}" for each in finding.pods] else "{pods}"
-    return f"{{subject:a pod}} evicted or deleted, and nothing recreates {{plural:it|them}} (limit {{limit}}){pods}"
+    return (
+        f"{{subject:a pod}} evicted or deleted, and no controller recreates {{plural:it|them}} (limit {{limit}}){pods}"
+    )
 
 
 def _deletion(finding: Finding) -> str:
@@ -192,25 +199,26 @@ def _deletion(finding: Finding) -> str:
     return f"{{subject:a workload}} is deleted {reason} (limit {{limit}}){pods}"
 
 
-def _refused(finding: Finding) -> str:
+def _quota_rejection(finding: Finding) -> str:
     if finding.subject.startswith(("ResourceQuota ", "LimitRange ")):
         return "{subject} is exceeded{detail}"
-    return "{subject}: {amount:pod} of it {plural:is|are} refused (limit {limit}){detail:; }"
+    return "{subject}: {amount:pod} rejected (limit {limit}){detail:; }"
 
 
-def _apply_refused(finding: Finding) -> str:
+def _apply_rejected(finding: Finding) -> str:
     if finding.detail.startswith("its pods are refused"):
         return "{subject}{detail}"
-    # Of a namespace it is what is in it that is refused, of a class who names it, unless the object itself is rejected.
+    # A missing namespace rejects its objects, and a missing class the pods that name it. An unknown field of the
+    # namespace or class rejects the object itself.
     is_missing = finding.subject.startswith(("Namespace ", "PriorityClass ")) and not finding.detail.startswith(
         "unknown "
     )
-    return "{subject} is not there{detail}" if is_missing else "{subject} cannot be applied{detail}"
+    return "{subject} does not exist{detail}" if is_missing else "{subject} cannot be applied{detail}"
 
 
 def _drain_blocked(finding: Finding) -> str:
     is_node = finding.subject.startswith("Node ")
-    return f"{{subject:the drain}} {'is kept from getting empty by' if is_node else 'keeps'} {{names}}{{detail}}"
+    return f"{{subject:the drain}} {'cannot be drained because of' if is_node else 'blocks the eviction of'} {{names}}{{detail}}"
 
 
 def _snapshot_age(finding: Finding) -> str:
@@ -219,38 +227,38 @@ def _snapshot_age(finding: Finding) -> str:
     return "{message}" if finding.detail else "the age of the snapshot is unknown"
 
 
-# Rules about what the change itself removes, weakens or gets wrong, which only hold or not.
+# Rules without a limit about what the change itself removes, weakens or gets wrong.
 _about_change = partial(Rule, takes=Takes.SWITCH, is_overridable=False, is_damage=True, commands=("check",))
-# Rules about what is not known, which no option sets.
+# Rules about unknowns, which have no option.
 _about_unknown = partial(Rule, takes=Takes.NOTHING, is_overridable=False, about_input=True)
 
 
 class RuleId(StrEnum):
-    """A rule by its name; ``row`` is all there is to say about it.
+    """The name of a rule; ``row`` describes it.
 
-    The members are the rules that come with kpreempt. Those of a ``kpreempt.toml`` (``of_expression``) are no members,
-    and otherwise alike: iterating does not come to them, nor does ``RuleId(name)``.
+    The members are kpreempt's built-in rules. Custom rules of a ``kpreempt.toml`` (``of_expression``) have the same
+    type but are not members: neither iteration nor ``RuleId(name)`` returns them.
     """
 
     row: Rule
 
     def __new__(cls, name: str, *facts: Any) -> RuleId:
-        """The member of a row, which Enum hands over field by field."""
+        """Create the member for a row, which Enum passes field by field."""
         rule = str.__new__(cls, name)
         rule._value_, rule.row = name, Rule(name, *facts)
         return rule
 
     @classmethod
     def of_expression(cls, name: str, expression: str, severity: RuleSeverity = RuleSeverity.ERROR) -> RuleId:
-        """A rule of one's own, which asks for an expression to be true."""
+        """Create a custom rule that requires an expression to be true."""
         one_line = " ".join(expression.split())
         rule = str.__new__(cls, name)
         rule._name_ = rule._value_ = name
         rule.row = Rule(
             name,
             promise=one_line if len(one_line) <= _LONGEST_PROMISE else f"{one_line[: _LONGEST_PROMISE - 1]}…",
-            meaning=f"A rule of kpreempt.toml: the expression must be true: {expression}",
-            advice="Change what the expression asks about, or waive the rule by its name.",
+            meaning=f"A custom rule of kpreempt.toml. This expression must be true: {expression}",
+            advice="Change what the expression checks, or waive the rule by name.",
             takes=Takes.SWITCH,
             is_overridable=False,
             about_input=True,
@@ -261,22 +269,22 @@ class RuleId(StrEnum):
 
     @property
     def is_custom(self) -> bool:
-        """Whether it is a rule of one's own."""
+        """Whether the rule is a custom rule of a ``kpreempt.toml``."""
         return self._name_ not in type(self).__members__
 
     MAX_PDB_VIOLATIONS = Rule(
         "max-pdb-violations",
         promise="no known budget is violated",
-        meaning="Evictions beyond the allowed disruptions of a PodDisruptionBudget. The scheduler prefers other"
-        " victims, and takes these where there are none.",
-        advice="Make room first, give the change a lower priority, or let the budget allow more.",
+        meaning="Evictions that violate a PodDisruptionBudget. The scheduler evicts these pods only if it finds no"
+        " other victims.",
+        advice="Add capacity first, give the change a lower priority, or let the budget allow more.",
         sentence="budget {name}: {amount:eviction} beyond its allowed disruptions (limit {limit}){pods}",
-        option="So many victims may violate PodDisruptionBudgets.",
+        option="Maximum number of evictions that may violate a PodDisruptionBudget.",
         is_pooled=True,
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
-            f"{manifests.FULL}, and whose budget allows no disruption. The pod preempts one of them; with less to"
-            " ask for it fits.",
+            f"{manifests.FULL} and whose budget allows no disruptions. The new pod preempts one of them. With a smaller"
+            " request it fits.",
             manifests.PREEMPTS,
             manifests.FITS,
         ),
@@ -284,16 +292,16 @@ class RuleId(StrEnum):
     MAX_VICTIMS = Rule(
         "max-victims",
         promise="few pods are evicted",
-        meaning="Pods evicted because of the change, those that a replacement preempts included.",
-        advice="Make room first, request less, or give the change a lower priority.",
+        meaning="Pods evicted because of the change, including pods that a victim's replacement preempts.",
+        advice="Add capacity first, request less, or give the change a lower priority.",
         sentence=_one_or_all(
             "{subject}: {amount:pod} evicted (limit {limit}){pods}", "{amount:pod} evicted (limit {limit}){pods}"
         ),
-        option="So many pods may be evicted in all.",
+        option="Maximum number of evicted pods in total.",
         default=None,
         gitlab="major",
         example=Example(
-            f"{manifests.FULL}, and nobody is to be evicted.",
+            f"{manifests.FULL}. No pod may be evicted.",
             manifests.PREEMPTS,
             manifests.FITS,
             ("--max-victims", "0"),
@@ -303,13 +311,13 @@ class RuleId(StrEnum):
         "max-victims-per-workload",
         promise="no workload loses many pods",
         meaning="Pods of one workload evicted because of the change.",
-        advice="Give the workload a budget or a higher priority, or make room for the change elsewhere.",
-        sentence="{subject:a workload}: {amount:pod} of it evicted (limit {limit}){pods}",
-        option="So many pods of each workload may be evicted.",
+        advice="Give the workload a budget or a higher priority, or add capacity for the change elsewhere.",
+        sentence="{subject:a workload}: {amount:pod} evicted (limit {limit}){pods}",
+        option="Maximum number of evicted pods per workload.",
         default=None,
         gitlab="major",
         example=Example(
-            f"{manifests.FULL}, and no workload is to lose a pod.",
+            f"{manifests.FULL}. No workload may lose a pod.",
             manifests.PREEMPTS,
             manifests.FITS,
             ("--max-victims-per-workload", "0"),
@@ -318,16 +326,16 @@ class RuleId(StrEnum):
     FORBID_VICTIMS = Rule(
         "forbid-victims",
         promise="protected pods are not evicted",
-        meaning="Evictions of protected pods, by namespace, labels or priority class.",
-        advice="Raise the priority of the protected pods above that of the change, or make room first.",
-        sentence="{subject:a workload} is protected, and {amount:pod} of it {plural:is|are} evicted{pods}"
-        "{detail:; forbidden by }",
-        option="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * is any text."
-        " Repeatable.",
+        meaning="Evictions of protected pods, which you select by namespace, labels or priority class.",
+        advice="Raise the priority of the protected pods above the priority of the change, or add capacity first.",
+        sentence="{subject:a workload} is protected, but {amount:pod} {plural:is|are} evicted{pods}{detail:;"
+        " forbidden by }",
+        option="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * matches any"
+        " text. Repeatable.",
         takes=Takes.PODS,
         is_overridable=False,
         example=Example(
-            f"{manifests.FULL}, and the pods of the namespace are protected.",
+            f"{manifests.FULL}. The pods of the namespace are protected.",
             manifests.PREEMPTS,
             manifests.FITS,
             ("--forbid-victims", "namespace=shop"),
@@ -336,7 +344,7 @@ class RuleId(StrEnum):
     REQUIRE_SCHEDULABLE = Rule(
         "require-schedulable",
         promise="every pod of the change is scheduled",
-        meaning="Pods of the change that are still pending in the end.",
+        meaning="Pods of the change that are still pending at the end.",
         advice="Request less, relax the pod's node constraints, or add nodes.",
         sentence=_unschedulable,
         option="Every pod of the change must be scheduled.",
@@ -344,7 +352,7 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/scheduling-eviction/kube-scheduler/",
         example=Example(
-            "No node has three CPUs, so that the pod stays pending.",
+            "No node has three CPUs, so the pod stays pending.",
             manifests.workload("3"),
             manifests.workload("100m"),
         ),
@@ -352,60 +360,61 @@ class RuleId(StrEnum):
     MAX_CASCADE_DEPTH = Rule(
         "max-cascade-depth",
         promise="evictions do not cascade",
-        meaning="How many evictions follow from one another: a victim's replacement may evict in turn.",
-        advice="Make room for what is displaced, or set its preemptionPolicy to Never.",
+        meaning="The length of a chain of evictions: the replacement of a victim may evict other pods in turn.",
+        advice="Add capacity for the displaced pods, or set their preemptionPolicy to Never.",
         sentence="{chain}: {amount:eviction} in a chain (limit {limit})",
-        option="So many evictions may follow from one another.",
+        option="Maximum length of a chain of evictions.",
         default=1,
         gitlab="major",
         example=Example(
-            f"{manifests.FULL}. The pod that takes the place of the victim preempts another one in zone b.",
+            f"{manifests.FULL}. The victim's replacement preempts another pod in zone b.",
             manifests.PREEMPTS,
             manifests.FITS,
         ),
     )
     MAX_PENDING = Rule(
         "max-pending",
-        promise="what ran is scheduled again",
-        meaning="Replacements of running pods that are still pending in the end.",
+        promise="evicted pods reschedule",
+        meaning="Replacements of running pods that are still pending at the end.",
         advice="Add capacity for them, or request less in the change.",
-        sentence="{subject:the cluster}: {amount:pod} that ran {plural:is|are} left pending (limit {limit}){pods}"
-        "{detail:; }",
-        option="So many pods that ran may be pending in the end.",
+        sentence="{subject:the cluster}: {amount:replacement} of running pods left pending (limit"
+        " {limit}){pods}{detail:; }",
+        option="Maximum number of replacements of running pods that are pending at the end.",
         is_pooled=True,
         example=Example(
-            f"{manifests.FULL}. The last pod that is evicted for it has no place left.",
+            f"{manifests.FULL}. The replacement of the last victim does not fit on any node.",
             manifests.PREEMPTS,
             manifests.FITS,
         ),
     )
     MAX_STRANDED = Rule(
         "max-stranded",
-        promise="nothing loses what it needs",
-        meaning="What is left without something that it needs, though nobody evicts it: a service without a ready pod,"
-        " a pod without those that it has to be near, a node without the pod of a DaemonSet.",
-        advice="Protect what it needs by a budget or a priority, or run more of it.",
-        sentence=_stranded,
-        option="So much may be left without something that it needs.",
+        promise="no dependency is broken",
+        meaning="Services, pods and nodes that lose something they depend on, without being evicted themselves: a"
+        " Service without a ready pod, a pod without the pods that its affinity requires, a node without its"
+        " DaemonSet pod.",
+        advice="Protect the pods it depends on with a budget or a priority, or run more of them.",
+        sentence=_broken_dependency,
+        option="Maximum number of Services, pods or nodes left without something they depend on.",
         is_pooled=True,
         example=Example(
-            f"{manifests.FULL}. In the end the only pod behind `Service batch/report` is gone.",
+            f"{manifests.FULL}. The evictions end with the only pod of `Service batch/report`.",
             manifests.PREEMPTS,
             manifests.FITS,
         ),
     )
     LOST_PODS = Rule(
         "lost-pods",
-        promise="nothing is lost for good",
-        meaning="Pods evicted, or deleted with their node, that nothing recreates: no controller owns them.",
-        advice="Run them under a controller, give them a priority above that of the change, or make room first.",
+        promise="no pod is lost permanently",
+        meaning="Pods that are evicted, or deleted with their node, and that no controller recreates.",
+        advice="Run them under a controller, give them a higher priority than the change, or add capacity first.",
         sentence=_lost,
-        option="So many pods may be lost that nothing recreates.",
+        option="Maximum number of evicted pods that no controller will recreate.",
         is_pooled=True,
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
-            "On node n1 runs `Pod batch/notebook`, which no controller owns. It is preempted, and nothing makes"
-            " it again.",
+            "`Pod batch/notebook` runs on node n1, and no controller owns it. It is preempted, and nothing recreates"
+            " it.",
             manifests.workload("500m", more="priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: n1}"),
             manifests.workload("100m", more="priorityClassName: high\nnodeSelector: {kubernetes.io/hostname: n1}"),
         ),
@@ -413,9 +422,9 @@ class RuleId(StrEnum):
     MAX_DELETIONS = Rule(
         "max-deletions",
         promise="no unlisted deletions",
-        meaning="Running workloads that the change deletes without a `--delete` that names them: pruned, or with their"
-        " namespace.",
-        advice="List what may be deleted with --delete KIND/NS/NAME, put it back into the manifests, or keep its"
+        meaning="Running workloads that the change deletes, by pruning or with their namespace, without a `--delete`"
+        " that names them.",
+        advice="Allow each deletion with --delete KIND/NS/NAME, restore the workload's manifest, or keep its"
         " namespace.",
         sentence=_deletion,
         option="Maximum number of running workloads deleted without a --delete that names them.",
@@ -424,7 +433,7 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/architecture/garbage-collection/",
         example=Example(
-            "`Deployment batch/report` and `Pod batch/notebook` run in the namespace, and are not named.",
+            "`Deployment batch/report` and `Pod batch/notebook` run in the namespace, and no `--delete` names them.",
             "kpreempt check --snapshot cluster.yaml --delete namespace/batch\n",
             "kpreempt check --snapshot cluster.yaml --delete namespace/batch \\\n"
             "  --delete deployment/batch/report --delete service/batch/report --delete pod/batch/notebook\n",
@@ -433,16 +442,16 @@ class RuleId(StrEnum):
     NAMESPACE_DELETION = _about_change(
         "namespace-deletion",
         promise="no namespace is deleted",
-        meaning="Namespaces that the change deletes without a `--delete` that names them. Everything in them goes, also"
-        " what the manifests do not have.",
-        advice="Keep the namespace in the manifests, or allow it with --delete namespace/NAME and list what goes with"
-        " it.",
+        meaning="Namespaces that the change deletes without a `--delete` that names them. This also deletes objects"
+        " of the namespace that are not in the manifests.",
+        advice="Keep the namespace in the manifests, or allow the deletion with --delete namespace/NAME and list the"
+        " objects that are deleted with it.",
         sentence="{subject} is deleted{detail: }",
         option="No namespace may be deleted without a --delete that names it.",
         concept="concepts/overview/working-with-objects/namespaces/",
         example=Example(
-            "The new render lacks `Namespace batch`. `Deployment batch/report` goes with it and was never in a"
-            " manifest.",
+            "`Namespace batch` is missing from the new manifests. `Deployment batch/report` is deleted with it,"
+            " although it was never in a manifest.",
             "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml\n",
             "kpreempt check -f new.yaml --base old.yaml --snapshot cluster.yaml\n",
             files={"old.yaml": manifests.NAMESPACES, "new.yaml": manifests.namespace("shop")},
@@ -451,15 +460,15 @@ class RuleId(StrEnum):
     VOLUME_DELETION = _about_change(
         "volume-deletion",
         promise="no volume is deleted",
-        meaning="Bound PersistentVolumeClaims, and PersistentVolumes that have a claim, that the change deletes without"
-        " a `--delete` that names them: pruned, with their namespace or their owner, or by the retention policy of"
-        " their StatefulSet.",
+        meaning="Bound PersistentVolumeClaims, and PersistentVolumes with a claim, that the change deletes without a"
+        " `--delete` that names them: by pruning, with their namespace or owner, or by the retention policy of their"
+        " StatefulSet.",
         advice="Keep the claim in the manifests, or back up its data and allow it with --delete pvc/NS/NAME.",
         sentence="{subject} is deleted{detail: }",
         option="No volume may be deleted without a --delete that names it.",
         concept="concepts/storage/persistent-volumes/",
         example=Example(
-            "The new render lacks the claim `data`, which is bound.",
+            "The claim `data`, which is bound, is missing from the new manifests.",
             "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml\n",
             "kpreempt check -f new.yaml --base old.yaml --prune --snapshot cluster.yaml \\\n"
             "  --delete pvc/archive/data\n",
@@ -471,12 +480,12 @@ class RuleId(StrEnum):
     )
     SCALED_TO_ZERO = _about_change(
         "scaled-to-zero",
-        promise="workloads keep some pods",
-        meaning="Workloads with pods that the change leaves without any: no replicas, a suspended Job or CronJob, a"
-        " DaemonSet that no longer runs on any node.",
+        promise="workloads keep at least one pod",
+        meaning="Workloads that lose all their pods: no replicas, a suspended Job or CronJob, or a DaemonSet that no"
+        " longer runs on any node.",
         advice="Keep one replica, or waive the rule for this workload.",
         sentence="{subject} is scaled to zero{detail}",
-        option="Workloads with pods must keep some.",
+        option="A workload with pods must keep at least one.",
         concept="concepts/workloads/controllers/",
         example=Example(
             "`Deployment shop/web` has two pods.",
@@ -487,13 +496,13 @@ class RuleId(StrEnum):
     SERVICE_OUTAGE = _about_change(
         "service-outage",
         promise="Services keep their pods",
-        meaning="Services with pods that the change deletes without a `--delete` that names them, or leaves without"
-        " pods: their pods are deleted, scaled to zero or relabeled, or the selector no longer matches them. What"
-        " evictions do to a Service is `max-stranded`.",
+        meaning="Services with pods that the change deletes without a `--delete` that names them, or that lose all"
+        " pods because the change deletes, scales down or relabels the pods or changes the selector. For Services"
+        " that lose their pods to evictions, see `max-stranded`.",
         advice="Make the selector match the labels of the pods, keep one of them, or allow the deletion with --delete"
         " service/NS/NAME.",
         sentence=_IN_FULL,
-        option="Services with pods must keep some.",
+        option="A Service with pods must keep at least one.",
         concept="concepts/services-networking/service/",
         example=Example(
             "A mistyped selector: `Service shop/web` no longer selects the pods of `Deployment shop/web`.",
@@ -503,13 +512,13 @@ class RuleId(StrEnum):
     )
     QUOTA_REFUSALS = Rule(
         "quota-refusals",
-        promise="quotas have room for the change",
-        meaning="Pods that a ResourceQuota refuses, in the end or only until another pod is gone, quotas of other"
-        " objects or of storage that the change exceeds, and ResourceQuotas and LimitRanges of the change that running"
-        " pods exceed already, so that the next ones are rejected.",
-        advice="Raise the quota, request less, or let the rollout take pods away first (maxSurge: 0).",
-        sentence=_refused,
-        option="So many pods may a ResourceQuota refuse.",
+        promise="the change fits in its quotas",
+        meaning="Pods that a ResourceQuota rejects, permanently or until another pod is deleted. Also quotas for"
+        " other objects or storage that the change exceeds, and ResourceQuotas and LimitRanges of the change that"
+        " running pods already exceed, so new pods are rejected.",
+        advice="Raise the quota, request less, or let the rollout delete old pods first (maxSurge: 0).",
+        sentence=_quota_rejection,
+        option="Maximum number of pods a ResourceQuota may reject.",
         is_pooled=True,
         gitlab="major",
         concept="concepts/policy/resource-quotas/",
@@ -522,19 +531,19 @@ class RuleId(StrEnum):
     FORBID_LOOPS = Rule(
         "forbid-loops",
         promise="the cluster settles",
-        meaning="Pods that preempt one another over and over, so that the cluster never settles.",
-        advice="Give these workloads one priority, or make room for both.",
+        meaning="Pods that preempt each other repeatedly, so the cluster never settles.",
+        advice="Give these workloads the same priority, or add capacity for both.",
         sentence="{subject:the cluster} never settles{pods}{detail:; }",
         option="The cluster must settle.",
         takes=Takes.SWITCH,
         example=Example(
-            "kube-scheduler's own preemption always settles, for a victim always has the lower priority. This plugin"
-            " takes any victim in zone b, where the one node has room for one of these pods.",
+            "kube-scheduler's own preemption always settles, because a victim always has the lower priority. This"
+            " plugin accepts any victim in zone b, whose only node has capacity for one of these pods.",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
-            "kpreempt check -f mended.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
+            "kpreempt check -f fixed.yaml --snapshot cluster.yaml --plugin newest.py:NewestFirst\n",
             files={
                 "change.yaml": manifests.workload("1500m", more="nodeSelector: {zone: b}"),
-                "mended.yaml": manifests.workload("100m", more="nodeSelector: {zone: b}"),
+                "fixed.yaml": manifests.workload("100m", more="nodeSelector: {zone: b}"),
                 "newest.py": manifests.NEWEST_FIRST,
             },
         ),
@@ -542,37 +551,37 @@ class RuleId(StrEnum):
     MIN_READY = Rule(
         "min-ready",
         promise="workloads stay ready",
-        meaning="Workloads with two or more ready pods that are left with no more than this share of them, in percent,"
-        " at some moment of the rollout; those that are deleted are `max-deletions`, and those that are scaled to zero"
-        " `scaled-to-zero`."
-        " DaemonSets do not count, whose pods leave a gap on their node however they are replaced.",
+        meaning="Workloads with two or more ready pods whose ready pods drop to this percentage or less during the"
+        " rollout. For deleted workloads, see `max-deletions`; for workloads scaled to zero, `scaled-to-zero`."
+        " DaemonSets are exempt: replacing their pods always leaves a gap.",
         advice="Let the rollout keep old pods until new ones are ready (RollingUpdate, a smaller maxUnavailable), or"
-        " protect the pods by a budget or a priority.",
-        sentence="{subject:a workload} falls to{detail: } (limit {limit} %)",
-        option="The share of ready pods, in percent, to which or below which no workload may fall.",
+        " protect the pods with a budget or a priority.",
+        sentence="{subject:a workload} drops to{detail: } (limit {limit} %)",
+        option="Fail if a workload's ready pods drop to N percent or less.",
         concept="concepts/workloads/controllers/deployment/",
         example=Example(
-            "`Deployment shop/web` has two ready pods. With Recreate both go before the first new one comes.",
+            "`Deployment shop/web` has two ready pods. With Recreate, both are deleted before the first new pod is"
+            " created.",
             manifests.web(strategy="{type: Recreate}"),
             manifests.web(),
         ),
     )
     APPLY_REFUSED = Rule(
         "apply-refused",
-        promise="the API server takes the change",
-        meaning="Objects of the change that the API server refuses: a field differs that cannot be changed, such as a"
-        " selector, a field or a resource has a name that the API server does not know, or the namespace is not there.",
-        advice="Leave the field as it is, give the object another name, or delete it first, knowing that its pods go."
-        " Make the namespace before what is in it (--create-namespace).",
-        sentence=_apply_refused,
-        option="The API server must take every object.",
+        promise="the API server accepts the change",
+        meaning="Objects of the change that the API server rejects: the change modifies an immutable field, such as a"
+        " selector, the API server does not know a field or resource name, or the namespace does not exist.",
+        advice="Keep the field unchanged, rename the object, or delete it first, which deletes its pods, too. Create"
+        " the namespace before its objects (--create-namespace).",
+        sentence=_apply_rejected,
+        option="The API server must accept every object.",
         takes=Takes.SWITCH,
         is_overridable=False,
         about_input=True,
         commands=("check",),
         concept="reference/using-api/api-concepts/",
         example=Example(
-            "`Deployment shop/web` runs, and the selector of a Deployment cannot be changed.",
+            "`Deployment shop/web` exists, and the selector of a Deployment is immutable.",
             manifests.web(label="tier: web"),
             manifests.web(),
         ),
@@ -580,10 +589,10 @@ class RuleId(StrEnum):
     REMOVED_API = Rule(
         "removed-api",
         promise="the next version serves all APIs",
-        meaning="Objects of the change of an API version that the cluster's version, or the next minor version, does"
-        " not serve.",
-        advice="Write the object in the API version that takes its place; kubectl convert does it.",
-        sentence="{subject} is of an API version that goes{detail}",
+        meaning="Objects of the change whose API version is not served by the cluster's version or the next minor"
+        " version.",
+        advice="Migrate the object to the replacement API version, for example with kubectl convert.",
+        sentence="{subject} uses a removed API version{detail}",
         option="The next minor version must serve the API of every object.",
         takes=Takes.SWITCH,
         is_overridable=False,
@@ -600,16 +609,16 @@ class RuleId(StrEnum):
     BLOCKED_DRAINS = _about_change(
         "blocked-drains",
         promise="nodes can be drained",
-        meaning="PodDisruptionBudgets that can never allow a disruption after the change, or that share a pod with"
-        " another one, so that no node with one of their pods can be drained: those of the change, and those that did"
-        " not block drains before it.",
+        meaning="PodDisruptionBudgets that never allow a disruption after the change, or that share a pod with"
+        " another PodDisruptionBudget, so no node with one of their pods can be drained. Covers the budgets of the"
+        " change, and budgets that did not block drains before it.",
         advice="Let the PDB allow one disruption (maxUnavailable: 1), run one more pod, or keep one PDB per pod.",
         sentence="{subject} blocks all drains{detail}",
-        option="Every PDB of the change, and of the pods it touches, must be able to allow a disruption.",
+        option="Every PDB of the change, and of the pods that it affects, must be able to allow a disruption.",
         gitlab="major",
         concept="tasks/run-application/configure-pdb/",
         example=Example(
-            "`Deployment batch/report` has one pod, and the PDB does not allow it to be evicted.",
+            "`Deployment batch/report` has one pod, and the PDB does not allow its eviction.",
             manifests.report_budget("minAvailable: 1"),
             manifests.report_budget("maxUnavailable: 1"),
         ),
@@ -617,15 +626,16 @@ class RuleId(StrEnum):
     PDB_SELECTOR = _about_change(
         "pdb-selector",
         promise="PDBs select their pods",
-        meaning="PodDisruptionBudgets of the change whose selector matches no pod, as a mistyped one does, or is empty"
-        " and matches every pod of the namespace.",
-        advice="Select the pods by their labels, as spec.selector of their workload does.",
+        meaning="PodDisruptionBudgets of the change whose selector matches no pod, for example because of a typo, or"
+        " is empty and matches every pod of the namespace.",
+        advice="Select the pods by the labels in the spec.selector of their workload.",
         sentence="{subject} selects the wrong pods{detail}",
-        option="Every PDB of the change must select some pods, and not all of the namespace by an empty selector.",
+        option="Every PDB of the change must select pods, and must not select the whole namespace with an empty"
+        " selector.",
         gitlab="major",
         concept="tasks/run-application/configure-pdb/",
         example=Example(
-            "The selector is mistyped: the pods have the label `app: report`.",
+            "The selector has a typo: the pods have the label `app: report`.",
             manifests.report_budget("maxUnavailable: 1", selector="{matchLabels: {app: reprot}}"),
             manifests.report_budget("maxUnavailable: 1"),
         ),
@@ -633,16 +643,16 @@ class RuleId(StrEnum):
     PDB_BLOCKS_AT_HPA_MINIMUM = _about_change(
         "pdb-blocks-at-hpa-minimum",
         promise="PDBs allow disruptions at minReplicas",
-        meaning="PodDisruptionBudgets that allow no disruption once a HorizontalPodAutoscaler has scaled their workload"
-        " down to its minReplicas.",
+        meaning="PodDisruptionBudgets that allow no disruptions once a HorizontalPodAutoscaler has scaled their"
+        " workload down to minReplicas.",
         advice="Set maxUnavailable: 1 in the PDB, or raise minReplicas above its minAvailable.",
-        sentence="{subject} blocks drains at the minimum of an autoscaler{detail}",
+        sentence="{subject} blocks drains at an autoscaler's minimum{detail}",
         option="Every PDB must allow a disruption at the minReplicas of its workload's autoscaler.",
         gitlab="minor",
         severity=RuleSeverity.WARN,
         concept="tasks/run-application/configure-pdb/",
         example=Example(
-            "A HorizontalPodAutoscaler runs one pod at night, and the PDB does not allow it to be evicted.",
+            "A HorizontalPodAutoscaler scales down to one pod at night, and the PDB does not allow its eviction.",
             manifests.scaled_with_budget("minAvailable: 1"),
             manifests.scaled_with_budget("maxUnavailable: 1"),
             ("--autoscaled", "max", "--severity", "pdb-blocks-at-hpa-minimum=error"),
@@ -653,15 +663,15 @@ class RuleId(StrEnum):
         promise="PDBs protect pods as before",
         meaning="Pods that PodDisruptionBudgets protect less after the change: a PDB allows more disruptions for the"
         " same number of pods, is deleted, or no longer selects them because its selector or their labels change.",
-        advice="Keep the PDB and the labels of its pods. If the change is meant, waive the rule for this PDB by an"
-        " option or in kpreempt.toml of the target branch; a --delete that names the PDB does it, too.",
+        advice="Keep the PDB and the labels of its pods. If the change is intended, waive the rule for this PDB with"
+        " an option or in kpreempt.toml of the target branch, or name the PDB in a --delete.",
         sentence=_IN_FULL,
         option="No PDB may protect its pods less than before the change.",
         waived_by_delete=("PodDisruptionBudget",),
         weakens=True,
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
-            "The PDB `shop/web` keeps two pods ready, and the change makes it keep one.",
+            "The PDB `shop/web` requires two healthy pods. The change reduces this to one.",
             manifests.budget("1", name="web"),
             manifests.budget("2", name="web"),
         ),
@@ -669,12 +679,12 @@ class RuleId(StrEnum):
     PRIORITY_LOWERED = _about_change(
         "priority-lowered",
         promise="pods keep their priority",
-        meaning="Workloads, pods and PriorityClasses that get a lower priority, so that other pods may preempt pods"
-        " that were safe, or preemptionPolicy Never, so that they no longer preempt.",
-        advice="Keep the PriorityClass, or name one that is as high. If the change is meant, waive the rule for this"
-        " object.",
+        meaning="Workloads, pods and PriorityClasses whose priority the change lowers, so other pods may preempt pods"
+        " that were safe, or whose preemptionPolicy it sets to Never, so they no longer preempt.",
+        advice="Keep the PriorityClass, or use one with the same priority. If the change is intended, waive the rule"
+        " for this object.",
         sentence=_IN_FULL,
-        option="No running workload may get a lower priority.",
+        option="The change must not lower the priority of a running workload.",
         weakens=True,
         example=Example(
             "The pods of `Deployment shop/web` have priority 0, and the class `low` has -100.",
@@ -684,42 +694,42 @@ class RuleId(StrEnum):
     )
     PRIORITY_CLASS_IN_USE = _about_change(
         "priority-class-in-use",
-        promise="PriorityClasses in use stay",
-        meaning="PriorityClasses that the change deletes, though workloads name them: the API server rejects the next"
-        " pods of these workloads.",
+        promise="PriorityClasses in use are kept",
+        meaning="PriorityClasses that the change deletes while workloads use them. The API server rejects new pods of"
+        " these workloads.",
         advice="Give the workloads another PriorityClass first, or keep this one.",
         sentence=_IN_FULL,
-        option="No PriorityClass that a workload names may be deleted.",
+        option="The change must not delete a PriorityClass that a workload uses.",
         weakens=True,
         example=Example(
-            "`Deployment batch/report` names the class `low`; no workload names `high`.",
+            "`Deployment batch/report` uses the class `low`. No workload uses `high`.",
             "kpreempt check --snapshot cluster.yaml --delete priorityclass/low\n",
             "kpreempt check --snapshot cluster.yaml --delete priorityclass/high\n",
         ),
     )
     DEFAULT_PRIORITY_CHANGED = _about_change(
         "default-priority-changed",
-        promise="the default priority stays",
-        meaning="PriorityClasses with globalDefault that come, go or change, so that the next pods without a"
-        " PriorityClass get another priority than the pods they replace, and may preempt them or be preempted.",
-        advice="Name the PriorityClass in the workloads that need it, without globalDefault.",
+        promise="the default priority is unchanged",
+        meaning="PriorityClasses with globalDefault that the change creates, deletes or modifies. New pods without a"
+        " PriorityClass then get a different priority from the pods they replace, and may preempt or be preempted.",
+        advice="Set the PriorityClass in the workloads that need it, without globalDefault.",
         sentence=_IN_FULL,
-        option="Pods without a PriorityClass must get the same priority as before.",
+        option="Pods without a PriorityClass must keep the same default priority.",
         weakens=True,
         example=Example(
-            "`Deployment shop/web` names no PriorityClass. With a default class, its next pods have priority 500.",
+            "`Deployment shop/web` has no PriorityClass. With a default class, its new pods get priority 500.",
             manifests.default_class("true"),
             manifests.default_class("false"),
         ),
     )
     QUOTA_LOOSENED = _about_change(
         "quota-loosened",
-        promise="quotas limit as before",
+        promise="quotas are not loosened",
         meaning="ResourceQuotas and LimitRanges that allow more than before the change, or no longer limit a resource.",
-        advice="Keep the limit. If the change is meant, waive the rule for this quota; a --delete that names the quota"
-        " does it, too.",
+        advice="Keep the limit. If the change is intended, waive the rule for this quota, or name the quota in a"
+        " --delete.",
         sentence=_IN_FULL,
-        option="No ResourceQuota or LimitRange may allow more than before the change.",
+        option="No ResourceQuota or LimitRange may allow more than before.",
         waived_by_delete=("ResourceQuota", "LimitRange"),
         weakens=True,
         gitlab="major",
@@ -732,12 +742,12 @@ class RuleId(StrEnum):
     )
     NAMESPACE_RELABELED = _about_change(
         "namespace-relabeled",
-        promise="labels of namespaces stay",
-        meaning="Namespaces that lose or change a label of Pod Security Admission, or one by which the affinity of"
-        " pods selects namespaces.",
-        advice="Keep the label. If the change is meant, waive the rule for this namespace.",
+        promise="namespace labels are unchanged",
+        meaning="Namespaces for which the change removes or modifies a label of Pod Security Admission, or a label"
+        " that a namespaceSelector in pod affinity uses.",
+        advice="Keep the label. If the change is intended, waive the rule for this namespace.",
         sentence=_IN_FULL,
-        option="No namespace may change labels of Pod Security Admission, or by which pods select it.",
+        option="No namespace label of Pod Security Admission, or selected by pod affinity, may change.",
         weakens=True,
         gitlab="major",
         concept="concepts/security/pod-security-admission/",
@@ -750,11 +760,11 @@ class RuleId(StrEnum):
     OWNER_REMOVED = _about_change(
         "owner-removed",
         promise="pods keep their controller",
-        meaning="Pods, ReplicaSets and Jobs whose manifests leave out the controller that owns them in the cluster:"
-        " without it, nothing replaces them, and PDBs count them differently.",
-        advice="Leave the object to its controller, and change the controller's manifest instead.",
+        meaning="Pods, ReplicaSets and Jobs whose manifests omit the controller that owns them in the cluster."
+        " Without an owner, nothing replaces them, and PDBs count them differently.",
+        advice="Remove the object from the change, and change its controller's manifest instead.",
         sentence=_IN_FULL,
-        option="No manifest may leave out the controller of its object.",
+        option="No manifest may omit the controller of its object.",
         weakens=True,
         gitlab="major",
         concept="concepts/overview/working-with-objects/owners-dependents/",
@@ -769,33 +779,34 @@ class RuleId(StrEnum):
     )
     DRAIN_BLOCKED = Rule(
         "drain-blocked",
-        promise="every node gets empty",
-        meaning="Pods that a drain cannot evict, so that it waits for ever or gives up: a budget that never allows it,"
-        " or not as long as other pods are pending or not ready; two budgets on one pod; pods that kubectl drain leaves"
-        " alone without an option.",
-        advice="Let the budget allow one disruption (maxUnavailable: 1), run one pod more, or make room first.",
+        promise="every node drains",
+        meaning="Pods that a drain cannot evict, so it waits forever or gives up: a PodDisruptionBudget never allows"
+        " the eviction, or not while other pods are pending or not ready; two PodDisruptionBudgets select the same"
+        " pod; or kubectl drain needs an option to delete the pod.",
+        advice="Let the budget allow one disruption (maxUnavailable: 1), run one more replica, or add capacity first.",
         sentence=_drain_blocked,
-        option="Every pod that is to go must be evicted in the end.",
+        option="Every pod that the drain selects must be evicted.",
         takes=Takes.SWITCH,
         is_overridable=False,
         commands=("drain",),
         concept="tasks/administer-cluster/safely-drain-node/",
         example=Example(
-            "The budget `shop/web` wants both pods of its Deployment, one of which is on `n2`; there is room on `n4`.",
+            "The budget `shop/web` requires both pods of its Deployment to be healthy. One of them runs on `n2`; `n4`"
+            " has free capacity.",
             "kpreempt drain n2 --snapshot cluster.yaml --with node.yaml\n",
             "kpreempt drain n2 --snapshot cluster.yaml --with node.yaml --with budget.yaml\n",
-            files={"node.yaml": manifests.ROOM_FOR_IT, "budget.yaml": manifests.budget("1", name="web")},
+            files={"node.yaml": manifests.EMPTY_NODE, "budget.yaml": manifests.budget("1", name="web")},
         ),
     )
     AUTOSCALED_REPLICAS = Rule(
         "autoscaled-replicas",
-        promise="autoscalers keep their sizes",
-        meaning="Workloads of the change whose manifests set `replicas` back from what a HorizontalPodAutoscaler has"
-        " set: their pods are deleted, or made, until the autoscaler sets it again.",
-        advice="Leave replicas out of the manifest, and out of what was applied last (kubectl apply"
+        promise="replicas set by autoscalers are kept",
+        meaning="Workloads of the change whose manifests reset the `replicas` that a HorizontalPodAutoscaler has set."
+        " Pods are deleted or created until the autoscaler sets the number again.",
+        advice="Remove replicas from the manifest, and from the last applied configuration (kubectl apply"
         " edit-last-applied).",
         sentence="{subject} has its replicas reset{detail}",
-        option="No manifest may set back what an autoscaler has set.",
+        option="No manifest may reset the replicas that an autoscaler has set.",
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
@@ -803,7 +814,7 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="tasks/run-application/horizontal-pod-autoscale/",
         example=Example(
-            "A HorizontalPodAutoscaler has set two replicas, and the manifest says one.",
+            "A HorizontalPodAutoscaler has set two replicas, but the manifest has one.",
             manifests.web(size="  replicas: 1\n"),
             manifests.web(size=""),
             ("--severity", "autoscaled-replicas=error"),
@@ -811,15 +822,15 @@ class RuleId(StrEnum):
     )
     DUPLICATE_OBJECTS = _about_change(
         "duplicate-objects",
-        promise="every object is written once",
-        meaning="Objects that the change has more than once, in documents that differ. They are applied one after the"
-        " other: the last one counts, and is simulated, but what an earlier one starts in between is not.",
-        advice="Remove the documents that do not count.",
+        promise="no object is defined twice",
+        meaning="Objects that several documents of the change define differently. The documents are applied in order."
+        " Only the last one is simulated; intermediate effects of the earlier ones are not.",
+        advice="Remove the earlier documents.",
         sentence="{subject} is in the change more than once{detail}",
-        option="No object may be in the change twice, unless the earlier document changes nothing.",
+        option="No object may be in the change twice, unless the earlier document has no effect.",
         concept="concepts/overview/working-with-objects/",
         example=Example(
-            "A copy of the Deployment with one replica is left in the file: it is scaled to 1, then back to 2.",
+            "The file still has a copy of the Deployment with one replica. It is scaled to 1, then back to 2.",
             manifests.web(size="  replicas: 1\n") + "---\n" + manifests.web(),
             manifests.web(),
         ),
@@ -827,11 +838,11 @@ class RuleId(StrEnum):
     AUTOSCALED_MAXIMUM = Rule(
         "autoscaled-maximum",
         promise="autoscaled workloads fit at their maximum",
-        meaning="Workloads of the change that don't fit, or evict pods, at the `maxReplicas` of a"
-        " HorizontalPodAutoscaler that the change creates or changes.",
+        meaning="Workloads of the change that do not fit, or that evict pods, at the `maxReplicas` of a"
+        " HorizontalPodAutoscaler that the change creates or modifies.",
         advice="Lower maxReplicas, request less, or add nodes.",
         sentence="{subject} does not fit at its maximum{detail}",
-        option="Workloads must fit at the maximum of a new or changed autoscaler.",
+        option="Workloads must fit at the maxReplicas of a new or modified autoscaler.",
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
@@ -839,7 +850,7 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="tasks/run-application/horizontal-pod-autoscale/",
         example=Example(
-            "A HorizontalPodAutoscaler may scale `Deployment shop/web` to five pods then, and zone a has room for two.",
+            "The HorizontalPodAutoscaler may scale `Deployment shop/web` to five pods, but only two fit in zone a.",
             manifests.web() + "---\n" + manifests.autoscaler(5),
             manifests.web() + "---\n" + manifests.autoscaler(2),
             ("--severity", "autoscaled-maximum=error"),
@@ -848,12 +859,12 @@ class RuleId(StrEnum):
     ROLLOUT_STUCK = Rule(
         "rollout-stuck",
         promise="rollouts replace all pods",
-        meaning="Changed workloads that keep pods of the old template, with the cause: a partition, OnDelete, a pause,"
-        " or new pods that must not be on a node with old ones.",
-        advice="Set the partition to 0, delete the old pods, or let one go before the new one comes (maxSurge: 0,"
-        " maxUnavailable: 1).",
+        meaning="Modified workloads that keep pods of the old template, and the cause: a partition, OnDelete, a"
+        " paused rollout, or new pods that cannot share a node with old ones.",
+        advice="Set the partition to 0, delete the old pods, or delete an old pod before creating its replacement"
+        " (maxSurge: 0, maxUnavailable: 1).",
         sentence="{subject} keeps old pods{detail}",
-        option="No changed workload may keep old pods.",
+        option="No modified workload may keep old pods.",
         takes=Takes.SWITCH,
         is_overridable=False,
         gitlab="major",
@@ -861,7 +872,7 @@ class RuleId(StrEnum):
         commands=("check",),
         concept="concepts/workloads/controllers/deployment/",
         example=Example(
-            "A Deployment that is paused keeps its pods; so does a StatefulSet with a partition or OnDelete.",
+            "A paused Deployment keeps its old pods. So does a StatefulSet with a partition or OnDelete.",
             manifests.web(paused="true"),
             manifests.web(),
             ("--severity", "rollout-stuck=error"),
@@ -870,18 +881,17 @@ class RuleId(StrEnum):
     VOLUME_ATTACHED_ELSEWHERE = _about_change(
         "volume-attached-elsewhere",
         promise="pods get their volumes",
-        meaning="Pods that never start, because a volume of theirs can be attached to one node at a time"
-        " (ReadWriteOnce) and stays attached to another node, where other pods use it.",
-        advice="Let the old pod go before the new one comes (Recreate, or maxSurge: 0), use a volume with"
-        " ReadWriteMany, or give each pod a claim of its own in a StatefulSet.",
+        meaning="Pods that never start because they use a volume that can be attached to only one node at a time"
+        " (ReadWriteOnce), and that stays attached to another node where other pods use it.",
+        advice="Delete the old pod before creating the new one (Recreate, or maxSurge: 0), use a ReadWriteMany"
+        " volume, or use a StatefulSet to give each pod its own claim.",
         sentence="{subject} has pods that never get their volume{detail}",
         option="No pod may wait for a volume that is attached to another node.",
         gitlab="major",
         concept="concepts/storage/persistent-volumes/#access-modes",
         example=Example(
-            "No node has room for two of these pods, and the volume of `PersistentVolumeClaim shop/notes` can be"
-            " attached"
-            " to one node at a time.",
+            "No node has capacity for two of these pods, and the volume of `PersistentVolumeClaim shop/notes` can be"
+            " attached to only one node at a time.",
             manifests.workload("400m", replicas=2, more=manifests.WITH_CLAIM),
             manifests.workload("400m", more=manifests.WITH_CLAIM),
         ),
@@ -889,69 +899,68 @@ class RuleId(StrEnum):
     BYPASSES_SCHEDULER = _about_change(
         "bypasses-scheduler",
         promise="the scheduler places all pods",
-        meaning="Pods and pod templates of the change that newly name a node in `nodeName`. The scheduler never sees"
-        " these pods. The kubelet rejects those that do not fit, and for critical ones it evicts others without"
-        " checking PodDisruptionBudgets. An error unless they fit on a node that is ready and not cordoned.",
-        advice="Leave out nodeName; to choose the node, use a node selector or node affinity.",
+        meaning="Pods and pod templates for which the change sets `nodeName`. The scheduler never sees these pods."
+        " The kubelet rejects pods that do not fit, and evicts other pods for critical ones without checking"
+        " PodDisruptionBudgets. This is an error unless the pods fit on a node that is ready and not cordoned.",
+        advice="Remove nodeName. To select the node, use a node selector or node affinity.",
         sentence="{subject} bypasses the scheduler{detail}",
-        option="No pod of the change may name its node.",
+        option="No pod of the change may set nodeName.",
         severity=RuleSeverity.WARN,
         concept="concepts/scheduling-eviction/assign-pod-node/#nodename",
         example=Example(
-            "Half a CPU is free on node `n3`. Its kubelet rejects the pod, and the ReplicaSet creates another one, over"
-            " and over.",
+            "Node `n3` has half a CPU free. Its kubelet rejects the pod, and the ReplicaSet keeps creating new ones.",
             manifests.workload("1500m", more="nodeName: n3"),
             manifests.workload("500m", more="nodeSelector: {zone: b}"),
         ),
     )
     ADOPTED_PODS = _about_change(
         "adopted-pods",
-        promise="no controller takes over pods",
-        meaning="Pods, or ReplicaSets with their pods, that no controller owns and that a controller adopts because of"
-        " the change, as its selector matches them. An error if it deletes some of them.",
-        advice="Give the selector a label that only its own pods have.",
-        sentence="{subject} adopts what no controller owns{detail}",
-        option="No pod may be adopted by a controller.",
+        promise="no controller adopts pods",
+        meaning="Pods, or ReplicaSets with their pods, that have no controller, and that a controller adopts because"
+        " of the change: its selector matches them. This is an error if the controller then deletes some of them.",
+        advice="Add a label to the selector that only the controller's own pods have.",
+        sentence="{subject} adopts objects without a controller{detail}",
+        option="No controller may adopt existing pods.",
         severity=RuleSeverity.WARN,
         concept="concepts/workloads/controllers/replicaset/#non-template-pod-acquisitions",
         example=Example(
-            "No controller owns `Pod batch/notebook`. The selector of this ReplicaSet matches it, and it wants"
-            " no pods.",
+            "`Pod batch/notebook` has no controller. The selector of this ReplicaSet matches it, and the ReplicaSet"
+            " has no replicas, so it deletes the pod.",
             manifests.replica_set("app: notebook"),
             manifests.replica_set("app: notebook, team: data"),
         ),
     )
     CREATED_NODES = _about_change(
         "created-nodes",
-        promise="nodes come with their kubelets",
+        promise="no Node objects are created",
         meaning="Node objects that the change creates. They add no capacity: the API server taints them as not ready,"
-        " and no kubelet runs there.",
-        advice="Leave the Node out: a node registers itself. --add-node simulates new nodes in kpreempt drain and"
+        " and no kubelet runs for them.",
+        advice="Remove the Node: a node registers itself. To simulate new nodes, use --add-node of kpreempt drain or"
         " explain.",
         sentence="{subject} adds no capacity{detail}",
-        option="The change may not create Node objects.",
+        option="The change must not create Node objects.",
         gitlab="major",
         concept="concepts/architecture/nodes/#management",
         example=Example(
-            "The pod fits on the nodes of the cluster. The Node is no machine, and nothing runs there.",
-            f"{manifests.ROOM_FOR_IT}---\n{manifests.workload('400m')}",
+            "The pod fits on the existing nodes. The Node object is not backed by a machine, so no pod can run there.",
+            f"{manifests.EMPTY_NODE}---\n{manifests.workload('400m')}",
             manifests.workload("400m"),
         ),
     )
     MAX_SNAPSHOT_AGE = Rule(
         "max-snapshot-age",
         promise="the snapshot is recent",
-        meaning="How old the snapshot is. What it does not show yet cannot be predicted.",
-        advice="Take a new snapshot, or ask the live cluster.",
+        meaning="The age of the snapshot. kpreempt cannot take into account what changed after it was taken.",
+        advice="Take a new snapshot, or read the live cluster.",
         sentence=_snapshot_age,
-        option="How old the snapshot may be: 30m, 12h; unknown fails.",
+        option="Maximum age of the snapshot, such as 30m or 12h; an unknown age fails.",
         takes=Takes.TIME,
         default=None,
         is_overridable=False,
         about_input=True,
         gitlab="minor",
         example=Example(
-            "The dump was taken the day before. A new one is taken by `kpreempt snapshot --to new.yaml`.",
+            "The dump is from the day before. `kpreempt snapshot --to new.yaml` takes a new one.",
             "kpreempt check -f change.yaml --snapshot old.yaml --max-snapshot-age 1h --now 2026-11-21T00:30:00Z\n",
             "kpreempt check -f change.yaml --snapshot new.yaml --max-snapshot-age 1h --now 2026-11-21T00:30:00Z\n",
             files={
@@ -964,15 +973,13 @@ class RuleId(StrEnum):
     BUDGETS_UNREADABLE = _about_unknown(
         "budgets-unreadable",
         promise="budgets are known",
-        meaning="PodDisruptionBudgets that could not be read: whether one is violated is unknown.",
-        advice="Let the account list poddisruptionbudgets in all namespaces, or waive the rule by its name.",
+        meaning="PodDisruptionBudgets that could not be read, so violations are unknown.",
+        advice="Allow the account to list poddisruptionbudgets in all namespaces, or waive the rule by name.",
         sentence=_unknown("could not be read", "budgets could not be read"),
         gitlab="major",
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
-            "The account that took the dump might not list budgets. One that has the rights of"
-            " `deploy/cluster-role.yaml`"
-            " may.",
+            "The account that took the dump had no permission to list budgets. `deploy/cluster-role.yaml` grants it.",
             "kpreempt check -f change.yaml --snapshot without-rights.yaml --max-victims 1 --lost-pods 1\n",
             "kpreempt check -f change.yaml --snapshot with-rights.yaml --max-victims 1 --lost-pods 1\n",
             files={
@@ -989,19 +996,18 @@ class RuleId(StrEnum):
     )
     ABSENT_KINDS = _about_unknown(
         "absent-kinds",
-        promise="all that decides is in the dump",
-        meaning="Kinds that the dump has no object of and that could change this verdict, because the cluster may have"
-        " some: PodDisruptionBudgets if pods are evicted, ResourceQuotas if new workloads make pods, PriorityClasses"
-        " and volumes if pods refer to them. Also pods on nodes that are not in the dump.",
-        advice="Add the kind to the dump by the kubectl get that the finding names. If the cluster has none, say so by"
-        " --assume-none KIND, or assume-none in kpreempt.toml.",
-        sentence=_unknown("may be missing", "the dump may lack something"),
+        promise="the dump is complete",
+        meaning="Kinds without any object in the dump that could change this verdict if the cluster has some:"
+        " PodDisruptionBudgets if pods are evicted, ResourceQuotas if new workloads create pods, PriorityClasses and"
+        " volumes if pods refer to them. Also pods on nodes that are not in the dump.",
+        advice="Add the kind to the dump with the kubectl get command in the finding. If the cluster has no such"
+        " objects, use --assume-none KIND, or assume-none in kpreempt.toml.",
+        sentence=_unknown("may be missing", "the dump may be incomplete"),
         gitlab="major",
         concept="reference/kubectl/generated/kubectl_get/",
         example=Example(
-            "The dump has no PodDisruptionBudget, and the change evicts a pod that one may protect. In the"
-            " second run the"
-            " user says that the cluster has none.",
+            "The dump has no PodDisruptionBudget, and the change evicts a pod that a budget may protect. The second"
+            " run states that the cluster has none.",
             "kpreempt check -f change.yaml --snapshot dump.yaml --max-victims 1 --lost-pods 1 --assume-none quota\n",
             "kpreempt check -f change.yaml --snapshot dump.yaml --max-victims 1 --lost-pods 1 --assume-none quota \\\n"
             "  --assume-none pdb\n",
@@ -1013,33 +1019,33 @@ class RuleId(StrEnum):
     )
     OBJECTS_SET_ASIDE = _about_unknown(
         "objects-set-aside",
-        promise="every object is counted",
+        promise="no object is skipped",
         meaning="Objects and files that were skipped because they could not be read.",
-        advice="Fix the objects or files, or waive the rule by its name.",
-        sentence=_unknown("is left out", "objects are left out"),
+        advice="Fix the objects or files, or waive the rule by name.",
+        sentence=_unknown("is skipped", "objects are skipped"),
         gitlab="major",
         concept="concepts/overview/working-with-objects/",
         example=Example(
-            "An object of the dump is damaged, and is set aside.",
+            "An object of the dump is invalid and is skipped.",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot damaged.yaml --skip-bad-objects\n",
-            "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot mended.yaml --skip-bad-objects\n",
+            "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot fixed.yaml --skip-bad-objects\n",
             files={
                 "change.yaml": manifests.workload("100m"),
                 "damaged.yaml": manifests.bare_pod("nodeName: 3"),
-                "mended.yaml": manifests.bare_pod("nodeName: n3"),
+                "fixed.yaml": manifests.bare_pod("nodeName: n3"),
             },
         ),
     )
     FIELDS_NOT_MODELLED = _about_unknown(
         "fields-not-modelled",
-        promise="everything is modelled",
-        meaning="Something in the input that is not modelled and could change the answer.",
-        advice="Look at what it says, and waive the rule by its name where it does not matter.",
-        sentence=_unknown("is not fully modelled", "not everything is modelled"),
+        promise="everything is modeled",
+        meaning="Something in the input that is not modeled and could change the answer.",
+        advice="Read the finding, and waive the rule by name if it does not matter.",
+        sentence=_unknown("is not fully modeled", "not everything is modeled"),
         gitlab="major",
         example=Example(
-            "A HorizontalPodAutoscaler changes, and the Deployment that it scales is not in the change to be"
-            " simulated.",
+            "The change modifies a HorizontalPodAutoscaler, but does not include the Deployment that it scales, so"
+            " the Deployment is not simulated.",
             manifests.autoscaler(2),
             manifests.web() + "---\n" + manifests.autoscaler(2),
         ),
@@ -1047,16 +1053,17 @@ class RuleId(StrEnum):
     CUSTOM_RESOURCES = _about_unknown(
         "custom-resources",
         promise="custom resources are compared",
-        meaning="Custom resources of the change of kinds of which the dump has none: whether they are new or changed,"
-        " and what their controllers make of that, is not known. One with a pod template is a `fields-not-modelled`.",
-        advice="Add the kind to the dump by the `kubectl get` that the finding names.",
+        meaning="Custom resources of the change whose kind is missing from the dump. It is unknown whether they are"
+        " new or modified, and what their controllers do. For custom resources with a pod template, see"
+        " `fields-not-modelled`.",
+        advice="Add the kind to the dump with the `kubectl get` command in the finding.",
         sentence=_unknown("is not compared", "custom resources are not compared"),
         gitlab="minor",
         severity=RuleSeverity.WARN,
         commands=("check",),
         concept="concepts/extend-kubernetes/api-extension/custom-resources/",
         example=Example(
-            "The dump has no Widgets, so that nothing says whether this one is new.",
+            "The dump has no Widgets, so it is unknown whether this one is new.",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --severity custom-resources=error\n",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --snapshot widgets.yaml"
             " --severity custom-resources=error\n",
@@ -1066,12 +1073,12 @@ class RuleId(StrEnum):
     OUTCOME_UNCERTAIN = _about_unknown(
         "outcome-uncertain",
         promise="the outcome is certain",
-        meaning="Pods whose outcome is not certain: chance or the scheduler's memory decides.",
-        advice="Look at what it says, and waive the rule by its name where it does not matter.",
+        meaning="Pods whose outcome is not certain because it depends on chance or on the scheduler's internal state.",
+        advice="Read the finding, and waive the rule by name if it does not matter.",
         sentence=_unknown("may have another outcome", "the outcome is uncertain"),
         gitlab="major",
         example=Example(
-            "Chance leaves more outcomes than were looked at.",
+            "There are more possible outcomes than the first command simulates.",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-plays 1\n",
             "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-plays 100\n",
             files={"change.yaml": manifests.workload("100m", replicas=3)},
@@ -1080,7 +1087,7 @@ class RuleId(StrEnum):
 
 
 class GateFlags(NamedTuple):
-    """The options as they were given; ``rules`` has what is given of rules: a text, whether it is on, or a list."""
+    """The gate's options as given; ``rules`` maps a rule to the value of its option: a text, a switch, or a list."""
 
     config: str | None = None
     config_from: str | None = None

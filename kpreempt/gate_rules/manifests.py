@@ -1,10 +1,10 @@
-"""Manifests in the examples of the gate's rules, which are put to ``fixtures/check/rules/cluster.yaml``."""
+"""Manifests for the examples of the gate's rules, which run against ``fixtures/check/rules/cluster.yaml``."""
 
 from __future__ import annotations
 
 
 def workload(cpu: str, *, namespace: str = "shop", replicas: int = 1, more: str = "") -> str:
-    """The Deployment ``shop/api``, with ``more`` lines of its pods."""
+    """The Deployment ``shop/api``, with ``more`` lines in its pod template."""
     text = f"""\
 apiVersion: apps/v1
 kind: Deployment
@@ -36,7 +36,7 @@ def web(
     size: str = "  replicas: 2\n",
     more: str = "",
 ) -> str:
-    """The Deployment ``shop/web`` of the cluster, changed."""
+    """A modified Deployment ``shop/web``, which the cluster has."""
     return f"""\
 apiVersion: apps/v1
 kind: Deployment
@@ -61,7 +61,7 @@ spec:
 {more}"""
 
 
-ROOM_FOR_IT = """\
+EMPTY_NODE = """\
 apiVersion: v1
 kind: Node
 metadata:
@@ -71,7 +71,7 @@ status:
 """
 
 
-def budget(least: str, *, api: str = "policy/v1", name: str = "web-pods") -> str:
+def budget(minimum: str, *, api: str = "policy/v1", name: str = "web-pods") -> str:
     """A PodDisruptionBudget for the pods of ``shop/web``."""
     return f"""\
 apiVersion: {api}
@@ -80,7 +80,7 @@ metadata:
   name: {name}
   namespace: shop
 spec:
-  minAvailable: {least}
+  minAvailable: {minimum}
   selector:
     matchLabels: {{app: web}}
 """
@@ -101,7 +101,7 @@ spec:
 
 
 def default_class(is_default: str) -> str:
-    """A PriorityClass that may be the default."""
+    """A PriorityClass that is the default or not."""
     return f"""\
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
@@ -126,7 +126,7 @@ spec:
 
 
 def restricted_namespace(level: str) -> str:
-    """The namespace ``tight``, with a level of Pod Security Admission."""
+    """The namespace ``tight`` with a level of Pod Security Admission."""
     return f"""\
 apiVersion: v1
 kind: Namespace
@@ -179,7 +179,7 @@ spec:
     )
 
 
-def autoscaler(most: int) -> str:
+def autoscaler(maximum: int) -> str:
     """A HorizontalPodAutoscaler for ``shop/web``."""
     return f"""\
 apiVersion: autoscaling/v2
@@ -188,18 +188,18 @@ metadata:
   name: web
   namespace: shop
 spec:
-  maxReplicas: {most}
+  maxReplicas: {maximum}
   scaleTargetRef: {{apiVersion: apps/v1, kind: Deployment, name: web}}
 """
 
 
-def bare_pod(placed: str) -> str:
+def bare_pod(spec: str) -> str:
     """The pod ``shop/notes``, which no controller owns."""
-    return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: notes, namespace: shop}}\nspec: {{{placed}}}\n"
+    return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: notes, namespace: shop}}\nspec: {{{spec}}}\n"
 
 
 def replica_set(labels: str) -> str:
-    """A ReplicaSet of no pods with a selector."""
+    """A ReplicaSet with a selector and without replicas."""
     return f"""\
 apiVersion: apps/v1
 kind: ReplicaSet
@@ -221,12 +221,12 @@ spec:
 
 
 def dump(annotation: str, *items: str) -> str:
-    """A list as ``kpreempt snapshot`` writes it, with what it says of itself."""
+    """A List as ``kpreempt snapshot`` writes it, with annotations about the snapshot."""
     kinds = ("PodDisruptionBudget", "PriorityClass", "ResourceQuota", "Pod")
     listed = ", ".join(f'"{kind}"' for kind in kinds if kind not in annotation)
-    said = "".join(f"    {each}\n" for each in (f"kpreempt.io/listed: '[{listed}]'", annotation) if each)
+    annotations = "".join(f"    {each}\n" for each in (f"kpreempt.io/listed: '[{listed}]'", annotation) if each)
     objects = "".join(f"- {item}\n" for item in items)
-    return f"apiVersion: v1\nkind: List\nmetadata:\n  annotations:\n{said}items:\n{objects}"
+    return f"apiVersion: v1\nkind: List\nmetadata:\n  annotations:\n{annotations}items:\n{objects}"
 
 
 NODE = (
@@ -240,13 +240,13 @@ RUNNING = (
 HIGH = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}"
 PREEMPTS = workload("1500m", more="priorityClassName: high\nnodeSelector: {zone: a}")
 FITS = workload("100m", more="priorityClassName: high\nnodeSelector: {zone: a}")
-FULL = "The nodes of zone a are full of `Deployment shop/web`, whose priority is lower"
+FULL = "The nodes of zone a are full of pods of `Deployment shop/web`, which have a lower priority"
 NEWEST_FIRST = '''\
 from kpreempt.plugins import PreemptionPlugin
 
 
 class NewestFirst(PreemptionPlugin):
-    """On nodes of zone b the room is for whoever comes last."""
+    """On nodes of zone b, the newest pod may evict any other."""
 
     def may_evict(self, state, pod, victim, node_info):
         return node_info.node.metadata.labels.get("zone") == "b"

@@ -172,7 +172,7 @@ def test_a_local_plugin_counts_what_a_simulation_puts_on_a_node(
     change += ("--assume-none", "pods", "--assume-none", "quota")
     run = kpreempt(*change, "--plugin", f"{plugins}:Local")
     assert run.returncode == 1
-    assert "2 pods of it unschedulable" in " ".join(run.stdout.split())
+    assert "2 pods unschedulable" in " ".join(run.stdout.split())
     assert kpreempt(*change).returncode == 0
 
 

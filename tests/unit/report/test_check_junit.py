@@ -58,11 +58,11 @@ def test_findings_of_a_rule_are_one_failure_that_tells_them_all() -> None:
     ]
     (failure,) = suite_of(replaced(failed(), rules=[rule(RuleId.MAX_STRANDED)], findings=both)).iter("failure")
     assert failure.attrib["type"] == "max-stranded"
-    assert failure.attrib["message"] == "Service shop/a is without a ready pod (and 1 more finding)"
+    assert failure.attrib["message"] == "Service shop/a has no ready pod (and 1 more finding)"
     assert (failure.text or "").splitlines()[:4] == [
-        "Service shop/a is without a ready pod",
+        "Service shop/a has no ready pod",
         "  a.yaml:1",
-        "Service shop/b is without a ready pod",
+        "Service shop/b has no ready pod",
         "  a.yaml:2",
     ]
 

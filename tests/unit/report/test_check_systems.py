@@ -36,7 +36,7 @@ def test_a_finding_is_an_error_on_its_file_and_line() -> None:
     found = finding(RuleId.FORBID_LOOPS, "Deployment shop/a", source="./a,b:c.yaml", line=7)
     assert annotations(replaced(failed(), findings=[found])) == [
         "::error file=a%2Cb%3Ac.yaml,line=7,title=kpreempt check%3A forbid-loops::"
-        "Deployment shop/a never settles. Give these workloads one priority, or make room for both."
+        "Deployment shop/a never settles. Give these workloads the same priority, or add capacity for both."
     ]
 
 

@@ -40,15 +40,15 @@ FINDINGS = {
     ),
     "a workload that loses pods": (
         finding(RuleId.MAX_VICTIMS_PER_WORKLOAD, WORKLOAD, amount=2, limit=1, pods=["a", "b"]),
-        "Deployment batch/worker: 2 pods of it evicted (limit 1): a and b",
+        "Deployment batch/worker: 2 pods evicted (limit 1): a and b",
     ),
     "a protected workload": (
         finding(RuleId.FORBID_VICTIMS, WORKLOAD, amount=1, pods=["a"], detail="namespace batch"),
-        "Deployment batch/worker is protected, and 1 pod of it is evicted: a; forbidden by namespace batch",
+        "Deployment batch/worker is protected, but 1 pod is evicted: a; forbidden by namespace batch",
     ),
     "a pod without a node, with the scheduler's message": (
         finding(RuleId.REQUIRE_SCHEDULABLE, WORKLOAD, amount=1, pods=["a"], detail="0/3 nodes are available."),
-        "Deployment batch/worker: 1 pod of it unschedulable: a; 0/3 nodes are available",
+        "Deployment batch/worker: 1 pod unschedulable: a; 0/3 nodes are available",
     ),
     "a chain": (
         finding(RuleId.MAX_CASCADE_DEPTH, WORKLOAD, amount=2, limit=1, chain=["p", "a → b", "c → d"]),
@@ -60,19 +60,19 @@ FINDINGS = {
     ),
     "pods that ran and wait": (
         finding(RuleId.MAX_PENDING, WORKLOAD, amount=2, pods=["a", "b"], detail="no room"),
-        "Deployment batch/worker: 2 pods that ran are left pending (limit 0): a and b; no room",
+        "Deployment batch/worker: 2 replacements of running pods left pending (limit 0): a and b; no room",
     ),
     "a service without pods": (
         finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
-        "Service shop/api is without a ready pod",
+        "Service shop/api has no ready pod",
     ),
     "pods that miss others": (
         finding(RuleId.MAX_STRANDED, WORKLOAD, amount=2, pods=["a", "b"]),
-        "Deployment batch/worker: 2 pods left without what they need: a and b",
+        "Deployment batch/worker: 2 pods left without something they depend on: a and b",
     ),
     "a pod that nothing makes again": (
         finding(RuleId.LOST_PODS, "Pod shop/one", amount=1, pods=["shop/one"]),
-        "Pod shop/one evicted or deleted, and nothing recreates it (limit 0)",
+        "Pod shop/one evicted or deleted, and no controller recreates it (limit 0)",
     ),
     "a workload that goes with its namespace": (
         finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, pods=["a", "b"], change="Namespace batch"),
@@ -100,7 +100,7 @@ FINDINGS = {
     ),
     "what a quota refuses": (
         finding(RuleId.QUOTA_REFUSALS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),
-        "Deployment batch/worker: 2 pods of it are refused (limit 0); exceeded quota: q, requested: pods=1",
+        "Deployment batch/worker: 2 pods rejected (limit 0); exceeded quota: q, requested: pods=1",
     ),
     "what is so in some of the simulations": (
         finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1, in_runs=7, of_runs=20, share=0.35),
@@ -113,7 +113,7 @@ FINDINGS = {
     "a loop": (finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1), "Deployment batch/worker never settles"),
     "a workload without ready pods": (
         finding(RuleId.MIN_READY, WORKLOAD, amount=3, detail="0 of 3 ready"),
-        "Deployment batch/worker falls to 0 of 3 ready (limit 0 %)",
+        "Deployment batch/worker drops to 0 of 3 ready (limit 0 %)",
     ),
     "an apply that is refused": (
         finding(RuleId.APPLY_REFUSED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
@@ -121,7 +121,7 @@ FINDINGS = {
     ),
     "a namespace that is not there": (
         finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="neither in the cluster nor in the change"),
-        "Namespace x is not there: neither in the cluster nor in the change",
+        "Namespace x does not exist: neither in the cluster nor in the change",
     ),
     "a namespace that is rejected itself": (
         finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="unknown field metadata.label"),
@@ -129,7 +129,7 @@ FINDINGS = {
     ),
     "an API that goes": (
         finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1, which is not served from 1.25 on"),
-        "CronJob shop/c is of an API version that goes: batch/v1beta1, which is not served from 1.25 on",
+        "CronJob shop/c uses a removed API version: batch/v1beta1, which is not served from 1.25 on",
     ),
     "a budget that blocks drains": (
         finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
@@ -141,7 +141,7 @@ FINDINGS = {
     ),
     "a PDB that allows nothing at night": (
         finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", detail="it allows none"),
-        "PodDisruptionBudget shop/api blocks drains at the minimum of an autoscaler: it allows none",
+        "PodDisruptionBudget shop/api blocks drains at an autoscaler's minimum: it allows none",
     ),
     "a loosened PDB": (
         finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", detail="allowed 0 disruptions, now 2"),
@@ -173,11 +173,11 @@ FINDINGS = {
     ),
     "a budget that keeps a pod on a node": (
         finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", pods=["shop/api-1"], detail="it wants 1 of 1"),
-        "PodDisruptionBudget shop/api keeps shop/api-1: it wants 1 of 1",
+        "PodDisruptionBudget shop/api blocks the eviction of shop/api-1: it wants 1 of 1",
     ),
     "a node that kubectl does not drain": (
         finding(RuleId.DRAIN_BLOCKED, "Node n1", pods=["shop/api-1"], detail="cannot delete Pods"),
-        "Node n1 is kept from getting empty by shop/api-1: cannot delete Pods",
+        "Node n1 cannot be drained because of shop/api-1: cannot delete Pods",
     ),
     "a size that is taken from an autoscaler": (
         finding(RuleId.AUTOSCALED_REPLICAS, WORKLOAD, detail="the apply deletes 2 pods"),
@@ -205,7 +205,7 @@ FINDINGS = {
     ),
     "pods that are adopted": (
         finding(RuleId.ADOPTED_PODS, "ReplicaSet batch/all", detail="batch/one, and deletes 1 pod"),
-        "ReplicaSet batch/all adopts what no controller owns: batch/one, and deletes 1 pod",
+        "ReplicaSet batch/all adopts objects without a controller: batch/one, and deletes 1 pod",
     ),
     "a node of the change": (
         finding(RuleId.CREATED_NODES, "Node n9", detail="no kubelet runs there"),
@@ -237,11 +237,11 @@ FINDINGS = {
     ),
     "an object that is left out": (
         finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", detail="spec: expected an object"),
-        "Pod shop/bad is left out: spec: expected an object",
+        "Pod shop/bad is skipped: spec: expected an object",
     ),
     "a field that is not modelled": (
         finding(RuleId.FIELDS_NOT_MODELLED, WORKLOAD, detail="spec.x: not evaluated", pods=["a"]),
-        "Deployment batch/worker is not fully modelled: a; spec.x: not evaluated",
+        "Deployment batch/worker is not fully modeled: a; spec.x: not evaluated",
     ),
     "an uncertain end": (
         finding(RuleId.OUTCOME_UNCERTAIN, detail="broken off"),
@@ -264,7 +264,7 @@ def test_what_helps_and_the_waiver_stand_beside_a_finding() -> None:
     check = replaced(failed(), findings=[finding(RuleId.FORBID_LOOPS, WORKLOAD, amount=1)])
     for form in ("markdown", "html"):
         shown = unescape(render_answer(check, form, RenderOptions()))
-        assert "Give these workloads one priority" in shown
+        assert "Give these workloads the same priority" in shown
         assert f"--waive 'forbid-loops={WORKLOAD}'" in shown
 
 
