@@ -142,10 +142,10 @@ def _extension_points() -> _Table:
     for point, interface in EXTENSION_POINTS.items():
         where = [f"`{point}`", f"`{interface.__name__}`"]
         if point in NOT_RUN:
-            rows.append([*where, "", "Recognised, and not run in a what-if."])
+            rows.append([*where, "", "Recognized, but not run in a what-if."])
         methods = _methods_of(interface)
         rows += [[*where, _signature(interface, method), _told(interface, method)] for method in methods]
-    return ["point", "class", "method", "what it gives"], rows
+    return ["point", "class", "method", "result"], rows
 
 
 def _methods_of(interface: type[Plugin]) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _methods_of(interface: type[Plugin]) -> Iterator[str]:
 def _hooks() -> _Table:
     (rules,) = (base for base in PreemptionPlugin.__mro__ if base.__name__ == "PreemptionRules")
     hooks = [name for name, value in vars(rules).items() if inspect.isfunction(value) and name not in ("overrides",)]
-    return ["hook", "without it"], [[_signature(rules, name), _told(rules, name)] for name in hooks]
+    return ["hook", "description"], [[_signature(rules, name), _told(rules, name)] for name in hooks]
 
 
 def _names() -> _Table:
@@ -170,7 +170,7 @@ def _names() -> _Table:
         value = getattr(plugins, name)
         if name not in points:
             rows.append([f"`{name}`", _shown(value)])
-    return ["name", "what it is"], rows
+    return ["name", "description"], rows
 
 
 def _shown(value: object) -> str:
