@@ -218,7 +218,8 @@ def _apply_rejected(finding: Finding) -> str:
 
 def _drain_blocked(finding: Finding) -> str:
     is_node = finding.subject.startswith("Node ")
-    return f"{{subject:the drain}} {'cannot be drained because of' if is_node else 'blocks the eviction of'} {{names}}{{detail}}"
+    effect = "cannot be drained because of" if is_node else "blocks the eviction of"
+    return f"{{subject:the drain}} {effect} {{names}}{{detail}}"
 
 
 def _snapshot_age(finding: Finding) -> str:
