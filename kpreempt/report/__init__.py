@@ -1,7 +1,7 @@
 """Verdicts as text: pure functions from records to a string, one module per format.
 
-Nothing here decides anything about scheduling, prints, or reads the clock; time, width and colour come in
-``RenderOptions``. ``answers`` has the table of all answers and formats.
+This package makes no scheduling decisions, prints nothing, and does not read the clock; time, width and color are given
+in ``RenderOptions``. ``answers`` has the table of all answers and formats.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kpreempt.verdict import Verdict
 
 
 def render(verdicts: Sequence[Verdict], format: str, *, options: RenderOptions | None = None) -> str:  # noqa: A002 - the option's name
-    """The verdicts in one of ``FORMATS``, in the order given, ending with a newline unless empty.
+    """The verdicts in one of ``FORMATS``, in the given order, ending with a newline unless empty.
 
-    Raises ``UsageError`` for a format that there is not.
+    Raises ``UsageError`` if there is no such format.
     """
     options = options or RenderOptions()
     return render_answer(document_of(verdicts, as_list=options.as_list), format, options)

@@ -1,6 +1,6 @@
-"""The schedulers that can be asked, in words: what each does differently from the others.
+"""The supported schedulers and how each differs from the others, in words.
 
-And the version of kpreempt with those of the schedulers that it models.
+Also the versions of kpreempt and of the schedulers that it models.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUBE_ROW, LEGACY_ROWS, OTHER_ROWS, PREFIX, RELEASES, row_of
 
 _INDENT = "  - "
-_OLDEST = (
-    f"As {DEFAULT_ALGORITHM}, without what has changed since: each of those below tells what it decides otherwise."
-)
+_OLDEST = f"Like {DEFAULT_ALGORITHM}, without later changes; each version below lists what it decides differently."
 
 
 class Algorithms(msgspec.Struct, frozen=True, rename="camel"):
-    """All of them."""
+    """The supported schedulers."""
 
     items: list[Algorithm]
 
 
 class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
-    """A scheduler by the name that ``--algorithm`` takes, the release of its project that it follows, and its ways."""
+    """A scheduler by its ``--algorithm`` name, the release it follows, and its differences."""
 
     name: str
     release: str
@@ -36,12 +34,12 @@ class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def algorithms_with(news: Mapping[str, tuple[Sequence[str], int]]) -> Algorithms:
-    """All of them, with what is new in each of today's: the changes that alter decisions, and the number of others."""
+    """All schedulers. ``news`` has, by minor version, the changes that alter decisions and the number of others."""
     items = list(map(_item, LEGACY_ROWS))
     for number, (minor, release) in enumerate(RELEASES.items()):
         name = f"{PREFIX}{minor}"
-        own = KUBE_ROW.differences if name == DEFAULT_ALGORITHM else ()
-        items.append(Algorithm(name, f"v{release}", [*own, *(_new(*news[minor]) if number else [_OLDEST])]))
+        special = KUBE_ROW.differences if name == DEFAULT_ALGORITHM else ()
+        items.append(Algorithm(name, f"v{release}", [*special, *(_new(*news[minor]) if number else [_OLDEST])]))
     return Algorithms([*items, *map(_item, OTHER_ROWS)])
 
 
@@ -51,13 +49,13 @@ def _item(name: str) -> Algorithm:
 
 
 def _new(changes: Sequence[str], others: int) -> list[str]:
-    """What is new in a version; the changes that alter no decision are in ``docs/versions.md``."""
-    rest = f"{count(others, 'change')} of words, the queue, configurations and other things: docs/versions.md."
-    return [*(changes or ["Nothing that is modelled decides otherwise."]), *([rest] if others else [])]
+    """The changes in a version; those that alter no decision are in ``docs/versions.md``."""
+    rest = f"{count(others, 'change')} to messages, the queue, configuration and so on: see docs/versions.md."
+    return [*(changes or ["No modeled decision changes."]), *([rest] if others else [])]
 
 
 def render_algorithms(algorithms: Algorithms, options: RenderOptions) -> str:
-    """All of them, in words."""
+    """All schedulers, in words."""
     return "\n".join(_text(each, options.width) for each in algorithms.items)
 
 
@@ -69,7 +67,7 @@ def _text(algorithm: Algorithm, width: int) -> str:
 
 
 class ModelledScheduler(msgspec.Struct, frozen=True):
-    """A scheduler by the name that ``--algorithm`` takes, its project, and the release that it follows."""
+    """A scheduler by its ``--algorithm`` name, its project, and the release it follows."""
 
     name: str
     project: str
@@ -85,12 +83,12 @@ class Versions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def versions_of(client: str, python: str, algorithms: Algorithms) -> Versions:
-    """What is known of the versions."""
+    """The versions of kpreempt, Python and the modeled schedulers."""
     schedulers = [ModelledScheduler(each.name, each.project, each.release) for each in algorithms.items]
     return Versions(client, python, schedulers)
 
 
 def render_versions(answer: Versions, _options: RenderOptions) -> str:
-    """A line for kpreempt, and one for each scheduler."""
+    """A line for kpreempt, and one per scheduler."""
     schedulers = "".join(f"  {each.name:<12} {each.project} {each.release}\n" for each in answer.schedulers)
-    return f"kpreempt {answer.client_version}, Python {answer.python_version}\nModelled schedulers:\n{schedulers}"
+    return f"kpreempt {answer.client_version}, Python {answer.python_version}\nModeled schedulers:\n{schedulers}"

@@ -1,7 +1,7 @@
-"""Amounts as people read them: resources with units, counts with the right plural, and spans of time.
+"""Format amounts for people: resources with units, counts with the right plural, and durations.
 
-An amount is exact or marked with ``~``; nothing is rounded silently. Spans are as kubectl prints ages, of two units at
-most, coarser the longer (``HumanDuration`` in ``pkg/util/duration`` of ``k8s.io/apimachinery`` v0.36.3).
+Amounts are exact or marked with ``~``; nothing is rounded silently. Durations look like kubectl's ages: at most two
+units, coarser for longer durations (``HumanDuration`` in ``pkg/util/duration`` of ``k8s.io/apimachinery`` v0.36.3).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from kpreempt.model.cluster import REDACTED_AT
 
 _BINARY_UNITS = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 _DECIMAL_UNITS = ("E", "P", "T", "G", "M", "k")
-# Whole numbers of at most this many digits are left as they are.
+# Whole numbers with at most this many digits are never converted to another unit.
 _EASY_DIGITS = 3
-# Longer ones are shown rounded, with the mark, where no unit says them within these.
+# Longer numbers are rounded and marked if no unit shows them with at most this many digits.
 _MAX_BINARY_DIGITS = 5
 _MAX_DECIMAL_DIGITS = 4
 _IRREGULAR_VERBS = {
@@ -34,9 +34,9 @@ def is_bytes(resource: str) -> bool:
 
 
 def format_amount(resource: str, amount: int, *, exact: bool = False) -> str:
-    """An amount in the units that the verdict keeps the resource in, as a quantity: ``500m``, ``1.5``, ``16000Mi``.
+    """Format an amount, given in the verdict's unit for the resource, as a quantity: ``500m``, ``1.5``, ``16000Mi``.
 
-    Bytes that no unit says shortly are rounded and marked (``~15.6Gi``), unless ``exact``.
+    Bytes that are not short in any unit are rounded and marked (``~15.6Gi``), unless ``exact``.
     """
     if amount < 0:
         return f"-{format_amount(resource, -amount, exact=exact)}"
@@ -74,7 +74,7 @@ def _whole_units(amount: int, base: int, units: tuple[str, ...]) -> tuple[str, s
 
 
 def _largest_unit(amount: int) -> tuple[int, str]:
-    """The size and the name of the largest binary unit that the amount reaches."""
+    """The size and name of the largest binary unit that the amount reaches."""
     for index, unit in enumerate(_BINARY_UNITS):
         size: int = 1024 ** (len(_BINARY_UNITS) - index)
         if amount >= size:
@@ -83,14 +83,14 @@ def _largest_unit(amount: int) -> tuple[int, str]:
 
 
 def _with_decimals(amount: int) -> str:
-    """The amount in its largest unit where two decimals say it exactly, or an empty text."""
+    """The amount in its largest unit if two decimals show it exactly, else an empty text."""
     size, unit = _largest_unit(amount)
     hundredths, rest = divmod(amount * 100, size)
     return "" if rest else f"{_decimal(hundredths)}{unit}"
 
 
 def _round_bytes(amount: int) -> str:
-    """About three digits, marked."""
+    """Round to about three digits, marked with ``~``."""
     size, unit = _largest_unit(amount)
     precision = 100 if amount < 10 * size else 10 if amount < 100 * size else 1
     return f"~{_decimal((amount * precision + size // 2) // size * (100 // precision))}{unit}"
@@ -119,12 +119,12 @@ def plural(noun: str) -> str:
 
 
 def agree(number: int, verb: str) -> str:
-    """A verb in the form that ``number`` things take: ``agree(1, "is")`` is ``is``, ``agree(2, "is")`` ``are``."""
+    """Conjugate a verb for ``number`` things: ``agree(1, "is")`` is ``is``, ``agree(2, "is")`` is ``are``."""
     return verb if number == 1 else _IRREGULAR_VERBS.get(verb, verb.removesuffix("s"))
 
 
 def format_lowest_priority(anywhere: int | None, on_node: int | None) -> str:
-    """``11`` if a pod that may go anywhere evicts the pod, ``(11)`` if one pinned to its node does, else nothing."""
+    """``11`` if a pod that may schedule anywhere evicts the pod, ``(11)`` if only one pinned to its node does."""
     if anywhere is None:
         return "" if on_node is None else f"({on_node:,})"
     return f"{anywhere:,}" if on_node in (None, anywhere) else f"{anywhere:,} ({on_node:,})"
@@ -134,9 +134,9 @@ _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
 _YEAR = 365 * _DAY
-# What is younger than that counts as of this moment.
+# Seconds; anything younger counts as just now.
 _JUST_NOW = 10
-# Up to how many seconds: the unit, and the smaller unit that is shown beside it.
+# Upper limit in seconds, the unit, and the smaller unit shown with it.
 _STEPS = (
     (2 * _MINUTE, (1, "s"), None),
     (10 * _MINUTE, (_MINUTE, "m"), (1, "s")),
@@ -168,7 +168,7 @@ def format_reading(seconds: int) -> str:
 
 
 def format_snapshot(taken_at: datetime | None) -> str:
-    """The snapshot of a time; of a redacted one nobody knows which."""
+    """A snapshot with its time; the time of a redacted snapshot is unknown."""
     if taken_at is None:
         return "snapshot"
     return "redacted snapshot" if taken_at == REDACTED_AT else f"snapshot of {format_time(taken_at)}"
@@ -180,7 +180,7 @@ def format_time(time: datetime) -> str:
 
 
 def format_since(start: datetime | None, now: datetime | None) -> str:
-    """How long ago ``start`` was; the time itself where ``now`` is unknown or earlier, a dash where there is none."""
+    """How long ago ``start`` was; the time itself if ``now`` is unknown or earlier, and a dash if ``start`` is."""
     if start is None:
         return "-"
     if now is None or (seconds := int((_in_utc(now) - _in_utc(start)).total_seconds())) < 0:

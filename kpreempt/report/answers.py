@@ -1,8 +1,8 @@
-"""The table of answers: what a command can answer with, and what writes it in which format.
+"""The table of answers: each command's answer, and the renderer for each format.
 
-An answer is a record, which is the document of ``-o json``. Its row says what its parts are, and which functions write
-formats of its own; the other formats are made of these. Of several clusters each is below the name of its context.
-Nothing is imported before it is asked for.
+An answer is a record, which is the document that ``-o json`` prints. Its row names its parts and the functions that
+render special formats; the other formats are derived from these. Answers from several clusters are printed below the
+name of each context. Nothing is imported before it is needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Answer = msgspec.Struct
 ANSWER_FORMATS = ("text", "json", "yaml", "jsonl", "name", "markdown")
 PAGE_FORMATS = (*ANSWER_FORMATS, "html")
 PENDING_FORMATS = (*PAGE_FORMATS, "wide")
-# Written by a template of the user's, wherever there is JSON (``jsonpath``).
+# Rendered by a template from the user, for every answer that can be JSON (``jsonpath``).
 TEMPLATE_FORMATS = ("jsonpath", "custom-columns")
 _CHECK = {
     "junit": "check.junit:render",
@@ -43,8 +43,8 @@ _BUDGETS = {
     "gitlab": "budgets.systems:render_gitlab",
 }
 _VERDICT = {"name": "explain.report:render_names", "wide": "explain.report:render_wide"}
-# What renders the report of an answer.
-_OF_REPORTS = {
+# The renderers of reports.
+_REPORT_RENDERERS = {
     "text": "terminal:render_text",
     "markdown": "markdown:render_markdown",
     "html": "html.report:render_page",
@@ -62,11 +62,11 @@ def _pods(answer: Any) -> Iterable[str]:
 class Row(NamedTuple):
     """An answer, by its record (``module:Class``).
 
-    ``report`` makes the ``Report`` of it, which ``text``, ``markdown`` and ``html`` are rendered from.
-    ``renderers`` are functions by the format that they write. Both are ``module:function`` of this room. Without either
-    ``markdown`` is the ``text`` in a block. ``items`` are the lines of ``jsonl``. ``name`` prints the last part of each
-    of the ``names`` after their ``kind``, as kubectl does. ``formats`` are all that there are, the default first.
-    Of a list (``is_list``) renderers and ``names`` get the items.
+    ``report`` makes its ``Report``, from which ``text``, ``markdown`` and ``html`` are rendered; ``renderers`` are
+    functions by format. Both are ``module:function`` in this package. If there is neither, ``markdown`` is the ``text``
+    in a code block. ``items`` are the lines of ``jsonl``. ``name`` prints the last part of each of the ``names`` after
+    their ``kind``, as kubectl does. ``formats`` are all formats, the default first. If the answer ``is_list``,
+    renderers and ``names`` get its items.
     """
 
     record: str
@@ -85,27 +85,27 @@ class Row(NamedTuple):
         return found
 
     def write(self, answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
-        """The answer in a format that has a renderer."""
+        """Render the answer in a format for which ``has_renderer`` is true."""
         shown = self.items(answer) if self.is_list else answer
         if format in self.renderers:
             text: str = _imported(f"report.{self.renderers[format]}")(shown, options)
         else:
-            told = options
+            changed = options
             if format != "text":
-                # What is verbose of a page is that it is unfolded.
+                # A verbose page is one that is expanded, so the content is the same.
                 is_verbose = options.verbose and format != "html"
-                told = msgspec.structs.replace(options, verbose=is_verbose, extent=Extent.DOCUMENT)
-            report = _imported(f"report.{self.report}")(shown, told)
-            text = _imported(f"report.{_OF_REPORTS[format]}")(report, options)
+                changed = msgspec.structs.replace(options, verbose=is_verbose, extent=Extent.DOCUMENT)
+            report = _imported(f"report.{self.report}")(shown, changed)
+            text = _imported(f"report.{_REPORT_RENDERERS[format]}")(report, options)
         return text
 
     def has_renderer(self, format: str) -> bool:  # noqa: A002 - the option's name
-        """Whether the format is written by a renderer of its own, or from the report."""
-        return format in self.renderers or (bool(self.report) and format in _OF_REPORTS)
+        """Whether a renderer or the report makes this format."""
+        return format in self.renderers or (bool(self.report) and format in _REPORT_RENDERERS)
 
 
-def _imported(place: str) -> Any:
-    module, _, name = place.partition(":")
+def _imported(path: str) -> Any:
+    module, _, name = path.partition(":")
     return getattr(import_module(f"kpreempt.{module}"), name)
 
 
@@ -114,7 +114,7 @@ def _itself(answer: Answer) -> Sequence[msgspec.Struct]:
 
 
 def _nodes_of_tasks(gangs: Sequence[Any]) -> Iterable[str]:
-    """The nodes on which the tasks of jobs end."""
+    """The nodes of the tasks of jobs."""
     return _once(task.node for gang in gangs for task in gang.tasks if task.status != "Evicted")
 
 
@@ -123,7 +123,7 @@ def _preempted_workloads(answers: Sequence[Any]) -> Iterable[str]:
     return _once(each.workload for answer in answers for each in answer.alone.targets)
 
 
-def _worth_saying(audit: Any) -> Iterable[str]:
+def _budgets_with_findings(audit: Any) -> Iterable[str]:
     return [item.budget for item in audit.items if item.findings]
 
 
@@ -136,7 +136,7 @@ def _once(names: Iterable[str | None]) -> Iterable[str]:
     return dict.fromkeys(filter(None, names))
 
 
-# In the order in which the JSON Schema has them.
+# In the order of the JSON Schema.
 ROWS = (
     Row(
         "verdict.records:Verdict",
@@ -167,11 +167,11 @@ ROWS = (
         report="who_preempted:report",
     ),
     Row("verdict.at_risk:PodsAtRisk", report="at_risk:report"),
-    # The names are of the budgets about which there is something to say; the lines end with workloads without a budget.
+    # The names are those of budgets with findings; the lines end with workloads that have no budget.
     Row(
         "verdict.budgets:BudgetAudit",
         _BUDGETS,
-        _worth_saying,
+        _budgets_with_findings,
         "poddisruptionbudget.policy/",
         lambda audit: [*audit.items, *audit.unprotected],
         BUDGET_FORMATS,
@@ -186,7 +186,7 @@ ROWS = (
     Row(
         "verdict.contexts:BudgetAuditOfContexts",
         {"text": "answers:render_contexts"},
-        _of_contexts(_worth_saying),
+        _of_contexts(_budgets_with_findings),
         "poddisruptionbudget.policy/",
     ),
     Row(
@@ -243,7 +243,7 @@ ROWS = (
         items=attrgetter("profiles"),
         report="plugins:report",
     ),
-    # A line of batch.
+    # One line of batch.
     Row("verdict.volcano:SessionVerdict", items=_itself, formats=("jsonl",)),
     Row(
         "verdict.volcano:SessionAnswer",
@@ -306,7 +306,7 @@ ROWS = (
         items=attrgetter("preemptions"),
         report="kueue:report_preemptions",
     ),
-    # Of kpreempt itself, and no document of the schema.
+    # About kpreempt itself; not in the schema.
     Row(
         "report.algorithms:Algorithms",
         {"text": "algorithms:render_algorithms"},
@@ -333,23 +333,23 @@ _BY_NAME = {row.record.rpartition(":")[2]: row for row in ROWS}
 
 
 def formats_of(answer: Answer) -> Sequence[str]:
-    """The formats that there are of an answer, the default first."""
+    """The formats of an answer, the default first."""
     return _BY_NAME[type(answer).__name__].formats
 
 
 def formats_named(record: str) -> Sequence[str]:
-    """The formats that there are of an answer, by the name of its record."""
+    """The formats of an answer, by the name of its record."""
     return _BY_NAME[record].formats
 
 
 def render_answer(answer: Answer, format: str, options: RenderOptions) -> str:  # noqa: A002 - the option's name
-    """The answer in one of its row's formats, ending with a newline unless empty.
+    """Render the answer in one of its row's formats, ending with a newline unless empty.
 
-    Raises ``UsageError`` for a format that there is not.
+    Raises ``UsageError`` if there is no such format.
     """
     row = _BY_NAME[type(answer).__name__]
     if format not in row.formats:
-        raise UsageError(f"there is no output format {format!r}", hint=nearest(format, row.formats))
+        raise UsageError(f"unknown output format {format!r}", hint=nearest(format, row.formats))
     if row.has_renderer(format):
         return row.write(answer, format, options)
     return _COMMON[format](row, answer, options)
@@ -371,13 +371,13 @@ def _names(row: Row, answer: Answer, _options: RenderOptions) -> str:
 
 
 def _block(row: Row, answer: Answer, options: RenderOptions) -> str:
-    from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - loaded when it is asked for
+    from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - only Markdown needs it
 
-    whole = msgspec.structs.replace(options, colour=False, extent=Extent.REPORT)
-    return fenced_report(row.write(answer, "text", whole)) + "\n"
+    full = msgspec.structs.replace(options, colour=False, extent=Extent.REPORT)
+    return fenced_report(row.write(answer, "text", full)) + "\n"
 
 
-# What every answer can be written as, and how, without a renderer of its own.
+# The formats that every answer has without a renderer.
 _COMMON: Mapping[str, Callable[[Row, Answer, RenderOptions], str]] = {
     "json": lambda _row, answer, _options: indented(answer),
     "yaml": _yaml,
@@ -387,8 +387,8 @@ _COMMON: Mapping[str, Callable[[Row, Answer, RenderOptions], str]] = {
 }
 
 
-# A few rows of a table and what stands around it.
-_LEAST_HEIGHT = 15
+# Enough lines for a few rows of a table and its surroundings.
+_MIN_HEIGHT = 15
 
 
 def render_contexts(
@@ -396,20 +396,20 @@ def render_contexts(
     options: RenderOptions,
     format: str = "text",  # noqa: A002 - the option's name
 ) -> str:
-    """Each answer as it would be printed alone; answers that keep to a screen share it."""
-    height = max(options.height // max(len(answers.items), 1) - 1, _LEAST_HEIGHT)
+    """Each answer as if printed alone; answers that are limited to a screen share its lines."""
+    height = max(options.height // max(len(answers.items), 1) - 1, _MIN_HEIGHT)
     shown = []
     for item in answers.items:
-        told = f"not known: {printable(item.error)}\n"
+        text = f"error: {printable(item.error)}\n"
         if item.answer is not None:
-            # Ages count to the time of each.
-            told = render_answer(
+            # Ages count up to the time of each answer.
+            text = render_answer(
                 item.answer, format, msgspec.structs.replace(options, height=height, now=item.answer.at)
             )
-        shown.append(f"CONTEXT {printable(item.context)}\n{told}")
+        shown.append(f"CONTEXT {printable(item.context)}\n{text}")
     return "\n".join(shown)
 
 
 def render_contexts_wide(answers: PendingPodsOfContexts, options: RenderOptions) -> str:
-    """The wide table of each."""
+    """The wide table of each context."""
     return render_contexts(answers, options, "wide")

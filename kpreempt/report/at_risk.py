@@ -1,4 +1,4 @@
-"""Which running pods would be evicted, by which pods and in which order."""
+"""Running pods that would be evicted, by which pods, and in which order."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _SIZES: dict[SizeName, str] = {
     SizeName.OWN: "ITS SIZE",
     SizeName.ROOM: "ITS SIZE+FREE",
 }
-# On a screen, from the first section to the last.
+# Priorities on a screen.
 _THREATS, _THRESHOLDS, _ORDERS = 60, 50, 40
 
 
 def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
-    """Which pods are threatened now, from which priority on each is, and the order on each node."""
+    """The pods at risk now, the lowest priority that would preempt each, and the order on each node."""
     facts = absent_facts(answer.assumptions)
     if answer.matching:
-        told = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
-        facts.append(" · ".join(filter(None, told)))
+        cluster = [count(answer.cluster.nodes, "node"), count(answer.cluster.pods, "pod"), answer.algorithm]
+        facts.append(" · ".join(filter(None, cluster)))
     threatened = [item for item in answer.items if item.threats]
-    more = [("-v", "every threat, budgets, the whole order on each node")]
+    more = [("-v", "every threat, budgets, the full order on each node")]
     if len(answer.items) < answer.matching:
         more.append(("--limit N", ""))
     matching, pending = count(answer.matching, "running pod"), count(answer.pending, "pending pod")
@@ -53,8 +53,8 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
         if lacking:
             lead = (f"Which pods are at risk is unknown: the snapshot has no {lacking.lower()}s.",)
     elif answer.threatened:
-        who = strong(f"{answer.threatened:,} of {matching}")
-        lead = (who, Span(" would be preempted", "warn"), f" by the {pending}.")
+        at_risk = strong(f"{answer.threatened:,} of {matching}")
+        lead = (at_risk, Span(" would be preempted", "warn"), f" by the {pending}.")
     else:
         by = f" by the {pending}." if answer.pending else ": no pod is pending."
         lead = ("None of ", strong(matching), Span(" would be preempted", "good"), by)
@@ -64,7 +64,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
         sections=[
             Section(
                 "NOW",
-                "preempted by pending pods, each judged alone, as if it came next" if threatened else "",
+                "preempted by pending pods, each evaluated as if it were next" if threatened else "",
                 [Listing([[_threats(item, options)] for item in threatened], noun="pod")],
                 priority=_THREATS,
             ),
@@ -72,15 +72,15 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
             _budgets_of_pods(answer),
             Section(
                 "ORDER",
-                "of preemption on each node: lowest priority first, pods whose budget allows no disruption last; a pod"
-                " that frees nothing needed is reprieved"
+                "of preemption on each node: lowest priority first, pods whose budget allows no disruption last; pods"
+                " that don't need to be evicted are reprieved"
                 if answer.nodes
                 else "",
                 [Listing([[_order(each, answer, options)] for each in answer.nodes], noun="node", shown=_NODES_SHOWN)],
                 priority=_ORDERS,
                 short=Section(
                     "ORDER",
-                    "of preemption, the first to go first",
+                    "of preemption, first victim first",
                     [Listing([[_order(each, answer, options)] for each in answer.nodes], noun="node")],
                 ),
             ),
@@ -92,20 +92,20 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
 
 
 def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
-    """The pod, and which pending pods would preempt it."""
+    """The pod, and the pending pods that would preempt it."""
     shown = item.threats if options.verbose else item.threats[:_THREATS_SHOWN]
-    whom = ", ".join(
+    preemptors = ", ".join(
         f"{each.pod} (priority {each.priority:,}"
-        f"{f', queue place {each.position}' if each.position is not None else ''})"
-        f"{'' if each.is_certain else ' perhaps'}"
+        f"{f', queue position {each.position}' if each.position is not None else ''})"
+        f"{'' if each.is_certain else ' possibly'}"
         for each in shown
     )
     more = f" and {len(item.threats) - len(shown):,} more" if len(item.threats) > len(shown) else ""
-    return (strong(item.pod), f" on {item.node}, by {whom}{more}")
+    return (strong(item.pod), f" on {item.node}, by {preemptors}{more}")
 
 
 def _lowest_priorities(answer: PodsAtRisk) -> Section:
-    """For each pod the lowest priority with which a new pod of each size would preempt it."""
+    """For each pod, the lowest priority at which a new pod of each size would preempt it."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
     legend = ["of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
     legend += ["fits = lands without preemption"] if "fits" in cells else []
@@ -134,14 +134,14 @@ def _lowest_priorities(answer: PodsAtRisk) -> Section:
 
 
 def _title(size: SizeName, answer: PodsAtRisk) -> str:
-    """The size; that of a typical pod in amounts."""
-    told = (each.requests for item in answer.items for each in item.thresholds if each.size == size)
-    amounts = next(told, {}) if size == SizeName.TYPICAL else {}
+    """The size; for a typical pod, its amounts."""
+    requests = (each.requests for item in answer.items for each in item.thresholds if each.size == size)
+    amounts = next(requests, {}) if size == SizeName.TYPICAL else {}
     return ", ".join(f"{name} {format_amount(name, amount)}" for name, amount in amounts.items()) or _SIZES[size]
 
 
 def _cell(threshold: Threshold | None) -> str:
-    """The lowest priority, or what becomes of the pod at any."""
+    """The lowest priority, or the outcome at any priority."""
     if threshold is None:
         return "-"
     lowest = format_lowest_priority(threshold.anywhere, threshold.on_node)
@@ -149,7 +149,7 @@ def _cell(threshold: Threshold | None) -> str:
 
 
 def _budgets_of_pods(answer: PodsAtRisk) -> Section:
-    """Which budgets protect the pods, and which allow nothing: such pods go last, but they go."""
+    """The budgets of the pods, and those that allow no disruption: these pods are preempted last."""
     parts: list[Words] = []
     for item in answer.items:
         uses = item.standing.budgets if item.standing is not None else []
@@ -161,14 +161,14 @@ def _budgets_of_pods(answer: PodsAtRisk) -> Section:
 
 
 def _order(order: NodeOrder, answer: PodsAtRisk, options: RenderOptions) -> Phrase:
-    """The node with its pods, the first to go first; those that were asked about stand out."""
-    mine = {item.pod for item in answer.items}
+    """The node with its pods, first victim first; the requested pods are highlighted."""
+    requested = {item.pod for item in answer.items}
     standings = order.pods if options.verbose else order.pods[:_ORDER_SHOWN]
     parts: list[Part] = [strong(order.node), "  "]
     for number, standing in enumerate(standings):
-        name = strong(standing.pod) if standing.pod in mine else Span(standing.pod)
+        name = strong(standing.pod) if standing.pod in requested else Span(standing.pod)
         parts += [", " if number else "", name]
-        # Budgets decide about its place.
+        # Budgets affect its rank.
         if standing.violates_budget:
             names = join_names([bare_name(use.budget) for use in standing.budgets])
             parts.append(Span(f" (budget {names} allows no disruption)", "warn"))

@@ -1,12 +1,12 @@
-"""What a report is made of, written once: blocks, which ``terminal``, ``markdown`` and ``html.report`` render.
+"""The blocks of a report, which ``terminal``, ``markdown`` and ``html.report`` render.
 
-A report is a ``Report`` of ``Section``s, and a section holds blocks: sentences, rows of terms, tables, lists, trees,
-timelines and code. Text stands in ``Span``s, which have a role (what the text is) and no color. Whatever comes from the
-input goes into a span as it is: each renderer makes it harmless.
+A ``Report`` has ``Section``s, and a section has blocks: sentences, rows of terms, tables, lists, trees, timelines and
+code. Text is in ``Span``s, which have a role and no color. Text from the input goes into spans unchanged: each renderer
+escapes it.
 
-A block with ``items`` holds all that there are; ``shown`` says how many of them a report for a terminal has unless it
-leaves nothing out. Pages and Markdown have limits of their own. A screen has the sections with a ``priority``, in their
-short form if they have one, and cuts the longest until all fit.
+A block with ``items`` holds all of them; ``shown`` is the number that a terminal report shows unless it is verbose.
+Pages and Markdown have their own limits. A screen shows the sections that have a ``priority``, in their short form if
+they have one, and cuts the longest until all fit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-# ``strong`` is what the eye should find first, ``name`` a name from the input, ``code`` what is typed or quoted.
+# ``strong`` is what readers should notice first, ``name`` a name from the input, ``code`` text to type or a quotation.
 Role = Literal["", "strong", "name", "code", "good", "bad", "warn", "dim", "heading"]
 Align = Literal["left", "right"]
 Tone = Literal["good", "warn", "bad"]
 
 
 class Span(NamedTuple):
-    """Text in one role; ``link`` is an address, or ``#`` and the anchor of a section, which only pages show."""
+    """Text in one role; ``link`` is a URL, or ``#`` and the anchor of a section, and only shown on pages."""
 
     text: str
     style: Role = ""
@@ -32,12 +32,12 @@ class Span(NamedTuple):
 
 Part = str | Span
 Phrase = tuple[Part, ...]
-# What may be given for a phrase: a text alone, a span alone, or several.
+# What may be passed as a phrase: a text, a span, or several.
 Words = str | Span | Phrase
 
 
 def strong(text: str) -> Span:
-    """Text that the eye should find first."""
+    """Text that readers should notice first."""
     return Span(text, "strong")
 
 
@@ -52,18 +52,18 @@ def phrase_of(words: Words) -> Phrase:
 
 
 def spans_of(words: Words) -> list[Span]:
-    """The words as spans, without those that are empty."""
+    """The words as spans, without empty ones."""
     spans = (part if isinstance(part, Span) else Span(part) for part in phrase_of(words))
     return [span for span in spans if span.text]
 
 
 def text_of(words: Words) -> str:
-    """The words without their roles, as they are."""
+    """The words without their roles, unescaped."""
     return "".join(part.text if isinstance(part, Span) else part for part in phrase_of(words))
 
 
 def joined(several: Iterable[Words], separator: Words = ", ") -> Phrase:
-    """Several phrases as one."""
+    """Join several phrases into one."""
     parts: list[Part] = []
     for number, words in enumerate(several):
         parts += [*(phrase_of(separator) if number else ()), *phrase_of(words)]
@@ -77,50 +77,50 @@ class Sentence(msgspec.Struct, frozen=True):
 
 
 class Code(msgspec.Struct, frozen=True):
-    """Text to the letter, of one line or several: a message, a file, or, if ``is_command``, what never breaks."""
+    """Verbatim text, one line or several: a message, a file, or, if ``is_command``, text that never wraps."""
 
     text: str | Sequence[str]
     is_command: bool = False
 
     @property
     def lines(self) -> Sequence[str]:
-        """The lines, in each of which a line feed is shown as what it is."""
+        """The lines; a line feed within a line is shown escaped."""
         return [self.text] if isinstance(self.text, str) else self.text
 
 
 class Hint(msgspec.Struct, frozen=True):
-    """How to see more, or how to read what stands there: for a terminal alone."""
+    """How to see more, or how to read the section; only shown in a terminal."""
 
     words: Words
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """Terms with what they are."""
+    """Terms with their descriptions."""
 
     rows: Sequence[tuple[Words, Words]]
 
 
 class Column(NamedTuple):
-    """The title of a column, and on which side its cells stand."""
+    """The title of a column, and its alignment."""
 
     title: str
     align: Align = "left"
 
 
 def columns(*titles: str, right: Iterable[str] = ()) -> list[Column]:
-    """Columns of these titles, of which the ``right`` ones hold numbers."""
+    """Columns with these titles; those in ``right`` are right-aligned."""
     numbers = set(right)
     return [Column(title, "right" if title in numbers else "left") for title in titles]
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of cells below titles. ``noun`` is what a row is called; only pages show the ``caption``.
+    """Rows of cells below titles. ``noun`` is what a row is called; the ``caption`` is only shown on pages.
 
-    The last column, if on the left, wraps in place. ``is_untitled`` leaves titles out of text; ``is_lettered`` has
-    titles too long for the page letters, explained above. On a screen names lose their middle if the table
-    ``is_dense``, so that a row is a line. What a page is about (``is_main``) may be long there. If it ``has_details``,
-    the last column stands below each row unless the page is wide enough, as do others for which there is no room, and a
-    screen leaves it out first. ``numbers`` says of each row how many of the ``noun`` it stands for, if not 1.
+    The last column wraps in place if it is left-aligned. ``is_untitled`` omits the titles in text; ``is_lettered``
+    replaces titles that are too wide by letters with a legend. If the table ``is_dense``, a screen shortens names in
+    the middle to keep rows on one line. A page may show many rows of its main table (``is_main``). If the table
+    ``has_details``, its last column moves below each row unless the page is wide enough, as do other columns that don't
+    fit, and a screen omits it first. ``numbers`` is the number of things each row stands for, if not 1.
     """
 
     columns: Sequence[Column]
@@ -137,9 +137,9 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Items of one or more phrases, each phrase on a line of its own, those after the first indented.
+    """Items of one or more phrases, one line per phrase; lines after the first are indented.
 
-    On a screen an item of several phrases is there as a whole or not at all.
+    A screen shows an item of several phrases completely or not at all.
     """
 
     items: Sequence[Sequence[Words]]
@@ -149,14 +149,14 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A line of a tree, and what hangs from it."""
+    """A line of a tree with its children."""
 
     words: Words
     children: Sequence[Node] = ()
 
 
 class Tree(msgspec.Struct, frozen=True):
-    """Lines that follow from one another. What hangs below is of the same ``noun`` if ``is_alike``, and counts, too."""
+    """Lines that follow from one another. If ``is_alike``, children are of the same ``noun`` and count as items."""
 
     items: Sequence[Node]
     noun: str = "line"
@@ -164,12 +164,12 @@ class Tree(msgspec.Struct, frozen=True):
     is_alike: bool = False
 
     def size(self, nodes: Sequence[Node]) -> int:
-        """How many items these are."""
+        """The number of items in these nodes."""
         return sum(1 + (self.size(node.children) if self.is_alike else 0) for node in nodes)
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """What happens, by the clock: a time in words, and what happens then."""
+    """Events over time: a clock text, and what happens then."""
 
     items: Sequence[tuple[str, Words]]
     noun: str = "step"
@@ -177,15 +177,15 @@ class Timeline(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """What only a page can show: ``draw`` makes the markup, as trusted as the page's own."""
+    """Content that only a page can show: ``draw`` returns trusted markup."""
 
     draw: Callable[[], str]
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """Blocks that unfold on a page and in Markdown; in text they are just there.
+    """Blocks that are collapsed on a page and in Markdown; in text they are always shown.
 
-    If it ``is_brief``, a report that leaves things out has only the summary, and a screen nothing.
+    If it ``is_brief``, an abridged report shows only the summary, and a screen nothing.
     """
 
     summary: str
@@ -194,10 +194,10 @@ class Fold(msgspec.Struct, frozen=True):
 
 
 class Cards(msgspec.Struct, frozen=True):
-    """Items that are sections, each made of its item by ``draw`` when it is to be shown: cards on a page.
+    """Items that ``draw`` turns into sections when they are shown: cards on a page.
 
-    If they are ``is_summarized``, another block says what those are that a report leaves out. There may be many of them
-    on a page that is about them (``is_main``). ``numbers`` says how many of the ``noun`` each stands for, if not 1.
+    If they are ``is_summarized``, another block describes the items that a report omits. A page may show many of its
+    main cards (``is_main``). ``numbers`` is the number of things each item stands for, if not 1.
     """
 
     items: Sequence[Any]
@@ -210,17 +210,17 @@ class Cards(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """Blocks below a label. ``lead`` stands beside the label; if ``is_beside``, the blocks do, too.
+    """Blocks below a label. ``lead`` follows the label on its line; if ``is_beside``, the blocks follow there, too.
 
-    ``heading`` is that of a page and ``anchor`` the end of its address, both made of the label if they are not given. A
-    section without a lead and blocks is not shown. Pages have the sections that are reasoning after the others, and
-    Markdown folds them. Those with a ``priority`` are on a screen, the highest first, as ``short`` if that is given.
+    ``heading`` is the title on a page, and ``anchor`` its fragment; both default to the label. A section without lead
+    and blocks is not shown. Pages put sections with ``is_reasoning`` last, and Markdown collapses them. Sections with a
+    ``priority`` are on a screen, highest first, as ``short`` if that is given.
 
-    A card has a mark if its ``style`` is good, bad or warn; ``standing`` is the word to which a search keeps it.
+    A card is marked if its ``style`` is good, bad or warn; ``standing`` is the word that a page's search filters by.
 
-    Without a label a section is a report of its own, one of several of that ``noun``. One that is there for screens or
-    pages ``only`` is nowhere else. So many lines as it ``keeps`` do not count if the longest section of a screen is to
-    be cut; ``least`` of them are there as long as the section is.
+    A section without a label is a report in itself, one of several of that ``noun``. ``only`` limits it to screens or
+    to pages. ``keeps`` lines don't count when the longest section of a screen is chosen to be cut; at least ``least``
+    lines are shown as long as the section is.
     """
 
     label: str
@@ -246,12 +246,12 @@ class Section(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The heading of a page."""
+        """The heading on a page."""
         return self.heading or self.label.lstrip("0123456789 ").capitalize()
 
     @property
     def address(self) -> str:
-        """The end of the section's address on a page."""
+        """The fragment of the section's address on a page."""
         return self.anchor or self.label.lstrip("0123456789 ").lower().replace(" ", "-")
 
 
@@ -275,12 +275,12 @@ def _has_content(block: Block | Section) -> bool:
 
 
 def answer_first(blocks: Iterable[_B]) -> list[_B]:
-    """The blocks with the sections that only explain the answer at the end."""
+    """The blocks, with the sections that only explain the answer moved to the end."""
     return sorted(blocks, key=lambda block: isinstance(block, Section) and block.is_reasoning)
 
 
 class Count(NamedTuple):
-    """A number at the head of a page, with its words, and whether it is bad."""
+    """A number at the top of a page, with its label, and whether it is bad."""
 
     words: str
     number: int
@@ -288,15 +288,15 @@ class Count(NamedTuple):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole answer.
+    """A complete answer.
 
-    ``lead`` is its first sentences, ``facts`` what it rests on; ``short_lead`` and ``short_facts`` are for a screen.
-    ``title`` heads a page, in a ``tone``, and Markdown; ``counts`` and ``page_facts`` are on pages alone. ``more`` are
-    options that show more, with what they show, ``hint`` the one that lists what a report leaves out. ``command`` wrote
-    it. A page has a search if the ``standings`` of its cards are given, to which it can keep. Markdown has the
-    reasoning below the words ``folded``, and with it the facts, unless it has these always. On a screen that
-    ``is_compact`` sections stand beside their labels without lines between them, and the facts are below. One that
-    ``is_whole`` is never cut to a screen.
+    ``lead`` is its first sentences, and ``facts`` is the input it is based on; a screen uses ``short_lead`` and
+    ``short_facts``. ``title`` is the heading of a page, in a ``tone``, and of Markdown; ``counts`` and ``page_facts``
+    are only on pages. ``more`` lists options that show more with a description, ``hint`` is the option that lists what
+    a report omits, and ``command`` is the command that wrote it. A page gets a search if the ``standings`` of its cards
+    are given, which it can filter by. Markdown collapses the reasoning below the title ``folded``, together with the
+    facts unless ``always_facts``. On a screen that ``is_compact``, sections follow their labels without blank lines,
+    and the facts come last. A report that ``is_whole`` is never cut to a screen.
     """
 
     lead: Words
@@ -318,5 +318,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     is_whole: bool = False
 
     def shown_sections(self, medium: Literal["", "screen", "page"] = "") -> list[Section]:
-        """The sections that have something in them, with those that are for this medium only."""
+        """The sections with content, including those only for this medium."""
         return [section for section in self.sections if not section.is_empty and section.only in ("", medium)]

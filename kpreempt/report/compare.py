@@ -1,4 +1,4 @@
-"""Several algorithms side by side, and what an upgrade changes: who decides what, where they differ, and why."""
+"""Compare algorithms, and the effects of an upgrade: the decisions, where they differ, and why."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _VICTIMS_NAMED = 4
 _ROWS_SHOWN = 20
 _DIFFERENCES_SHOWN = 5
 _GATES_SHOWN = 4
-_MAY = "“may”: decided by chance, the order of equal pods, or the node at which the search stops."
+_MAY = "“may”: depends on chance, the order of tied pods, or where the node search stops."
 _ERRORS, _DECISIONS, _DIFFERENCE, _PAIRS, _CAUSE = 90, 80, 70, 60, 50
 _STEPS: dict[Step, str] = {
     Step.ATTEMPT: "the attempt",
@@ -65,7 +65,7 @@ _EFFECTS: dict[UpgradeEffect, tuple[str, str, Role]] = {
     UpgradeEffect.NO_LONGER_LANDS: ("no longer lands", "may no longer land", "bad"),
     UpgradeEffect.EVICTS: ("preempts differently", "may preempt differently", "bad"),
     UpgradeEffect.LANDS_ELSEWHERE: ("lands elsewhere", "may land elsewhere", "warn"),
-    UpgradeEffect.EVICTS_NOBODY: ("preempts nobody", "may preempt nobody", "good"),
+    UpgradeEffect.EVICTS_NOBODY: ("preempts no pods", "may preempt no pods", "good"),
     UpgradeEffect.LANDS_NOW: ("lands now", "may land now", "good"),
     UpgradeEffect.ATTEMPT: ("tried differently", "may be tried differently", "warn"),
     UpgradeEffect.UNTOLD: ("unknown", "unknown", "warn"),
@@ -73,11 +73,11 @@ _EFFECTS: dict[UpgradeEffect, tuple[str, str, Role]] = {
 
 
 def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report:
-    """One pod: what each decides, and where they differ. Many: a matrix, the differences pod by pod, and the pairs."""
+    """For one pod, each decision and the differences; for many, a matrix, the differences by pod, and the pairs."""
     items = comparison.items
     errors = [item for item in items if item.error]
     differing = [item for item in items if not item.error and not item.is_same]
-    words = "differ" if comparison.differing else "not all decided" if errors else "agree"
+    words = "differ" if comparison.differing else "some undecided" if errors else "agree"
     lead: Phrase = ("No pod matches.",)
     rows: list[list[Words]] = []
     if len(items) == 1:
@@ -89,20 +89,18 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
         ]
         table = Table(columns("ALGORITHM", "DECISION"), rows, noun="algorithm", is_untitled=True)
         decided = Section("DECISIONS", blocks=[table], keeps=4, priority=_DECISIONS)
-        sections = [] if errors else [decided, *_partings(items[0])]
+        sections = [] if errors else [decided, *_difference_sections(items[0])]
     else:
-        lead = _agreement(comparison) if len(errors) < len(items) else ("No pod could be decided.",) if items else lead
+        lead = (
+            _agreement(comparison) if len(errors) < len(items) else ("No pod could be evaluated.",) if items else lead
+        )
         sections = [
             _matrix(comparison, differing),
-            Section(
-                "DIFFERENCES",
-                blocks=[Cards(differing, _of_pod, noun="pod", shown=_DIFFERENCES_SHOWN)],
-                heading="Where they differ",
-            ),
+            Section("DIFFERENCES", blocks=[Cards(differing, _of_pod, noun="pod", shown=_DIFFERENCES_SHOWN)]),
         ]
     failures: list[list[Words]] = [[strong(_title(item)), item.error] for item in errors]
     failed = Table(
-        columns("POD", "WHY"), failures, noun="pod", caption="Pods that could not be decided", is_untitled=True
+        columns("POD", "WHY"), failures, noun="pod", caption="Pods that could not be evaluated", is_untitled=True
     )
     pairs: list[list[Words]] = []
     if len(comparison.algorithms) > 2 and len(items) > 1:
@@ -110,9 +108,9 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
     counts = [
         Count("pods", len(items)),
         Count("decided differently", comparison.differing, comparison.differing > 0),
-        *([Count("not decided", len(errors), is_bad=True)] if errors else []),
+        *([Count("not evaluated", len(errors), is_bad=True)] if errors else []),
     ]
-    steps = "every step at which they differ"
+    steps = "every step that differs"
     return Report(
         title=("kpreempt compare", ": " if items else "", Span(words if items else "", "strong")),
         tone="good" if items and not comparison.differing and not errors else "warn",
@@ -122,7 +120,7 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
         sections=[
             Section(
                 "ERRORS",
-                f"{count(len(errors), 'pod')} cannot be decided" if errors else "",
+                f"{count(len(errors), 'pod')} could not be evaluated" if errors else "",
                 [failed],
                 anchor="failed",
                 style="bad",
@@ -131,7 +129,7 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
             *sections,
             Section(
                 "PAIRS",
-                "pods on which two algorithms differ" if pairs else "",
+                "number of pods on which two algorithms differ" if pairs else "",
                 [Table(columns("PAIR", "PODS", right=["PODS"]), pairs, noun="pair", is_untitled=True)],
                 priority=_PAIRS,
             ),
@@ -143,26 +141,29 @@ def comparison_report(comparison: Comparison, _options: RenderOptions) -> Report
 
 
 def _headline(item: ComparedPod) -> Phrase:
-    """Whether all decide alike about the pod, or why they cannot."""
+    """Whether all algorithms agree about the pod, or why they cannot be compared."""
     if item.error:
-        return (strong(_title(item)), Span(" cannot be decided", "bad"), f": {item.error}")
-    words = Span("all decide alike", "good") if item.is_same else Span("the algorithms differ", "warn")
+        return (strong(_title(item)), Span(" could not be evaluated", "bad"), f": {item.error}")
+    words = Span("all algorithms agree", "good") if item.is_same else Span("the algorithms differ", "warn")
     return (strong(_title(item)), f" (priority {item.priority:,}): ", words, ".")
 
 
-def _partings(item: ComparedPod) -> list[Section]:
-    """Where the algorithms differ from the first; those together that differ at the same."""
+def _difference_sections(item: ComparedPod) -> list[Section]:
+    """The differences from the first algorithm; algorithms with the same differences are grouped."""
     return [
         Section(
             "DIFFERS",
-            _parting(item, group),
+            _first_difference(item, group),
             _sides(item, group),
-            heading="Where they differ",
+            heading="Differences",
             anchor=f"difference-{number}",
             priority=_DIFFERENCE,
             short=Section(
                 "DIFFERS",
-                (*_parting(item, group), f": {group[0].differences[0].base} → {group[0].differences[0].other}"),
+                (
+                    *_first_difference(item, group),
+                    f": {group[0].differences[0].base} → {group[0].differences[0].other}",
+                ),
             ),
         )
         for number, group in enumerate(_differing_groups(item), 1)
@@ -170,18 +171,18 @@ def _partings(item: ComparedPod) -> list[Section]:
 
 
 def _of_pod(item: ComparedPod) -> Section:
-    """The differences of one pod of several."""
+    """The differences for one pod of several."""
     blocks: list[Block] = [Rows([(each.algorithm, _decision(each)) for each in item.decisions])]
     groups = _differing_groups(item)
     for group in groups:
-        blocks += [Sentence((*_parting(item, group), ":")), *_sides(item, group)]
+        blocks += [Sentence((*_first_difference(item, group), ":")), *_sides(item, group)]
     if not groups:
-        blocks.append(Sentence("The algorithms after the first differ from one another."))
+        blocks.append(Sentence("The algorithms after the first differ from each other."))
     return Section(_title(item), f"priority {item.priority:,}", blocks)
 
 
 def _differing_groups(item: ComparedPod) -> list[list[Decision]]:
-    """The decisions that differ from the first, those together that differ at the same."""
+    """The decisions that differ from the first, grouped by their differences."""
 
     def differences(decision: Decision) -> tuple[object, ...]:
         return tuple((each.step, each.subject, each.base, each.other) for each in decision.differences)
@@ -189,8 +190,8 @@ def _differing_groups(item: ComparedPod) -> list[list[Decision]]:
     return list(grouped(filter(differences, item.decisions), differences).values())
 
 
-def _parting(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
-    """Who differs from the first algorithm, and at which step."""
+def _first_difference(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
+    """The algorithms that differ from the first, and the step at which they do."""
     others = [each.algorithm for each in group]
     return (
         *(strong(join_names(others, limit=len(others))), f" {agree(len(others), 'differs')} from "),
@@ -199,7 +200,7 @@ def _parting(item: ComparedPod, group: Sequence[Decision]) -> Phrase:
 
 
 def _sides(item: ComparedPod, group: Sequence[Decision]) -> list[Block]:
-    """What each says where they first differ, and after that."""
+    """What each algorithm decides where they first differ, and after that."""
     later = group[0].differences[1:]
     blocks: list[Block] = [_side(item.decisions[0].algorithm, group, 0)]
     if later:
@@ -214,18 +215,18 @@ def _sides(item: ComparedPod, group: Sequence[Decision]) -> list[Block]:
 def _side(base: str, group: Sequence[Decision], index: int) -> Rows:
     differences = [(each.algorithm, each.differences[index]) for each in group]
     first = differences[0][1]
-    told = [(base, first.base, first.base_reason)]
-    told += [(algorithm, each.other, each.other_reason) for algorithm, each in differences]
+    sides = [(base, first.base, first.base_reason)]
+    sides += [(algorithm, each.other, each.other_reason) for algorithm, each in differences]
     rows: list[tuple[Words, Words]] = []
-    for number, (algorithm, said, reason) in enumerate(told):
-        is_repeated = number > 1 and (said, reason) == told[number - 1][1:]
-        words: Phrase = ("the same",) if is_repeated else (said, Span(f"  ({reason})", "dim") if reason else "")
+    for number, (algorithm, decision, reason) in enumerate(sides):
+        is_repeated = number > 1 and (decision, reason) == sides[number - 1][1:]
+        words: Phrase = ("the same",) if is_repeated else (decision, Span(f"  ({reason})", "dim") if reason else "")
         rows.append((algorithm, words))
     return Rows(rows)
 
 
 def _place_of(difference: Difference) -> str:
-    """The step at which two differ, with the node or rule that it is about."""
+    """The step at which they differ, with its node or rule."""
     if difference.step == Step.CHOICE:
         return f"{_STEPS[difference.step]}, rule {difference.subject}"
     subject = f", {difference.subject}" if difference.subject else ""
@@ -234,7 +235,7 @@ def _place_of(difference: Difference) -> str:
 
 
 def _agreement(comparison: Comparison) -> Phrase:
-    """On how many of the pods the algorithms differ, and how many could not be decided."""
+    """The number of pods on which the algorithms differ, and the number that could not be evaluated."""
     pods = count(len(comparison.items), "pod")
     decided = sum(not item.error for item in comparison.items)
     style: Role = "warn" if comparison.differing else "good"
@@ -242,15 +243,17 @@ def _agreement(comparison: Comparison) -> Phrase:
     number = comparison.differing
     failed = len(comparison.items) - decided
     words = f" on {number or decided:,} of {pods}" if number or failed else f" on all {pods}"
-    undecided = Span(f"; {failed:,} cannot be decided" if failed else "", "bad")
+    undecided = Span(f"; {failed:,} could not be evaluated" if failed else "", "bad")
     return (strong(subject), Span(" differ" if number else " agree", style), words, undecided, ".")
 
 
 def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section:
-    """A row for each pod: the decision of the first algorithm, and of the others if it is another one."""
+    """A row per pod: the first algorithm's decision, and the others if they differ from it."""
     decided = sorted((item for item in comparison.items if not item.error), key=lambda item: item.is_same)
     titles = columns("POD", *comparison.algorithms, "DIFFER AT")
-    caption = f"What becomes of each pod; = is as with {comparison.algorithms[0]}" if comparison.algorithms else ""
+    caption = (
+        f"The decision on each pod; = means the same as {comparison.algorithms[0]}" if comparison.algorithms else ""
+    )
 
     def table(items: Sequence[ComparedPod]) -> Table:
         rows: list[list[Words]] = []
@@ -265,7 +268,7 @@ def _matrix(comparison: Comparison, differing: Sequence[ComparedPod]) -> Section
         return Table(titles, rows, noun="pod", caption=caption, shown=_ROWS_SHOWN)
 
     short = Section("PODS", blocks=[table(differing)])
-    return Section("PODS", blocks=[table(decided)], heading="What each decides", priority=_DECISIONS, short=short)
+    return Section("PODS", blocks=[table(decided)], heading="Decisions", priority=_DECISIONS, short=short)
 
 
 def _title(item: ComparedPod) -> str:
@@ -274,7 +277,7 @@ def _title(item: ComparedPod) -> str:
 
 
 def _decision(decision: Decision) -> Phrase:
-    """What becomes of the pod in one line; who goes only where it is one node."""
+    """The outcome in one line; the victims only if there is one node."""
     word, style, *_ = OUTCOMES[decision.outcome]
     nodes = join_names(decision.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
     if decision.outcome == Outcome.LANDS:
@@ -290,17 +293,17 @@ def _decision(decision: Decision) -> Phrase:
 
 
 def _in_brief(decision: Decision) -> Phrase:
-    """The node and how many pods are evicted from it, or the outcome where there is none."""
+    """The node and the number of pods evicted from it, or the outcome if there is no node."""
     style = OUTCOMES[decision.outcome].style
     if not decision.nodes:
         return (Span(OUTCOMES[decision.outcome].short, style),)
-    node = decision.nodes[0] if len(decision.nodes) == 1 else f"any of {len(decision.nodes):,}"
+    node = decision.nodes[0] if len(decision.nodes) == 1 else f"one of {len(decision.nodes):,}"
     number = max(map(len, decision.victims.values()), default=0)
     return (node, Span(f" -{number}", style) if decision.victims else "")
 
 
 def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
-    """How many pods fare otherwise, then these by the change that makes the difference, and what is not known."""
+    """The number of pods with another outcome, these pods grouped by cause, and what is unknown."""
     changes = {change.name: change for change in answer.changes}
     sections = []
     for number, group in enumerate(answer.groups, 1):
@@ -321,17 +324,17 @@ def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
             *sections,
             Section(
                 "UNKNOWN",
-                "to one of the versions:" if unknown else "",
+                "in one of the versions:" if unknown else "",
                 [_pods(unknown)],
                 priority=_CAUSE,
             ),
             Section(
-                "NOT MODELLED",
+                "UNMODELED",
                 f"{gates} whose default changes in {answer.target}: {names}." if answer.not_modelled else "",
             ),
             *assumption_sections(answer.assumptions),
         ],
-        more=[("-v", "every pod by cause, gates that are not modelled, all assumptions")],
+        more=[("-v", "every pod by cause, gates that are not modeled, all assumptions")],
         command="compare",
     )
 
@@ -340,16 +343,16 @@ def _upgrade_headline(answer: UpgradeComparison) -> Phrase:
     title = strong(f"From {answer.base} to {answer.target}")
     if not answer.asked:
         return (title, ": no pod matches.")
-    asked = count(answer.asked, "pod")
+    pods = count(answer.asked, "pod")
     if answer.passes:
-        every = "the pod keeps its outcome" if answer.asked == 1 else f"all {asked} keep their outcome"
+        every = "the pod keeps its outcome" if answer.asked == 1 else f"all {pods} keep their outcome"
         return (title, ": ", Span(every, "good"), ".")
     parts: list[str] = []
     if answer.differing:
-        parts.append(f"{answer.differing:,} of {asked} {agree(answer.differing, 'changes')} outcome")
+        parts.append(f"{answer.differing:,} of {pods} {agree(answer.differing, 'changes')} outcome")
     if answer.possibly_differing:
         number = f"{answer.possibly_differing:,}"
-        parts.append(f"{number} more may" if parts else f"{number} of {asked} may change outcome")
+        parts.append(f"{number} more may" if parts else f"{number} of {pods} may change outcome")
     if answer.undecided:
         parts.append(f"{answer.undecided:,} unknown")
     return (title, ": ", Span(", ".join(parts), "warn"), ".")
@@ -358,17 +361,17 @@ def _upgrade_headline(answer: UpgradeComparison) -> Phrase:
 def _cause(group: UpgradeGroup, changes: dict[str, VersionChange]) -> tuple[Phrase, list[Block]]:
     """The changes, each with its sentence and source."""
     if not group.causes:
-        return (strong("Several changes together"), ", none of them alone."), []
+        return (strong("Several changes combined"), "; none of them alone."), []
     sentences: list[Phrase] = [
         (strong(changes[each].sentence), Span(f" ({changes[each].source})", "dim")) for each in group.causes
     ]
     if len(sentences) == 1:
         return sentences[0], []
-    return (strong("These changes together:"),), [Listing([[each] for each in sentences], noun="change")]
+    return (strong("These changes combined:"),), [Listing([[each] for each in sentences], noun="change")]
 
 
 def _pods(items: Sequence[UpgradedPod]) -> Table:
-    """What changes for each pod, for those that fare worse first."""
+    """The changes for each pod, those that get worse first."""
     order = list(UpgradeEffect)
     ranked = sorted(items, key=lambda item: (order.index(item.effect), item.certainty is not Certainty.CERTAIN))
     rows: list[list[Words]] = []

@@ -1,4 +1,4 @@
-"""Verdicts as the published document: ``kind: Verdict``, or a ``VerdictList`` of several."""
+"""Verdicts as the published document: ``kind: Verdict``, or a ``VerdictList`` if there are several."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ KIND = "Verdict"
 
 
 def with_kind(verdict: Verdict) -> Verdict:
-    """The verdict, saying what it is and in which version."""
+    """The verdict with its API version and kind."""
     return msgspec.structs.replace(verdict, api_version=API_VERSION, kind=KIND)
 
 
 def document_of(verdicts: Sequence[Verdict], *, as_list: bool = False) -> Verdict | VerdictList:
-    """What stands at the top: the one verdict, or a list where there are more or none, or where one is asked for."""
+    """The top-level document: the verdict itself, or a list if there is not exactly one or ``as_list`` is set."""
     items = [with_kind(verdict) for verdict in verdicts]
     return items[0] if len(items) == 1 and not as_list else VerdictList(items=items)
 
 
 def encode_json(record: msgspec.Struct) -> str:
-    """The record as JSON on one line, with no character that a terminal would obey."""
+    """The record as JSON on one line, without characters that control a terminal."""
     return printable_json(msgspec.json.encode(record).decode())
 
 

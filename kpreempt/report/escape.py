@@ -1,8 +1,8 @@
-r"""Text from the input, made safe to show.
+r"""Make text from the input safe to show.
 
-Names and messages may hold escape sequences that drive a terminal, marks that reverse what one reads, or commands that
-a CI system takes from a job's log. They are shown as what they are (``\x1b``, ``\u202e``), of a command its first sign
-(``\x3a:add-mask``, ``\x23#vso[``).
+Names and messages may contain escape sequences that control a terminal, marks that reverse the reading order, or
+commands that a CI system executes from a job's log. These are shown escaped (``\x1b``, ``\u202e``); of a command, only
+the first sign is escaped (``\x3a:add-mask``, ``\x23#vso[``).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ import unicodedata
 
 # Control, format (bidi marks, zero-width), surrogate, private and unassigned characters; line and paragraph separators.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# GitHub's runner takes ``##[...]`` from anywhere in a line, Azure's agent ``##vso[...]``, TeamCity ``##teamcity[...]``.
+# GitHub's runner accepts ``##[...]`` anywhere in a line, Azure's agent ``##vso[...]``, TeamCity ``##teamcity[...]``.
 _ANYWHERE = r"##(?=[A-Za-z-]*\[)"
-# GitHub's ``::set-output name=x::`` begins a line, which a name may come to do where lines break at spaces.
+# GitHub's ``::set-output name=x::`` starts a line, where a name may end up if lines break at spaces.
 _AT_START = r"(?<![^ ])::(?=[A-Za-z])"
 _SUSPECT = re.compile(rf"[^\x20-\x7e]|{_AT_START}|{_ANYWHERE}")
 _JSON_SUSPECT = re.compile(rf"[^\x20-\x7e\n]|{_ANYWHERE}")
 _COMMAND = re.compile(rf"(?<!\S)::(?=[A-Za-z])|{_ANYWHERE}")
 
-# How much is shown of a word, such as a path, and of a whole message: its beginning and its end.
+# The lengths shown of the start and the end: of a word, such as a path, and of a whole message.
 _WORD = 200, 60
 _MESSAGE = 1_500, 400
 _LONG_WORD = re.compile(rf"\S{{{sum(_WORD) + 1},}}")
 
 
 def shortened(message: str) -> str:
-    """A message without the middle of words that are very long, and of itself if it is."""
+    """Shorten a message by omitting the middle of very long words, and of the message itself if it is too long."""
     message = _LONG_WORD.sub(lambda word: _without_middle(word[0], *_WORD), message)
     return _without_middle(message, *_MESSAGE) if len(message) > sum(_MESSAGE) else message
 
@@ -39,7 +39,7 @@ def _without_middle(text: str, head: int, tail: int) -> str:
 def printable(text: str) -> str:
     r"""``text`` with every character that does not show as itself written as ``\xNN``, ``\uNNNN`` or ``\UNNNNNNNN``.
 
-    So is the first sign of what a CI system would take for a command.
+    The first sign of anything that a CI system would execute is escaped, too.
     """
     return _SUSPECT.sub(_shown, text)
 
@@ -47,25 +47,25 @@ def printable(text: str) -> str:
 def printable_json(document: str) -> str:
     r"""A JSON document with the same characters as ``\uNNNN`` inside its strings; the data stays the same.
 
-    No line of JSON begins with a text, so that of commands only those count that may stand anywhere.
+    Lines of JSON never start with text, so only commands that may occur anywhere matter.
     """
     return _JSON_SUSPECT.sub(_shown_json, document)
 
 
 def printable_json_bytes(document: bytes) -> bytes:
-    """``printable_json`` of UTF-8, which is handed back as it is where there is nothing to do: of large documents."""
+    """``printable_json`` for UTF-8; returns documents that need no escaping unchanged, because they can be large."""
     if document.isascii() and b"##" not in document and b"\x7f" not in document:
         return document
     return printable_json(document.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
 
 
 def has_command(text: str) -> bool:
-    """Whether a CI system could take some of the text for a command, once its lines are broken at spaces."""
+    """Whether a CI system could read part of the text as a command, once its lines are broken at spaces."""
     return _COMMAND.search(text) is not None
 
 
 def quoted_without_commands(document: str) -> str:
-    r"""YAML of which every text that ``has_command`` is in double quotes, with the first sign of each as ``\xNN``."""
+    r"""YAML in which every text that ``has_command`` is double-quoted, with the command's first sign as ``\xNN``."""
     return _COMMAND.sub(_shown, document)
 
 

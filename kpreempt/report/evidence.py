@@ -1,7 +1,7 @@
-"""What a plugin saw, in words: the numbers behind an "Insufficient", the taint, the pod that holds a port.
+"""What plugins saw, in words: the numbers behind an "Insufficient", the taint, the pod that holds a port.
 
-And what becomes of a pod in a word or two, and what ends a report: what its answer does not evaluate and could change
-it. Phrases about nodes are short enough to stand beside a name; none ends with a full stop.
+Also the outcome of a pod in a word or two, and the assumptions at the end of a report. Phrases about nodes are short
+enough to follow a name, and none ends with a period.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kpreempt.verdict.unread import absent_sentence
 
 
 class OutcomeWords(NamedTuple):
-    """What becomes of a pod; ``alone`` where no number stands beside the words, ``short`` in or above a column."""
+    """An outcome in words: ``alone`` is used without a number of pods, ``short`` in or above a column."""
 
     words: str
     style: Tone
@@ -43,7 +43,7 @@ class OutcomeWords(NamedTuple):
     short: str
 
 
-# From the best to the worst, and what there is no telling of.
+# From best to worst, with what is uncertain in between.
 OUTCOMES = {
     Outcome.LANDS: OutcomeWords("lands", "good", "lands", "lands"),
     Outcome.PREEMPTS: OutcomeWords("preempts", "warn", "preempts", "preempts"),
@@ -58,28 +58,28 @@ _CLOSE = 100
 
 
 def describe(detail: Detail | None) -> str:
-    """What the plugin saw on one node; empty where it recorded nothing."""
+    """What the plugin saw on one node; empty if it recorded nothing."""
     return "" if detail is None else _PHRASES[type(detail)](detail)
 
 
 def describe_shortage(status: Status) -> str:
-    """In short what a node lacks, or what refuses the pod there: ``short of cpu 500m, memory 1Gi``."""
+    """What a node lacks, or what rejects the pod there, in a few words: ``needs 500m more cpu, 1Gi more memory``."""
     detail = status.detail
     if isinstance(detail, InsufficientResources) and detail.shortfalls:
         amounts = [
-            f"{shortfall.resource} {format_amount(shortfall.resource, shortfall.missing)}"
+            f"{format_amount(shortfall.resource, shortfall.missing)} more {shortfall.resource}"
             for shortfall in detail.shortfalls
             if shortfall.resource != "pods"
         ]
         slots = ["no pod slot left"] if len(amounts) < len(detail.shortfalls) else []
-        return ", ".join([*slots, *([f"short of {', '.join(amounts)}"] if amounts else [])])
+        return ", ".join([*slots, *([f"needs {join_names(amounts, limit=len(amounts))}"] if amounts else [])])
     return describe(detail) or status.message or str(status.code)
 
 
 def distance(detail: Detail | None) -> float:
-    """How far a node is from taking the pod: the largest missing share of a request.
+    """How far a node is from fitting the pod: the largest missing share of a request.
 
-    Infinite where it is not a matter of resources.
+    Infinite if something other than resources is missing.
     """
     if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
         return float("inf")
@@ -94,12 +94,12 @@ def join_names(names: Sequence[str], *, limit: int = _MAX_NAMES) -> str:
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """The keys by their text, the commonest text first."""
+    """The keys by their text, most frequent text first."""
     return dict(sorted(grouped(texts, texts.__getitem__).items(), key=lambda group: -len(group[1])))
 
 
 def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
-    """``web (2→1)`` for every budget that protects the pod; those that are overdrawn are marked."""
+    """``web (2→1)`` for every budget that covers the pod; overdrawn budgets are marked."""
     parts: list[Span] = []
     for use in budgets:
         if parts:
@@ -110,29 +110,30 @@ def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
 
 
 def bare_name(key: str) -> str:
-    """A budget's name alone, where it stands beside a pod: it is always in the pod's namespace."""
+    """A budget's name without its namespace, which is always the pod's."""
     return key.rpartition("/")[2]
 
 
 def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
-    """``cpu: requests 2, 500m free of 4 (3.5 used by 6 pods)``; without the pods where their number is 0."""
-    name, asked, whole = shortfall.resource, shortfall.requested, shortfall.allocatable
+    """``cpu: requests 2, 500m free of 4 (3.5 used by 6 pods)``; the pods are omitted if their number is 0."""
+    name, requested, allocatable = shortfall.resource, shortfall.requested, shortfall.allocatable
     if name == "pods":
-        return f"pods: {shortfall.used:,} of {whole:,} slots taken"
-    free = whole - shortfall.used
-    close = abs(asked - (whole if shortfall.exceeds_node else free)) * _CLOSE < abs(asked)
+        return f"{shortfall.used:,} of {allocatable:,} pod slots used"
+    free = allocatable - shortfall.used
+    close = abs(requested - (allocatable if shortfall.exceeds_node else free)) * _CLOSE < abs(requested)
 
     def amount(value: int) -> str:
         return format_amount(name, value, exact=close)
 
     if shortfall.exceeds_node:
-        return f"{name}: requests {amount(asked)}, the whole node has {amount(whole) if whole else 'none'}"
+        total = f"{amount(allocatable)} in total" if allocatable else "none"
+        return f"{name}: requests {amount(requested)}, the node has {total}"
     used = f"{amount(shortfall.used)} used" + (f" by {count(pods, 'pod')}" if pods else "")
-    return f"{name}: requests {amount(asked)}, {amount(max(free, 0))} free of {amount(whole)} ({used})"
+    return f"{name}: requests {amount(requested)}, {amount(max(free, 0))} free of {amount(allocatable)} ({used})"
 
 
 def refusal_of(status: Status) -> str:
-    """What a node does or is that refuses the pod, in the third person: ``is too full``."""
+    """Why a node rejects the pod, as a clause about the node: ``is too full``."""
     words = _WORDS.get(status.plugin)
     if words is not None:
         is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_lasting(status)
@@ -145,7 +146,7 @@ def _resources(detail: InsufficientResources) -> str:
         return describe_shortfall(detail.shortfalls[0], detail.pods)
     parts = [describe_shortfall(shortfall) for shortfall in detail.shortfalls]
     if detail.pods and not any(shortfall.resource == "pods" for shortfall in detail.shortfalls):
-        parts.append(f"{count(detail.pods, 'pod')} there")
+        parts.append(f"{count(detail.pods, 'pod')} on the node")
     return "; ".join(parts)
 
 
@@ -156,20 +157,20 @@ def _taint(detail: UntoleratedTaint) -> str:
 
 def _port(detail: PortConflict) -> str:
     address = f"{detail.host_ip}:" if detail.host_ip and detail.host_ip != "0.0.0.0" else ""  # noqa: S104 - compared, not bound
-    holders = f" is held by {join_names(detail.holders)}" if detail.holders else " is taken"
+    holders = f" is used by {join_names(detail.holders)}" if detail.holders else " is in use"
     return f"host port {address}{detail.port}/{detail.protocol}{holders}"
 
 
 def _affinity(detail: AffinityConflict) -> str:
-    where = f"{detail.topology_key}={detail.topology_value}" if detail.topology_value else detail.topology_key
+    domain = f"{detail.topology_key}={detail.topology_value}" if detail.topology_value else detail.topology_key
     if detail.rule == "affinity":
         if not detail.topology_value:
             return f"the node has no label {detail.topology_key}, the topology key of the pod's affinity"
-        return f"no pod that its affinity wants ({detail.selector}) in {where}"
+        return f"no pod matching its required affinity ({detail.selector}) in {domain}"
     holders = join_names(detail.holders)
     if detail.rule == "antiAffinity":
-        return f"its anti-affinity ({detail.selector}) refuses {holders} in {where}"
-    return f"anti-affinity of {holders} ({detail.selector}) refuses it in {where}"
+        return f"its anti-affinity ({detail.selector}) conflicts with {holders} in {domain}"
+    return f"the anti-affinity of {holders} ({detail.selector}) conflicts with it in {domain}"
 
 
 def _spread(detail: SpreadConflict) -> str:
@@ -177,7 +178,7 @@ def _spread(detail: SpreadConflict) -> str:
         return f"the node has no label {detail.topology_key}"
     return (
         f"{detail.topology_key}={detail.topology_value} would have {count(detail.count + detail.self_match, 'pod')}, "
-        f"the least has {detail.minimum:,}: skew {detail.skew:,}, at most {detail.max_skew:,}"
+        f"the minimum is {detail.minimum:,}: skew {detail.skew:,} exceeds maxSkew {detail.max_skew:,}"
     )
 
 
@@ -185,45 +186,45 @@ def _volume(detail: VolumeConflict) -> str:
     subject = " ".join(
         part for part in (detail.claim and f"claim {detail.claim}", detail.volume and f"volume {detail.volume}") if part
     )
-    holders = f"held by {join_names(detail.holders)}" if detail.holders else ""
+    holders = f"used by {join_names(detail.holders)}" if detail.holders else ""
     return ": ".join(part for part in (subject, ", ".join(part for part in (detail.problem, holders) if part)) if part)
 
 
 def _volume_limit(detail: VolumeLimitExceeded) -> str:
-    return f"{detail.driver}: {detail.used:,} of {detail.limit:,} volumes attached, the pod adds {detail.requested:,}"
+    return f"{detail.driver}: {detail.used:,} of {detail.limit:,} volumes attached; the pod adds {detail.requested:,}"
 
 
 def describe_devices(detail: InsufficientDevices) -> str:
-    """``8 devices match; 8 are allocated, 6 of them to pods of lower priority``."""
+    """``8 devices match; 8 are allocated, 6 of them to lower-priority pods``."""
     number = f"{detail.matching:,}" if detail.matching else "no"
     parts = [f"{number} {'device' if detail.matching < 2 else 'devices'} {agree(max(detail.matching, 1), 'matches')}"]
     if detail.allocated:
         lower = detail.allocated_to_lower
         of_them = "" if lower == detail.allocated else f"{lower:,} of them "
-        to_lower = f", {of_them}to pods of lower priority" if lower else ""
+        to_lower = f", {of_them}to lower-priority pods" if lower else ""
         parts.append(f"{detail.allocated:,} {agree(detail.allocated, 'is')} allocated{to_lower}")
     if detail.tainted:
-        parts.append(f"{detail.tainted:,} {agree(detail.tainted, 'has')} a taint that it does not tolerate")
+        parts.append(f"{detail.tainted:,} {agree(detail.tainted, 'has')} an untolerated taint")
     parts += [f"pool {join_names(detail.updating)} is being updated"] if detail.updating else []
     parts += [f"pool {join_names(detail.invalid)}"] if detail.invalid else []
     return "; ".join(parts)
 
 
 def _devices(detail: InsufficientDevices) -> str:
-    wanted = f"{detail.wanted:,}" if detail.wanted else "all"
-    what = (
-        f"one of {detail.alternatives:,} alternatives" if detail.alternatives else f"{wanted} of {detail.device_class}"
+    number = f"{detail.wanted:,}" if detail.wanted else "all"
+    requested = (
+        f"one of {detail.alternatives:,} alternatives" if detail.alternatives else f"{number} of {detail.device_class}"
     )
     claim = "" if detail.claim.endswith(f"/{EXTENDED_RESOURCES}") else f"claim {detail.claim}, "
     holders = list(dict.fromkeys(pod for each in detail.holders for pod in each.pods))
-    held = f"; they are used by {join_names(holders)}" if holders else ""
-    return f"{claim}request {detail.request} wants {what}: {describe_devices(detail)}{held}"
+    held = f"; used by {join_names(holders)}" if holders else ""
+    return f"{claim}request {detail.request} for {requested}: {describe_devices(detail)}{held}"
 
 
 def _claim(detail: ClaimUnavailable) -> str:
     if detail.reachable_from:
-        return f"the devices of claim {detail.claim} can be reached from {' or '.join(detail.reachable_from)} only"
-    return f"the devices of claim {detail.claim} were not made ready"
+        return f"the devices of claim {detail.claim} are reachable only from {' or '.join(detail.reachable_from)}"
+    return f"the devices of claim {detail.claim} could not be prepared"
 
 
 def _finding(detail: PluginFinding) -> str:
@@ -238,9 +239,9 @@ def _fact(value: str | float) -> str:
 
 
 class _Words(NamedTuple):
-    """How a plugin's refusal reads: what the node does or is, and what is said of the detail.
+    """How a plugin's rejection reads: a clause about the node, and the text for the detail.
 
-    ``hopeless`` is what the node does or is where that lasts, if it reads otherwise.
+    ``hopeless`` is the clause if the rejection is permanent and then reads differently.
     """
 
     refusal: str
@@ -252,17 +253,17 @@ class _Words(NamedTuple):
 _WORDS = {
     "NodeUnschedulable": _Words("is cordoned", UntoleratedTaint, _taint),
     "NodeName": _Words(
-        "is not the one it names", NodeNameMismatch, lambda detail: f"the pod names node {detail.wanted}"
+        "is not the one in spec.nodeName", NodeNameMismatch, lambda detail: f"spec.nodeName is {detail.wanted}"
     ),
     "TaintToleration": _Words("has an untolerated taint", UntoleratedTaint, _taint),
     "NodeAffinity": _Words(
         "does not match its node affinity",
         NodeAffinityMismatch,
         lambda detail: (
-            f"{detail.source} {'wants ' if detail.unmet else ''}{'; '.join(detail.unmet) or 'does not match'}"
+            f"{detail.source} {'requires ' if detail.unmet else ''}{'; '.join(detail.unmet) or 'does not match'}"
         ),
     ),
-    "NodePorts": _Words("has a host port taken", PortConflict, _port),
+    "NodePorts": _Words("has the host port in use", PortConflict, _port),
     "NodeResourcesFit": _Words("is too full", InsufficientResources, _resources, hopeless="is too small"),
     "VolumeRestrictions": _Words("has a volume conflict", VolumeConflict, _volume),
     "NodeVolumeLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
@@ -272,8 +273,8 @@ _WORDS = {
     "CinderLimits": _Words("has too many volumes attached", VolumeLimitExceeded, _volume_limit),
     "VolumeBinding": _Words("has no volume for its claims", VolumeConflict, _volume),
     "VolumeZone": _Words("is in the wrong zone for its volumes", VolumeConflict, _volume),
-    "PodTopologySpread": _Words("breaks its topology spread", SpreadConflict, _spread),
-    "InterPodAffinity": _Words("breaks a pod affinity rule", AffinityConflict, _affinity),
+    "PodTopologySpread": _Words("violates its topology spread constraint", SpreadConflict, _spread),
+    "InterPodAffinity": _Words("violates a pod affinity rule", AffinityConflict, _affinity),
     "DynamicResources": _Words("lacks devices for its claims", InsufficientDevices, _devices),
     "NodeDeclaredFeatures": _Words(
         "lacks a feature that it needs",
@@ -288,26 +289,27 @@ _PHRASES: dict[type, Callable[[Any], str]] = {
 }
 
 
-# What could not be read comes first; what only informs, or stands in the first lines, last.
+# Unreadable objects come first; notes, and what the first lines already mention, come last.
 _ORDER_SHOWN = {AssumptionKind.UNREADABLE: 0, AssumptionKind.NOTE: 2, AssumptionKind.ABSENT: 2}
-# The last sections of a screen.
+# The priority of the last section of a screen.
 _ASSUMED = 10
 _LINES_SHOWN = 4
 
 
 def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINES_SHOWN) -> list[Section]:
-    """``ASSUMED``: what the answer does not evaluate and could change it. ``FILES``: those without objects."""
+    """``ASSUMED``: what is not evaluated and could change the answer. ``FILES``: files without objects."""
     listed = [each for each in assumptions if each.lists_files]
     others = [each for each in assumptions if not each.lists_files]
     first: Words = ""
     if others:
-        weightiest = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
-        first = (f"{len(others):,} things (-v); the first: " if len(others) > 1 else "", *weightiest)
+        most_important = _assumption(min(others, key=lambda each: _ORDER_SHOWN.get(each.kind, 1)))
+        several = f"{count(len(others), 'assumption')} (-v), first: " if len(others) > 1 else ""
+        first = (several, *most_important)
     return [
         Section(
             "ASSUMED",
             blocks=[Listing([[_assumption(each)] for each in others], noun="assumption", shown=shown)],
-            heading="What is assumed",
+            heading="Assumptions",
             anchor="assumptions",
             is_beside=True,
             style="warn",
@@ -324,7 +326,7 @@ def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINE
 
 
 def absent_facts(assumptions: Sequence[Assumption]) -> list[Words]:
-    """Which kinds the input has none of although they could change the answer; empty if there are none."""
+    """The kinds that are missing in the input although they could change the answer; empty if there are none."""
     absent = absent_sentence(assumptions)
     return [Span(absent, "warn")] if absent else []
 

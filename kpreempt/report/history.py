@@ -1,4 +1,4 @@
-"""What happened to a pod, a node or a budget, step by step."""
+"""The history of a pod, a node or a budget, step by step."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from kpreempt.verdict.history import Happening, History, HistoryStep
 
 
 def report(answer: History, _options: RenderOptions) -> Report:
-    """A sentence, then for each step when, what, and the command that explains it."""
+    """A sentence, then for each step its time, the event, and the command that explains it."""
     blocks: list[Block] = []
     for step in answer.items:
-        blocks.append(Sentence((Span(step.at.strftime("%m-%d %H:%M:%S.%f")[:-3], "dim"), "  ", *_told(step, answer))))
+        time = step.at.strftime("%m-%d %H:%M:%S.%f")[:-3]
+        blocks.append(Sentence((Span(time, "dim"), "  ", *_describe(step, answer))))
         if step.command:
             blocks.append(Code(f"kpreempt {shlex.join(step.command)}", is_command=True))
     number = count(len(answer.items), "step")
     return Report(
-        lead=(strong(answer.subject), f": {number if answer.items else 'nothing happened'}."),
+        lead=(strong(answer.subject), f": {number if answer.items else 'nothing recorded'}."),
         facts=[f"{format_time(answer.begins)} to {format_time(answer.ends)}"],
         sections=[Section("STEPS", blocks=blocks, priority=1)],
         command="history",
@@ -28,26 +29,26 @@ def report(answer: History, _options: RenderOptions) -> Report:
     )
 
 
-def _told(step: HistoryStep, answer: History) -> Phrase:
-    # A line about the pod that was asked for need not name it.
-    who = "" if not step.pod or answer.subject == f"Pod {step.pod}" else f"{step.pod} "
+def _describe(step: HistoryStep, answer: History) -> Phrase:
+    # A line about the requested pod does not repeat its name.
+    pod = "" if not step.pod or answer.subject == f"Pod {step.pod}" else f"{step.pod} "
     on = f" on {step.node}" if step.node else ""
     if step.what is Happening.REFUSED:
-        return (f"{who}refused: {step.message}",)
+        return (f"{pod}unschedulable: {step.message}",)
     if step.what is Happening.NOMINATED:
-        for_it = f", and {join_names(step.victims)} evicted for it" if step.victims else ""
-        return (f"{who}nominated to ", strong(step.node), for_it)
+        evicting = f", evicting {join_names(step.victims)}" if step.victims else ""
+        return (f"{pod}nominated to ", strong(step.node), evicting)
     if step.what is Happening.BOUND:
-        return (f"{who}bound to ", strong(step.node))
+        return (f"{pod}bound to ", strong(step.node))
     if step.what is Happening.PREEMPTED:
-        return (f"{who}", Span("preempted", "warn"), f"{on} by {step.preemptor}")
+        return (f"{pod}", Span("preempted", "warn"), f"{on} by {step.preemptor}")
     if step.what is Happening.LEAVING:
-        return (f"{who}{f'evicted{on}: {step.message}' if step.message else f'deleted{on}, on its way out'}",)
+        return (f"{pod}{f'evicted{on}: {step.message}' if step.message else f'deleted{on}, terminating'}",)
     if step.what is Happening.UNWATCHED:
-        until = f" up to {format_time(step.until)}" if step.until is not None else ""
+        until = f" until {format_time(step.until)}" if step.until is not None else ""
         return (Span(f"nothing was recorded{until}", "warn"),)
     if step.what is Happening.FINISHED:
-        return (f"{who}finished{on}: {step.message}",)
-    where = f" from {step.node}" if step.node else ""
-    words = {Happening.CAME: f"came{on}", Happening.CHANGED: "changed", Happening.GONE: f"gone{where}"}[step.what]
-    return (f"{who}{words}{f': {step.message}' if step.message else ''}",)
+        return (f"{pod}finished{on}: {step.message}",)
+    origin = f" from {step.node}" if step.node else ""
+    words = {Happening.CAME: f"added{on}", Happening.CHANGED: "changed", Happening.GONE: f"deleted{origin}"}[step.what]
+    return (f"{pod}{words}{f': {step.message}' if step.message else ''}",)

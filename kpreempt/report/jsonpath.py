@@ -1,13 +1,13 @@
-r"""``-o jsonpath=TEMPLATE`` and ``-o custom-columns=HEADER:PATH,...``, as kubectl writes them, from the JSON document.
+r"""``-o jsonpath=TEMPLATE`` and ``-o custom-columns=HEADER:PATH,...``, as in kubectl, applied to the JSON document.
 
-Text from the document is written so that no terminal obeys it; the template's own text stands as it is:
+Text from the document is escaped for terminals; the template's own text is printed unchanged:
 ``{range .items[*]}{.pod}{"\n"}{end}``.
 
-The dialect is that of ``k8s.io/client-go/util/jsonpath`` v0.36 (``parser.go``, ``jsonpath.go``): filters compare by one
-operator and missing keys give nothing. No library of Python's reads it: those on the package registry have RFC 9535's
-or Goessner's paths, without templates, ``range``, text or relaxed paths. Here an unclosed ``range`` is an error, a text
-has no parts, and maps keep the document's order. Steps make values of values, as ``walk`` of ``jsonpath.go`` does. Work
-is bounded: a step gives a million values at most.
+The dialect is that of ``k8s.io/client-go/util/jsonpath`` v0.36 (``parser.go``, ``jsonpath.go``): filters compare with
+one operator, and missing keys yield nothing. No Python library supports it: the available ones implement RFC 9535's or
+Goessner's paths, without templates, ``range``, text or relaxed paths. In contrast to kubectl, an unclosed ``range`` is
+an error, strings have no parts, and maps keep the document's order. Steps map lists of values to lists of values, like
+``walk`` in ``jsonpath.go``. Work is limited: a step returns at most a million values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST_TEMPLATE = 10_000
 
 
 class JsonPath:
-    """A template that was read."""
+    """A parsed template."""
 
     def __init__(self, template: str) -> None:
         """Raises ``JsonPathError``."""
@@ -39,7 +39,7 @@ class JsonPath:
         self._ends = _ends(self._actions)
 
     def results(self, document: Any) -> Iterator[Values]:
-        """The values of each text and each action, in the order of the output. Raises ``JsonPathError``."""
+        """The values of each text and each action, in output order. Raises ``JsonPathError``."""
         self._left = MOST_VALUES
         return self._run(0, len(self._actions), document)
 
@@ -67,12 +67,12 @@ def relaxed(path: str) -> str:
     """
     match = re.fullmatch(r"\{\.?([^{}]+)\}|\.?([^{}]+)", path)
     if match is None:
-        raise JsonPathError(f"{path!r} is no path: expected .name1.name2 or {{.name1.name2}}")
+        raise JsonPathError(f"{path!r} is not a path: expected .name1.name2 or {{.name1.name2}}")
     return f"{{.{match[1] or match[2]}}}"
 
 
 def _ends(actions: list[Action]) -> dict[int, int]:
-    """The place of each range's end, by the range's. Raises ``JsonPathError`` where they do not match."""
+    """The index of each range's end, by the range's. Raises ``JsonPathError`` if they do not match."""
     ends: dict[int, int] = {}
     opened: list[int] = []
     for index, action in enumerate(actions):
@@ -80,7 +80,7 @@ def _ends(actions: list[Action]) -> dict[int, int]:
             opened.append(index)
         elif action.keyword == "end":
             if not opened:
-                raise error_at(action.at, "not in a range: there is nothing to end")
+                raise error_at(action.at, "end without range")
             ends[opened.pop()] = index
     if opened:
         raise error_at(actions[opened[-1]].at, "the range has no {end}")
@@ -101,7 +101,7 @@ def _actions(template: str) -> Iterator[Action]:
         at = reader.at
 
 
-# What ends a name: isTerminator in parser.go.
+# Matches up to the end of a name: isTerminator in parser.go.
 _NAME = re.compile(r"(?:\\.?|[^ \t\r\n.,\[\]$@{}\\])*", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?[\d.]*")
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+)")
@@ -110,10 +110,10 @@ _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?")
 
 
 class _Reader:
-    """Reads an action from the character after its brace up to the closing one."""
+    """Reads an action from the character after its opening brace to the closing one."""
 
     def __init__(self, text: str, at: int = 0, shift: int = 0) -> None:
-        """``shift`` is the place of the text's start in the template."""
+        """``shift`` is the position of the text in the template."""
         self._text = text
         self.at = at
         self._shift = shift
@@ -139,7 +139,7 @@ class _Reader:
         elif self._text.startswith("..", start):
             self.at += 2
             if self._steps and self._steps[-1].run is descendants:
-                self._fail("two .. one after the other", start)
+                self._fail("two consecutive ..", start)
             self._add(start, descendants)
             if re.match(r"\w", self._text[self.at : self.at + 1]):
                 self._read_field()
@@ -159,7 +159,7 @@ class _Reader:
         elif character == "_" or character.isalpha():
             self._read_word()
         else:
-            self._fail(f"{character!r} is not expected")
+            self._fail(f"unexpected {character!r}")
 
     def _take(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self._text, self.at)
@@ -178,7 +178,7 @@ class _Reader:
         try:
             self._add(start, constant(int(text) if "." not in text else float(text)))
         except ValueError:
-            self._fail(f"{text!r} is no number", start)
+            self._fail(f"{text!r} is not a number", start)
 
     def _read_word(self) -> None:
         start = self.at
@@ -196,12 +196,12 @@ class _Reader:
         start = self.at
         match = re.compile(rf"{quote}((?:[^{quote}\n\\]|\\[^\n])*){quote}").match(self._text, start)
         if match is None:
-            self._fail("the quoted text has no end")
+            self._fail("the quoted text is not closed")
         self.at = match.end()
         try:
             self._add(start, constant(TemplateText(_unquoted(match[1]))))
         except ValueError:
-            self._fail(f"{match[0]} has an escape that is none", start)
+            self._fail(f"{match[0]} has an invalid escape", start)
 
     def _read_subscript(self) -> None:
         start = self.at
@@ -220,17 +220,17 @@ class _Reader:
             try:
                 self._add(start, picking(*match.groups()))
             except ValueError:
-                self._fail(f"[{inner}] is no index", start)
+                self._fail(f"[{inner}] is not an index", start)
         else:
-            self._fail(f"[{inner}] is no index", start)
+            self._fail(f"[{inner}] is not an index", start)
 
     def _within(self, text: str, start: int) -> tuple[list[Step], str]:
-        """What a part of the action says on its own."""
+        """Parse a part of the action separately."""
         return _Reader(f"{text}}}", 0, start + self._shift).read()
 
     def _read_filter(self) -> None:
         start = self.at
-        # Parentheses within the first quoted text are part of it.
+        # Parentheses within the first quoted text belong to it.
         match = re.compile(r"""\[\?\(([^"')\n]*(?:(["'])(?:\\.|(?!\2)[^\n])*\2[^)\n]*)?)\)\]""").match(
             self._text, start
         )
@@ -242,7 +242,7 @@ class _Reader:
         if sides is None:
             self._add(start, existing(Action(inner, *self._within(match[1], inner))))
         elif sides[2] not in COMPARISONS:
-            self._fail(f"there is no operator {sides[2]}", inner + sides.start(2))
+            self._fail(f"unknown operator {sides[2]}", inner + sides.start(2))
         else:
             left = Action(inner, *self._within(sides[1], inner))
             right = Action(inner, *self._within(sides[3], inner + sides.start(3)))
@@ -253,7 +253,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 
 
 def _unquoted(text: str) -> str:
-    """Go's escapes replaced (``strconv.UnquoteChar``). Raises ``ValueError``."""
+    """Replace Go's escapes (``strconv.UnquoteChar``). Raises ``ValueError``."""
 
     def character(match: re.Match[str]) -> str:
         escape = match[1]
@@ -264,7 +264,7 @@ def _unquoted(text: str) -> str:
     return re.sub(r"\\(x[^\\]{2}|u[^\\]{4}|U[^\\]{8}|[0-7]{3}|.)", character, text)
 
 
-# More would fill the memory; no answer has as many.
+# More values would exhaust the memory; no answer has as many.
 MOST_VALUES = 1_000_000
 
 Values = list[Any]
@@ -272,31 +272,31 @@ Run = Callable[[Values], Values]
 
 
 class JsonPathError(ValueError):
-    """A template that cannot be read, or that does not fit the document; the text says at which character."""
+    """A template that cannot be parsed or does not fit the document; the message has the character position."""
 
 
 class TemplateText(str):
-    """Text of the template itself, as its author wrote it."""
+    """Literal text of the template."""
 
     __slots__ = ()
 
 
 class Step(NamedTuple):
-    """One step of an action, and the character of the template at which it starts, from 0."""
+    """One step of an action, and its position in the template, from 0."""
 
     at: int
     run: Run
 
 
 class Action(NamedTuple):
-    """What stands in braces: steps, and whether it is ``range`` or ``end``; a text outside of braces is one, too."""
+    """The content of braces: steps, and whether it is ``range`` or ``end``; text outside of braces is also one."""
 
     at: int
     steps: list[Step]
     keyword: str = ""
 
     def run(self, values: Values) -> Values:
-        """What the steps make of the values. Raises ``JsonPathError``."""
+        """Apply the steps to the values. Raises ``JsonPathError``."""
         for step in self.steps:
             try:
                 values = step.run(values)
@@ -310,7 +310,7 @@ class Action(NamedTuple):
 
 
 def error_at(at: int, problem: str) -> JsonPathError:
-    """The failure at a character of the template, counted from 0."""
+    """The error at a position of the template, counted from 0."""
     return JsonPathError(f"character {at + 1}: {problem}")
 
 
@@ -318,17 +318,17 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": l
 
 
 def bounded(values: Iterable[Any]) -> Values:
-    """The values, or enough of them to see that they are too many."""
+    """The values, cut off just above the maximum."""
     return list(islice(values, MOST_VALUES + 1))
 
 
 def constant(value: Any) -> Run:
-    """The value for each one; a text of the template once."""
+    """The value once per input value; literal text once."""
     return lambda values: [value] * (1 if isinstance(value, TemplateText) else len(values))
 
 
 def field(name: str) -> Run:
-    """The values of a key, of those that have it."""
+    """The values of a key, for the maps that have it."""
     return lambda values: [each[name] for each in values if isinstance(each, dict) and name in each]
 
 
@@ -344,7 +344,7 @@ def children(values: Values) -> Values:
 
 
 def descendants(values: Values) -> Values:
-    """``..``: all values that have parts, each before its parts, and the texts."""
+    """``..``: all values that have parts, each before its parts, and the strings."""
     return bounded(_descendants(values))
 
 
@@ -358,7 +358,7 @@ def _descendants(values: Values) -> Iterator[Any]:
 
 
 def picking(first: str, last: str | None, every: str | None) -> Run:
-    """What ``[first:last:every]`` or ``[first]`` picks. Raises ``ValueError``, as what is returned does."""
+    """``[first:last:every]`` or ``[first]``. Raises ``ValueError``, as does the returned function."""
     start = int(first) if first else None
     stop = int(last[1:]) if last and last != ":" else None
     step = int(every[1:]) if every and every != ":" else 1
@@ -375,7 +375,7 @@ def picking(first: str, last: str | None, every: str | None) -> Run:
             if low == high or len(found) > MOST_VALUES:
                 return found
             if step <= 0:
-                raise ValueError("a step is above 0")
+                raise ValueError("the step must be greater than 0")
             found += each[low:high:step]
         return found
 
@@ -405,17 +405,17 @@ def _elements(values: Values) -> Iterator[Any]:
 
 
 def existing(path: Action) -> Run:
-    """``[?(path)]``: the elements that have it."""
+    """``[?(path)]``: the elements that have the path."""
     return lambda values: [each for each in _elements(values) if path.run([each])]
 
 
 def comparing(left: Action, operator: str, right: Action) -> Run:
-    """``[?(left operator right)]``: the elements of which it holds; both sides are of the same kind."""
+    """``[?(left operator right)]``: the elements that match; both sides must have the same type."""
 
     def holds(element: Any) -> bool:
         sides = [left.run([element]), right.run([element])]
         if any(len(each) > 1 for each in sides):
-            raise ValueError("one value is compared with one other, and there are several")
+            raise ValueError("only single values can be compared, but there are several")
         if not all(sides):
             return False
         (first,), (second,) = sides
@@ -441,8 +441,8 @@ _EXAMPLES = {
     "jsonpath": "-o jsonpath='{range .items[*]}{.pod}{\"\\n\"}{end}'",
     "custom-columns": "-o custom-columns=POD:.pod,OUTCOME:.outcome",
 }
-# Of the tab writer that kubectl writes tables with: GetNewTabWriter in cli-runtime/pkg/printers.
-_LEAST_WIDTH, _PADDING = 6, 3
+# The parameters of kubectl's table writer: GetNewTabWriter in cli-runtime/pkg/printers.
+_MIN_WIDTH, _PADDING = 6, 3
 
 
 class _Column(NamedTuple):
@@ -451,21 +451,21 @@ class _Column(NamedTuple):
 
 
 def check_template(format: str, template: str) -> None:  # noqa: A002 - the option's name
-    """Raise ``UsageError`` with the place where the template of one of ``answers.TEMPLATE_FORMATS`` is wrong."""
+    """Check the template of one of ``answers.TEMPLATE_FORMATS``. Raises ``UsageError`` with the error's position."""
     if not template:
         raise UsageError(f"-o {format}: the template is missing", hint=_EXAMPLES[format])
     _jsonpath(template) if format == "jsonpath" else _columns(template)
 
 
 def render_template(answer: msgspec.Struct, format: str, template: str) -> str:  # noqa: A002 - the option's name
-    """The answer's document by a template. Raises ``UsageError`` where the two do not fit."""
+    """Render the answer's document with a template. Raises ``UsageError`` if the two do not fit."""
     document = msgspec.to_builtins(answer)
     return _filled(_jsonpath(template), document) if format == "jsonpath" else _table(_columns(template), document)
 
 
 def _jsonpath(template: str) -> JsonPath:
     try:
-        # kubectl prints a path without braces as it stands, which nobody wants.
+        # kubectl prints a path without braces as literal text, which is never useful.
         return JsonPath(template if "{" in template else relaxed(template))
     except JsonPathError as error:
         raise UsageError(f"-o jsonpath: {error}", hint=_EXAMPLES["jsonpath"]) from None
@@ -493,11 +493,11 @@ def _column(part: str) -> _Column:
 
 
 def _table(columns: Sequence[_Column], document: Any) -> str:
-    """A row for each item of a list, else one for the document."""
+    """A row per item of a list, else one for the document."""
     items = document.get("items")
     shown = items if isinstance(items, list) else [document]
     rows = [[each.header for each in columns], *([_cell(each, item) for each in columns] for item in shown)]
-    widths = [max(_LEAST_WIDTH, max(map(len, cells)) + _PADDING) for cells in zip(*rows, strict=True)]
+    widths = [max(_MIN_WIDTH, max(map(len, cells)) + _PADDING) for cells in zip(*rows, strict=True)]
     return "".join(
         "".join([*(cell.ljust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)), row[-1]]) + "\n"
         for row in rows
@@ -516,14 +516,14 @@ def _text(value: Any) -> str:
     if isinstance(value, TemplateText):
         return str(value)
     if isinstance(value, dict | list):
-        # As Go encodes it: keys in order, and nothing that could be HTML.
+        # As Go encodes it: keys sorted, and HTML characters escaped.
         json = printable_json(msgspec.json.encode(value, order="deterministic").decode())
         return json.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return "null" if value is None else printable(_go_text(value))
 
 
 def _go_text(value: Any) -> str:
-    """A value as Go's ``fmt`` prints it."""
+    """A value as printed by Go's ``fmt``."""
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{_go_text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):
@@ -536,7 +536,7 @@ def _go_text(value: Any) -> str:
 
 
 def _go_float(value: float) -> str:
-    """The fewest digits that mean the number, with an exponent outside of 1e-4 to 1e6."""
+    """The shortest digits that represent the number, with an exponent outside of 1e-4 to 1e6."""
     if value == 0 or not math.isfinite(value):
         return repr(value).removesuffix(".0")
     number = Decimal(repr(value)).normalize()

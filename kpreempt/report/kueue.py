@@ -1,4 +1,4 @@
-"""Reports about Kueue: a Workload that is put to it, those that wait, those with quota, and configurations compared."""
+"""Reports about Kueue: one Workload, pending Workloads, Workloads with quota, and compared configurations."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ _OUTCOMES: dict[WorkloadOutcome, tuple[str, Role]] = {
 
 
 def report_workloads(answers: Sequence[KueueAnswer], _options: RenderOptions) -> Report:
-    """Each Workload with its evidence: the sentence, flavors, who goes, the nodes, and the quota tree."""
-    stories = []
+    """Each Workload with its evidence: the sentence, flavors, preempted Workloads, nodes, and the quota tree."""
+    sections_by_workload = []
     for answer in answers:
         queue = f"ClusterQueue {answer.cluster_queue}, " if answer.cluster_queue else ""
         facts = f"{queue}priority {answer.priority}"
         title, lead, sections = f"Workload {answer.workload}", _headline(answer), _sections(answer)
         if len(answers) == 1:
             return Report(title=title, lead=lead, facts=[facts], sections=sections, is_whole=True)
-        stories.append(Section("", lead, [Sentence(Span(facts, "dim")), *sections], heading=title))
-    return Report(lead="", sections=stories, is_whole=True)
+        sections_by_workload.append(Section("", lead, [Sentence(Span(facts, "dim")), *sections], heading=title))
+    return Report(lead="", sections=sections_by_workload, is_whole=True)
 
 
 def _headline(answer: KueueAnswer) -> Phrase:
@@ -76,10 +76,10 @@ def _headline(answer: KueueAnswer) -> Phrase:
         return (name, " ", Span("is not queued", "bad"), ".")
     if reading.outcome is WorkloadOutcome.PENDING:
         return (name, " ", Span("stays pending", "bad"), " in Kueue.")
-    given = _with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
-    admitted, wanted = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "wanted"))
-    if admitted < wanted:
-        given += f" for {admitted} of its {wanted} pods"
+    flavors = _with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
+    admitted, requested = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "wanted"))
+    if admitted < requested:
+        flavors += f" for {admitted} of its {requested} pods"
     if not answer.landing:
         then = ""
     elif all(each.placed >= each.tried for each in answer.landing):
@@ -91,25 +91,25 @@ def _headline(answer: KueueAnswer) -> Phrase:
         else:
             then = f", but kube-scheduler places {placed or 'none'} of its {pods} pods"
     if reading.outcome is WorkloadOutcome.ADMITTED:
-        return (name, " is ", Span("admitted", "good"), f"{given}{then}.")
+        return (name, " is ", Span("admitted", "good"), f"{flavors}{then}.")
     if reading.outcome is WorkloadOutcome.QUOTA_RESERVED:
         waits = " and waits for its admission checks"
-        return (name, " ", Span("gets quota", "warn"), f"{given}{waits}{then}.")
+        return (name, " ", Span("gets quota", "warn"), f"{flavors}{waits}{then}.")
     victims = join_names([each.workload for each in reading.targets], limit=_NAMED)
-    goes = f"{count(len(reading.targets), 'Workload')} ({victims})"
+    targets = f"{count(len(reading.targets), 'Workload')} ({victims})"
     if not reading.admitted_in:
-        return (name, " ", Span("preempts", "warn"), f" {goes} and is not admitted even so.")
-    gone = "it is" if len(reading.targets) == 1 else "they are"
+        return (name, " ", Span("preempts", "warn"), f" {targets} and is still not admitted.")
+    they = "it is" if len(reading.targets) == 1 else "they are"
     gets = "gets quota" if reading.waits_for_checks else "is admitted"
-    return (name, " ", Span("preempts", "warn"), f" {goes}, and {gets}{given} once {gone} gone{then}.")
+    return (name, " ", Span("preempts", "warn"), f" {targets}, and {gets}{flavors} once {they} gone{then}.")
 
 
 def _with_flavors(names: Iterable[str]) -> str:
-    """``with flavor spot``, with a space before; nothing without any."""
-    found = sorted(set(names))
-    if not found:
+    """``with flavor spot``, with a leading space; empty without any."""
+    flavors = sorted(set(names))
+    if not flavors:
         return ""
-    return f" with {'flavor' if len(found) == 1 else 'flavors'} {join_names(found, limit=_NAMED)}"
+    return f" with {'flavor' if len(flavors) == 1 else 'flavors'} {join_names(flavors, limit=_NAMED)}"
 
 
 def _sections(answer: KueueAnswer) -> list[Section]:
@@ -117,20 +117,20 @@ def _sections(answer: KueueAnswer) -> list[Section]:
     which = "any one of these" if len(answer.changes) > 1 else "this one"
     changes: list[list[Words]] = []
     for each in answer.changes:
-        gone = join_names([one.workload for one in each.targets], limit=_NAMED)
-        then = f", preempting {gone}" if each.targets else ""
+        preempted = join_names([one.workload for one in each.targets], limit=_NAMED)
+        then = f", preempting {preempted}" if each.targets else ""
         changes.append([f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"])
     return [
         Section("WHY", "" if reading.admitted_in else reading.message),
         Section(
             "CHANGE",
-            f"with nobody else queued, it would be admitted with {which}" if answer.changes else "",
+            f"with no other Workload queued, {which} would get it admitted" if answer.changes else "",
             [Listing(changes, noun="change")],
         ),
         *_flavor_sections(reading),
         Section(
             "PREEMPTED",
-            "whole Workloads; no PodDisruptionBudget is asked" if reading.targets else "",
+            "entire Workloads; PodDisruptionBudgets are not considered" if reading.targets else "",
             [
                 Table(
                     columns("WORKLOAD", "CLUSTERQUEUE", "BY", "PODS"),
@@ -147,27 +147,27 @@ def _sections(answer: KueueAnswer) -> list[Section]:
             ],
         ),
         _nodes(answer),
-        Section("IN QUEUE", f"with all that wait: {_together(answer)}"),
+        Section("IN QUEUE", f"with all pending Workloads: {_together(answer)}"),
         _quota(answer),
         *assumption_sections(answer.assumptions),
     ]
 
 
 def _flavor_sections(reading: Reading) -> list[Section]:
-    """The flavors that each pod set gets, and those that were tried for it."""
+    """The flavors assigned to each pod set, and those that were tried."""
     entry = next((each for cycle in reading.cycles for each in cycle["entries"] if "final" in each), None)
     if not reading.pod_sets or entry is None:
         return []
     rows: list[list[Words]] = []
     for pod_set in reading.pod_sets:
-        given = ", ".join(f"{resource} {flavor}" for resource, flavor in sorted(pod_set.flavors.items()))
+        assigned = ", ".join(f"{resource} {flavor}" for resource, flavor in sorted(pod_set.flavors.items()))
         pods = str(pod_set.count) if pod_set.count == pod_set.wanted else f"{pod_set.count} of {pod_set.wanted}"
-        rows.append([strong(pod_set.name), pods, given or "no flavor"])
+        rows.append([strong(pod_set.name), pods, assigned or "no flavor"])
     tried: list[list[Words]] = []
     for of_set in entry["nominated"]["podSets"]:
         for each in of_set["attempts"]:
             mode = f"preemption: {each['preemption']}" if each["preemption"] else each["mode"]
-            borrows = f", borrows {count(each['borrow'], 'level')} up" if each["borrow"] else ""
+            borrows = f", borrowing {count(each['borrow'], 'level')} up" if each["borrow"] else ""
             reasons = f": {'; '.join(each['reasons'])}" if each["reasons"] else ""
             tried.append([f"{of_set['name']} {each['flavor']}: {mode}{borrows}{reasons}"])
     return [
@@ -178,7 +178,7 @@ def _flavor_sections(reading: Reading) -> list[Section]:
         ),
         Section(
             "TRIED",
-            "flavors in their order, when it was head first" if tried else "",
+            "flavors in order, when it first was at the head of the queue" if tried else "",
             [Listing(tried, noun="flavor")],
         ),
     ]
@@ -189,7 +189,7 @@ def _nodes(answer: KueueAnswer) -> Section:
     for each in answer.landing:
         item: list[Words] = [(strong(each.name), f": {each.placed} of {each.tried} pods land")]
         if each.tried < each.pods:
-            item.append(f"{each.pods - each.tried} more were not put to it")
+            item.append(f"{each.pods - each.tried} more were not tried")
         if each.evicts:
             item.append(
                 f"evicting {count(len(each.evicts), 'pod')}: {join_names(each.evicts, limit=_NAMED)}",
@@ -197,7 +197,7 @@ def _nodes(answer: KueueAnswer) -> Section:
         if each.reason:
             item.append(each.reason)
         items.append(item)
-    lead = "what kube-scheduler then does with the pods, one after the other" if items else ""
+    lead = "kube-scheduler's placement of the pods, in sequence" if items else ""
     return Section("NODES", lead, [Listing(items, noun="pod set")])
 
 
@@ -205,19 +205,19 @@ def _together(answer: KueueAnswer) -> str:
     reading = answer.together
     cycles = count(len(reading.cycles), "cycle")
     if reading.outcome is WorkloadOutcome.NOT_QUEUED:
-        return f"it is never head in {cycles}: {reading.message}"
+        return f"it is never at the head of the queue in {cycles}: {reading.message}"
     if reading.admitted_in:
         before = f", preempting {join_names([each.workload for each in reading.targets], limit=_NAMED)}"
         again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
         return f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
     is_cut = any((each.subject, each.field) == ("Kueue", "cycles") for each in answer.assumptions)
-    until = "as far as it is followed" if is_cut else "until nothing more happens"
-    why = "for the same reason" if reading.message == answer.alone.message else reading.message
-    return f"not admitted in {cycles}, {until}: {why}"
+    until = "simulation limit reached" if is_cut else "until nothing changes"
+    why = "same reason" if reading.message == answer.alone.message else reading.message
+    return f"not admitted in {cycles} ({until}): {why}"
 
 
 def _quota(answer: KueueAnswer) -> Section:
-    """The quota of the ClusterQueue and the cohorts above it, before and after."""
+    """The quota of the ClusterQueue and of the cohorts above it, before and after."""
     cycles = answer.alone.cycles
     if not cycles:
         return Section("QUOTA")
@@ -239,14 +239,14 @@ def _quota(answer: KueueAnswer) -> Section:
 
 
 def report_pending(pending: PendingWorkloads, _options: RenderOptions) -> Report:
-    """How many Workloads wait with each outcome, and each with why."""
+    """The number of pending Workloads by outcome, and each with its reason."""
     by_outcome = Counter(each.fate.outcome for each in pending.items)
     outcomes = joined((f"{by_outcome[each]} ", Span(*_OUTCOMES[each])) for each in WorkloadOutcome if by_outcome[each])
     total = strong(count(len(pending.items), "Workload"))
-    told: Phrase = (total, " without quota: ", *outcomes, f", in {count(pending.cycles, 'cycle')}.")
+    lead: Phrase = (total, " without quota: ", *outcomes, f", in {count(pending.cycles, 'cycle')}.")
     items = [_waiting(each) for each in pending.items]
     return Report(
-        lead=told if items else "No Workload waits for quota.",
+        lead=lead if items else "No Workload waits for quota.",
         sections=[
             Section("WAITING", blocks=[Listing(items, noun="Workload", shown=_PENDING_SHOWN, is_numbered=True)]),
             *assumption_sections(pending.assumptions),
@@ -256,61 +256,63 @@ def report_pending(pending: PendingWorkloads, _options: RenderOptions) -> Report
 
 
 def _waiting(item: PendingWorkload) -> list[Words]:
-    where = f"ClusterQueue {item.cluster_queue}" if item.cluster_queue else f"LocalQueue {item.queue}"
-    place = f", place {item.position}" if item.position else ""
-    told: list[Words] = [
-        (strong(item.workload), ": ", *_fate_in_words(item.fate)),
-        f"{where}{place}, priority {item.priority:,}",
+    queue = f"ClusterQueue {item.cluster_queue}" if item.cluster_queue else f"LocalQueue {item.queue}"
+    place = f", position {item.position}" if item.position else ""
+    lines: list[Words] = [
+        (strong(item.workload), ": ", *_outcome_in_words(item.fate)),
+        f"{queue}{place}, priority {item.priority:,}",
     ]
     if item.fate.message:
-        told.append(item.fate.message)
+        lines.append(item.fate.message)
     if item.others:
-        told.append(("or, by chance: ", *joined(map(_fate_in_words, item.others), ", or ")))
-    return told
+        lines.append(("or, by chance: ", *joined(map(_outcome_in_words, item.others), ", or ")))
+    return lines
 
 
-def _fate_in_words(fate: WorkloadFate) -> Phrase:
-    """What becomes of a Workload: with which flavors, when, and whom it preempts."""
-    told = _with_flavors(flavor for each in fate.flavors.values() for flavor in each.values())
-    gone = join_names([each.workload for each in fate.targets], limit=_NAMED)
+def _outcome_in_words(fate: WorkloadFate) -> Phrase:
+    """The outcome for a Workload: its flavors, the cycle, and the Workloads it preempts."""
+    flavors = _with_flavors(flavor for each in fate.flavors.values() for flavor in each.values())
+    targets = join_names([each.workload for each in fate.targets], limit=_NAMED)
     again = f", and is preempted again in cycle {fate.evicted_in}" if fate.evicted_in else ""
     word = Span(*_OUTCOMES[fate.outcome])
     if fate.outcome is WorkloadOutcome.PREEMPTS:
-        then = f", then admitted{told} in cycle {fate.admitted_in}" if fate.admitted_in else ", and is not admitted"
-        return (word, f" {gone}{then}{again}")
+        then = f", then admitted{flavors} in cycle {fate.admitted_in}" if fate.admitted_in else ", and is not admitted"
+        return (word, f" {targets}{then}{again}")
     if fate.outcome is WorkloadOutcome.QUOTA_RESERVED:
-        return (word, f"{told} in cycle {fate.admitted_in}, and waits for its admission checks{again}")
+        return (word, f"{flavors} in cycle {fate.admitted_in}, and waits for its admission checks{again}")
     if fate.admitted_in:
-        return (word, f"{told} in cycle {fate.admitted_in}{again}")
+        return (word, f"{flavors} in cycle {fate.admitted_in}{again}")
     return (word,)
 
 
 def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Report:
-    """The Workloads that fare otherwise; with ``-v`` the others, too."""
-    # One that was asked about is told even where all decide alike.
+    """The Workloads with different outcomes; all of them if ``verbose``."""
+    # A single requested Workload is always shown.
     has_all = options.verbose or len(comparison.items) == 1
     items = [each for each in comparison.items if has_all or not each.is_same]
     total = count(len(comparison.items), "Workload")
     lead: Words = "No Workload waits for quota."
     if comparison.differing:
-        fare = "fares otherwise, or may" if comparison.differing == 1 else "fare otherwise, or may"
-        lead = (strong(f"{comparison.differing} of {total}"), " ", Span(fare, "warn"), ".")
+        verb = "has" if comparison.differing == 1 else "have"
+        words = Span(f"{verb} or may have a different outcome", "warn")
+        lead = (strong(f"{comparison.differing} of {total}"), " ", words, ".")
     elif comparison.items:
-        lead = (strong(total), ": ", Span("all configurations decide alike", "good"), ".")
+        lead = (strong(total), ": ", Span("all configurations agree", "good"), ".")
 
-    def drawn(item: ComparedWorkload) -> Section:
+    def draw(item: ComparedWorkload) -> Section:
         rows = [
-            (name, (*_fate_in_words(fate), _why(fate))) for name, fate in zip(comparison.names, item.fates, strict=True)
+            (name, (*_outcome_in_words(fate), _why(fate)))
+            for name, fate in zip(comparison.names, item.fates, strict=True)
         ]
-        where = f"(ClusterQueue {item.cluster_queue}, priority {item.priority:,})"
+        facts = f"(ClusterQueue {item.cluster_queue}, priority {item.priority:,})"
         table = Table(columns("CONFIGURATION", "OUTCOME"), rows, is_untitled=True)
-        return Section(item.workload, where, [table])
+        return Section(item.workload, facts, [table])
 
     shown = len(items) if options.verbose else _COMPARED_SHOWN
     return Report(
         lead=lead,
         sections=[
-            Section("COMPARED", blocks=[Cards(items, drawn, noun="Workload", shown=shown)]),
+            Section("COMPARED", blocks=[Cards(items, draw, noun="Workload", shown=shown)]),
             *assumption_sections(comparison.assumptions),
         ],
         is_whole=True,
@@ -325,7 +327,7 @@ def _why(fate: WorkloadFate) -> str:
 
 
 def report_at_risk(answer: WorkloadsAtRisk, options: RenderOptions) -> Report:
-    """Who with quota would be preempted, and for whom; what is borrowed and may be reclaimed."""
+    """The Workloads with quota that would be preempted, by which ones, and what they borrow."""
     threatened = sum(bool(each.threats) for each in answer.items)
     lead: Words = "No Workload has quota."
     if answer.items:
@@ -351,7 +353,7 @@ def _with_quota(item: WorkloadAtRisk, options: RenderOptions) -> Iterable[Words]
     if len(item.threats) > len(shown):
         yield f"and {len(item.threats) - len(shown)} more (-v lists them)"
     if not item.threats:
-        yield "nobody who waits would preempt it"
+        yield "no pending Workload would preempt it"
     for loan in item.borrowed:
         may = f": {join_names(loan.reclaimers, limit=_THREATS)} may reclaim it for a new Workload"
         borrows = f"its ClusterQueue borrows {loan.amount} of {loan.flavor_resource}"
@@ -359,12 +361,12 @@ def _with_quota(item: WorkloadAtRisk, options: RenderOptions) -> Iterable[Words]
 
 
 def _threat(threat: WorkloadThreat) -> Phrase:
-    would = "would go" if threat.is_certain else "may go"
+    would = "would be preempted" if threat.is_certain else "may be preempted"
     then = ""
     if not threat.cycle:
-        then = "; with all that wait it does not come to that"
+        then = "; but not if all pending Workloads are considered"
     elif not threat.alone:
-        then = f"; with all that wait, in cycle {threat.cycle}"
+        then = f"; with all pending Workloads, in cycle {threat.cycle}"
     return (
         f"{would} for ",
         strong(threat.workload),
@@ -374,16 +376,16 @@ def _threat(threat: WorkloadThreat) -> Phrase:
 
 
 def report_preemptions(answer: PreemptionsOfWorkload, _options: RenderOptions) -> Report:
-    """For whom a Workload was preempted, and how both stand now."""
-    was = ": no condition and no event says that it was preempted."
+    """The Workloads for which a Workload was preempted, and the current state of both."""
+    was = ": no condition or event shows that it was preempted."
     if answer.preemptions:
-        was = f" was preempted {count(len(answer.preemptions), 'time')}, as far as is known."
+        was = f" was preempted at least {count(len(answer.preemptions), 'time')}."
     items: list[list[Words]] = []
     for each in answer.preemptions:
         when = format_time(each.at) if each.at else "before"
-        by: Phrase = (f"{when}: for a Workload that is not in the cluster, of UID {each.preemptor_uid or 'UNKNOWN'}",)
+        by: Phrase = (f"{when}: for a Workload that is not in the cluster (UID {each.preemptor_uid or 'UNKNOWN'})",)
         if each.preemptor:
-            by = (f"{when}: for ", strong(each.preemptor), f", which is {each.state} now")
+            by = (f"{when}: for ", strong(each.preemptor), f", now {each.state}")
         items.append([by, each.message])
     return Report(
         lead=(strong(f"Workload {answer.workload}"), f" ({answer.state}){was}"),

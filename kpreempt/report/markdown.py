@@ -1,4 +1,4 @@
-"""Reports as Markdown in which nothing from the input is markup: text, code spans, fenced blocks and tables."""
+"""Reports as Markdown; text from the input is never markup: text, code spans, fenced blocks and tables."""
 
 from __future__ import annotations
 
@@ -32,50 +32,50 @@ from kpreempt.report.options import RenderOptions
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~!&$@]|://|(?i:www\.)")
 _BACKTICKS = re.compile(r"`+")
 _WITHIN = re.compile(r"([\s,;:]*)(.*?)([\s,;:]*)", re.DOTALL)
-# What may stand in a code span within a table, too.
+# Text that is also safe in a code span within a table.
 _PLAIN_CODE = re.compile(r"[^`|]*")
 _NO_WORD = re.compile(r"[^0-9A-Za-z \u0080-\U0010ffff]")
-# A comment of a pull request holds 64 KiB. So many bytes are for all, for a block, and for what the report is about.
-_ROOM, _ROOM_OF_BLOCK, _ROOM_OF_MAIN = 64_000, 8_000, 24_000
+# GitHub limits comments to 64 KiB. Limits in bytes: for all, for a block, and for the main block.
+_LIMIT, _LIMIT_OF_BLOCK, _LIMIT_OF_MAIN = 64_000, 8_000, 24_000
 _ITEMS_SHOWN = 100
 _CARDS_SHOWN = 10
-# Around a cell of a table.
+# The width of the borders of a table cell.
 _BORDER = 3
 
 
 def render_markdown(report: Report, _options: RenderOptions) -> str:
-    """The report for a ticket or a pull request: the answer, and the reasoning folded away."""
+    """The report for an issue or a pull request: the answer, with the reasoning collapsed."""
     comment = _Comment(report.folded)
     facts = "<br>\n".join(emphasised(fact) for fact in report.facts)
     start = [f"### {emphasised(report.title)}" if report.title else "", emphasised(report.lead)]
     parts = [part for each in (*start, facts if report.always_facts else "") for part in comment.taken(each)]
     parts += comment.sections(report.shown_sections(), "" if report.always_facts else facts)
     if comment.is_cut:
-        parts.append("The rest is left out: there is no room for it in a comment.")
+        parts.append("The rest is omitted because comments are limited in size.")
     return "\n\n".join(parts) + "\n"
 
 
 class _Comment:
-    """Writes as long as there is room, and the reasoning below the words ``folded``."""
+    """Collects parts until the size limit, with the reasoning collapsed under the title ``folded``."""
 
     def __init__(self, folded: str) -> None:
         self.is_cut = False
         self._folded = folded
-        self._left = _ROOM
+        self._remaining = _LIMIT
 
     def taken(self, part: str) -> list[str]:
-        """The part, unless it is empty or there is no room for it."""
-        # Bots look for commands at the beginning of a line.
+        """The part as a list, or an empty list if it is empty or does not fit."""
+        # Bots read commands at the start of a line.
         part = f"\\{part}" if part.startswith("/") else part
         size = len(part.encode()) + 2
-        if not part or size > self._left:
+        if not part or size > self._remaining:
             self.is_cut = self.is_cut or bool(part)
             return []
-        self._left -= size
+        self._remaining -= size
         return [part]
 
     def sections(self, blocks: Sequence[Block | Section], facts: str = "") -> list[str]:
-        """Blocks and sections, and those of the reasoning folded at the end."""
+        """Blocks and sections, with the sections that are reasoning collapsed at the end."""
         parts: list[str] = []
         reasoning: list[Section] = []
         for block in blocks:
@@ -112,34 +112,34 @@ class _Comment:
                 start = self.taken(f"<details><summary>{escaped(block.summary)}</summary>")
                 return [*start, *self.sections(block.blocks), "</details>"] if start else []
             case Cards():
-                least = self._left - _ROOM_OF_MAIN
+                least = self._remaining - _LIMIT_OF_MAIN
                 numbers = block.numbers or [1] * len(block.items)
                 cards: list[str] = []
                 shown = 0
                 for item in block.items[: block.shown or _CARDS_SHOWN]:
-                    if self._left < least:
+                    if self._remaining < least:
                         break
                     section = block.draw(item)
                     cards += self._section(section, section.label)
                     shown += 1
                 return [*cards, *self._rest(block, 0 if block.is_summarized else sum(numbers[shown:]))]
             case Table() if block.items:
-                room = min(self._left, _ROOM_OF_MAIN if block.is_main else _ROOM_OF_BLOCK)
+                limit = min(self._remaining, _LIMIT_OF_MAIN if block.is_main else _LIMIT_OF_BLOCK)
                 titles = [escaped(column.title) for column in block.columns]
                 rows = [[emphasised(cell) for cell in row] for row in block.items[:_ITEMS_SHOWN]]
-                rows = rows[: max(_fitting([titles, titles, *rows], room) - 2, 0)]
+                rows = rows[: max(_fitting([titles, titles, *rows], limit) - 2, 0)]
                 aligns = [column.align for column in block.columns]
                 text = table(titles, rows, aligns) if rows else ""
                 return [*self.taken(text), *self._rest(block, len(block.items) - len(rows))]
             case Listing() | Timeline() | Tree():
                 lines = _lines(block)
                 sizes = accumulate(len(line.encode()) + 1 for line in lines[:_ITEMS_SHOWN])
-                number = sum(size <= min(self._left, _ROOM_OF_BLOCK) for size in sizes)
+                number = sum(size <= min(self._remaining, _LIMIT_OF_BLOCK) for size in sizes)
                 return [*self.taken("\n".join(lines[:number])), *self._rest(block, len(lines) - number)]
         return []
 
-    def _rest(self, block: Cards | Table | Listing | Timeline | Tree, left: int) -> list[str]:
-        return self.taken(f"… and {count(left, f'more {block.noun}')}" if left > 0 else "")
+    def _rest(self, block: Cards | Table | Listing | Timeline | Tree, remaining: int) -> list[str]:
+        return self.taken(f"… and {count(remaining, f'more {block.noun}')}" if remaining > 0 else "")
 
 
 def _lines(block: Listing | Timeline | Tree) -> list[str]:
@@ -153,12 +153,12 @@ def _lines(block: Listing | Timeline | Tree) -> list[str]:
             return [line for node in block.items for line in _branch(node, "")]
 
 
-def _fitting(rows: Sequence[Sequence[str]], room: int) -> int:
-    """How many of the rows there is room for, in columns as wide as their widest cell."""
+def _fitting(rows: Sequence[Sequence[str]], limit: int) -> int:
+    """The number of rows that fit in ``limit`` bytes, in columns as wide as their widest cell."""
     widths = [0] * len(rows[0])
     for number, row in enumerate(rows):
         widths = [max(width, len(cell.encode()) + _BORDER) for width, cell in zip(widths, row, strict=True)]
-        if (number + 1) * sum(widths) > room:
+        if (number + 1) * sum(widths) > limit:
             return number
     return len(rows)
 
@@ -169,31 +169,31 @@ def _branch(node: Node, indent: str) -> list[str]:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
-    """A table with padded columns, of cells that are Markdown already."""
+    """A table with padded columns; the cells are Markdown already."""
     return tabulate(rows, headers=headers, tablefmt="pipe", colalign=aligns, disable_numparse=True)
 
 
 def escaped(text: str) -> str:
-    """Text of which no character is markup, and that no one turns into a link, a call or a reference to an issue."""
+    """Escape text so that no character is markup, a link, a mention or an issue reference."""
     return _inert(printable(text))
 
 
 def _inert(shown: str) -> str:
-    # A backslash does not keep GitHub from calls and references; a character without width does.
+    # GitHub ignores a backslash before mentions and references; a zero-width space prevents them.
     return _SPECIAL.sub(
         lambda match: f"{match[0]}&#8203;" if match[0] in "@#" else f"{match[0][:-1]}\\{match[0][-1]}", shown
     )
 
 
 def emphasised(words: Words) -> str:
-    """Words with what stands out in bold type, and names and code in code spans."""
+    """Words as Markdown: emphasis in bold type, names and code in code spans."""
     parts = []
     for text, role, link in spans_of(words):
         if role in ("name", "code"):
-            # Of kpreempt's documentation; others lead to a place on a page.
+            # Links to kpreempt's documentation are kept; others are anchors on a page.
             parts.append(f"[{code(text)}]({link})" if link and not link.startswith("#") else code(text))
         elif role in ("strong", "bad") and (match := _WITHIN.fullmatch(printable(text))) and match[2]:
-            # Beside a word asterisks only count if a word is on their other side.
+            # Asterisks next to a word only work if there is a word on the other side.
             before, inside, after = map(_inert, match.groups())
             parts.append(f"{before}**{inside}**{after}")
         else:
@@ -202,9 +202,9 @@ def emphasised(words: Words) -> str:
 
 
 def code(text: str) -> str:
-    r"""Text in a code span that also holds in a table. If one could end early, each sign is written by its number.
+    r"""Text in a code span that is also safe in a table. If it could end early, each sign is written by its number.
 
-    In tables of GitHub's Markdown ``\\|`` ends a cell within a code span.
+    In GitHub's tables, ``\\|`` ends a cell even in a code span.
     """
     shown = printable(text)
     if _PLAIN_CODE.fullmatch(shown):
@@ -214,12 +214,12 @@ def code(text: str) -> str:
 
 
 def fenced_report(text: str) -> str:
-    """A report for a terminal, which shows no hidden characters any more, as a block that keeps its columns."""
+    """A terminal report, which contains no hidden characters, as a fenced block."""
     return _in_fence(text.rstrip("\n"))
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Lines as a block that keeps its columns."""
+    """Lines as a fenced block."""
     return _in_fence("\n".join(map(printable, lines)))
 
 

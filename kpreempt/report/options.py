@@ -1,4 +1,4 @@
-"""What a caller can ask of a report, whatever its format."""
+"""The options of a report, whatever its format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Extent(StrEnum):
-    """How much is told: one line, what fits a screen, every section, or all that there is, for pages and Markdown."""
+    """How much to print: one line, one screen, every section, or everything (pages and Markdown)."""
 
     LINE = "line"
     SCREEN = "screen"
@@ -31,13 +31,12 @@ STREAM_NAME = "kpreempt-input.yaml"
 class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How to render.
 
-    ``width`` is in terminal cells, ``height`` the lines of a screen, for answers that keep to one. ``now`` is what ages
-    count to; without it they count to the time of the dump, and where that is unknown too, points in time are shown
-    instead. ``is_clock`` says that ``now`` is only when kpreempt ran. ``as_list`` makes a list even of one verdict.
-    ``occupancy`` is how full nodes are, for formats that draw them. ``extent`` is for text that comes in several;
-    ``verbose`` leaves nothing out of a report. ``stream_name`` is the file that stands for a stream where a system asks
-    for one. ``docs_url`` is where kpreempt's ``docs`` are to be read, for links to the pages of rules; there are none
-    where it is empty.
+    ``width`` is in terminal cells, and ``height`` is the number of lines of a screen. Ages count up to ``now``; without
+    it they count up to the time of the snapshot, and if that is unknown, absolute times are shown. ``is_clock``:
+    ``now`` is just the time when kpreempt ran. ``as_list`` makes a list even of one verdict. ``occupancy`` is the
+    utilization of the nodes, for formats that draw it. ``extent`` is for text, which comes in several; ``verbose``
+    omits nothing from a report. ``stream_name`` is the file name that stands for a stream in systems that require one.
+    ``docs_url`` is the base URL of kpreempt's ``docs``, for links to the pages of rules; there are no links if empty.
     """
 
     width: int = 80
@@ -54,18 +53,18 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing is left out, except by limits of the format."""
+        """Whether nothing is omitted, except for the format's own limits."""
         return self.verbose or self.extent is Extent.DOCUMENT
 
     def facts_of_time(self, at: datetime | None) -> list[str]:
-        """Which time an answer is for, as a fact of a page; nothing for the clock's: equal input makes equal pages."""
+        """The time an answer is for, as a fact on a page; empty for the clock's, so equal input gives equal pages."""
         return [] if at is None or self.is_clock else [f"for {format_time(at)}"]
 
     def page_of(self, rule: RuleId) -> str:
-        """The address of the page about a rule of the gate; empty where it has none."""
+        """The URL of the page about a rule; empty if it has none."""
         return f"{self.docs_url.rstrip('/')}/rules/{rule}.md" if self.docs_url and not rule.is_custom else ""
 
 
 def reference_time(verdict: Verdict, options: RenderOptions) -> datetime | None:
-    """What ages in a report on this verdict count to, or ``None`` where that is unknown."""
+    """The time that ages in a report on this verdict count up to, or ``None`` if unknown."""
     return options.now or verdict.cluster.taken_at

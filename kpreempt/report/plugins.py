@@ -1,4 +1,4 @@
-"""The plugins and extenders of a scheduler: what runs, in order, and what does not."""
+"""The plugins and extenders of a scheduler: what runs, in order, and what does not run."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _OWN_SOURCE = "kube-scheduler"
 
 
 def report(listed: SchedulerPlugins, _options: RenderOptions) -> Report:
-    """The plugins of each profile by extension point, then where the out-of-tree ones are from, and the extenders."""
+    """The plugins of each profile by extension point, then the sources of out-of-tree plugins, and the extenders."""
     sources: dict[str, str] = {}
     for profile in listed.profiles:
         sources |= {each.name: each.source for each in _once(profile) if _is_from_outside(each)}
     installed: list[Words] = [
-        (strong(each.name), f" of {each.package}" if each.package else "") for each in listed.available
+        (strong(each.name), f" from {each.package}" if each.package else "") for each in listed.available
     ]
     if installed:
         installed.append(Span("not enabled by any profile", "dim"))
@@ -55,7 +55,7 @@ def report(listed: SchedulerPlugins, _options: RenderOptions) -> Report:
             _listed("INSTALLED", installed),
             Section(
                 "EXTENDERS",
-                "in the order in which they are called" if extenders else "",
+                "in calling order" if extenders else "",
                 [Listing(extenders, "extender", is_numbered=True)],
             ),
             *assumption_sections(listed.assumptions),
@@ -66,13 +66,13 @@ def report(listed: SchedulerPlugins, _options: RenderOptions) -> Report:
 
 
 def _sections(profile: ListedProfile) -> list[Section]:
-    """What runs for the profile, what is not modelled, and what is off."""
+    """The plugins that run for the profile, those that are not modeled, and those that are disabled."""
     number = len(profile.names)
     outside = sum(_is_from_outside(plugin) for plugin in _once(profile) if plugin.name in profile.names)
     ends: Phrase = (",", Span(f" {outside} out-of-tree", "warn")) if outside else ()
     blocks: list[Block] = [Rows([_point(point) for point in profile.points if point.is_run])]
     if others := [_point(point) for point in profile.points if not point.is_run]:
-        blocks += [Sentence(Span("after the node is chosen, not run here:", "dim")), Rows(others)]
+        blocks += [Sentence(Span("run after the node is chosen, and not here:", "dim")), Rows(others)]
     names = [_named(each.name, [] if each.is_everywhere else each.points) for each in profile.disabled]
     anchor = profile.scheduler_name or "unnamed"
     return [
@@ -92,7 +92,7 @@ def _listed(label: str, lines: Sequence[Words], anchor: str = "", *, style: Role
 
 
 def _point(point: ListedPoint) -> tuple[str, Words]:
-    """The plugins in their order, those that score as terms of the sum that a node's score is."""
+    """The plugins in order; score plugins are shown as terms of the sum of a node's score."""
     phrase: list[Part] = []
     for plugin in point.plugins:
         phrase += [", "] if phrase else []
@@ -102,7 +102,7 @@ def _point(point: ListedPoint) -> tuple[str, Words]:
 
 
 def _left_out(plugin: LeftOutPlugin) -> Phrase:
-    why = "not modelled" if plugin.is_known else "neither in-tree nor installed"
+    why = "not modeled" if plugin.is_known else "neither in-tree nor installed"
     return (_named(plugin.name, plugin.points), f": {why}")
 
 
@@ -124,7 +124,7 @@ def _extender_in_words(extender: ListedExtender) -> list[Phrase]:
     if extender.bind_verb:
         words.append((Span("never called", "dim"), f": {_call('bind', extender.bind_verb)}"))
     if not words:
-        words.append((Span("never called", "dim"), ": it has no verb"))
+        words.append((Span("never called", "dim"), ": no verb is configured"))
     if extender.managed_resources:
         words.append((f"for pods that request {_all(extender.managed_resources).replace(' and ', ' or ')}",))
     if extender.ignored_resources:
@@ -145,7 +145,7 @@ def _all(names: Sequence[str]) -> str:
 
 
 def _once(profile: ListedProfile) -> list[ListedPlugin]:
-    """The plugins of a profile that run or would after the choice, each once."""
+    """The plugins of a profile that run here or after the choice, without duplicates."""
     return list({plugin.name: plugin for point in profile.points for plugin in point.plugins}.values())
 
 

@@ -1,4 +1,4 @@
-"""A scheduling queue: its pods by where they wait and what would move them, and the events that led there."""
+"""A scheduling queue: its pods by subqueue with what would move them, and the events that led there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.queue import MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
 
 PLACE_WORDS: dict[Place, tuple[str, Role, str]] = {
-    Place.ACTIVE: ("ACTIVE", "good", "in the order in which they are tried"),
-    Place.BACKOFF: ("BACKOFF", "warn", "tried and failed, the first to leave backoff first"),
+    Place.ACTIVE: ("ACTIVE", "good", "in scheduling order"),
+    Place.BACKOFF: ("BACKOFF", "warn", "ordered by the end of their backoff"),
     Place.UNSCHEDULABLE: (
         "UNSCHEDULABLE",
         "bad",
-        "tried and failed, until an event that may help",
+        "waiting for an event that may help",
     ),
     Place.GATED: ("GATED", "warn", "held by scheduling gates"),
     Place.IN_FLIGHT: ("IN FLIGHT", "good", "being scheduled now"),
@@ -31,20 +31,20 @@ _MOVER_WORDS: dict[MoverKind, str] = {
     MoverKind.BACKOFF: "the end of its backoff",
 }
 _EVENTS_NAMED = 5
-# What stands for the plugins that refused a pod which none refuses now.
+# The plugin name for pods that plugins rejected before, but none rejects now.
 _UNKNOWN = "unknown"
 _PODS_SHOWN = 10
 _NAMED_IN_A_STEP = 6
-# On a screen, from the first section to the last.
+# Priorities on a screen.
 _PLACE, _NOMINATED, _EVENTS = 60, 50, 40
 
 
 def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
-    """Every place with its pods, nominations and cycles, then each event with what it moved."""
+    """Every subqueue with its pods, nominations and cycles, then each event with what it moved."""
     at = f" at {format_time(queue.at)}" if queue.at else ""
     numbers = Counter(each.place for each in queue.items)
     parts = [f"{numbers[place]:,} {words[0].lower()}" for place, words in PLACE_WORDS.items() if numbers[place]]
-    # Of pods that wait, each says where it is nominated.
+    # Pending pods show their nominated node themselves.
     waiting = {each.pod for each in queue.items if each.nominated_node_name}
     named = [[(strong(node), f"  {join_names(pods, limit=_PODS_SHOWN)}")] for node, pods in queue.nominated.items()]
     elsewhere = [
@@ -59,17 +59,18 @@ def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
         last = f"last move request in cycle {moved}" if has_moved else "no move request yet"
         facts.append(f"Scheduling cycle {queue.scheduling_cycle}; {last}.")
     if queue.others:
-        verb = agree(queue.others, "is")
-        facts.append(f"{count(queue.others, 'more pending pod')} {verb} of another scheduler, or being deleted.")
-    # The event and the pods that it moved, on one line.
+        belongs, is_deleted = agree(queue.others, "belongs"), agree(queue.others, "is")
+        others = count(queue.others, "more pending pod")
+        facts.append(f"{others} {belongs} to another scheduler or {is_deleted} being deleted.")
+    # Each event with the pods it moved, on one line.
     brief = [[joined([_event(step), *map(_move, step.moves)], "; ")] for step in reversed(queue.steps)]
     events = Section(
         "EVENTS",
-        "the latest first" if queue.steps else "",
+        "latest first" if queue.steps else "",
         [Listing(brief, "event")],
     )
     steps = [_step(step, options) for step in queue.steps]
-    is_cut = (
+    details = (
         "every event with the queue after it, every pod"
         if queue.steps
         else "every pod, with the events that would move it"
@@ -89,13 +90,13 @@ def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
             Section("EVENTS", blocks=[Listing(steps, "event")], priority=_EVENTS, short=events),
             *assumption_sections(queue.assumptions),
         ],
-        more=[("-v", is_cut)],
+        more=[("-v", details)],
         command="queue",
     )
 
 
 def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) -> Section:
-    """The pods that wait at a place, with what orders each, what rejected it, and what would move it."""
+    """The pods of a subqueue, with their order, the plugins that rejected them, and what would move them."""
     label, style, words = PLACE_WORDS[place]
     pods = [each for each in queue.items if each.place == place]
     if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
@@ -104,11 +105,11 @@ def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) ->
     lead = f"{count(len(pods), 'pod')}, {words}" if pods else ""
     items: list[list[Words]] = []
     brief: list[list[Words]] = []
-    said: list[str] = []
+    shown: list[str] = []
     for pod in pods:
         number = f"{pod.position}. " if pod.position is not None else "- "
         facts, movers = _facts(pod, queue.at), _movers(pod, queue.at)
-        # Which plugins rejected the pod when it was last tried.
+        # The plugins that rejected the pod in its last attempt.
         rejection = ""
         if not pod.held_by and pod.rejected_by and pod.place != Place.GATED:
             is_known = pod.rejected_by != [_UNKNOWN]
@@ -117,12 +118,12 @@ def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) ->
         lines: list[Words] = [
             (number, strong(pod.pod), Span(f"  {', '.join(filter(None, [*facts, rejection]))}", "dim")),
             *([movers] if movers else []),
-            *(events if events != said else ["or the same events"] if events else []),
+            *(events if events != shown else ["or the same events"] if events else []),
         ]
         items.append(lines)
         below = "; ".join(filter(None, (rejection, movers)))
         brief.append([(number, strong(pod.pod), Span(f"  {', '.join(facts)}", "dim")), *([below] if below else [])])
-        said = events
+        shown = events
     return Section(
         label,
         lead,
@@ -134,7 +135,7 @@ def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) ->
 
 
 def _step(step: QueueStep, options: RenderOptions) -> list[Words]:
-    """The event, the moves, and in short where everything is then."""
+    """The event, its moves, and the state of the queue after it."""
     parts = []
     for place in PLACE_WORDS:
         names = [each.pod for each in step.pods if each.place == place]
@@ -149,29 +150,29 @@ def _step(step: QueueStep, options: RenderOptions) -> list[Words]:
 
 
 def _event(step: QueueStep) -> Phrase:
-    """When, the event, what it is about, and what a pop gave."""
+    """The time, the event, its subject, and the pod that a pop returned."""
     popped = f" → {step.popped}" if step.popped else " → nothing" if step.event == "pop" else ""
     subject = f" {step.subject}" if step.subject else ""
-    # The time of day in UTC, with thousandths if there are any.
+    # The time of day in UTC, with milliseconds unless they are 0.
     thousandths = f".{step.time.microsecond // 1000:03}" if step.time.microsecond >= 1000 else ""
     clock = f"{format_time(step.time)[11:19]}{thousandths}"
     return (Span(clock, "dim"), "  ", strong(step.event), subject, popped)
 
 
 def _move(move: PodMove) -> tuple[Part, ...]:
-    """The pod, and from where to where it went."""
+    """The pod, and the subqueues it moved between."""
     style = "" if move.after == Place.GONE else PLACE_WORDS[move.after][1]
     return (f"{move.pod}: {_shown(move.before)} → ", Span(_shown(move.after), style))
 
 
 def _shown(place: Place) -> str:
-    return "outside" if place == Place.GONE else PLACE_WORDS[place][0].lower()
+    return "not queued" if place == Place.GONE else PLACE_WORDS[place][0].lower()
 
 
 def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
     facts = [f"priority {pod.priority:,}"]
     if pod.time is not None:
-        # How long a pod waits for its turn, or when it was tried.
+        # How long the pod has been waiting, or when it was tried.
         since = format_since(pod.time, at)
         is_span = not since.startswith("since")
         if pod.place in (Place.ACTIVE, Place.GATED):
@@ -192,23 +193,23 @@ def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
 
 
 def _movers(pod: QueuedPod, at: datetime | None) -> str:
-    """What would move the pod, without the events; empty where only its turn has to come."""
+    """What would move the pod, without the cluster events; empty if it is only waiting for its turn."""
     if pod.held_by:
-        return f"moved by: any event, or an update of the pod, after which {pod.held_by} lets it pass"
+        return f"moved by: any event or pod update, if {pod.held_by} then admits it"
     movers = [each for each in pod.moved_by if each.kind != MoverKind.CLUSTER_EVENT]
     if not movers or pod.place == Place.ACTIVE:
         return ""
-    told = []
+    triggers = []
     for mover in movers:
         when = ""
         if mover.at is not None:
             when = f" at {format_time(mover.at)}" if at is None else f" in {_span(mover.at, at)}"
-        told.append(f"{_MOVER_WORDS[mover.kind]}{when}")
-    return f"moved by: {', '.join(told)}"
+        triggers.append(f"{_MOVER_WORDS[mover.kind]}{when}")
+    return f"moved by: {', '.join(triggers)}"
 
 
 def _events(pod: QueuedPod, *, verbose: bool) -> list[str]:
-    """The events that would move the pod, a line for each plugin that waits for some."""
+    """The events that would move the pod, with a line per plugin that waits for some."""
     by_plugin: dict[str, list[str]] = {}
     for mover in pod.moved_by:
         for name, plugins in mover.events.items():
@@ -218,7 +219,7 @@ def _events(pod: QueuedPod, *, verbose: bool) -> list[str]:
     for plugin, names in by_plugin.items():
         named = join_names(names, limit=len(names) if verbose else _EVENTS_NAMED)
         if plugin == _UNKNOWN:
-            lines.append("or any event, as far as is known")
+            lines.append("or possibly any event")
         else:
             lines.append(f"or an event for {plugin}: {named}" if plugin else f"or an event: {named}")
     return lines

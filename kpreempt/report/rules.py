@@ -1,4 +1,4 @@
-"""The rules of the gate for a terminal, and a page of each for ``docs/rules/``."""
+"""The rules of the gate for a terminal, and a page on each for ``docs/rules/``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 
 _LINK = """
-[The gate](../gate.md) says how limits are set and what lets a finding pass.
+[The gate](../gate.md) explains how to set limits and waive findings.
 """
 
 
 class GateRule(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule as ``-o json`` has it: its name, default and severity, and all that is said about it.
+    """A rule in ``-o json``: its name, default, severity, and description.
 
-    One of one's own has no example.
+    Custom rules have no example.
     """
 
     name: str
@@ -41,7 +41,7 @@ class GateRuleList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
-    """What there is to say about these rules."""
+    """The records of these rules."""
     return GateRuleList(
         [
             GateRule(
@@ -62,7 +62,7 @@ def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
 
 
 def report(rules: GateRuleList, _options: RenderOptions) -> Report:
-    """All in a table; one alone is explained."""
+    """A table of the rules; a single rule is explained."""
     if len(rules.items) != 1:
         rows: list[list[Words]] = [
             [strong(each.name), each.default, each.severity, each.promise] for each in rules.items
@@ -70,11 +70,11 @@ def report(rules: GateRuleList, _options: RenderOptions) -> Report:
         table = Table(columns("RULE", "DEFAULT", "SEVERITY", ""), rows, noun="rule")
         return Report(lead="", sections=[Section("", blocks=[table])], is_whole=True)
     [rule] = rules.items
-    asked = f"with {' '.join(rule.options)}, " if rule.options else ""
-    facts = [("default", rule.default), ("severity", rule.severity), ("what helps", rule.advice)]
+    with_options = f"with {' '.join(rule.options)}, " if rule.options else ""
+    facts = [("default", rule.default), ("severity", rule.severity), ("fix", rule.advice)]
     example: list[Block] = [
         block
-        for label, text in ((f"{asked}this fails:", rule.fails), (f"{asked}this passes:", rule.fix))
+        for label, text in ((f"{with_options}this fails:", rule.fails), (f"{with_options}this passes:", rule.fix))
         for block in (Sentence(label), Code(text.splitlines()))
     ]
     return Report(
@@ -88,21 +88,21 @@ def report(rules: GateRuleList, _options: RenderOptions) -> Report:
 
 
 def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
-    """The page of a rule in Markdown; without links to others where it ``is_alone``.
+    """The page on a rule in Markdown; without links to other pages if it ``is_alone``.
 
-    ``output`` is what is printed where it fails, if that is to be shown.
+    ``output`` is kpreempt's output when the rule fails, if it is to be shown.
     """
     if rule.is_custom:
-        return f"# {rule}\n\nA rule of kpreempt.toml. This must be true:\n\n    {printable(rule.row.promise)}\n"
+        return f"# {rule}\n\nA custom rule in kpreempt.toml. This must be true:\n\n    {printable(rule.row.promise)}\n"
     row, example = rule.row, rule.row.example
     language = "" if example.is_of_commands else "yaml"
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
-    option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none: it can only warn or be waived"
+    option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none (change its severity or waive it)"
     files = "".join(
         f"\n`{name}`:\n\n{_block(text, 'python' if name.endswith('.py') else 'yaml')}"
         for name, text in example.files.items()
     )
-    said = f"\n`kpreempt {row.commands[0]}` says:\n\n{_block(output, '')}" if output else ""
+    printed = f"\n`kpreempt {row.commands[0]}` prints:\n\n{_block(output, '')}" if output else ""
     return f"""# {rule}
 
 {row.meaning}
@@ -111,7 +111,7 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
 |---|---|---|
 | {row.default_text} | {row.severity} | {option} |
 
-What helps: {row.advice}
+Fix: {row.advice}
 
 Kubernetes' documentation: <{row.concept_url}>
 
@@ -119,7 +119,7 @@ Kubernetes' documentation: <{row.concept_url}>
 
 {example.story}{options}
 
-{_block(example.fails, language)}{said}
+{_block(example.fails, language)}{printed}
 This passes:
 
 {_block(example.fix, language)}{files}{"" if is_alone else _LINK}"""

@@ -1,6 +1,6 @@
-"""A simulation in words: its steps by the clock, who is displaced for whom, what budgets came to.
+"""A simulation in words: its steps by time, which pods are displaced, and the effect on budgets.
 
-What stems from the input is a ``Span`` of its own.
+Text from the input is always in a ``Span`` of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kpreempt.verdict.simulation import (
     StepKind,
 )
 
-_Teller = Callable[[Sequence[SimulationStep]], Phrase]
+_Formatter = Callable[[Sequence[SimulationStep]], Phrase]
 
 _OTHERS_SHOWN = 2
 # Why a controller deletes pods, in words.
@@ -35,7 +35,7 @@ _REASONS = {
 
 
 class Told(NamedTuple):
-    """A line of the story: the clock where it moves on, the kind of the steps, and the words."""
+    """A line of the timeline: the clock if the time changes, the kind of the steps, and the words."""
 
     clock: str
     kind: StepKind
@@ -43,7 +43,7 @@ class Told(NamedTuple):
 
 
 def clock(seconds: float) -> str:
-    """A moment of the simulation: ``45s``, ``1m30s``, ``2h05m``."""
+    """A time in the simulation: ``45s``, ``1m30s``, ``2h05m``."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -52,16 +52,16 @@ def clock(seconds: float) -> str:
 
 
 def simulation_summary(simulation: Simulation) -> Phrase:
-    """How the simulation ends, and how many pods it leaves waiting."""
+    """How the simulation ends, and how many pods are still pending."""
     ends = {
         SimulationEnd.SETTLED: f"settled after {clock(simulation.seconds)}"
         if simulation.seconds
-        else "settled at once",
-        SimulationEnd.LOOP: f"loops: back to an earlier state after {clock(simulation.seconds)}",
-        SimulationEnd.BROKEN_OFF: f"cut off after {clock(simulation.seconds)}; more would happen",
+        else "settled immediately",
+        SimulationEnd.LOOP: f"loops: returns to an earlier state after {clock(simulation.seconds)}",
+        SimulationEnd.BROKEN_OFF: f"stopped after {clock(simulation.seconds)}; more would happen",
     }
     waiting = sum(pod.was_running for pod in simulation.waiting)
-    left = f"; {count(waiting, 'pod')} that ran {agree(waiting, 'is')} left pending" if waiting else ""
+    left = f"; {count(waiting, 'previously running pod')} {agree(waiting, 'stays')} pending" if waiting else ""
     return (
         Span(ends[simulation.end], "" if simulation.end is SimulationEnd.SETTLED else "bad"),
         Span(left, "bad" if left else ""),
@@ -69,7 +69,7 @@ def simulation_summary(simulation: Simulation) -> Phrase:
 
 
 def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
-    """The steps in their order, those that follow one another on one node for one pod together."""
+    """The steps in order; consecutive steps on one node for one pod are combined."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
         groups = [
@@ -78,23 +78,23 @@ def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
                 moment, key=lambda step: (step.kind, step.cause, step.node, step.reason == COMPLETED)
             )
         ]
-        lines += _told(groups, _WORDS)
+        lines += _format_groups(groups, _WORDS)
     return lines
 
 
 def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:
-    """What the pods of an owner do at one moment is one line, wherever they are; in order of the first of each."""
+    """One line for what the pods of an owner do at one time, on any node, in the order of the first step of each."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
-        lines += _told(_gathered(moment), _WORDS | {StepKind.ARRIVES: _is_made})
+        lines += _format_groups(_gathered(moment), _WORDS | {StepKind.ARRIVES: _created})
     return lines
 
 
 def _gathered(moment: Iterable[SimulationStep]) -> list[list[SimulationStep]]:
-    """The steps of a moment that say the same of their pods, together, unless one would stand before its cause."""
+    """Group the steps at one time that say the same about their pods, unless one would precede its cause."""
     groups: list[list[SimulationStep]] = []
     open_groups: dict[tuple[object, ...], int] = {}
-    # The last group that says something of a pod.
+    # The last group that mentions each pod.
     last: dict[str, int] = {}
     for step in moment:
         subject = step.pod if step.kind is StepKind.SCALES else step.pod.partition("/")[0]
@@ -108,8 +108,8 @@ def _gathered(moment: Iterable[SimulationStep]) -> list[list[SimulationStep]]:
     return groups
 
 
-def _told(groups: Sequence[Sequence[SimulationStep]], words: Mapping[StepKind, _Teller]) -> list[Told]:
-    """A line for each group of one moment. A nomination shows in whom it tells to go."""
+def _format_groups(groups: Sequence[Sequence[SimulationStep]], words: Mapping[StepKind, _Formatter]) -> list[Told]:
+    """One line per group of one time. Nominations are not shown: the evictions they cause are."""
     shown = [group for group in groups if group[0].kind is not StepKind.NOMINATED]
     return [
         Told("" if number else clock(group[0].at), group[0].kind, words[group[0].kind](group))
@@ -122,7 +122,7 @@ def _pods(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 def _several(texts: Sequence[str], style: Role = "name") -> Phrase:
-    """Names, each once, in their order."""
+    """The names in order, without duplicates."""
     return names(list(dict.fromkeys(filter(None, texts))), limit=_OTHERS_SHOWN, style=style)
 
 
@@ -130,7 +130,7 @@ def _scales(steps: Sequence[SimulationStep]) -> Phrase:
     last = steps[-1]
     size = f" to {count(last.replicas or 0, 'replica')}"
     if len(steps) > 1:
-        # What happens between is told on other lines.
+        # Other lines show what happens in between.
         size += f", in {len(steps):,} steps"
     if last.owner:
         return (name(last.owner), " scales ", strong(last.pod), size)
@@ -145,16 +145,16 @@ def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), f" {agree(len(steps), 'is')} created")
 
 
-def _is_made(steps: Sequence[SimulationStep]) -> Phrase:
-    """Pods of which it is told whose they are, even where they take nobody's place."""
+def _created(steps: Sequence[SimulationStep]) -> Phrase:
+    """Pods with their owner, even if they replace no other pod."""
     if steps[0].owner and not steps[0].cause:
         return (name(steps[0].owner), " creates ", *_pods(steps))
     return _arrives(steps)
 
 
 def _lands(steps: Sequence[SimulationStep]) -> Phrase:
-    drawn = [len(step.tied) for step in steps if step.tied]
-    among = f", picked at random among {max(drawn):,}" if drawn else ""
+    ties = [len(step.tied) for step in steps if step.tied]
+    among = f", picked at random from {max(ties):,}" if ties else ""
     lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
     return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
 
@@ -164,8 +164,8 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
     broken = sorted({budget for step in steps for budget in step.violated})
     violates: Phrase = (Span(", violating budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
     if first.reason == "node-deleted":
-        gone = Span(f" {agree(len(steps), 'goes')} with ", "warn")
-        return (*_pods(steps), gone, *_several([step.cause for step in steps]), ", which is deleted", *violates)
+        lost = Span(f" {agree(len(steps), 'is')} lost with ", "warn")
+        return (*_pods(steps), lost, *_several([step.cause for step in steps]), " (node deleted)", *violates)
     if first.reason == DRAINED:
         evicted = Span(f" {agree(len(steps), 'is')} evicted from ", "warn")
         return (*_pods(steps), evicted, *_several([step.node for step in steps]), *violates)
@@ -174,15 +174,15 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
         reason: Phrase = (f" ({why})",) if why else (" (", name(first.reason), ")")
         maker: Phrase = (name(first.owner), " deletes ") if first.owner else ("deleted: ",)
         return (*maker, *_pods(steps), *reason, *violates)
-    told = Span(f" {agree(len(steps), 'is')} {'preempted' if first.cause else 'deleted'}", "warn")
+    action = Span(f" {agree(len(steps), 'is')} {'preempted' if first.cause else 'deleted'}", "warn")
     preemptors: Phrase = (" by ", *_several([step.cause for step in steps])) if first.cause else ()
-    return (*_pods(steps), told, *preemptors, *violates)
+    return (*_pods(steps), action, *preemptors, *violates)
 
 
 def _gone(steps: Sequence[SimulationStep]) -> Phrase:
-    gone = f" {agree(len(steps), 'has')} completed on " if steps[0].reason == COMPLETED else None
-    gone = gone or f" {agree(len(steps), 'is')} gone from "
-    return (*_pods(steps), gone, *_several([step.node for step in steps]))
+    action = f" {agree(len(steps), 'has')} completed on " if steps[0].reason == COMPLETED else None
+    action = action or f" {agree(len(steps), 'has')} terminated on "
+    return (*_pods(steps), action, *_several([step.node for step in steps]))
 
 
 def _waits(steps: Sequence[SimulationStep]) -> Phrase:
@@ -190,7 +190,7 @@ def _waits(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 def _refused(steps: Sequence[SimulationStep]) -> Phrase:
-    maker: Phrase = (name(steps[0].owner), " may not create ") if steps[0].owner else ("refused: ",)
+    maker: Phrase = (name(steps[0].owner), " cannot create ") if steps[0].owner else ("rejected: ",)
     return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
 
 
@@ -199,7 +199,7 @@ def _blocked(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), Span(" cannot start", "bad"), *on, ": ", Span(steps[0].message))
 
 
-_WORDS: dict[StepKind, _Teller] = {
+_WORDS: dict[StepKind, _Formatter] = {
     StepKind.SCALES: _scales,
     StepKind.ARRIVES: _arrives,
     StepKind.LANDS: _lands,
@@ -212,7 +212,7 @@ _WORDS: dict[StepKind, _Teller] = {
 
 
 def displaced_phrase(displaced: Displaced, *, is_full: bool = False) -> Phrase:
-    """Who leaves which node, what that breaks, and where what takes its place ends; with ``is_full`` for whom, too."""
+    """The pod that is evicted, its node, violated budgets, and its replacement; if ``is_full``, also the preemptor."""
     about: Phrase = ()
     cause: Phrase = ()
     if is_full:
@@ -224,13 +224,13 @@ def displaced_phrase(displaced: Displaced, *, is_full: bool = False) -> Phrase:
     )
     then: Phrase = ()
     if displaced.replacement:
-        where = (
+        result = (
             (Span(" lands on ", "good"), Span(displaced.lands_on, "good"))
             if displaced.lands_on
-            else (Span(" is left pending", "bad"),)
+            else (Span(" stays pending", "bad"),)
         )
-        then = ("; ", name(displaced.replacement), *where)
+        then = ("; ", name(displaced.replacement), *result)
     if displaced.lost:
-        then = (Span("; nothing recreates it", "bad"),)
-    leaves = " is lost with " if displaced.with_node else " leaves "
+        then = (Span("; no controller recreates it", "bad"),)
+    leaves = " is lost with " if displaced.with_node else " is evicted from "
     return (strong(displaced.pod), *about, leaves, name(displaced.node), *cause, *broken, *then)

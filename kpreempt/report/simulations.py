@@ -1,4 +1,4 @@
-"""A simulation in sections: what happens by the clock, who is displaced for whom, and what it leaves behind."""
+"""A simulation in sections: the timeline, the evicted pods, and the state at the end."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _NODES_SHOWN = 8
 _NAMES_SHOWN = 6
 _BARE_PODS_SHOWN = 3
 _WORKLOADS_SHOWN = 20
-# Longer chains go on below one another.
+# Longer chains continue without further indentation.
 _DEEPEST = 10
 
 
 def timeline(simulation: Simulation, options: RenderOptions) -> Section:
-    """``TIMELINE``: the steps by the clock; when a pod has stopped that was told to go only if nothing is left out."""
+    """``TIMELINE``: the steps by time; the end of a pod's termination is only shown in full reports."""
     from kpreempt.report.html.lanes import lanes  # noqa: PLC0415 - only pages draw them
 
     is_at_once = simulation.end is SimulationEnd.SETTLED and not simulation.seconds and simulation.steps
@@ -57,17 +57,19 @@ def timeline(simulation: Simulation, options: RenderOptions) -> Section:
         for step in simulation.steps
         if options.is_full or step.kind is not StepKind.GONE or step.reason == COMPLETED
     ]
-    loop = ("pods of these go round: ", *names(simulation.loop, limit=_WORKLOADS_SHOWN)) if simulation.loop else ""
+    loop: Words = (
+        ("these workloads keep displacing each other: ", *names(simulation.loop, limit=_WORKLOADS_SHOWN))
+        if simulation.loop
+        else ""
+    )
     draws = simulation.draws
     return Section(
         "TIMELINE",
-        "all at once" if is_at_once else simulation_summary(simulation),
+        "everything happens at once" if is_at_once else simulation_summary(simulation),
         [
             Sentence(loop if options.is_full else ""),
             Sentence(
-                f"{count(draws, 'choice')} of a node {agree(draws, 'is')} left to chance"
-                if draws and options.is_full
-                else ""
+                f"{count(draws, 'choice')} of a node {agree(draws, 'is')} random" if draws and options.is_full else ""
             ),
             Picture(partial(lanes, simulation)),
             Timeline([(line.clock, line.words) for line in tell_in_short(steps)], shown=_LINES_SHOWN),
@@ -77,13 +79,13 @@ def timeline(simulation: Simulation, options: RenderOptions) -> Section:
 
 
 def evicted(simulation: Simulation, options: RenderOptions, *, priority: int = 0) -> Section:
-    """``EVICTED``: the victims, and below each those that have to go for what takes its place."""
+    """``EVICTED``: the victims, and below each the pods that its replacement evicts in turn."""
     victims = simulation.displaced
     deep = f", up to {simulation.depth:,} in a chain" if simulation.depth > 1 else ""
     tree = displacement_tree(victims, partial(displaced_phrase, is_full=options.is_full))
     return Section(
         "EVICTED",
-        f"{len(victims):,} in all{deep}" if victims else "no pod" if options.is_full else "",
+        f"{len(victims):,} in total{deep}" if victims else "none" if options.is_full else "",
         [Tree(tree, noun="victim", shown=_LINES_SHOWN, is_alike=True)],
         heading="Evicted pods",
         anchor="victims",
@@ -93,7 +95,7 @@ def evicted(simulation: Simulation, options: RenderOptions, *, priority: int = 0
 
 
 def displacement_tree(displaced: Iterable[Displaced], words: Callable[[Displaced], Phrase]) -> list[Node]:
-    """Victims with those below them that have to go for what takes their place."""
+    """The victims as a tree: below each, the pods that its replacement evicts."""
     roots: list[Node] = []
     levels = [roots]
     for each in displaced:
@@ -105,7 +107,7 @@ def displacement_tree(displaced: Iterable[Displaced], words: Callable[[Displaced
 
 
 def budgets(simulation: Simulation) -> Section:
-    """``BUDGETS``: those that are touched, the broken ones first."""
+    """``BUDGETS``: the budgets that are affected, violated ones first."""
     rows: list[list[Words]] = [
         [
             name(each.budget),
@@ -119,41 +121,41 @@ def budgets(simulation: Simulation) -> Section:
     numbers = ("BEFORE", "WORST", "AFTER", "VIOLATIONS")
     return Section(
         "BUDGETS",
-        "allowed disruptions before, at worst, and in the end" if rows else "",
-        [Table(columns("BUDGET", *numbers, right=numbers), rows, "budget", "Those that are touched", _ROWS_SHOWN)],
+        "disruptions allowed before, at worst, and at the end" if rows else "",
+        [Table(columns("BUDGET", *numbers, right=numbers), rows, "budget", "Affected budgets", _ROWS_SHOWN)],
         heading="Disruption budgets",
         is_reasoning=True,
     )
 
 
 def workloads(simulation: Simulation, options: RenderOptions) -> Section:
-    """``WORKLOADS``: those that are changed or lose pods: how many are ready; nodes only if nothing is left out."""
-    # Those that the change is about, and then those that suffer most.
+    """``WORKLOADS``: the ready pods of workloads that change or lose pods; their nodes only in full reports."""
+    # Changed workloads first, then those that lose most.
     ranked = sorted(
         _with_bare_pods_together(simulation.workloads),
         key=lambda each: (not each.is_changed, each.is_done, -each.victims),
     )
     rows: list[list[Words]] = []
     for each in ranked:
-        least = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")
+        lowest = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")
         short = each.wanted_after not in (None, each.ready_after)
         after = f"{each.ready_after:,} of {each.wanted_after:,}" if short else f"{each.ready_after:,}"
-        rows.append([name(each.workload), f"{each.ready_before:,}", least, after, _status(each, options)])
+        rows.append([name(each.workload), f"{each.ready_before:,}", lowest, after, _status(each, options)])
     titles = columns("WORKLOAD", "BEFORE", "WORST", "AFTER", "STATUS", right=("BEFORE", "WORST", "AFTER"))
     nodes = [[(name(each.workload), ": ", *_nodes(each.nodes_before, each.nodes_after))] for each in ranked]
     return Section(
         "WORKLOADS",
-        "ready pods before, at worst, and in the end" if rows else "",
+        "ready pods before, at worst, and at the end" if rows else "",
         [
-            Table(titles, rows, "workload", "Those that are changed or lose pods", _ROWS_SHOWN),
-            *([Fold("Their nodes", [Listing(nodes, "workload")])] if rows and options.is_full else []),
+            Table(titles, rows, "workload", "Workloads that change or lose pods", _ROWS_SHOWN),
+            *([Fold("Nodes", [Listing(nodes, "workload")])] if rows and options.is_full else []),
         ],
         is_reasoning=True,
     )
 
 
 def _with_bare_pods_together(listed: Sequence[SimulatedWorkload]) -> list[SimulatedWorkload]:
-    """The workloads, and at the end as one row the pods that no controller owns, if these are many."""
+    """The workloads; if many pods have no controller, these are merged into one row at the end."""
     bare = [each for each in listed if each.workload.startswith("Pod ") and not each.is_changed]
     if len(bare) <= _BARE_PODS_SHOWN:
         return list(listed)
@@ -161,7 +163,7 @@ def _with_bare_pods_together(listed: Sequence[SimulatedWorkload]) -> list[Simula
     for each in bare:
         nodes_before.update(each.nodes_before)
         nodes_after.update(each.nodes_after)
-    together = SimulatedWorkload(
+    bare_pods = SimulatedWorkload(
         workload=f"{len(bare):,} pods without a controller",
         is_done=all(each.is_done for each in bare),
         ready_before=sum(each.ready_before for each in bare),
@@ -173,7 +175,7 @@ def _with_bare_pods_together(listed: Sequence[SimulatedWorkload]) -> list[Simula
         nodes_before=dict(nodes_before),
         nodes_after=dict(nodes_after),
     )
-    return [*(each for each in listed if each not in bare), together]
+    return [*(each for each in listed if each not in bare), bare_pods]
 
 
 def _status(workload: SimulatedWorkload, options: RenderOptions) -> Phrase:
@@ -195,61 +197,62 @@ def _status(workload: SimulatedWorkload, options: RenderOptions) -> Phrase:
 
 
 def _nodes(before: Mapping[str, int], after: Mapping[str, int]) -> Phrase:
-    """The pods of each node, those first that change."""
+    """The pods per node, changed numbers first."""
     numbers = {node: (before.get(node, 0), after.get(node, 0)) for node in (*before, *after)}
     order = sorted(numbers, key=lambda node: numbers[node][0] == numbers[node][1])
-    told: list[Words] = []
+    numbers_by_node: list[Words] = []
     for node in order[:_NODES_SHOWN]:
-        was, is_now = numbers[node]
-        told.append((name(node), f" {was:,}" if was == is_now else f" {was:,} → {is_now:,}"))
+        old, new = numbers[node]
+        numbers_by_node.append((name(node), f" {old:,}" if old == new else f" {old:,} → {new:,}"))
     rest = len(order) - _NODES_SHOWN
-    return joined([*told, *([f"{rest:,} more"] if rest > 0 else [])])
+    return joined([*numbers_by_node, *([f"{rest:,} more"] if rest > 0 else [])])
 
 
 def pending(simulation: Simulation, options: RenderOptions) -> Section:
-    """``PENDING``: the pods that have no node in the end, those that ran first; only if nothing is left out."""
+    """``PENDING``: the pods without a node at the end, evicted ones first; only in full reports."""
     ranked = sorted(simulation.waiting, key=lambda pod: (not pod.was_running, pod.waited_before))
     rows: list[list[Words]] = [
         [
             name(each.pod),
             name(each.workload or each.owner),
             f"{each.priority:,}",
-            Span("ran", "bad") if each.was_running else "waited already" if each.waited_before else "was not there",
+            Span("running", "bad") if each.was_running else "pending" if each.waited_before else "did not exist",
             message(each.message),
         ]
         for each in (ranked if options.is_full else [])
     ]
-    titles = columns("POD", "OF", "PRIORITY", "BEFORE", "THE SCHEDULER SAYS", right=["PRIORITY"])
+    titles = columns("POD", "OWNER", "PRIORITY", "BEFORE", "SCHEDULER MESSAGE", right=["PRIORITY"])
     return Section(
         "PENDING",
-        f"{count(len(rows), 'pod')} without a node in the end" if rows else "",
-        [Table(titles, rows, "pod", "Those that ran come first")],
-        heading="What is pending in the end",
+        f"{count(len(rows), 'pod')} without a node at the end" if rows else "",
+        [Table(titles, rows, "pod", "Pods that were running come first")],
+        heading="Pending at the end",
         anchor="waiting",
         is_reasoning=True,
     )
 
 
 def stranded(simulation: Simulation) -> Section:
-    """``STRANDED``: what is left without something that it needs."""
+    """``BROKEN DEPENDENCIES``: objects left without something they need."""
     items = [[stranded_phrase(each)] for each in simulation.stranded]
     return Section(
-        "STRANDED",
+        "BROKEN DEPENDENCIES",
         blocks=[Listing(items, noun="object", shown=_ROWS_SHOWN)],
-        heading="What is stranded",
+        heading="Broken dependencies",
         is_reasoning=True,
     )
 
 
 def stranded_phrase(stranded: Stranded) -> Phrase:
-    """Who is left without what."""
-    until = " on" if stranded.until is None else f" until {clock(stranded.until)}"
+    """The object, what it is missing, and from when to when."""
+    start = clock(stranded.since)
+    span = f"since {start}" if stranded.until is None else f"from {start} until {clock(stranded.until)}"
     node: Phrase = (" on ", name(stranded.node)) if stranded.node else ()
-    missing: Phrase = ("; gone: ", *names(stranded.missing, limit=_NAMES_SHOWN)) if stranded.missing else ()
-    what = {
-        StrandedKind.AFFINITY: "is no longer near the pods that it requires",
+    missing: Phrase = ("; missing: ", *names(stranded.missing, limit=_NAMES_SHOWN)) if stranded.missing else ()
+    problem = {
+        StrandedKind.AFFINITY: "is no longer co-located with the pods its affinity requires",
         StrandedKind.SERVICE: "has no ready pod",
-        StrandedKind.DAEMON_SET: "does not come back",
+        StrandedKind.DAEMON_SET: "is not recreated",
     }[stranded.kind]
     subject = f"service {stranded.subject}" if stranded.kind is StrandedKind.SERVICE else stranded.subject
-    return (name(subject), *node, f" {what} from {clock(stranded.since)}{until}", *missing)
+    return (name(subject), *node, f" {problem} {span}", *missing)

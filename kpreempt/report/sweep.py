@@ -1,4 +1,4 @@
-"""A sweep: the clusters, those that fare worst first, and what could not be answered."""
+"""A sweep: the clusters, worst first, and the queries that failed."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.sweep import Sweep, SweptCluster
 
 _CLUSTERS_SHOWN, _FAILURES_SHOWN = 15, 5
-# On a screen, from the first section to the last.
+# Priorities on a screen.
 _CLUSTERS, _FAILURES, _ASSUMPTIONS = 30, 20, 10
 _BARS_SHOWN = 12
 _WIDTH, _BAR = 1000, 22
-_COLOURS: Mapping[Role, str] = {"good": "var(--good)", "bad": "var(--bad)", "warn": "var(--warn)"}
+_COLORS: Mapping[Role, str] = {"good": "var(--good)", "bad": "var(--bad)", "warn": "var(--warn)"}
 
 
 def report(sweep: Sweep, _options: RenderOptions) -> Report:
-    """Clusters against outcomes, the worst first, failures and what is assumed; bars on a page."""
+    """Clusters by outcomes, worst first, failures and assumptions; bars on a page."""
     tone = _tone(sweep)
     failed = sum(bool(each.failed) for each in sweep.items)
-    said = [count(len(sweep.items), "cluster"), count(sweep.answers, "answer")]
-    said += [f"{count(failed, 'cluster')} without any"] if failed else []
-    said += [count(sweep.num_failures, "failure")] if sweep.num_failures else []
-    asked = f"{count(len(sweep.questions), 'question')} to {', '.join(sweep.algorithms)}"
+    parts = [count(len(sweep.items), "cluster"), count(sweep.answers, "answer")]
+    parts += [f"{count(failed, 'cluster')} without answers"] if failed else []
+    parts += [count(sweep.num_failures, "failure")] if sweep.num_failures else []
+    scope = f"{count(len(sweep.questions), 'query')} for {', '.join(sweep.algorithms)}"
     outcomes = [each for each in OUTCOMES if sweep.outcomes.get(each)]
     counts = [Count(OUTCOMES[each].alone, sweep.outcomes[each], OUTCOMES[each].style == "bad") for each in outcomes]
-    counts.append(Count("may come out otherwise", sweep.uncertain))
+    counts.append(Count("uncertain", sweep.uncertain))
     counts.append(Count("failures", sweep.num_failures, sweep.num_failures > 0))
     left = sweep.num_failures - len(sweep.failures)
     return Report(
         title=("Sweep of ", strong(count(len(sweep.items), "cluster"))),
         tone=tone,
-        lead=(Span(", ".join(said), "bad" if tone == "bad" else "strong"), "."),
-        facts=[asked] if sweep.algorithms else [],
+        lead=(Span(", ".join(parts), "bad" if tone == "bad" else "strong"), "."),
+        facts=[scope] if sweep.algorithms else [],
         counts=counts,
         sections=[
             Section(
                 "OUTCOMES",
                 blocks=[Picture(partial(_bars, sweep, outcomes))] if outcomes else [],
-                heading="What becomes of the pods",
+                heading="Outcomes of the pods",
                 only="page",
             ),
             _clusters(sweep, outcomes),
@@ -78,7 +78,7 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
                         is_main=True,
                     )
                 ],
-                heading="What the clusters are",
+                heading="The clusters",
                 only="page",
             ),
             Section(
@@ -99,9 +99,9 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
                         noun="failure",
                         shown=_FAILURES_SHOWN,
                     ),
-                    Sentence(Span(f"and {count(left, 'more failure')}, in the table failures" if left else "", "dim")),
+                    Sentence(Span(f"and {count(left, 'more failure')} in the failures table" if left else "", "dim")),
                 ],
-                heading="What has no answer",
+                heading="Failures",
                 priority=_FAILURES,
             ),
             Section(
@@ -114,17 +114,17 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
                         shown=_FAILURES_SHOWN,
                     )
                 ],
-                heading="What is assumed",
+                heading="Assumptions",
                 priority=_ASSUMPTIONS,
             ),
             Section(
-                "QUESTIONS",
-                blocks=[Listing([[name(each)] for each in sweep.questions], noun="question")],
-                heading="What was asked",
+                "QUERIES",
+                blocks=[Listing([[name(each)] for each in sweep.questions], noun="query")],
+                heading="Queries",
                 only="page",
             ),
         ],
-        more=[("-v", "every cluster, all failures and assumptions of the record")],
+        more=[("-v", "every cluster, all failures and assumptions")],
         command="sweep",
     )
 
@@ -146,7 +146,7 @@ def _clusters(sweep: Sweep, outcomes: list[Outcome]) -> Section:
         shown=_CLUSTERS_SHOWN,
         is_main=True,
     )
-    return Section("CLUSTERS", "the worst first" if sweep.items else "", [table], priority=_CLUSTERS, keeps=6)
+    return Section("CLUSTERS", "worst first" if sweep.items else "", [table], priority=_CLUSTERS, keeps=6)
 
 
 def _row(each: SweptCluster, outcomes: list[Outcome], *, has_audits: bool) -> list[Words]:
@@ -167,13 +167,13 @@ def _size(number: int | None) -> str:
 
 
 def _bars(sweep: Sweep, outcomes: list[Outcome]) -> Html:
-    """A bar for all clusters together, one for the worst that each of them has, and those of the first clusters."""
+    """A bar for all clusters, one for the worst outcome in each cluster, and bars for the first clusters."""
     legend = []
     for each in outcomes:
         _, style, words, _ = OUTCOMES[each]
         square = Html(
             f'<svg width="12" height="12" aria-hidden="true" style="display:inline-block">'
-            f'<rect width="12" height="12" fill="{_COLOURS[style]}"/></svg>'
+            f'<rect width="12" height="12" fill="{_COLORS[style]}"/></svg>'
         )
         legend.append(tag("li", square, f" {words}: {sweep.outcomes[each]:,}"))
     worst: Counter[str] = Counter(
@@ -184,7 +184,7 @@ def _bars(sweep: Sweep, outcomes: list[Outcome]) -> Html:
     shown = [tag("ul", *legend, class_="legend"), _bar(sweep.outcomes, "pods")]
     if worst:
         shown += [
-            tag("p", "Clusters by the worst that becomes of a pod there:", class_="note"),
+            tag("p", "Clusters by their worst outcome:", class_="note"),
             _bar(worst, "clusters"),
         ]
     for cluster in sweep.items[:_BARS_SHOWN]:
@@ -194,9 +194,9 @@ def _bars(sweep: Sweep, outcomes: list[Outcome]) -> Html:
 
 
 def _bar(numbers: Mapping[str, int], what: str) -> Html:
-    """A bar of parts, each with its number where the pointer is."""
+    """A stacked bar; hovering shows the number of each part."""
     total = sum(numbers.get(each, 0) for each in OUTCOMES)
-    shown, said, x = [], [], 0.0
+    shown, labels, x = [], [], 0.0
     for each, (_, style, words, _) in OUTCOMES.items():
         number = numbers.get(each, 0)
         if not number:
@@ -205,13 +205,13 @@ def _bar(numbers: Mapping[str, int], what: str) -> Html:
         title = tag("title", f"{words}: {number:,} of {total:,} {what}")
         shown.append(
             Html(
-                f'<rect x="{x:.2f}" y="0" width="{wide:.2f}" height="{_BAR}" fill="{_COLOURS[style]}" '
+                f'<rect x="{x:.2f}" y="0" width="{wide:.2f}" height="{_BAR}" fill="{_COLORS[style]}" '
                 f'stroke="var(--ground)">{title}</rect>'
             )
         )
-        said.append(f"{words} {number:,}")
+        labels.append(f"{words} {number:,}")
         x += wide
     return Html(
-        f'<svg role="img" aria-label="{text(", ".join(said))}" width="100%" height="{_BAR}" '
+        f'<svg role="img" aria-label="{text(", ".join(labels))}" width="100%" height="{_BAR}" '
         f'viewBox="0 0 {_WIDTH} {_BAR}" preserveAspectRatio="none">{join(shown)}</svg>'
     )

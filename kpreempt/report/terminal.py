@@ -1,7 +1,7 @@
-"""Reports for a terminal: blocks drawn by rich, at any length from one screen to everything.
+"""Reports for a terminal: blocks drawn with rich, in any length from one screen to everything.
 
-Words break at spaces only: a name wider than the page runs over it in a report, and loses its middle on a screen. Color
-adds to words and symbols and never replaces them, and is the last step: without it the text is the same.
+Lines break at spaces only: a name wider than the page overflows in a report; a screen shortens it in the middle.
+Color adds to words and symbols and never replaces them, and is the last step: without it, the text is the same.
 """
 
 from __future__ import annotations
@@ -58,35 +58,35 @@ _STYLES: dict[Role, str] = {
     "heading": "bold cyan",
     "code": "dim",
 }
-# Before cards.
+# The marks of cards.
 _MARKS: dict[Role, str] = {"good": "✓ ", "bad": "✗ ", "warn": "! "}
 _WORD = re.compile(r" *[^ ]+ *")
 _INDENT = 2
 _GAP = 2
-# Where the text beside a section's label starts.
-_LABEL_COLUMN = 12
-# Below this width a last column is not worth wrapping in place.
+# The column of the text after a section's label.
+_LABEL_COLUMN = 14
+# If less width is left, a last column is not wrapped in place.
 _NARROWEST_COLUMN = 24
-# A table of so many is a list of labels, and none of columns to compare.
+# A table with this many columns is a list of labels, not columns to compare.
 _FEW_COLUMNS = 2
-# What rich draws before a line of a tree, for each level.
+# The width that rich draws for each level of a tree.
 _GUIDE = 4
 _DEEPEST = 4
-# On a screen: the command line and the prompt, and the lines of the first sentences, of the facts, and of an item.
+# On a screen: lines for the command line and the prompt, and the limits for the first sentences, facts, and an item.
 _AROUND = 2
 _LINES_OF_LEAD = 8
 _LINES_OF_FACTS = 2
 _LINES_OF_ITEM = 3
-# What is left of a section before others are left out.
-_LEAST_LINES = 2
+# A section is cut to this many lines before others are omitted.
+_MIN_LINES = 2
 _CUT = " … (-v)"
 
 
 class _Chunk(NamedTuple):
-    """Lines that stay together; ``noun`` is what they are called if they are one of several items.
+    """Lines that stay together; ``noun`` is the name of an item if they are one of several.
 
-    Without lines a chunk stands for the ``number`` of items that no screen can hold. One that ``is_whole`` is not cut.
-    The ``mark`` stands where one is cut.
+    A chunk without lines stands for a ``number`` of items that don't fit on any screen. One that ``is_whole`` is not
+    cut. ``mark`` ends the last line of a cut chunk.
     """
 
     lines: list[Text]
@@ -97,19 +97,19 @@ class _Chunk(NamedTuple):
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
-    """The report as text, as much of it as ``options.extent`` says."""
+    """The report as text, with as much of it as ``options.extent`` requests."""
     if options.extent is Extent.LINE:
-        # As wide as it is: where it is pasted, another program breaks lines.
+        # At full width: the program that it is pasted into wraps the lines.
         lines = [_text(words) for words in (report.lead, *(section.lead for section in report.sections)) if words]
     elif options.extent is Extent.SCREEN and not report.is_whole:
         lines = _screen(report, options)
     else:
-        lines = _whole(report, options)
+        lines = _full(report, options)
     return "".join(_written(line, is_colored=options.colour) for line in lines)
 
 
 def _written(line: Text, *, is_colored: bool) -> str:
-    """The line without spaces at its end, with escape sequences of the 16 basic colors if they are wanted."""
+    """The line without trailing spaces, with escape sequences for the 16 basic colors if ``is_colored``."""
     line.rstrip()
     if not is_colored:
         return f"{line.plain}\n"
@@ -121,11 +121,11 @@ def _written(line: Text, *, is_colored: bool) -> str:
 
 @cache
 def _console() -> Console:
-    """A console that prints nothing and knows no environment: what is drawn depends on nothing else."""
+    """A console that prints nothing and ignores the environment, so that drawing depends on nothing else."""
     return Console(file=StringIO(), width=80, height=25, color_system=None, legacy_windows=False, _environ={})
 
 
-def _whole(report: Report, options: RenderOptions) -> list[Text]:
+def _full(report: Report, options: RenderOptions) -> list[Text]:
     """Every section below the first sentences."""
     drawing = _Drawing("" if options.verbose else report.hint)
     lines = _wrapped(report.lead, options.width) if report.lead else []
@@ -139,7 +139,7 @@ def _whole(report: Report, options: RenderOptions) -> list[Text]:
 
 
 def _screen(report: Report, options: RenderOptions) -> list[Text]:
-    """The sections that matter most, the longest of them cut until all fit, and how to see more."""
+    """The most important sections, cut until all fit, and how to see more."""
     width, gap = options.width, 0 if report.is_compact else 1
     lead = report.short_lead or report.lead
     head = _clipped(_wrapped(lead, width), _LINES_OF_LEAD, width) if lead else []
@@ -161,24 +161,25 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
         ]
         for section in ranked
     ]
-    room = options.height - _AROUND - len(head) - len(end) - 1 - gap
+    space = options.height - _AROUND - len(head) - len(end) - 1 - gap
     lines = head
-    for number, shown in enumerate(_fitted(sections, ranked, room, gap, width)):
+    for number, shown in enumerate(_fitted(sections, ranked, space, gap, width)):
         lines += [*([] if number and not gap else [Text()]), *shown]
     lines += [*([Text()] if gap and end else []), *end]
     return [_elided(line, width) for line in lines]
 
 
 def _fitted(
-    sections: list[list[_Chunk]], ranked: Sequence[Section], room: int, gap: int, width: int
+    sections: list[list[_Chunk]], ranked: Sequence[Section], space: int, gap: int, width: int
 ) -> list[list[Text]]:
-    """The lines of as many sections as there is room for, with a last line on those that are left out.
+    """The lines of as many sections as fit, with a last line about those that are omitted.
 
-    The longest section is cut by a line until all fit, the last one of several; once all are short, the last goes.
+    The longest section is cut line by line until all fit (the last of several equally long ones); once all are short,
+    the last section is omitted.
     """
-    shown = [_shortened(chunks, max(room, _LEAST_LINES), width) for chunks in sections]
+    shown = [_shortened(chunks, max(space, _MIN_LINES), width) for chunks in sections]
     left: Counter[str] = Counter()
-    while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > room:
+    while shown and sum(len(lines) + gap for lines in shown) - gap + ((1 + gap) if left else 0) > space:
         longest = [at for at in range(len(shown)) if len(shown[at]) > ranked[at].least]
         if longest:
             at = max(longest, key=lambda at: (len(shown[at]) - ranked[at].keeps, at))
@@ -186,32 +187,32 @@ def _fitted(
             continue
         shown.pop()
         _count(left, [chunk for chunk in sections[len(shown)] if chunk.noun] or [_Chunk([], "section")])
-    # What matters most comes first.
+    # List the most important ones first.
     rest = _left_out(Counter(dict(reversed(left.items()))))
     return [*shown, _clipped(_wrapped(rest, width), 1, width)] if left else shown
 
 
 def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
-    """So many lines of a section: with less of each item, and then without the last ones, which are counted."""
-    kept = list(chunks)
-    size, left, indent = sum(len(chunk.lines) for chunk in kept), Counter[str](), 0
-    items = [at for at, chunk in enumerate(kept) if chunk.noun]
+    """Limit a section to ``most`` lines: first shorten items, then omit the last ones, which are counted."""
+    shown = list(chunks)
+    size, left, indent = sum(len(chunk.lines) for chunk in shown), Counter[str](), 0
+    items = [at for at, chunk in enumerate(shown) if chunk.noun]
     for lines in range(_LINES_OF_ITEM - 1, 0, -1):
         for at in reversed(items):
-            if size > most and not kept[at].is_whole:
-                size -= len(kept[at].lines)
-                kept[at] = _cut(kept[at], lines, width)
-                size += len(kept[at].lines)
-    # An item beside the label stays, so that the label does.
-    while items and items[-1] and (size + bool(left) > most or not kept[items[-1]].lines):
-        last = kept.pop(items.pop())
+            if size > most and not shown[at].is_whole:
+                size -= len(shown[at].lines)
+                shown[at] = _cut(shown[at], lines, width)
+                size += len(shown[at].lines)
+    # The first item stays if it is on the label's line, because the label must stay.
+    while items and items[-1] and (size + bool(left) > most or not shown[items[-1]].lines):
+        last = shown.pop(items.pop())
         size -= len(last.lines)
         _count(left, [last])
         if last.lines:
             first = last.lines[0].plain
             indent = len(first) - len(first.lstrip(" "))
     rest = _indented([_left_out(left)], indent) if left else []
-    return [*_clipped(_lines_of(kept), most - len(rest), width), *rest]
+    return [*_clipped(_lines_of(shown), most - len(rest), width), *rest]
 
 
 def _cut(chunk: _Chunk, most: int, width: int) -> _Chunk:
@@ -234,7 +235,7 @@ def _lines_of(chunks: Iterable[_Chunk]) -> list[Text]:
 
 
 def _more(options: Iterable[tuple[str, str]], width: int) -> Text:
-    """``More:`` and as many of the options as a line holds, with what they show if there is room for that."""
+    """``More:`` and as many options as fit on a line, with their descriptions if these fit."""
     line = _text(Span("More:", "dim"))
     for option, what in options:
         for words in (f" ({what})" if what else "", ""):
@@ -248,9 +249,9 @@ def _more(options: Iterable[tuple[str, str]], width: int) -> Text:
 
 
 class _Drawing:
-    """Draws blocks. ``hint`` is the option that lists what is left out, and nothing is left out if it is empty.
+    """Draws blocks. ``hint`` is the option that lists what is omitted; if it is empty, nothing is omitted.
 
-    For a screen ``height`` is how many items of a block it can hold at most.
+    On a screen, ``height`` is the maximum number of items per block.
     """
 
     def __init__(self, hint: str = "", height: int = 0) -> None:
@@ -258,7 +259,7 @@ class _Drawing:
         self._height = height
 
     def section(self, section: Section, width: int, *, is_compact: bool = False) -> list[_Chunk]:
-        """The label with the lead, and the blocks beside it or below; beside it on a compact screen if they fit."""
+        """The label with the lead, and the blocks next to it or below; on a compact screen next to it if they fit."""
         label, lead = _text(Span(section.label, section.style)), phrase_of(section.lead)
         is_long = label.cell_len >= _LABEL_COLUMN
         is_beside = (is_compact or section.is_beside) and bool(section.label) and not is_long
@@ -279,7 +280,7 @@ class _Drawing:
         return chunks
 
     def _needs_room(self, blocks: Sequence[Block | Section], width: int) -> bool:
-        """Whether a table has rows of one line each only if it begins at the left of the page, or has details."""
+        """Whether a table has details, or its rows only fit on one line each if it starts at the left margin."""
         for block in blocks:
             if isinstance(block, Table) and block.has_details:
                 return True
@@ -291,7 +292,7 @@ class _Drawing:
         return False
 
     def _stacked(self, blocks: Sequence[Block | Section], width: int) -> list[_Chunk]:
-        """Blocks below one another; what a sentence introduces that ends with a colon is further to the right."""
+        """Blocks in sequence; blocks after a sentence that ends with a colon are indented."""
         chunks: list[_Chunk] = []
         is_introduced = False
         for block in blocks:
@@ -307,14 +308,14 @@ class _Drawing:
         return chunks
 
     def _card(self, section: Section, noun: str, width: int) -> _Chunk:
-        """An item that is a section: a paragraph that the label begins, and the blocks below."""
+        """An item that is a section: a paragraph that starts with the label, and the blocks below it."""
         mark = Span(_MARKS.get(section.style, ""), section.style)
         lines = _wrapped((mark, Span(section.label, "strong"), "  ", *phrase_of(section.lead)), width, _INDENT)
         lines += _indented(_lines_of(self._stacked(section.blocks, width - _INDENT)), _INDENT)
         return _Chunk(lines, noun)
 
     def block(self, block: Block, width: int) -> list[_Chunk]:
-        """The lines of a block, those of each item together."""
+        """The lines of a block, grouped by item."""
         match block:
             case Sentence():
                 return [_Chunk(_wrapped(block.words, width, _INDENT))] if spans_of(block.words) else []
@@ -353,7 +354,7 @@ class _Drawing:
         return [*_items(block, limit, width, is_screen=bool(self._height)), *self._rest(rest, block.noun)]
 
     def _rest(self, rest: int, noun: str) -> list[_Chunk]:
-        """What is left out."""
+        """A line about omitted items."""
         if rest <= 0:
             return []
         if self._height:
@@ -376,7 +377,7 @@ def _items(block: Timeline | Table | Listing | Tree, limit: int, width: int, *, 
 
 
 def _terms(rows: Sequence[tuple[Words, Words]], width: int, noun: str) -> list[_Chunk]:
-    """Terms, and what they are in a column beside them."""
+    """Terms, with their descriptions in a column to the right."""
     terms = [_text(term, "dim") for term, _ in rows]
     column = _width(terms) + _GAP
     return [
@@ -398,10 +399,10 @@ def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> li
 
 
 def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dense: bool) -> list[_Chunk]:
-    """A line for the titles, and the lines of each row, in columns if the page is wide enough for them.
+    """A line for the titles, and the lines of each row, in columns if these fit the width.
 
-    If it is not, titles may become letters, or details stand below; failing that, the first column stands above the
-    others, or each row is a paragraph.
+    Otherwise titles may become letters, or details may move below their row; failing that, the first column moves above
+    the others, or each row becomes a paragraph.
     """
     cells = [[_text(cell) for cell in row] for row in rows]
     aligns = [column.align for column in table.columns]
@@ -443,7 +444,7 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
 
 
 def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
-    """The rows with the cells of their widest columns shortened in the middle until a row is a line."""
+    """Shorten the cells of the widest columns in the middle until each row fits on one line."""
     widths = [_width(column) for column in zip(*rows, strict=True)]
     while (over := sum(widths) + _GAP * (len(widths) - 1) - width) > 0 and max(widths) > 1:
         widest = widths.index(max(widths))
@@ -451,15 +452,15 @@ def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:
         widths[widest] -= min(over, max(widths[widest] - second, 1))
     return [
         [
-            cell if cell.cell_len <= room else _without_middle(cell, 0, len(cell), room)
-            for cell, room in zip(row, widths, strict=True)
+            cell if cell.cell_len <= space else _without_middle(cell, 0, len(cell), space)
+            for cell, space in zip(row, widths, strict=True)
         ]
         for row in rows
     ]
 
 
 def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: int) -> list[list[Text]] | None:
-    """The lines of each row in columns, the last of which wraps if it is on the left; ``None`` if they are too wide."""
+    """The lines of each row in columns; a left-aligned last column wraps. ``None`` if the columns are too wide."""
     widths = [_width(column) for column in zip(*rows, strict=True)]
     before = sum(widths[:-1]) + _GAP * (len(widths) - 1)
     needed = widths[-1]
@@ -470,7 +471,7 @@ def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: 
     if before + needed > width:
         return None
     drawn = []
-    # By hand: rich takes 0.2 ms for each cell of a table.
+    # Not with rich, which takes 0.2 ms per table cell.
     for row in rows:
         last, *others = _wrapped(row[-1], widths[-1])
         parts: list[str | Text] = []
@@ -484,9 +485,9 @@ def _in_columns(rows: Sequence[Sequence[Text]], aligns: Sequence[Align], width: 
 
 
 def _branch(node: Node, width: int, noun: str) -> _Chunk:
-    """A line of a tree with what hangs from it, drawn by rich; a name wider than the page runs over it.
+    """A line of a tree with its children, drawn by rich; a name wider than the page overflows.
 
-    What hangs deeper than so many levels goes on below one another.
+    Levels deeper than ``_DEEPEST`` are not indented further.
     """
     longest = width
 
@@ -508,19 +509,19 @@ def _branch(node: Node, width: int, noun: str) -> _Chunk:
 
 
 def _text(words: Words, style: str = "") -> Text:
-    """The words, made safe to show; those without a role in ``style``."""
+    """The words, escaped; words without a role are in ``style``."""
     return Text.assemble(*((printable(text), _STYLES.get(role, style)) for text, role, _ in spans_of(words)))
 
 
 def _wrapped(words: Words | Text, width: int, hanging: int = 0) -> list[Text]:
-    """Lines of at most ``width`` cells, broken at spaces; those after the first are indented ``hanging`` cells."""
+    """Break text at spaces into lines of at most ``width`` cells; later lines are indented ``hanging`` cells."""
     text = words if isinstance(words, Text) else _text(words)
     breaks: list[int] = []
-    used, room = 0, width
+    used, space = 0, width
     for word in _WORD.finditer(text.plain):
-        if used and used + cell_len(word[0].rstrip(" ")) > room:
+        if used and used + cell_len(word[0].rstrip(" ")) > space:
             breaks.append(word.start())
-            used, room = 0, width - hanging
+            used, space = 0, width - hanging
         used += cell_len(word[0])
     first, *others = text.divide(breaks)
     for line in (first, *others):
@@ -529,7 +530,7 @@ def _wrapped(words: Words | Text, width: int, hanging: int = 0) -> list[Text]:
 
 
 def _indented(lines: Iterable[Text], cells: int) -> list[Text]:
-    """The lines so many cells further to the right; empty ones stay empty."""
+    """Indent the lines by ``cells``; empty lines stay empty."""
     indented = list(lines)
     for line in indented:
         if line.plain:
@@ -538,7 +539,7 @@ def _indented(lines: Iterable[Text], cells: int) -> list[Text]:
 
 
 def _beside(label: Text, lines: Sequence[Text], column: int = _LABEL_COLUMN) -> list[Text]:
-    """The label, and the lines in a column beside it."""
+    """The label, with the lines in a column to its right."""
     start = label.copy()
     start.pad_right(max(column - start.cell_len, 1))
     first, *others = lines or [Text()]
@@ -546,13 +547,13 @@ def _beside(label: Text, lines: Sequence[Text], column: int = _LABEL_COLUMN) -> 
 
 
 def _clipped(lines: Sequence[Text], most: int, width: int, mark: str = _CUT) -> list[Text]:
-    """At most so many lines; if some are left out, the last one says so."""
+    """At most ``most`` lines; if some are omitted, ``mark`` ends the last one."""
     if len(lines) <= most:
         return list(lines)
     last = lines[most - 1].copy()
-    room = width - len(mark)
-    if last.cell_len > room:
-        last.truncate(room)
+    space = width - len(mark)
+    if last.cell_len > space:
+        last.truncate(space)
         if " " in last.plain.strip():
             last.right_crop(len(last) - last.plain.rindex(" "))
     last.rstrip()
@@ -561,7 +562,7 @@ def _clipped(lines: Sequence[Text], most: int, width: int, mark: str = _CUT) -> 
 
 
 def _elided(line: Text, width: int) -> Text:
-    """The line with its longest words shortened in the middle until it fits."""
+    """Shorten the longest words of the line in the middle until it fits."""
     while (over := line.cell_len - width) > 0:
         word = max(re.finditer("[^ ]+", line.plain), key=lambda word: cell_len(word[0]), default=None)
         if word is None or cell_len(word[0]) <= 1:
@@ -571,7 +572,7 @@ def _elided(line: Text, width: int) -> Text:
 
 
 def _without_middle(line: Text, begin: int, end: int, cells: int) -> Text:
-    """The line with what is between two of its characters shortened to so many cells, one at least."""
+    """Shorten the text between two positions of the line to at most ``cells`` cells, but at least one."""
     keep = max(cells, 1) - 1
     head = begin
     while cell_len(line.plain[begin : head + 1]) <= keep // 2:

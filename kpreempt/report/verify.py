@@ -14,23 +14,23 @@ from kpreempt.verdict.verify import Cause, DecisionDifference, Verification
 _WORDS = {
     Cause.RACE: "decided a moment earlier",
     Cause.ORDER: "unknown order",
-    Cause.NOT_MODELLED: "not modelled",
+    Cause.NOT_MODELLED: "not modeled",
     Cause.CONFIGURATION: "another configuration or plugin",
     Cause.VERSION: "another version",
-    Cause.UNKNOWN: "not explained: perhaps a defect of kpreempt",
+    Cause.UNKNOWN: "unexplained: possibly a bug in kpreempt",
 }
 _CHANGES_SHOWN = 1
 _RESULTS = ("predicted", "raced", "different", "not_compared")
 _OF_PREEMPTIONS = (
-    ("preemptions", "kpreempt_preemptions", "Pods that were nominated to a node in the recording."),
-    ("victims", "kpreempt_preemption_victims", "Pods that were evicted for them."),
+    ("preemptions", "kpreempt_preemptions", "Pods nominated to a node in the recording."),
+    ("victims", "kpreempt_preemption_victims", "Pods evicted for these preemptions."),
     (
         "violating_budgets",
         "kpreempt_preemptions_violating_budgets",
-        "Of these preemptions, those predicted that violate a PodDisruptionBudget.",
+        "Preemptions predicted to violate a PodDisruptionBudget.",
     ),
 )
-# On a screen, from the first section to the last.
+# Priorities on a screen.
 _DECISIONS, _NOT_COMPARED, _DIFFERENT, _PREEMPTIONS, _RACES = 60, 55, 50, 40, 30
 
 
@@ -52,25 +52,23 @@ def report(answer: Verification, options: RenderOptions) -> Report:
     predicted = sum(each.predicted for each in answer.decisions)
     compared = predicted + sum(each.different for each in answer.decisions)
     raced = sum(each.raced for each in answer.decisions)
-    beside = f"; {raced:,} more raced" if raced else ""
-    lead: Phrase = ("No decision could be compared", f"{beside}.")
+    races_counted = f"; {raced:,} more raced" if raced else ""
+    lead: Phrase = ("No decision could be compared", f"{races_counted}.")
     if answer.score is not None:
         words = f" of {count(compared, 'decision')} predicted ({shown_percent(answer.score)})"
-        lead = (strong(f"{predicted:,}"), Span(words, "good" if compared == predicted else "warn"), f"{beside}.")
+        lead = (strong(f"{predicted:,}"), Span(words, "good" if compared == predicted else "warn"), f"{races_counted}.")
     return Report(
         lead=lead,
         facts=[f"{format_time(answer.begins)}, {format_duration(seconds)} recorded", *answer.algorithms],
         sections=[
             _section(
                 "DECISIONS",
-                "of the real scheduler",
+                "by the real scheduler",
                 Table(columns("", *numbers, right=numbers), decisions, "kind"),
                 _DECISIONS,
             ),
             Section("NOT COMPARED", blocks=[Listing(missing, "reason")], priority=_NOT_COMPARED),
-            _section(
-                "DIFFERENT", "from what is predicted from just before", Listing(different, "difference"), _DIFFERENT
-            ),
+            _section("DIFFERENT", "from the prediction", Listing(different, "difference"), _DIFFERENT),
             _section(
                 "PREEMPTIONS",
                 "by namespace and priority class",
@@ -83,13 +81,13 @@ def report(answer: Verification, options: RenderOptions) -> Report:
             ),
             _section(
                 "RACES",
-                "predicted from a moment before; neither for nor against the score",
+                "predicted from a slightly earlier state; not part of the score",
                 Listing(races, "race"),
                 _RACES,
             ),
             *assumption_sections(answer.assumptions),
         ],
-        more=[("-v", "every difference, all that changed in a race")],
+        more=[("-v", "every difference, all changes during a race")],
         command="verify",
     )
 
@@ -99,7 +97,7 @@ def _section(label: str, lead: str, block: Table | Listing, priority: int) -> Se
 
 
 def shown_percent(score: float) -> str:
-    """The score, never rounded up to all of it."""
+    """The score, never rounded up to 100%."""
     hundredths = int(score * 100)
     return f"{hundredths / 100:g}%"
 
@@ -120,7 +118,7 @@ def _race(each: DecisionDifference, options: RenderOptions) -> Words:
 def render_openmetrics(answer: Verification, _options: RenderOptions) -> str:
     """The score and the preemptions as OpenMetrics text 1.0.0, without the score if there is none.
 
-    They are gauges, for what they count is a recording, which begins anew.
+    They are gauges, because they count within a recording, which can start over.
     """
     return "".join(f"{line}\n" for line in (*_metrics(answer), "# EOF"))
 
@@ -128,10 +126,10 @@ def render_openmetrics(answer: Verification, _options: RenderOptions) -> str:
 def _metrics(answer: Verification) -> Iterator[str]:
     if answer.score is not None:
         name = "kpreempt_verify_score_ratio"
-        yield from _head(name, "Decisions predicted among those compared; races count for neither.")
+        yield from _head(name, "Share of compared decisions that were predicted; races are not counted.")
         yield f"{name} {answer.score / 100:.6g}"
     name = "kpreempt_verify_decisions"
-    yield from _head(name, "Decisions of the real scheduler in the recording.")
+    yield from _head(name, "Decisions by the real scheduler in the recording.")
     for each in answer.decisions:
         for result in _RESULTS:
             yield f"{name}{_labels(decision=each.decision.lower(), result=result)} {getattr(each, result)}"

@@ -1,4 +1,4 @@
-"""Which pod a pod was evicted for: a sentence on the last eviction, then each with its evidence."""
+"""Why a pod was evicted: a sentence on the last eviction, then each eviction with its evidence."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _EVICTION = 60
 
 
 def report(answer: PreemptionsOfPod, options: RenderOptions) -> Report:
-    """A section for each eviction, the last one first."""
-    was = " was preempted" if answer.preemptions else " was not preempted, as far as is known"
+    """A section per eviction, latest first."""
+    was = " was preempted" if answer.preemptions else " has no known preemption"
     lacks_budgets = are_budgets_unread(answer.assumptions)
-    # Without events little is known.
+    # Without events, little can be concluded.
     is_known = not answer.preemptions and not answer.assumptions and answer.has_events
     return Report(
         title=(name(answer.victim.pod), Span(was, "strong")),
@@ -49,7 +49,7 @@ def _eviction(preemption: Preemption, number: int, lacks_budgets: bool) -> Secti
         source,
         (f"{when}: " if when else "", preemption.message),
         [Rows(list(_facts(preemption, lacks_budgets)))],
-        heading=f"Eviction at {when or 'a time that is not known'}",
+        heading=f"Eviction at {when or 'an unknown time'}",
         anchor=f"eviction-{number}",
         is_beside=True,
         priority=_EVICTION,
@@ -57,9 +57,9 @@ def _eviction(preemption: Preemption, number: int, lacks_budgets: bool) -> Secti
 
 
 def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
-    """Who, where and why, as terms with what they are."""
+    """The preemptor, the node and the evidence, as terms with their values."""
     if preemption.preemptor is not None:
-        # Where the preemptor is now, in brackets.
+        # The preemptor's current location, in parentheses.
         facts = [_where_in_words(preemption.preemptor)]
         if preemption.preemptor.priority is not None:
             facts.append(f"priority {preemption.preemptor.priority:,}")
@@ -67,24 +67,24 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
             facts.append(preemption.preemptor.owner)
         yield "by", (*_name_of_preemptor(preemption), f" ({'; '.join(facts)})")
     if preemption.suspects:
-        yield "perhaps by", joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.suspects)
+        yield "possibly by", joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.suspects)
     if preemption.node:
         yield "on", name(preemption.node)
     if preemption.also:
         yield "also", f"preempted by the same pod: {join_names(preemption.also, limit=len(preemption.also))}"
     if (found := preemption.reconstruction) is not None:
-        there = " (preemptor added: it was not there yet)" if found.is_preemptor_laid_over else ""
+        there = " (preemptor added, because it did not exist yet)" if found.is_preemptor_laid_over else ""
         by = f", by {found.algorithm}" if found.algorithm else ""
         yield "before", (f"in the {format_snapshot(found.taken_at)}{there}{by}: ", *_result_in_words(found))
         yield from _reconstruction(found, lacks_budgets)
 
 
 def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
-    """What the snapshot from before says of it."""
+    """What the snapshot from before the eviction shows."""
     if found.refusal is not None and not found.refusal.is_success:
         evidence = describe(found.refusal.detail)
         words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
-        yield "no room", f"{found.node} did not fit the preemptor: {words}"
+        yield "why", f"{found.node} did not fit the preemptor: {words}"
     step = found.step
     if step is None:
         return
@@ -94,12 +94,12 @@ def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tupl
         yield "reprieve", (f"reprieved on {found.node}", *budgets)
         return
     blocked = step.blocked_by
-    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "no room"
+    why = (describe(blocked.detail) or blocked.message) if blocked is not None else "the preemptor would not fit"
     yield "reprieve", (f"not reprieved: {why}", *budgets)
 
 
 def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
-    """Whether the pod was preempted, for whom and when, in a sentence or two."""
+    """Whether the pod was preempted, by which pod and when, in a sentence or two."""
     victim = strong(answer.victim.pod)
     if not answer.preemptions:
         was_not = Span(" was not preempted by a scheduler", "warn" if answer.disruption else "good")
@@ -122,7 +122,7 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
         why = (
             f"; the event would name the preemptor, and events {unread}"
             if unread
-            else "; the event that names the preemptor is gone (API servers keep events for an hour)"
+            else "; the event that names the preemptor has expired (API servers keep events for an hour)"
         )
         return (victim, Span(" was preempted", "warn"), f" by the scheduler{when}{why}.")
     return (victim, Span(" was preempted", "warn"), f"{when}; the event does not name the preemptor.")
@@ -130,24 +130,24 @@ def _headline(answer: PreemptionsOfPod, options: RenderOptions) -> Phrase:
 
 def _why_nothing(answer: PreemptionsOfPod) -> Phrase:
     if answer.disruption:
-        return ("its DisruptionTarget condition says ", strong(answer.disruption.rstrip(".")), ".")
+        return ("its DisruptionTarget condition reads ", strong(answer.disruption.rstrip(".")), ".")
     if unread := _unread_events(answer):
         return (f"no DisruptionTarget condition, and events {unread}.",)
     event = (
         "no Preempted event"
         if answer.has_events
-        else "no Preempted event was read (a dump needs kubectl get events -A)"
+        else "no Preempted event was read (a snapshot needs kubectl get events -A)"
     )
     return (f"{event}, no DisruptionTarget condition. API servers keep events for an hour by default.",)
 
 
 def _unread_events(answer: PreemptionsOfPod) -> str:
-    """Why events could not be read, or an empty text where they were."""
+    """Why events could not be read, or an empty text if they were."""
     return next((each.message for each in answer.assumptions if each.subject == "Event"), "")
 
 
 def _name_of_preemptor(preemption: Preemption) -> Phrase:
-    """The preemptor, by its UID where no name is known."""
+    """The preemptor, by its UID if its name is unknown."""
     preemptor = preemption.preemptor
     assert preemptor is not None
     kind = "pod group " if preemption.is_pod_group else ""
@@ -157,7 +157,7 @@ def _name_of_preemptor(preemption: Preemption) -> Phrase:
 
 
 def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
-    """Where the victim is now, what owns it, and how long it may still take."""
+    """The victim's location, owner and priority, and when its grace period ends."""
     facts = [_where_in_words(answer.victim)]
     if answer.victim.owner:
         facts.append(answer.victim.owner)
@@ -173,7 +173,7 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
 
 
 def _where_in_words(pod: Whereabouts) -> str:
-    """Where a pod is now."""
+    """The current location of a pod."""
     nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
     on = f" on {pod.node}" if pod.node else ""
     return {
@@ -181,25 +181,27 @@ def _where_in_words(pod: Whereabouts) -> str:
         PodPhase.TERMINATING: f"terminating{on}",
         PodPhase.PENDING: f"still pending{nominated}",
         PodPhase.FINISHED: f"finished{on}",
-        PodPhase.GONE: "gone",
+        PodPhase.GONE: "deleted",
         PodPhase.UNKNOWN: "no pod with that UID in the cluster",
     }[pod.phase]
 
 
 def _result_in_words(found: Reconstruction) -> Phrase:
-    """How far the earlier snapshot explains the eviction."""
+    """How far the earlier snapshot confirms the eviction."""
     nodes = join_names(found.nodes)
     victims = f"{count(len(found.victims), 'pod')} ({join_names(found.victims, limit=_NAMES)})"
     return {
-        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": it preempts {victims} on {nodes}"),
+        ReconstructionResult.CONFIRMED: (Span("confirmed", "good"), f": the preemptor evicts {victims} on {nodes}"),
         ReconstructionResult.OTHER_VICTIMS: (
             Span("not confirmed", "warn"),
-            f": it would preempt on {nodes}, and not this pod",
+            f": the preemptor would evict other pods on {nodes}",
         ),
         ReconstructionResult.NO_PREEMPTION: (
             Span("not confirmed", "warn"),
-            f": it would land on {nodes}" if found.nodes else ": it would preempt nobody, and not land",
+            f": the preemptor would land on {nodes}"
+            if found.nodes
+            else ": the preemptor would neither evict pods nor land",
         ),
-        ReconstructionResult.NO_VICTIM: ("the pod was not on a node there",),
-        ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither there nor in the cluster now",),
+        ReconstructionResult.NO_VICTIM: ("the pod was not on a node in that snapshot",),
+        ReconstructionResult.NO_PREEMPTOR: ("the preemptor is neither in that snapshot nor in the cluster now",),
     }[found.result]

@@ -1,9 +1,10 @@
 """The evidence: frozen records of what a scheduler decided, step by step, and why.
 
-Schedulers return these and reports render them; nothing here computes or prints. The records are the JSON document that
-``-o json`` writes, so a field's camel-case name is an interface. Within ``kpreempt.io/v1alpha1`` fields may be added.
+Schedulers return these and reports render them; nothing here computes or prints. The records are the JSON document of
+``-o json``, so the camel-case name of a field is part of the interface. Within ``kpreempt.io/v1alpha1``, fields may be
+added.
 
-Names that many rooms use are here; the records of one question are in its module, and imported where it is asked.
+Names used by many packages are exported here; records of a single answer are imported from their own module.
 """
 
 from kpreempt.verdict.chance import Odds, OddsOutcome, Sampling, SearchOrder

@@ -1,4 +1,4 @@
-"""Which pods would evict a running pod, and in which order it would go."""
+"""The pods that would evict a running pod, and the order in which running pods would be evicted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from kpreempt.verdict.status import Outcome
 class Threat(Record, frozen=True):
     """A pending pod that would evict the pod in question.
 
-    ``is_certain`` is false where several nodes tie, or equal pods. ``position`` is its place in the scheduling queue.
+    ``is_certain`` is false if the result depends on how tied nodes or pods are ordered. ``position`` is the pod's
+    position in the scheduling queue.
     """
 
     pod: str
@@ -26,10 +27,10 @@ class Threat(Record, frozen=True):
 
 
 class SizeName(StrEnum):
-    """Where a size comes from: the median of what pods request, the pod itself, its room.
+    """The source of a size: the median request of all pods, the pod itself, or the capacity available to it.
 
-    Its room is what is free on its node and what it asks for itself, together: as much as a pod gets there for which it
-    alone goes.
+    The last one is the pod's own request plus what is free on its node: what another pod can get there by evicting only
+    this one.
     """
 
     TYPICAL = "typical"
@@ -38,13 +39,13 @@ class SizeName(StrEnum):
 
 
 class Threshold(Record, frozen=True, kw_only=True):
-    """From which priority on a new pod of one size would evict the pod in question.
+    """The priority from which a new pod of a given size would evict the pod in question.
 
-    ``requests`` are in milli-CPU, bytes and units. ``anywhere`` is the lowest priority at which a pod that may go to
-    any node evicts it, ``on_node`` the same for a pod that has to go to its node; ``None`` where no priority does.
-    At ``highest`` the outcomes are those named, and ``nodes`` the ones that a pod that may go anywhere ends on.
-    ``options`` make ``kpreempt explain`` ask about the pod of the lowest priority found, ``options_on_node`` about the
-    other.
+    ``requests`` are in milli-CPU, bytes and units. ``anywhere`` is the lowest priority at which a pod that may schedule
+    on any node evicts it, and ``on_node`` the same for a pod pinned to its node; ``None`` if no priority does.
+    ``outcome`` and ``outcome_on_node`` are the outcomes at priority ``highest``, and ``nodes`` are the nodes that a pod
+    that may schedule anywhere ends up on. ``options`` make ``kpreempt explain`` evaluate the pod with the lowest
+    priority found, and ``options_on_node`` the pinned one.
     """
 
     size: SizeName
@@ -60,10 +61,10 @@ class Threshold(Record, frozen=True, kw_only=True):
 
 
 class Standing(Record, frozen=True):
-    """A pod's place on its node: ``place`` 1 goes first. ``violates_budget`` puts it behind all that violate none.
+    """A pod's rank on its node: the pod at ``place`` 1 is preempted first. ``violates_budget`` moves it to the end.
 
-    Where it has equals, whose order nothing tells, it may have any place from ``place`` to ``last_place``.
-    ``budgets`` is what its eviction takes from each budget when every more important pod of the node goes too.
+    If it is tied with other pods, its rank can be anything from ``place`` to ``last_place``. ``budgets`` is the effect
+    of its eviction on each budget if every more important pod of the node is evicted, too.
     """
 
     pod: str
@@ -76,7 +77,7 @@ class Standing(Record, frozen=True):
 
 
 class PodAtRisk(Record, frozen=True, kw_only=True):
-    """A running pod: who would evict it now, from which priority on others would, and its place in the order."""
+    """A running pod with the pods that would evict it now, the priorities that would, and its rank on the node."""
 
     pod: str
     node: str
@@ -90,9 +91,9 @@ class PodAtRisk(Record, frozen=True, kw_only=True):
 
 
 class NodeOrder(Record, frozen=True):
-    """In which order a node's pods would go for one that is more important than all of them; the first goes first.
+    """The order in which a node's pods would be preempted by a pod more important than all of them, first victim first.
 
-    It is the reverse of the order in which victim selection puts pods back. ``priority`` is that of the incoming pod;
+    It is the reverse of the order in which victim selection reprieves pods. ``priority`` is that of the incoming pod;
     pods of that priority and above stay, and are not listed.
     """
 
@@ -102,9 +103,9 @@ class NodeOrder(Record, frozen=True):
 
 
 class PodsAtRisk(Record, frozen=True, kw_only=True):
-    """Running pods, those that a pending pod would evict first, then by how low a priority would.
+    """Running pods: those that a pending pod would evict first, then by the lowest priority that would evict them.
 
-    ``matching`` counts all pods that were asked about, ``items`` may be fewer.
+    ``matching`` counts all requested pods; ``items`` may be fewer.
     """
 
     api_version: str = API_VERSION

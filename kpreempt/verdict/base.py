@@ -1,4 +1,4 @@
-"""What the records of the evidence have in common: they are frozen, and their fields are in camel case in JSON."""
+"""The base classes of all records of the evidence: frozen, with fields in camel case in JSON."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import msgspec
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
-    """Every field is written, unless a record says otherwise."""
+    """Encodes every field, unless a record says otherwise."""
 
 
 class SparseRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Fields that have their default are not written."""
+    """Omits fields that have their default value."""
 
 
 class UntrackedRecord(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """The garbage collector does not follow it: there are many, and they are in no circle."""
+    """Not tracked by the garbage collector: these records are numerous and never form cycles."""

@@ -1,4 +1,4 @@
-"""What is wrong with PodDisruptionBudgets, what they protect, and who would break them."""
+"""Problems of PodDisruptionBudgets, the workloads they protect, and the pods that would violate them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 
 
 class Severity(StrEnum):
-    """How much a finding matters: an error stops drains for good, or an outage is due; a note may well be meant."""
+    """How serious a finding is: an error blocks drains permanently or predicts a violation; a note may be intended."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -19,21 +19,22 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The worse the lower, from 0."""
+        """The rank, 0 for the worst."""
         return list(Severity).index(self)
 
 
 class FindingId(StrEnum):
-    """What a finding is about; the values stay as they are from version to version.
+    """The problem that a finding reports; values are stable across versions.
 
     ``broken-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows no
-    disruption however healthy its pods are. ``min-available-above-pods``: the same, for it asks for more pods than
-    there are to be. ``allows-none-at-hpa-minimum``: it allows no disruption once HorizontalPodAutoscalers have scaled
-    its workloads down to their minReplicas. ``overlap``: its pods have another budget, too; the API server evicts no
-    such pod, the scheduler counts every budget. ``no-scale``: the disruption controller cannot compute it, for some
-    pods belong to something without a size. ``unmanaged-pods``: pods without a controller, which it does not expect.
-    ``invalid-amount``: neither a number nor a percentage. ``selects-every-pod``: the selector is empty; the scheduler
-    ignores such a budget, the disruption controller and the eviction API do not.
+    disruption even if all its pods are healthy. ``min-available-above-pods``: the same, because it requires more pods
+    than are expected. ``allows-none-at-hpa-minimum``: it allows no disruption once HorizontalPodAutoscalers have scaled
+    its workloads down to their minReplicas. ``overlap``: its pods have another budget, too; the eviction API rejects
+    their eviction, and the scheduler counts every budget. ``no-scale``: the disruption controller cannot compute the
+    budget, because some pods belong to an object without a scale subresource. ``unmanaged-pods``: pods without a
+    controller, which are not among the expected pods. ``invalid-amount``: neither a number nor a percentage.
+    ``selects-every-pod``: the selector is empty; the scheduler ignores such a budget, while the disruption controller
+    and the eviction API apply it to every pod.
     """
 
     BROKEN_BY_PREEMPTION = "broken-by-preemption"
@@ -57,7 +58,7 @@ class FindingId(StrEnum):
 
 
 class RemedyAction(StrEnum):
-    """What to do: set a field of the budget, scale a workload, raise its pods' priority, or see to the object."""
+    """What to do: set a field of the budget, scale a workload, raise its pods' priority, create or delete a budget."""
 
     SET = "Set"
     SCALE = "Scale"
@@ -67,11 +68,11 @@ class RemedyAction(StrEnum):
 
 
 class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One of the changes that would do away with a finding.
+    """One of the changes that would fix a finding.
 
-    ``field`` and ``value`` are of a budget's spec; setting maxUnavailable takes the place of minAvailable and the other
-    way round. For ``Scale`` the value is the number of replicas, for ``RaisePriority`` the lowest priority that helps.
-    ``target`` is a kind and a name in the finding's namespace.
+    ``field`` and ``value`` belong to a budget's spec; setting maxUnavailable replaces minAvailable and vice versa. For
+    ``Scale`` the value is the number of replicas, for ``RaisePriority`` the lowest priority that helps. ``target`` is a
+    kind and a name in the finding's namespace.
     """
 
     action: RemedyAction
@@ -81,7 +82,7 @@ class Remedy(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NearMiss(Record, frozen=True):
-    """Pods that a selector misses by one label: what it wants, and what the pods have instead (empty: nothing)."""
+    """Pods that a selector misses by one label: the required label, and what the pods have instead (may be empty)."""
 
     workload: str
     pods: int
@@ -90,12 +91,12 @@ class NearMiss(Record, frozen=True):
 
 
 class Finding(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is wrong, or worth knowing.
+    """A problem, or a fact worth knowing.
 
-    ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are those that it is about by
-    name, ``objects`` the other budgets or workloads. ``number`` is how many replicas there are for
-    ``no-budget``, for ``stale-status`` what the budget would allow, and for those about what it can ever allow how many
-    pods there are to be, at the minimum of the autoscalers for ``allows-none-at-hpa-minimum``.
+    ``subject`` is the budget or the workload (``PodDisruptionBudget web``), ``pods`` are the affected pods by name, and
+    ``objects`` are the other budgets or workloads involved. ``number`` is the number of replicas for ``no-budget``, the
+    disruptions that the spec would allow for ``stale-status``, and the number of expected pods for findings about what
+    the budget can ever allow (at the autoscalers' minimum for ``allows-none-at-hpa-minimum``).
     """
 
     id: FindingId
@@ -110,9 +111,9 @@ class Finding(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProtectedWorkload(Record, frozen=True):
-    """The pods of one owner that a budget selects. A ReplicaSet's are those of its Deployment; empty: no controller.
+    """The pods of one owner that a budget selects; a ReplicaSet's pods count for its Deployment. Empty: no controller.
 
-    ``replicas`` is how many there are to be; ``None`` where nothing says so.
+    ``replicas`` is the desired number, or ``None`` if it is unknown.
     """
 
     workload: str
@@ -122,11 +123,11 @@ class ProtectedWorkload(Record, frozen=True):
 
 
 class Breach(Record, frozen=True, kw_only=True):
-    """A pending pod that would evict more pods of a budget than that allows.
+    """A pending pod that would evict more pods of a budget than the budget allows.
 
-    ``victims`` are those that the budget protects, on any of ``nodes``. The budget allows ``allowed`` disruptions
-    before and ``left``, which is negative, after them, on the worst of the nodes. ``is_certain``: it breaks on every
-    node that the choice can end with. ``position`` is the pod's place in the scheduling queue.
+    ``victims`` are the protected pods among its victims on any of ``nodes``. The budget allows ``allowed`` disruptions
+    before the evictions and ``left``, which is negative, after them, on the worst node. ``is_certain``: the budget is
+    violated on every node that the choice can end with. ``position`` is the pod's position in the scheduling queue.
     """
 
     pod: str
@@ -141,9 +142,9 @@ class Breach(Record, frozen=True, kw_only=True):
 
 
 class BreakingPriority(Record, frozen=True):
-    """From which priority on a new pod would evict ``pod``, the least important one of a budget that allows none.
+    """The priority from which a new pod would evict ``pod``, the least important one of a budget that allows none.
 
-    The new pod asks for all that pods up to this ``priority`` hold on the node, and for what is free beside them.
+    The new pod requests what pods up to this ``priority`` hold on the node, plus what is free there.
     """
 
     pod: str
@@ -153,13 +154,13 @@ class BreakingPriority(Record, frozen=True):
 
 
 class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A budget: what it protects, what it allows, and what is to say about it.
+    """A budget: the pods it protects, the disruptions it allows, and its findings.
 
-    ``expected``, ``desired``, ``healthy`` and ``allowed`` are its status, which is what the scheduler goes by.
-    ``selector`` is ``None`` where there is none. ``pods`` counts those that have not finished. ``not_ready`` and
-    ``leaving`` (terminating, or evicted a moment ago) are named; ``missing`` are still to be made.
-    ``lets_unready_go`` says whether a drain may evict pods that are not ready whatever is allowed
-    (``unhealthyPodEvictionPolicy: AlwaysAllow``), and ``is_counted`` whether the scheduler looks at the budget at all.
+    ``expected``, ``desired``, ``healthy`` and ``allowed`` are from its status, which the scheduler uses. ``selector``
+    is ``None`` if the budget has none. ``pods`` counts pods that have not finished. ``not_ready`` and ``leaving``
+    (terminating, or evicted a moment ago) list pods by name; ``missing`` counts those not created yet.
+    ``lets_unready_go`` says whether a drain may evict unready pods whatever is allowed (``unhealthyPodEvictionPolicy:
+    AlwaysAllow``), and ``is_counted`` whether the scheduler considers the budget at all.
     """
 
     budget: str
@@ -183,10 +184,10 @@ class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BudgetAudit(Record, frozen=True, kw_only=True):
-    """The budgets that were asked about, by namespace and name, and the workloads that have none.
+    """The requested budgets, by namespace and name, and the workloads that have none.
 
-    ``pending`` counts the pods that were asked whether they break a budget. ``unsearched`` counts the budgets without
-    allowance for which no priority was sought, for there are many.
+    ``pending`` counts the pods that were checked for budget violations. ``unsearched`` counts the budgets without
+    allowed disruptions for which no priority was searched, because there are too many.
     """
 
     api_version: str = API_VERSION
@@ -202,7 +203,7 @@ class BudgetAudit(Record, frozen=True, kw_only=True):
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings, the worst first, then by namespace, subject and kind."""
+        """All findings, worst first, then by namespace, subject and kind."""
         found = [finding for item in self.items for finding in item.findings]
         order = list(FindingId)
         return sorted(

@@ -1,4 +1,4 @@
-"""What chance decides: searches that stop before they have seen all nodes, and the order of equal volumes."""
+"""What chance decides: searches that stop before they have checked all nodes, and the order of equal volumes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from kpreempt.verdict.status import Outcome
 
 
 class SearchOrder(StrEnum):
-    """The order in which a search comes to the nodes.
+    """The order in which a search visits the nodes.
 
-    ``any``: that of a Go map of 100 nodes or more, counted as if every order were as likely: measured, no outcome is
-    off by a percentage point. ``smallMap``: that of a map of fewer nodes, counted the same way, which misses by a few
-    points, and by more the fewer nodes there are. ``list``: that of the scheduler's list of nodes, from one of them
-    on and round.
+    ``any``: that of a Go map with at least 100 nodes, computed as if every order were equally likely; by measurement,
+    no outcome is off by a percentage point. ``smallMap``: that of a map with fewer nodes, computed in the same way,
+    which is off by a few points, and by more for fewer nodes. ``list``: that of the scheduler's node list, from one of
+    the nodes on and around.
     """
 
     ANY = "any"
@@ -23,26 +23,26 @@ class SearchOrder(StrEnum):
 
 
 class OddsOutcome(UntrackedRecord, frozen=True):
-    """Nodes that are equal in all rules of the choice, and how likely it is that the search ends on one of them."""
+    """Nodes that are tied under all rules of the choice, and the probability that the search picks one of them."""
 
     nodes: list[str]
     probability: float
 
 
 class Odds(UntrackedRecord, frozen=True):
-    """How a search for candidates that stops early decides the choice.
+    """How a search for candidates that stops early affects the choice.
 
-    It goes through the potential nodes in an order that is drawn anew for each attempt (with ``list``, each node is as
-    likely a start), and ends once ``num_candidates`` candidates are found and one of them violates no budget.
-    ``outcomes`` are all it can end with, the most likely first. Their probabilities add up to 1; those that all
-    together are less likely than 1 in 10^12 are left out. With ``num_candidates`` 0, which a configuration can bring
-    about, the real scheduler keeps no candidate at all, and there are no outcomes.
+    It visits the potential nodes in an order that is random for each attempt (with ``list``, every node is equally
+    likely to be the start), and ends once ``num_candidates`` candidates are found and one of them violates no budget.
+    ``outcomes`` are all possible results, most likely first. Their probabilities add up to 1; outcomes that in total
+    are less likely than 1 in 10^12 are omitted. If ``num_candidates`` is 0, which a configuration can cause, the real
+    scheduler keeps no candidates at all, and there are no outcomes.
 
-    Counted is a search that looks at one node after the other. The real one runs on ``parallelism`` workers, each of
-    which takes ``chunk_size`` successive nodes at a time. In ``any`` order that changes nothing as
-    long as one node takes as long to try as another: one that takes longer, since it has more pods, comes too late more
-    often. Up to ``parallelism`` - 1 further candidates without violations may count where there are others with some.
-    In the order of the ``list`` the workers are at several places at once, which may let other nodes win, too.
+    The probabilities assume a search that visits one node after the other. The real one has ``parallelism`` workers,
+    each of which takes ``chunk_size`` successive nodes at a time. In ``any`` order that makes no difference as long as
+    all nodes take equally long; a node that takes longer, because it has more pods, is late more often. Up to
+    ``parallelism`` - 1 further candidates without violations may count if other candidates have some. In ``list`` order
+    the workers start at several places, so other nodes may win, too.
     """
 
     order: SearchOrder
@@ -53,13 +53,13 @@ class Odds(UntrackedRecord, frozen=True):
 
 
 class Sampling(UntrackedRecord, frozen=True):
-    """A search for nodes to score that stops before it has seen all nodes that fit.
+    """A search for nodes to score that stops before it has checked all nodes.
 
-    It ends with ``nodes_to_find`` of them, going round ``nodes`` nodes; ``percentage`` is the
-    ``percentageOfNodesToScore`` that applies. In the ``order`` of the ``list``, which has the zones in turn, it starts
-    where the search for the pod before ended. Only the running scheduler knows that (one that has just started begins
-    with the first node), and several workers race from there. So each node that fits may be scored or not, with a
-    probability that is not known. Scores that are relative to those of other nodes depend on which are scored.
+    It ends once ``nodes_to_find`` of ``nodes`` nodes fit; ``percentage`` is the effective ``percentageOfNodesToScore``.
+    In ``list`` order, which alternates between zones, it starts where the search for the previous pod ended. Only the
+    running scheduler knows that position (a scheduler that has just started begins with the first node), and several
+    workers race from there. So each node that fits may be scored or not, with unknown probability. Scores that are
+    relative to those of other nodes depend on which nodes are scored.
     """
 
     nodes: int
@@ -69,9 +69,9 @@ class Sampling(UntrackedRecord, frozen=True):
 
 
 class VolumeFit(StrEnum):
-    """In which orders of equal volumes the pod's claims can have theirs on a node.
+    """The orders of equal volumes in which the pod's claims can be satisfied on a node.
 
-    ``Unknown`` where there are too many ways to choose to follow them all.
+    ``Unknown`` if there are too many combinations to check them all.
     """
 
     EVERY_ORDER = "EveryOrder"
@@ -81,10 +81,10 @@ class VolumeFit(StrEnum):
 
 
 class VolumeChoice(UntrackedRecord, frozen=True):
-    """A node on which an order decides what the claims come to: whether they fit, why not, or what they are rated.
+    """A node on which the order of volumes affects the claims: whether they fit, why not, or the node's score.
 
-    ``claims`` compete for ``volumes``, of which those that are the same to all claims are named only as often as there
-    are claims to take them.
+    ``claims`` compete for ``volumes``; volumes that are the same for all claims are listed only as often as there are
+    claims for them.
     """
 
     node: str
@@ -94,7 +94,7 @@ class VolumeChoice(UntrackedRecord, frozen=True):
 
 
 class VolumeOutcome(UntrackedRecord, frozen=True, omit_defaults=True):
-    """What becomes of the pod in other orders.
+    """The outcome of the pod in other orders.
 
     ``nodes`` are those that it may land on, or be nominated to with the ``victims`` of each.
     """
@@ -106,11 +106,10 @@ class VolumeOutcome(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class VolumeChoices(UntrackedRecord, frozen=True):
-    """The nodes on which the order of equal volumes decides, and the outcomes besides the one that the verdict tells.
+    """The nodes on which the order of equal volumes matters, and the outcomes other than the verdict's.
 
-    The verdict's own is that of the volumes in the order of the input. Where the answer is not ``complete``, there may
-    be more outcomes than these. It is ``uncertain`` what becomes of the pod where outcomes differ, or may differ, in
-    more than their messages.
+    The verdict uses the order of the input. If the answer is not ``complete``, there may be more outcomes than these.
+    It is ``uncertain`` if outcomes differ, or may differ, in more than their messages.
     """
 
     nodes: list[VolumeChoice]

@@ -1,4 +1,4 @@
-"""What a rollout would do to a cluster, and whether the rules of a gate let it through."""
+"""What a rollout would do to a cluster, and whether it passes the rules of the gate."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
 from kpreempt.verdict.simulation import Simulation
 
-# What deletes an object that only the base has.
+# The reason why an object that only exists in the base is deleted.
 PRUNED = "--prune"
 
 
 class ChangeKind(StrEnum):
     """What the change does to an object.
 
-    ``Rolled``: a workload with another template. ``Scaled``: one with another size only. ``Updated``: an object that
-    has no pods, or a workload whose pods stay. ``Drained``: a node that is to get empty. ``Rejected``: an object that
-    the API server rejects, so that what the cluster has stays as it is.
+    ``Rolled``: a workload with another template. ``Scaled``: a workload of which only the size changes. ``Updated``: an
+    object without pods, or a workload whose pods stay. ``Drained``: a node to be drained. ``Rejected``: an object that
+    the API server rejects, so that the cluster's object stays as it is.
     """
 
     CREATED = "Created"
@@ -37,12 +37,12 @@ class ChangeKind(StrEnum):
 class Change(SparseRecord, frozen=True, kw_only=True):
     """An object of the change. ``object`` is its kind with ``namespace/name`` (``Deployment shop/api``).
 
-    ``source`` and ``line`` are where it is written; of a stream, the file that a ``# Source:`` comment names is
-    ``origin``. ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` how many it asks for, and
-    ``replicas_before`` how many it had. ``fields`` are the paths that differ, the first few. ``deleted_with`` is the
-    object with which one goes that the change does not name (``Namespace shop``). ``deleted_by`` is what deletes one
-    that no ``--delete`` names: ``--prune``, or the tool that applies the change. ``pods`` are the running pods that go
-    with a deleted workload.
+    ``source`` and ``line`` locate its manifest; in a stream, ``origin`` is the file named by a ``# Source:`` comment.
+    ``strategy`` is how its pods are replaced (``RollingUpdate``); ``replicas`` is the desired number, and
+    ``replicas_before`` the previous one. ``fields`` are the first few paths that differ. ``deleted_with`` is the object
+    with which one is deleted that the change does not name (``Namespace shop``). ``deleted_by`` is what deletes an
+    object that no ``--delete`` names: ``--prune``, or the tool that applies the change. ``pods`` are the running pods
+    of a deleted workload.
     """
 
     object: str
@@ -60,15 +60,15 @@ class Change(SparseRecord, frozen=True, kw_only=True):
 
     @property
     def is_unlisted_deletion(self) -> bool:
-        """Whether the object is deleted without a ``--delete`` that names it."""
+        """Whether the object is deleted although no ``--delete`` names it."""
         return self.kind is ChangeKind.DELETED and bool(self.deleted_with or self.deleted_by)
 
 
 class GateStanding(StrEnum):
-    """What a finding counts for.
+    """The status of a finding.
 
-    ``Fails``: the gate is shut for it. ``Warns``: its rule only warns. ``Waived``: a waiver names the rule.
-    ``Accepted``: the baseline has it. ``NotNew``: it is there without the change, too (``--base``).
+    ``Fails``: it fails the gate. ``Warns``: its rule only warns. ``Waived``: a waiver names the rule. ``Accepted``: it
+    is in the baseline. ``NotNew``: it also exists without the change (``--base``).
     """
 
     FAILS = "Fails"
@@ -79,25 +79,26 @@ class GateStanding(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether nothing excuses it, so that it is told as it is."""
+        """Whether nothing suppresses the finding."""
         return self in (GateStanding.FAILS, GateStanding.WARNS)
 
 
 class GateFinding(SparseRecord, frozen=True, kw_only=True):
-    """A rule that the change breaks, and how.
+    """A rule that the change violates, and how.
 
-    ``subject`` is what it is about: a budget, a workload or a pod, as ``PodDisruptionBudget shop/api``. ``amount`` is
-    what was measured and ``limit`` what is allowed. ``pods`` are those it is about, for victims in the order in which
-    they go. ``chain`` is one line of evictions, from the pod of the change to the last victim. ``change`` is the object
-    that brings it about, ``source``, ``line`` and ``origin`` are where that is written, empty where nothing of the
-    change does. ``since`` is the second of the simulation at which it happens. ``detail`` is the scheduler's message,
-    or what is not known and why; ``fix`` is what mends it, where that can be said of this very object. ``fingerprint``
-    is the same from run to run as long as rule, subject and change are.
+    ``subject`` is the object it is about: a budget, a workload or a pod, such as ``PodDisruptionBudget shop/api``.
+    ``amount`` is the measured value and ``limit`` the allowed one. ``pods`` are the affected pods, victims in the order
+    of their eviction. ``chain`` is one cascade of evictions, from the pod of the change to the last victim. ``change``
+    is the object that causes the finding, and ``source``, ``line`` and ``origin`` locate its manifest; all are empty if
+    nothing in the change causes it. ``since`` is the second of the simulation at which it starts. ``detail`` is the
+    scheduler's message, or what is unknown and why; ``fix`` is the fix for this object, if known. ``fingerprint`` is
+    the same in all runs with the same rule, subject and change.
 
-    ``reason`` and ``by`` say why it is waived or accepted, and where that is said; ``expires`` until when.
+    ``reason`` and ``by`` say why the finding is waived or accepted, and where that is stated; ``expires`` says until
+    when.
 
-    Where the change was simulated several times, ``in_runs`` is in how many of the ``of_runs`` simulations this is so,
-    and ``share`` how likely it is: exact where these are all simulations that there can be.
+    If the change was simulated several times, ``in_runs`` of the ``of_runs`` simulations have the finding, and
+    ``share`` is its probability, which is exact if these are all possible simulations.
     """
 
     rule: RuleId
@@ -124,11 +125,11 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
 
 
 class RuleResult(SparseRecord, frozen=True, kw_only=True):
-    """A rule, with what it allows, and whether it holds; ``is_on`` is false where it is switched off.
+    """The result of a rule; ``is_on`` is false if the rule is off.
 
-    ``limit`` is ``None`` for rules that only hold or not. ``amount`` is the most that was measured. ``severity`` says
-    whether its findings shut the gate or only warn. ``failures``, ``warnings``, ``waived``, ``accepted`` and
-    ``not_new`` count its findings by what they count for.
+    ``limit`` is ``None`` for rules without one. ``amount`` is the highest measured value. ``severity`` says whether
+    findings fail the gate or only warn. ``failures``, ``warnings``, ``waived``, ``accepted`` and ``not_new`` count the
+    findings by status.
     """
 
     rule: RuleId
@@ -144,11 +145,11 @@ class RuleResult(SparseRecord, frozen=True, kw_only=True):
 
 
 class GateSource(SparseRecord, frozen=True, kw_only=True):
-    """Where the rules are from, and which of them count for less than they do by default.
+    """The source of the rules, and the rules that are relaxed compared with the defaults.
 
-    ``config`` and ``baseline`` are the files that were read, as ``REF:PATH`` where they are of a commit. ``off`` are
-    the rules that are switched off, ``warn_only`` those that only warn, ``waived`` those of which something is waived,
-    and ``raised`` those with a higher limit; each with for what, where that is not everything.
+    ``config`` and ``baseline`` are the files that were read, as ``REF:PATH`` if they are from a commit. ``off`` are the
+    disabled rules, ``warn_only`` the rules that only warn, ``waived`` those with waivers, and ``raised`` those with a
+    higher limit; each with its scope, if limited.
     """
 
     config: str = ""
@@ -160,9 +161,9 @@ class GateSource(SparseRecord, frozen=True, kw_only=True):
 
 
 class NodeRoom(SparseRecord, frozen=True, kw_only=True):
-    """What a node has, and what its pods ask for before and after. CPU in milli-CPU, memory in bytes, pods by number.
+    """A node's allocatable resources, and its pods' requests before and after: milli-CPU, bytes, and number of pods.
 
-    ``pods_before`` and ``pods_after`` are the workloads of its pods with how many, those first of which there are most.
+    ``pods_before`` and ``pods_after`` count its pods by workload, the largest numbers first.
     """
 
     node: str
@@ -174,11 +175,11 @@ class NodeRoom(SparseRecord, frozen=True, kw_only=True):
 
 
 class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
-    """An outcome that comes up in ``count`` of the runs; ``seed`` is the first that leads to it.
+    """An outcome that occurs in ``count`` of the runs; ``seed`` is the first one that results in it.
 
-    ``share`` is how likely it is, which is exact where the runs are all that there can be.
+    ``share`` is its probability, which is exact if the runs cover all possible ones.
 
-    Equal outcomes have the same ``end``, as many ``victims``, ``violations`` of budgets and ``pending`` pods by
+    Equal outcomes have the same ``end``, the same numbers of ``victims``, budget ``violations`` and ``pending`` pods by
     workload or budget, and the same ``depth``.
     """
 
@@ -194,7 +195,7 @@ class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
 
 
 class DriftKind(StrEnum):
-    """What became of something since a former run: what is ``New`` or ``Worse`` comes first, ``Gone`` is mended."""
+    """How something compares with a previous run; ``New`` and ``Worse`` come first, and ``Gone`` means fixed."""
 
     NEW = "New"
     WORSE = "Worse"
@@ -203,7 +204,7 @@ class DriftKind(StrEnum):
 
 
 class Drift(SparseRecord, frozen=True, kw_only=True):
-    """A finding, by ``rule`` and ``subject``, or a figure (``what``) that is another one than in a former run."""
+    """A finding (by ``rule`` and ``subject``), or a figure (``what``), that differs from a previous run."""
 
     kind: DriftKind
     rule: str = ""
@@ -214,10 +215,10 @@ class Drift(SparseRecord, frozen=True, kw_only=True):
 
 
 class Since(SparseRecord, frozen=True, kw_only=True):
-    """What differs from a former run (``--compare-with``), with what its document says of itself.
+    """The differences from a previous run (``--compare-with``), with facts from that run's document.
 
-    Findings are compared that nothing excuses; one that is excused now is gone. ``is_whole`` is false where the
-    document, of another version, lacks something: that is not compared.
+    Only findings that are not suppressed are compared; one that is suppressed now counts as gone. ``is_whole`` is false
+    if the document is from another version and lacks something, which is then not compared.
     """
 
     passed: bool | None = None
@@ -229,7 +230,7 @@ class Since(SparseRecord, frozen=True, kw_only=True):
 
 
 class Range(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """From the least number to the most."""
+    """A range of numbers."""
 
     least: int = 0
     most: int = 0
@@ -238,14 +239,13 @@ class Range(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt check``.
 
-    The rules were put to each of ``runs`` simulations, of which ``failing_runs`` break one; ``failing_share`` is how
-    likely that is. ``findings`` are those of all of them, ``simulation`` is the only one or the worst, and ``outcomes``
-    are those that came up where there were several. ``explored_all`` says whether these were all that can come up.
-    ``evictions`` is how many pods have to go in them, from the least to the most. ``nodes`` are those on which
-    something changes, ``spare`` is what all nodes have left in the end. ``summary`` is the whole in one sentence.
-    ``since`` is what differs from a former run, where one was given. ``gate`` tells where the rules are from.
-    ``only_in_base`` are the objects of the base that the manifests lack and that stay in the cluster, as nothing prunes
-    them.
+    The rules were evaluated for each of ``runs`` simulations, of which ``failing_runs`` violate one; ``failing_share``
+    is the probability of that. ``findings`` are those of all simulations, ``simulation`` is the only or the worst one,
+    and ``outcomes`` are the different outcomes if there are several. ``explored_all`` says whether these are all
+    possible ones. ``evictions`` is the range of the number of evicted pods. ``nodes`` are the nodes on which something
+    changes, and ``spare`` is what all nodes have free at the end. ``summary`` is the answer in one sentence. ``since``
+    has the differences from a previous run, if one was given. ``gate`` has the source of the rules. ``only_in_base``
+    are the objects of the base that the manifests lack and that stay in the cluster, because nothing prunes them.
     """
 
     api_version: str = API_VERSION

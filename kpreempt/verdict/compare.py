@@ -1,4 +1,4 @@
-"""What several algorithms decide about the same pods, and at which step they part; what an upgrade changes, and why."""
+"""Decisions of several algorithms on the same pods and the steps at which they diverge; the effects of an upgrade."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kpreempt.verdict.status import Outcome
 
 
 class Step(StrEnum):
-    """The steps of a decision, in their order.
+    """The steps of a decision, in order.
 
-    ``Attempt``: whether the pod is tried at all. ``Filter``: which nodes fit. ``Scores``: which of these is the best.
-    ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: where it is tried. ``Candidates``: where it fits
-    without lower pods. ``Victims``: which of them have to go. ``BudgetViolations``: how many of these violate a budget.
-    ``Choice``: the rules between candidates, and the nodes that each leaves. ``Outcome``: what becomes of the pod,
-    where no step before differs.
+    ``Attempt``: whether the pod is attempted at all. ``Filter``: the nodes that fit. ``Scores``: the best of these.
+    ``Eligibility``: whether the pod may preempt. ``PotentialNodes``: the nodes tried. ``Candidates``: the nodes on
+    which it fits without lower-priority pods. ``Victims``: the pods to evict. ``BudgetViolations``: the number of
+    evictions that violate a budget. ``Choice``: the rules that select a candidate, and the nodes that each leaves.
+    ``Outcome``: the pod's outcome, if no earlier step differs.
     """
 
     ATTEMPT = "Attempt"
@@ -35,10 +35,10 @@ class Step(StrEnum):
 
 
 class Difference(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A step at which two algorithms differ, told by its first example.
+    """A step at which two algorithms differ, with its first example.
 
-    ``subject`` is the node that it is about, or the rule of the choice; ``others`` counts further ones at this step.
-    ``base`` and ``other`` are what each says of it, ``base_reason`` and ``other_reason`` why, in its own words.
+    ``subject`` is the node, or the rule of the choice; ``others`` counts further differences at this step. ``base`` and
+    ``other`` are the two results, ``base_reason`` and ``other_reason`` the reasons in the algorithm's own words.
     """
 
     step: Step
@@ -51,10 +51,10 @@ class Difference(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """What one algorithm decides. ``nodes`` are those that the pod can end on, ``victims`` are given for each.
+    """The decision of one algorithm. ``nodes`` are those that the pod can end up on, ``victims`` are given by node.
 
-    ``differs_from`` are the algorithms with which the pod lands elsewhere, or evicts others. If the first algorithm is
-    one of them, they differ at ``differences``, in the order of the steps: at the first they part.
+    ``differs_from`` are the algorithms with another node, outcome or victims. If the first algorithm is among them,
+    ``differences`` has the steps at which they differ, in order.
     """
 
     algorithm: str
@@ -69,9 +69,9 @@ class Decision(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ComparedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One pod, with the decision of each algorithm in the order in which they were named.
+    """A pod with the decision of each algorithm, in the requested order.
 
-    ``pod`` is ``namespace/name``, ``name`` that of its scenario. ``error`` is there where it could not be decided.
+    ``pod`` is ``namespace/name``, ``name`` that of its scenario. ``error`` is set if it could not be evaluated.
     """
 
     pod: str = ""
@@ -83,12 +83,12 @@ class ComparedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     error: str = ""
 
     def decisions_of(self, algorithm: str) -> list[Decision]:
-        """The decision of that algorithm, if there is one."""
+        """The decision of that algorithm, as a list with at most one item."""
         return [each for each in self.decisions if each.algorithm == algorithm]
 
 
 class Pair(Record, frozen=True):
-    """On how many pods two algorithms differ."""
+    """The number of pods on which two algorithms differ."""
 
     base: str
     other: str
@@ -96,7 +96,7 @@ class Pair(Record, frozen=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """The decisions of several algorithms on some pods. ``differing`` counts the pods on which not all agree."""
+    """The decisions of several algorithms on some pods; ``differing`` counts the pods on which not all agree."""
 
     api_version: str = API_VERSION
     kind: str = "Comparison"
@@ -108,10 +108,10 @@ class Comparison(Record, frozen=True, kw_only=True):
 
 
 class Certainty(StrEnum):
-    """How sure a difference is.
+    """How certain a difference is.
 
-    ``Certain``: there is one whatever chance and the order of equals decide. ``Possible``: they may make one, or none.
-    ``Unknown``: one of the versions does not tell what becomes of the pod.
+    ``Certain``: it exists whatever chance and the order of tied pods decide. ``Possible``: it depends on them.
+    ``Unknown``: the outcome is unknown for one of the versions.
     """
 
     CERTAIN = "Certain"
@@ -120,10 +120,10 @@ class Certainty(StrEnum):
 
 
 class UpgradeEffect(StrEnum):
-    """What becomes otherwise of a pod: the newer version beside the older one.
+    """How a pod's outcome changes from the older version to the newer one.
 
-    ``Evicts`` is said of a pod that evicts others than before, or elsewhere, or that did not evict before. ``Attempt``:
-    one of the two does not try the pod at all.
+    ``Evicts``: it evicts other pods than before, or on another node, or did not evict any before. ``Attempt``: one of
+    the two versions does not attempt to schedule the pod at all.
     """
 
     NO_LONGER_LANDS = "NoLongerLands"
@@ -136,7 +136,7 @@ class UpgradeEffect(StrEnum):
 
 
 class VersionChange(Record, frozen=True, kw_only=True):
-    """A change of Kubernetes: its name here, what it is, and where it is seen."""
+    """A change in Kubernetes: its name in kpreempt, a description, and its source."""
 
     name: str
     sentence: str
@@ -144,10 +144,11 @@ class VersionChange(Record, frozen=True, kw_only=True):
 
 
 class UpgradedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod whose fate changes, or may, with both decisions.
+    """A pod whose outcome changes or may change, with both decisions.
 
-    ``origin`` is the workload that it would be made for, empty for a pod of the cluster. With ``causes`` alone the
-    older version decides as the newer one, and with none of them left out; without any, several changes together do.
+    ``origin`` is the workload that would create it, empty for a pod of the cluster. Each of ``causes`` alone makes the
+    older version decide like the newer one, and without them the newer one decides like the older one; if it is empty,
+    only several changes together have that effect.
     """
 
     pod: str
@@ -161,7 +162,7 @@ class UpgradedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UpgradeGroup(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """The pods for which the same changes make the difference, by name in ``causes``; without any it is not told."""
+    """The pods affected by the same changes (``causes``, by name); if empty, the cause is unknown."""
 
     causes: list[str] = []
     pods: list[str]
@@ -170,9 +171,9 @@ class UpgradeGroup(Record, frozen=True, kw_only=True, omit_defaults=True):
 class UpgradeComparison(Record, frozen=True, kw_only=True):
     """What an upgrade from the algorithm ``base`` to ``target`` changes.
 
-    Of ``asked`` pods ``differing`` surely fare otherwise, ``possibly_differing`` may, and of ``undecided`` ones it is
-    not known; these are the ``items``. ``changes`` are those that a group names. ``not_modelled`` are the gates that
-    are set otherwise by default in the newer version, and of which nothing is modelled.
+    Of ``asked`` pods, ``differing`` have another outcome for certain, ``possibly_differing`` may have one, and for
+    ``undecided`` it is unknown; these are the ``items``. ``changes`` are those named by a group. ``not_modelled`` are
+    the gates whose default changes in the newer version and that have no modeled effect.
     """
 
     api_version: str = API_VERSION
@@ -191,5 +192,5 @@ class UpgradeComparison(Record, frozen=True, kw_only=True):
 
     @property
     def passes(self) -> bool:
-        """Whether every pod surely fares the same."""
+        """Whether every pod certainly keeps its outcome."""
         return not (self.differing or self.possibly_differing or self.undecided)

@@ -1,4 +1,4 @@
-"""The same question put to several clusters: each answer under the name of its context."""
+"""Answers from several clusters, each under the name of its context."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kpreempt.verdict.records import API_VERSION
 
 
 class PendingPodsOfContext(Record, frozen=True, kw_only=True):
-    """What is pending in the cluster of a context, or why that is not known (``error``)."""
+    """The pending pods in the cluster of a context, or why they are unknown (``error``)."""
 
     context: str
     answer: PendingPods | None = None
@@ -17,7 +17,7 @@ class PendingPodsOfContext(Record, frozen=True, kw_only=True):
 
 
 class PendingPodsOfContexts(Record, frozen=True, kw_only=True):
-    """What is pending in several clusters, in the order in which they were asked for."""
+    """The pending pods of several clusters, in the requested order."""
 
     api_version: str = API_VERSION
     kind: str = "PendingPodsOfContexts"
@@ -25,7 +25,7 @@ class PendingPodsOfContexts(Record, frozen=True, kw_only=True):
 
 
 class BudgetAuditOfContext(Record, frozen=True, kw_only=True):
-    """The budgets of the cluster of a context, or why they are not known (``error``)."""
+    """The budgets in the cluster of a context, or why they are unknown (``error``)."""
 
     context: str
     answer: BudgetAudit | None = None
@@ -33,7 +33,7 @@ class BudgetAuditOfContext(Record, frozen=True, kw_only=True):
 
 
 class BudgetAuditOfContexts(Record, frozen=True, kw_only=True):
-    """The budgets of several clusters, in the order in which they were asked for."""
+    """The budgets of several clusters, in the requested order."""
 
     api_version: str = API_VERSION
     kind: str = "BudgetAuditOfContexts"

@@ -1,4 +1,4 @@
-"""What a plugin saw when it refused a node: one record type per kind of refusal, told apart by ``type`` in JSON.
+"""What a plugin saw when it rejected a node: one record type per kind of rejection, tagged by ``type`` in JSON.
 
 CPU is in milli-CPU, memory and storage in bytes, all other resources in whole units.
 """
@@ -13,18 +13,18 @@ class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type", gc=
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the node refuses the pod whatever runs there, by its size or its labels.
+        """Whether the node rejects the pod whatever runs there, because of its size or labels.
 
-        Taints and cordons come and go with the state of a node, and what affinity, spread and volumes want may still
-        come.
+        Taints and cordons depend on the node's current state, and pods or volumes that affinity, spread constraints and
+        claims require may still appear.
         """
         return False
 
 
 class Shortfall(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """One resource of which a node has too little. ``resource`` is ``pods`` where the number of pods is at its limit.
+    """One resource of which a node has too little. ``resource`` is ``pods`` if the maximum number of pods is reached.
 
-    ``exceeds_node`` says that the request is larger than the whole node, so that no eviction can help.
+    ``exceeds_node``: the request is larger than the whole node, so no eviction can help.
     """
 
     resource: str
@@ -40,19 +40,19 @@ class Shortfall(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
     @property
     def missing_share(self) -> float:
-        """What share of the request is missing."""
+        """The share of the request that is missing."""
         return self.missing / max(self.requested, 1)
 
 
 class InsufficientResources(_Detail, frozen=True, tag="InsufficientResources"):
-    """The resources that are short on the node, and how many pods use it."""
+    """The resources that the node lacks, and the number of pods that use it."""
 
     shortfalls: list[Shortfall]
     pods: int = 0
 
     @property
     def is_lasting(self) -> bool:
-        """Where the pod asks for more than the whole node."""
+        """Whether the pod requests more than the whole node has."""
         return any(each.requested > each.allocatable for each in self.shortfalls)
 
 
@@ -91,7 +91,7 @@ class NodeNameMismatch(_Detail, frozen=True, tag="NodeNameMismatch"):
 
 
 class PortConflict(_Detail, frozen=True, tag="PortConflict"):
-    """A host port that is taken, and the pods that hold it."""
+    """A host port that is in use, and the pods that use it."""
 
     port: int
     protocol: str
@@ -102,9 +102,9 @@ class PortConflict(_Detail, frozen=True, tag="PortConflict"):
 class AffinityConflict(_Detail, frozen=True, tag="AffinityConflict"):
     """A pod affinity or anti-affinity term that fails on the node.
 
-    ``rule`` is ``affinity`` (no pod that the term wants), ``antiAffinity`` (pods that the term refuses) or
-    ``existingAntiAffinity`` (terms of pods that are there already refuse the incoming pod). ``holders`` are the pods
-    that match, or that hold the term. ``topology_value`` is empty where the node lacks the label.
+    ``rule`` is ``affinity`` (no pod matches the required term), ``antiAffinity`` (pods match the pod's term) or
+    ``existingAntiAffinity`` (the incoming pod matches terms of existing pods). ``holders`` are the pods that match, or
+    that have the term. ``topology_value`` is empty if the node lacks the label.
     """
 
     rule: str
@@ -118,8 +118,8 @@ class SpreadConflict(_Detail, frozen=True, tag="SpreadConflict"):
     """A topology spread constraint that fails on the node.
 
     The skew would be ``count`` (matching pods in the node's domain) + ``self_match`` - ``minimum`` (over all domains);
-    it may be at most ``max_skew``. ``topology_value`` is empty where the node lacks the label. ``counts`` gives the
-    matching pods of the domains that have the fewest and of the node's own, 20 at most. ``minimum`` is 0 where there
+    it may be at most ``max_skew``. ``topology_value`` is empty if the node lacks the label. ``counts`` gives the
+    matching pods of the domains with the fewest and of the node's own, at most 20. ``minimum`` is 0 if there
     are fewer domains than ``min_domains``.
     """
 
@@ -136,7 +136,7 @@ class SpreadConflict(_Detail, frozen=True, tag="SpreadConflict"):
 
 
 class VolumeConflict(_Detail, frozen=True, tag="VolumeConflict"):
-    """A volume or claim that keeps the pod off the node, with what was wanted and what the node has."""
+    """A volume or claim that keeps the pod off the node, with the requirement and what the node has."""
 
     claim: str = ""
     volume: str = ""
@@ -145,7 +145,7 @@ class VolumeConflict(_Detail, frozen=True, tag="VolumeConflict"):
 
 
 class VolumeLimitExceeded(_Detail, frozen=True, tag="VolumeLimitExceeded"):
-    """A driver's limit of attached volumes on the node: ``used`` are there, ``requested`` would be new."""
+    """A driver's limit of attached volumes on the node: ``used`` are attached, ``requested`` would be added."""
 
     driver: str
     used: int
@@ -154,19 +154,19 @@ class VolumeLimitExceeded(_Detail, frozen=True, tag="VolumeLimitExceeded"):
 
 
 class MissingFeatures(_Detail, frozen=True, tag="MissingFeatures"):
-    """Features that the pod needs and the node does not declare."""
+    """Features that the pod requires and the node does not declare."""
 
     features: list[str]
 
 
-# The name of the claim that the scheduler would make for a pod's extended resources.
+# The name of the claim that the scheduler would create for a pod's extended resources.
 EXTENDED_RESOURCES = "<extended-resources>"
 
 
 class DeviceHolder(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """A device (``driver/pool/device``), the claim that has it, and the pods that use the claim.
+    """A device (``driver/pool/device``), the claim it is allocated to, and the pods that use the claim.
 
-    ``is_lower`` says that all of these are pods of lower priority on the node.
+    ``is_lower``: all of these are lower-priority pods on the node.
     """
 
     device: str
@@ -176,13 +176,13 @@ class DeviceHolder(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 
 class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
-    """The first request of a claim for which the node has no devices, beside those for the requests before it.
+    """The first request of a claim that the node has no devices for, in addition to those for previous requests.
 
-    It wants ``wanted`` devices of a class (0: all that there are), or one of several ``alternatives``. Of the devices
-    that match its class and selectors some are ``allocated`` to claims, of these ``allocated_to_lower`` to claims that
-    only pods of lower priority on the node use, and others have a taint that the request does not tolerate.
-    ``holders`` are 20 at most. Pools that are being updated, or invalid, do not count. ``fits_without_lower`` says that
-    there were devices for all claims if those of pods of lower priority were free; evicting pods frees none.
+    It requires ``wanted`` devices of a class (0: all), or one of several ``alternatives``. Of the devices that match
+    the class and selectors, ``allocated`` are allocated to claims, of which ``allocated_to_lower`` are used only by
+    lower-priority pods on the node, and others have a taint that the request does not tolerate. There are at most 20
+    ``holders``. Pools that are being updated, or invalid, do not count. ``fits_without_lower``: all claims would have
+    devices if those of lower-priority pods were free; evicting pods does not free them.
     """
 
     claim: str
@@ -201,15 +201,15 @@ class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
 
     @property
     def is_lasting(self) -> bool:
-        """Where there are fewer such devices than are wanted, whoever has them."""
+        """Whether fewer such devices exist than are required, no matter who uses them."""
         return not (self.updating or self.invalid or self.alternatives) and self.matching < self.wanted
 
 
 class ClaimUnavailable(_Detail, frozen=True, tag="ClaimUnavailable"):
     """An allocated claim that the node cannot use.
 
-    Its devices can be reached from other nodes only (``reachable_from``, terms of a node selector), or were not made
-    ready in time.
+    Its devices are reachable only from other nodes (``reachable_from``, terms of a node selector), or could not be
+    prepared in time.
     """
 
     claim: str
@@ -218,12 +218,12 @@ class ClaimUnavailable(_Detail, frozen=True, tag="ClaimUnavailable"):
 
     @property
     def is_lasting(self) -> bool:
-        """Never: a claim that nobody uses is deallocated."""
+        """Never: a claim that no pod uses is deallocated."""
         return False
 
 
 class PluginFinding(_Detail, frozen=True, tag="PluginFinding"):
-    """What an out-of-tree plugin saw, in its own words: a phrase, and facts by name in its order."""
+    """What an out-of-tree plugin saw, in its own words: a phrase, and facts by name in the plugin's order."""
 
     summary: str
     facts: dict[str, str | int | float | bool] = {}
@@ -247,18 +247,18 @@ Detail = (
 
 
 class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One call of an extender, in the order in which they were made.
+    """One call of an extender, in calling order.
 
-    ``extender`` is its address without a user's name and password; ``verb`` is ``filter``, ``prioritize`` or
-    ``preempt``, and ``asked`` the number of nodes that it was asked about. ``without_victims`` says that this was a
-    node that was chosen for preemption, without the victims there (1.8).
+    ``extender`` is its URL without user name and password; ``verb`` is ``filter``, ``prioritize`` or ``preempt``, and
+    ``asked`` is the number of nodes sent. ``without_victims``: this was a node chosen for preemption, sent without its
+    victims (1.8).
 
-    What it did: ``refused`` nodes, each with its reason or an empty text, of which no eviction mends ``unresolvable``;
-    ``let_in`` are nodes that it was not asked about. With ``returns_nodes`` it sent whole nodes back, which today's
-    scheduler scores as if there were no pods on them. Of candidates it ``dropped`` some, and ``changed`` the victims of
-    others to these; ``violations`` are the numbers of violated budgets that it gave instead of those that it was told.
-    ``scores`` are those that it gave, before its weight. ``error`` is how the call failed, which was passed over where
-    it was ``ignored``.
+    Results: ``refused`` are the rejected nodes, each with its reason or an empty text, and on ``unresolvable`` ones no
+    eviction helps; ``let_in`` are nodes that it was not sent. ``returns_nodes``: it returned full Node objects, which
+    current schedulers score as if they had no pods. Candidates that it removed are ``dropped``, and ``changed`` has the
+    victims that it replaced; ``violations`` are the numbers of violated budgets that it returned instead of the ones
+    sent. ``scores`` are before its weight is applied. ``error`` is how the call failed, which had no effect if it was
+    ``ignored``.
     """
 
     extender: str

@@ -1,4 +1,4 @@
-"""What draining nodes would do to a cluster: whether they get empty, what blocks them, and what would help."""
+"""What draining nodes would do to a cluster: whether the drains finish, what blocks them, and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from kpreempt.verdict.check import Check
 
 
 class BlockReason(StrEnum):
-    """Why an eviction is refused for ever.
+    """Why an eviction is rejected permanently.
 
-    ``NeverAllows``: the budget wants all of the pods that there are to be. ``SingleReplica``: that is one pod.
-    ``NoRoom``: pods of the budget are pending. ``NotReady``: some run and are not ready. ``TooFew``: there are fewer
-    than there are to be, and nothing makes more. ``SeveralBudgets``: the API server evicts no pod with two budgets.
-    ``NoScale``: the budget's controller cannot reckon how many pods there are to be. ``Terminating``: its namespace is
-    on its way out. ``NotChosen``: ``kubectl drain`` refuses the node for pods that an option has to allow.
-    ``TimedOut``: the pod was told to go, and is still there. ``Other``: the API server's words say it.
+    ``NeverAllows``: the budget requires all expected pods. ``SingleReplica``: the same, with one expected pod.
+    ``NoRoom``: pods of the budget are pending. ``NotReady``: some are running but not ready. ``TooFew``: fewer pods
+    exist than expected, and nothing creates more. ``SeveralBudgets``: the eviction API rejects pods with two budgets.
+    ``NoScale``: the disruption controller cannot compute the expected pods. ``Terminating``: the namespace is
+    terminating. ``NotChosen``: ``kubectl drain`` refuses the node because of pods that require an option.
+    ``TimedOut``: the pod was evicted, but is still terminating. ``Other``: the API server's message has the reason.
     """
 
     NEVER_ALLOWS = "NeverAllows"
@@ -33,7 +33,7 @@ class BlockReason(StrEnum):
 
 
 class UnblockAction(StrEnum):
-    """What is done: a field of a budget set, a workload scaled, an object deleted, a node added, an option given."""
+    """What to do: set a field of a budget, scale a workload, delete an object, add a node, or pass an option."""
 
     SET = "Set"
     SCALE = "Scale"
@@ -43,12 +43,12 @@ class UnblockAction(StrEnum):
 
 
 class Unblock(SparseRecord, frozen=True, kw_only=True):
-    """A change that lets the evictions go on, proved by simulating the drain with it.
+    """A change that lets the evictions proceed, verified by simulating the drain with it.
 
-    ``target`` is the object (``PodDisruptionBudget shop/api``), of ``AddNode`` the node that the new one is like, of
-    ``Option`` the option of ``kubectl drain``. ``field`` (``maxUnavailable``) takes the place of the other one of a
-    budget. ``finishes`` where the whole drain comes to its end with this change alone; ``left_pending`` pods that ran
-    have no node then.
+    ``target`` is the object (``PodDisruptionBudget shop/api``), for ``AddNode`` the node that the new one is like, and
+    for ``Option`` the option of ``kubectl drain``. ``field`` (``maxUnavailable``) replaces the other field of a budget.
+    ``finishes``: the whole drain finishes with this change alone; ``left_pending`` previously running pods are then
+    without a node.
     """
 
     action: UnblockAction
@@ -60,13 +60,13 @@ class Unblock(SparseRecord, frozen=True, kw_only=True):
 
 
 class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
-    """Pods of a node that are not evicted, all for one reason.
+    """Pods of a node that cannot be evicted, all for the same reason.
 
-    ``budgets`` are those that refuse, ``message`` is the API server's (or ``kubectl``'s), ``cause`` what it says of the
-    budget. Of that ``healthy`` pods are counted in the end, ``desired`` wanted, ``expected`` are to be. ``pending`` are
-    pods of it without a node, with the scheduler's ``pending_message``, ``unready`` those that run and are not ready.
-    ``since`` is the second of the first refusal. ``remedies`` has the smallest change first; none where no single one
-    that was tried helps.
+    ``budgets`` are the budgets that reject the eviction, ``message`` is the API server's (or ``kubectl``'s), and
+    ``cause`` is its detail on the budget. Of the budget's pods, ``healthy`` are healthy at the end, ``desired`` are
+    required, and ``expected`` are expected. ``pending`` are its pods without a node, with the scheduler's
+    ``pending_message``, and ``unready`` those that run but are not ready. ``since`` is the second of the first
+    rejection. ``remedies`` are ordered by size, smallest first; empty if no single tested change helps.
     """
 
     node: str
@@ -87,11 +87,11 @@ class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
 
 
 class DrainedNode(SparseRecord, frozen=True, kw_only=True):
-    """A node of the drain. ``began`` and ``ended`` are seconds, ``None`` where it does not come to that.
+    """A node of the drain. ``began`` and ``ended`` are in seconds, ``None`` if that never happens.
 
-    It is ``drained`` where it ended without an error. ``evicted`` counts the pods that were told to go, ``left`` are
-    those that should have gone and are still there; ``stays`` counts pods that a drain leaves alone, of DaemonSets and
-    static ones. ``errors`` and ``warnings`` are kubectl's.
+    It is ``drained`` if it ended without an error. ``evicted`` counts the evicted pods, ``left`` are those that should
+    have been evicted but remain; ``stays`` counts the pods that a drain ignores: DaemonSet and static pods. ``errors``
+    and ``warnings`` are kubectl's.
     """
 
     node: str
@@ -106,11 +106,11 @@ class DrainedNode(SparseRecord, frozen=True, kw_only=True):
 
 
 class KeepRule(StrEnum):
-    """By which documented rule an autoscaler leaves the node of a pod.
+    """The documented rule by which an autoscaler does not remove the node of a pod.
 
-    Of Cluster Autoscaler: ``NotSafeToEvict`` (the annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict`` is
-    false), ``NoController``, ``SystemPod`` (of kube-system, without a budget) and ``LocalStorage`` (hostPath, or
-    emptyDir on disk). Of Karpenter: ``DoNotDisrupt`` (``karpenter.sh/do-not-disrupt`` is true).
+    Cluster Autoscaler: ``NotSafeToEvict`` (the annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict`` is false),
+    ``NoController``, ``SystemPod`` (in kube-system, without a budget) and ``LocalStorage`` (hostPath, or emptyDir on
+    disk). Karpenter: ``DoNotDisrupt`` (``karpenter.sh/do-not-disrupt`` is true).
     """
 
     NOT_SAFE_TO_EVICT = "NotSafeToEvict"
@@ -121,17 +121,17 @@ class KeepRule(StrEnum):
 
 
 class Keep(SparseRecord, frozen=True, kw_only=True):
-    """A pod for whose sake a node is left, and by which rule."""
+    """A pod that prevents the removal of a node, and the rule."""
 
     rule: KeepRule
     pod: str
 
 
 class NotGoing(StrEnum):
-    """Why a node cannot go beside those that go already.
+    """Why a node cannot be removed in addition to those already selected.
 
-    ``Blocked``: a budget keeps a pod on it. ``Pending``: a pod has no node in the end. ``Preempts``: other pods have to
-    go. ``Budgets``: a budget is broken. ``NotTried``: there were too many nodes to try them all.
+    ``Blocked``: a budget blocks an eviction. ``Pending``: a pod would have no node at the end. ``Preempts``: other pods
+    would be preempted. ``Budgets``: a budget would be violated. ``NotTried``: there were too many nodes to try.
     """
 
     BLOCKED = "Blocked"
@@ -142,7 +142,7 @@ class NotGoing(StrEnum):
 
 
 class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
-    """Whether a node can go (``--remove``): not where a rule ``keeps`` it, nor for ``why``. ``moves`` pods move."""
+    """Whether a node can be removed (``--remove``): not if a rule ``keeps`` it, or for ``why``. ``moves`` pods move."""
 
     node: str
     goes: bool = False
@@ -152,10 +152,10 @@ class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
 
 
 class DrainOrder(SparseRecord, frozen=True, kw_only=True):
-    """The order of an upgrade's nodes that was found to displace least (``--best-order``), in a greedy search.
+    """The order of an upgrade's nodes that displaces the fewest pods (``--best-order``), found by a greedy search.
 
-    In one run ``displaced`` pods are evicted or preempted, and ``displaced_as_given`` in the order that was given. The
-    last nodes, ``unsearched`` of them, are as they were given: there were too many to try them all.
+    In one run, ``displaced`` pods are evicted or preempted, and ``displaced_as_given`` in the given order. The last
+    ``unsearched`` nodes keep the given order, because there were too many to try.
     """
 
     nodes: list[str]
@@ -165,15 +165,15 @@ class DrainOrder(SparseRecord, frozen=True, kw_only=True):
 
 
 class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
-    """The answer of ``kpreempt drain``: that of a check, whose change is that nodes are drained.
+    """The answer of ``kpreempt drain``: that of a check in which the change is that nodes are drained.
 
-    ``command`` is the drain that was simulated. It ``finishes`` where every node gets empty in every run. ``moved``
-    pods are evicted by the drain, ``preempted`` ones by the scheduler for those that come in their place,
-    ``left_pending`` ran before and have no node in the end. ``at_least`` is how many seconds it takes at least;
-    ``None`` where it never ends. ``deletes_data_of`` are pods whose emptyDir goes with them. ``untried`` counts blocked
-    evictions for which no remedy was looked for, for there are many. Where it was asked which nodes can go,
-    ``removals`` has each of them, and the drain is that of those that do. Where it was asked for the best ``order``,
-    that is the one in which the nodes are drained.
+    ``command`` is the simulated drain. It ``finishes`` if every node is drained in every run. ``moved`` pods are
+    evicted by the drain, ``preempted`` ones by the scheduler for their replacements, and ``left_pending`` were running
+    before and have no node at the end. ``at_least`` is the minimum duration in seconds, ``None`` if the drain never
+    ends. ``deletes_data_of`` are pods whose emptyDir is deleted with them. ``untried`` counts blocked evictions for
+    which no remedy was searched, because there are too many. If removable nodes were requested, ``removals`` has each
+    node, and the drain is that of the removable ones. If the best ``order`` was requested, the nodes are drained in
+    that order.
     """
 
     kind: str = "Drain"

@@ -1,4 +1,4 @@
-"""What happened to a pod, a node or a budget while it was recorded."""
+"""The history of a pod, a node or a budget in a recording."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kpreempt.verdict.records import API_VERSION
 
 
 class Happening(StrEnum):
-    """What a step is.
+    """The type of a step.
 
-    ``Came``, ``Changed``, ``Gone``: of the object itself, or of a pod on the node. ``Refused``, ``Nominated``,
-    ``Bound``: its scheduler's decisions on a pod. ``Preempted``: a pod was evicted for another. ``Leaving``: it was
-    deleted, or evicted for another reason, which is the ``message``. ``Finished``: all its containers have ended.
-    ``Unwatched``: nothing was recorded up to ``until``.
+    ``Came``, ``Changed``, ``Gone``: the object itself, or a pod on the node, was added, changed or deleted.
+    ``Refused``, ``Nominated``, ``Bound``: decisions of the pod's scheduler. ``Preempted``: a pod was evicted for
+    another. ``Leaving``: it was deleted, or evicted for another reason, which is the ``message``. ``Finished``: all its
+    containers have ended. ``Unwatched``: nothing was recorded until ``until``.
     """
 
     CAME = "Came"
@@ -31,10 +31,10 @@ class Happening(StrEnum):
 
 
 class HistoryStep(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened, ``at`` a time. ``pod`` is ``namespace/name``, empty where it is about no pod.
+    """One event, ``at`` a time. ``pod`` is ``namespace/name``, empty if the event is not about a pod.
 
-    ``victims`` were evicted for a nomination, ``preemptor`` is for whom a pod was. ``command`` are the words after
-    ``kpreempt`` that explain it, where something decided.
+    ``victims`` were evicted for a nomination; ``preemptor`` is the pod that another one was evicted for. ``command``
+    are the words after ``kpreempt`` that explain the decision, if there was one.
     """
 
     at: datetime
@@ -49,7 +49,7 @@ class HistoryStep(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class History(Record, frozen=True, kw_only=True):
-    """What happened to ``subject`` (``pod shop/api``), the oldest first, in a recording from ``begins`` to ``ends``."""
+    """What happened to ``subject`` (``pod shop/api``), oldest first, in a recording from ``begins`` to ``ends``."""
 
     api_version: str = API_VERSION
     kind: str = "History"

@@ -1,4 +1,4 @@
-"""What becomes of a Workload that is put to Kueue: quota, whom it preempts for it, and whether its pods then land."""
+"""Kueue's decision on a Workload: its quota, the Workloads it preempts for that, and whether its pods then land."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class WorkloadOutcome(StrEnum):
-    """``Admitted``: at once. ``Preempts``: once those that it preempts are gone, if ever. ``Pending``: neither.
+    """The outcome of a Workload.
 
-    ``QuotaReserved``: it has quota, and waits for admission checks. ``NotQueued``: no ClusterQueue is asked about it.
+    ``Admitted``: immediately. ``Preempts``: once the Workloads it preempts are gone, if ever. ``QuotaReserved``: it has
+    quota, and waits for admission checks. ``NotQueued``: it is in no ClusterQueue. ``Pending``: none of these.
     """
 
     ADMITTED = "Admitted"
@@ -24,7 +25,7 @@ class WorkloadOutcome(StrEnum):
 
 
 class PreemptedWorkload(SparseRecord, frozen=True, omit_defaults=False):
-    """A Workload that goes, by which rule, and how many of its pods were found."""
+    """A preempted Workload, the rule, and its pods as far as they were found."""
 
     workload: str
     cluster_queue: str
@@ -33,7 +34,7 @@ class PreemptedWorkload(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class AdmittedPodSet(SparseRecord, frozen=True, omit_defaults=False):
-    """A pod set with its flavors by resource, and why it has none; its ``count`` of pods of those ``wanted``."""
+    """A pod set with its flavors by resource, or why it has none; ``count`` of the ``wanted`` pods are admitted."""
 
     name: str
     count: int
@@ -43,7 +44,7 @@ class AdmittedPodSet(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class PodSetLanding(SparseRecord, frozen=True, omit_defaults=False):
-    """How many pods of a pod set the kube-scheduler places once Kueue let them in, and why the first other is not."""
+    """The number of pods of a pod set that kube-scheduler places after admission, and why the next one fails."""
 
     name: str
     pods: int
@@ -54,10 +55,11 @@ class PodSetLanding(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class Reading(SparseRecord, frozen=True, omit_defaults=False):
-    """What happens to the Workload, cycle by cycle: ``cycles`` are the cycles as ``batch`` has them.
+    """The result for the Workload, cycle by cycle; ``cycles`` have the format of ``batch``.
 
-    ``admitted_in`` is the number of the cycle that gives it quota, 0 if none does; with ``waits_for_checks`` admission
-    checks have still to be ready then, and ``evicted_in`` is the first later one that preempts it again, or 0.
+    ``admitted_in`` is the number of the cycle that gives it quota, 0 if none does; if it ``waits_for_checks``,
+    admission checks must become ready after that, and ``evicted_in`` is the first later cycle that preempts it again,
+    or 0.
     """
 
     outcome: WorkloadOutcome
@@ -72,7 +74,7 @@ class Reading(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class WorkloadChangeKind(StrEnum):
-    """What would be changed."""
+    """What is changed."""
 
     NOMINAL_QUOTA = "nominalQuota"
     BORROWING_LIMIT = "borrowingLimit"
@@ -81,7 +83,7 @@ class WorkloadChangeKind(StrEnum):
 
 
 class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
-    """A change with which the Workload is admitted, alone, and whom it preempts then."""
+    """A change that alone gets the Workload admitted, and the Workloads it then preempts."""
 
     kind: WorkloadChangeKind
     subject: str
@@ -92,10 +94,10 @@ class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A Workload that is put to Kueue. ``alone`` is nobody else queued but those that are asked about with it.
+    """The answer about a Workload. ``alone`` assumes that only the requested Workloads are queued.
 
-    ``together`` is all that wait. ``landing`` is of the pods with the flavors of ``alone``, empty where it gets none.
-    ``changes`` are the smallest with each of which it would be admitted, where it is not.
+    ``together`` includes all pending Workloads. ``landing`` is the placement of the pods with the flavors of ``alone``,
+    empty if it gets none. ``changes`` are the smallest changes that would each get it admitted, if it is not.
     """
 
     api_version: str = API_VERSION
@@ -113,7 +115,7 @@ class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class KueueAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What becomes of several Workloads that are put to Kueue together."""
+    """The answers about several Workloads that are queued together."""
 
     api_version: str = API_VERSION
     kind: str = "KueueWorkloadVerdicts"
@@ -121,7 +123,7 @@ class KueueAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False)
 
 
 class WorkloadFate(SparseRecord, frozen=True, omit_defaults=False):
-    """What becomes of a Workload, in short. ``flavors`` are by pod set and resource, empty where it gets none."""
+    """The outcome of a Workload, in short. ``flavors`` are by pod set and resource, empty if it gets none."""
 
     outcome: WorkloadOutcome
     message: str
@@ -134,8 +136,8 @@ class WorkloadFate(SparseRecord, frozen=True, omit_defaults=False):
 class PendingWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A Workload without quota. ``head_in`` is the first cycle that decides about it, 0 if none does.
 
-    ``position`` is its place in its ClusterQueue's queue, from 1; 0 for one that is in none. ``others`` are what may
-    become of it as well, where that is chance.
+    ``position`` is its position in the queue of its ClusterQueue, from 1, or 0 if it is in none. ``others`` are other
+    possible outcomes, if chance decides.
     """
 
     workload: str
@@ -149,9 +151,9 @@ class PendingWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
 
 
 class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The Workloads without quota, in the order in which Kueue decides about them, all being queued.
+    """The Workloads without quota, in the order in which Kueue decides about them, with all of them queued.
 
-    ``cycles`` says how many cycles were followed.
+    ``cycles`` is the number of simulated cycles.
     """
 
     api_version: str = API_VERSION
@@ -163,9 +165,10 @@ class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fa
 
 
 class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A Workload with what becomes of it with each configuration, in their order.
+    """A Workload with its outcome under each configuration, in order.
 
-    ``fates`` are with all that wait. It ``is_same`` where outcome, flavors and who is preempted are, and are certain.
+    ``fates`` include all pending Workloads. It ``is_same`` if outcome, flavors and preempted Workloads are the same,
+    and certain.
     """
 
     workload: str
@@ -176,7 +179,7 @@ class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fa
 
 
 class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """Several configurations of Kueue side by side; ``names`` says which."""
+    """A comparison of several Kueue configurations, with their ``names``."""
 
     api_version: str = API_VERSION
     kind: str = "KueueComparison"
@@ -187,10 +190,10 @@ class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
 
 
 class WorkloadThreat(SparseRecord, frozen=True, omit_defaults=False):
-    """A Workload that waits and would preempt another one, by which rule.
+    """A pending Workload that would preempt another one, and the rule.
 
-    It does so ``alone``, as the only head, and with all that wait in cycle ``cycle``, 0 if in none. It ``is_certain``
-    where no chance can keep it from that.
+    ``alone``: it does so as the only head. ``cycle`` is the cycle in which it does so with all pending Workloads, 0 if
+    in none. ``is_certain``: no chance is involved.
     """
 
     workload: str
@@ -203,7 +206,7 @@ class WorkloadThreat(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class BorrowedQuota(SparseRecord, frozen=True, omit_defaults=False):
-    """What a ClusterQueue borrows of a flavor's resource, and the ClusterQueues with quota left that may reclaim it."""
+    """The amount of a flavor's resource that a ClusterQueue borrows, and the ClusterQueues that may reclaim it."""
 
     flavor_resource: str
     amount: str
@@ -211,7 +214,7 @@ class BorrowedQuota(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class WorkloadAtRisk(SparseRecord, frozen=True, omit_defaults=False):
-    """A Workload with quota: who would preempt it, and what its ClusterQueue borrows of its flavors."""
+    """A Workload with quota, the Workloads that would preempt it, and what its ClusterQueue borrows of its flavors."""
 
     workload: str
     cluster_queue: str
@@ -222,7 +225,7 @@ class WorkloadAtRisk(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class WorkloadsAtRisk(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """The Workloads with quota, the most threatened first; ``omitted`` more are not listed."""
+    """The Workloads with quota, most threatened first; ``omitted`` more are not listed."""
 
     api_version: str = API_VERSION
     kind: str = "WorkloadsAtRisk"
@@ -233,10 +236,10 @@ class WorkloadsAtRisk(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
 
 
 class WorkloadPreemption(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """That a Workload was preempted, as Kueue says it: when, by which rule, and for whom.
+    """A preemption of a Workload as reported by Kueue: when, by which rule, and for which Workload.
 
-    ``preemptor`` is empty where no Workload of the cluster has its UID, and ``state`` says how that one stands now.
-    ``source`` is ``Condition`` or ``Event``.
+    ``preemptor`` is empty if no Workload in the cluster has its UID, and ``state`` is its current state. ``source`` is
+    ``Condition`` or ``Event``.
     """
 
     at: datetime | None
@@ -250,7 +253,7 @@ class WorkloadPreemption(SparseRecord, frozen=True, kw_only=True, omit_defaults=
 
 
 class PreemptionsOfWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """For whom a Workload was preempted, the last first, and how it stands now."""
+    """The preemptions of a Workload, latest first, and its current state."""
 
     api_version: str = API_VERSION
     kind: str = "PreemptionsOfWorkload"

@@ -1,4 +1,4 @@
-"""The pods that wait to be scheduled: in which order, why still, and what becomes of each."""
+"""The pods that wait to be scheduled: their order, why they are pending, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kpreempt.verdict.story import NodeKind, Proposal, ProposalSearch
 class PendingState(StrEnum):
     """Why a pod is still pending.
 
-    ``Held`` is by a plugin other than scheduling gates. ``Nominated``: the node that the pod is nominated to still
-    helps, though none of its victims there is terminating. ``StaleNomination``: it no longer helps. ``BackingOff``:
-    tried moments ago. ``WaitsForChange``: tried, and not again before something changes. ``FitsNow``: tried, and it
-    would land if it were tried now.
+    ``Held``: by a plugin other than scheduling gates. ``Nominated``: preemption still helps on the nominated node, but
+    none of its victims there is terminating. ``StaleNomination``: it no longer helps. ``BackingOff``: attempted moments
+    ago. ``WaitsForChange``: attempted, and not again until something changes. ``FitsNow``: attempted, and it would land
+    if it were attempted now.
     """
 
     BEING_DELETED = "BeingDeleted"
@@ -35,7 +35,7 @@ class PendingState(StrEnum):
     WAITS_FOR_CHANGE = "WaitsForChange"
 
 
-# Those that say more of a pod than what would become of it.
+# The states that say more about a pod than its outcome.
 TELLING_STATES = (
     PendingState.BEING_DELETED,
     PendingState.NO_SCHEDULER,
@@ -46,10 +46,10 @@ TELLING_STATES = (
 
 
 class QueueTimeSource(StrEnum):
-    """What the time comes from by which pods of one priority are ordered.
+    """The source of the time that orders pods of one priority.
 
-    The scheduler takes the last attempt. ``Event`` is the last one that was reported. ``Condition`` is when attempts
-    began to fail, ``Creation`` when the pod was made: both may be earlier than the last attempt.
+    The scheduler uses the last attempt. ``Event`` is the last reported one. ``Condition`` is when attempts started to
+    fail, ``Creation`` when the pod was created: both may be earlier than the last attempt.
     """
 
     EVENT = "Event"
@@ -59,9 +59,9 @@ class QueueTimeSource(StrEnum):
 
 
 class Agreement(StrEnum):
-    """How the scheduler's last message compares with the one that is expected now.
+    """How the scheduler's last message compares with the predicted one.
 
-    ``Counts``: the same reasons, on other numbers of nodes. ``None``: one of the two says nothing.
+    ``Counts``: the same reasons with different node counts. ``None``: one of the two is missing.
     """
 
     SAME = "Same"
@@ -71,10 +71,10 @@ class Agreement(StrEnum):
 
 
 class Leaving(Record, frozen=True):
-    """A pod that is on its way out.
+    """A terminating pod.
 
-    ``since`` is when its deletion began, ``until`` when its grace period ends. ``finalizers`` keep the object even
-    after that. ``is_preempted`` says that a scheduler evicted it; the scheduler itself waits for no others.
+    ``since`` is when its deletion started, ``until`` when its grace period ends. ``finalizers`` keep the object even
+    after that. ``is_preempted``: a scheduler evicted it; the scheduler does not wait for other pods.
     """
 
     pod: str
@@ -88,17 +88,16 @@ class Leaving(Record, frozen=True):
 class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A pod that has no node yet.
 
-    ``position`` counts from 1 in the order in which the queue would try the pods; it is missing for those that are not
-    in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, as far as that is known.
-    ``last_tried`` is the last attempt that was reported. ``cause`` puts pods together: the same state or the same
-    reasons. ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it came next:
-    ``nodes`` are those it can end on, ``victims`` are given for each; ``refused_for_good`` is as in a verdict.
-    ``scheduler_message`` is what the scheduler said last, ``message`` what it is expected to say now.
+    ``position`` counts from 1 in the order in which the queue would attempt the pods; it is missing for pods that are
+    not in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, if known. ``last_tried``
+    is the last reported attempt. ``cause`` groups pods with the same state or the same reasons. ``held_by`` is the
+    plugin that holds it back. The verdict is on this pod alone, as if it were next: ``nodes`` are those it can end up
+    on, and ``victims`` are given for each; ``refused_for_good`` is as in a verdict. ``scheduler_message`` is the
+    scheduler's last message, ``message`` the predicted one.
 
-    ``reasons`` counts the nodes that refuse it for each reason, the most frequent first; ``claims`` are those that keep
-    it from a node (``PersistentVolumeClaim shop/data``). ``proposals`` are changes with which a pod lands that is
-    unschedulable, the least intrusive first, and ``proposal_search`` says how far they were sought; it is missing where
-    they were not.
+    ``reasons`` counts the nodes that reject it by reason, most frequent first; ``claims`` are those that keep it from a
+    node (``PersistentVolumeClaim shop/data``). ``proposals`` are changes that let an unschedulable pod land, least
+    intrusive first, and ``proposal_search`` says how thorough the search was; it is missing if there was none.
     """
 
     pod: str
@@ -137,9 +136,9 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PendingGroup(Record, frozen=True):
-    """Pending pods of one cause, by name, in the order of the queue.
+    """Pending pods with the same cause, by name, in queue order.
 
-    ``state`` is there where it says more than the outcome: the pods of the group share it, and ``refused_for_good``.
+    ``state`` is set if it says more than the outcome; the pods of the group share it, and ``refused_for_good``.
     """
 
     cause: str
@@ -150,7 +149,7 @@ class PendingGroup(Record, frozen=True):
 
 
 class PendingChangeKind(StrEnum):
-    """What became of a pod since an earlier look. ``Gone``: deleted or finished without a look at it on a node."""
+    """The change to a pod since an earlier poll. ``Gone``: deleted or finished, and never seen on a node."""
 
     LANDED = "Landed"
     GONE = "Gone"
@@ -159,9 +158,9 @@ class PendingChangeKind(StrEnum):
 
 
 class PendingChange(Record, frozen=True, omit_defaults=True):
-    """A pod of which something else is to say than before.
+    """A pod whose state changed.
 
-    ``node`` is where it landed; ``outcome`` and ``state`` are those before, of one that is still pending.
+    ``node`` is where it landed; ``outcome`` and ``state`` are the earlier ones of a pod that is still pending.
     """
 
     pod: str
@@ -172,25 +171,25 @@ class PendingChange(Record, frozen=True, omit_defaults=True):
 
 
 class PendingChanges(Record, frozen=True):
-    """What changed since an earlier look, which was ``since``."""
+    """The changes since an earlier poll, at time ``since``."""
 
     since: datetime | None
     items: list[PendingChange]
 
 
 class NodesOfKind(Record, frozen=True):
-    """So many new nodes of a kind."""
+    """The number of new nodes of a kind."""
 
     kind: NodeKind
     count: int
 
 
 class MoreNodes(Record, frozen=True, omit_defaults=True):
-    """How many new nodes, and of which kinds, place pods that wait, all in one run and without an eviction.
+    """The numbers and kinds of new nodes that place pending pods, all in one run and without evictions.
 
-    ``pods`` are those that they place, in the order of the queue; ``unplaced`` fit on no new node of any kind that was
-    tried. Of ``num_kinds`` there are, ``untried`` were left out. ``options`` make ``kpreempt pending`` add the nodes.
-    ``not_sought`` says why nothing was sought, or that the search gave up; ``assumed`` what this rests on besides.
+    ``pods`` are those that they place, in queue order; ``unplaced`` fit on no tested kind of new node. Of ``num_kinds``
+    kinds, ``untried`` were not tested. ``options`` make ``kpreempt pending`` add the nodes. ``not_sought`` says why
+    nothing was searched, or that the search was stopped; ``assumed`` are additional assumptions.
     """
 
     nodes: list[NodesOfKind] = []
@@ -204,14 +203,13 @@ class MoreNodes(Record, frozen=True, omit_defaults=True):
 
 
 class PendingPods(Record, frozen=True, kw_only=True):
-    """Every pending pod that was asked about, in the order in which the queue would try them.
+    """Every requested pending pod, in the order in which the queue would attempt them.
 
-    ``groups`` are the same pods by cause, those with the first pod of the queue first. ``in_queue`` counts the whole
-    queue, also pods that were not asked about. ``at`` is the time that the answer is for. ``namespace`` is the one that
-    was asked about, empty for all; ``has_namespace`` says whether there is one of that name, as far as that is known.
-    ``not_asked`` counts the other pending pods by namespace. ``changes`` are there where this is one of several looks.
-    ``more_nodes`` says how many nodes like those of the cluster would place the pods that wait; it is missing where
-    none waits for a node.
+    ``groups`` are the same pods by cause, the group with the first pod of the queue first. ``in_queue`` counts the
+    whole queue, including pods that were not requested. ``at`` is the time of the answer. ``namespace`` is the
+    requested one, empty for all; ``has_namespace`` says whether it exists, if known. ``not_asked`` counts the other
+    pending pods by namespace. ``changes`` is set if this is one of several polls. ``more_nodes`` says how many nodes
+    like those of the cluster would place the pending pods; it is missing if none waits for a node.
     """
 
     api_version: str = API_VERSION

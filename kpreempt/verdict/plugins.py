@@ -1,4 +1,4 @@
-"""Which plugins and extenders a scheduler has, where each is from, and which of them take part in a what-if."""
+"""The plugins and extenders of a scheduler, their sources, and those that take part in a prediction."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class ListedPlugin(Record, frozen=True, omit_defaults=True):
-    """A plugin at an extension point: its name, and where it is from.
+    """A plugin at an extension point: its name and source.
 
-    ``source`` is ``kube-scheduler`` for one of its own, else how the plugin was found (``--plugin rack.py:Rack``).
-    ``weight`` is there at the point ``score`` alone.
+    ``source`` is ``kube-scheduler`` for an in-tree plugin, else how the plugin was found (``--plugin rack.py:Rack``).
+    ``weight`` is only set at the ``score`` point.
     """
 
     name: str
@@ -19,9 +19,9 @@ class ListedPlugin(Record, frozen=True, omit_defaults=True):
 
 
 class ListedPoint(Record, frozen=True):
-    """An extension point, by its name in a configuration, and its plugins in the order in which they run.
+    """An extension point, by its name in the configuration, and its plugins in order.
 
-    ``is_run`` is false for the points after the choice of a node, to which no what-if comes.
+    ``is_run`` is false for the points after the choice of a node, which predictions do not reach.
     """
 
     point: str
@@ -30,10 +30,10 @@ class ListedPoint(Record, frozen=True):
 
 
 class LeftOutPlugin(Record, frozen=True):
-    """A plugin that is enabled, and that does not run here.
+    """An enabled plugin that does not run here.
 
-    ``points`` are those at which it would; none where only the plugin itself could say. ``is_known``: it is one of
-    kube-scheduler's own, which is not modelled there; otherwise nothing is known but its name.
+    ``points`` are its extension points; empty if only the plugin itself could tell. ``is_known``: it is an in-tree
+    plugin that is not modeled; otherwise, only its name is known.
     """
 
     name: str
@@ -42,9 +42,9 @@ class LeftOutPlugin(Record, frozen=True):
 
 
 class DisabledPlugin(Record, frozen=True):
-    """A plugin that is on by default, and the points at which this profile does without it.
+    """A plugin that is enabled by default, and the points at which this profile disables it.
 
-    ``is_everywhere`` says that it runs at no other point either.
+    ``is_everywhere``: it does not run at any other point either.
     """
 
     name: str
@@ -55,7 +55,7 @@ class DisabledPlugin(Record, frozen=True):
 class ListedProfile(Record, frozen=True):
     """The plugins for pods of one scheduler name, by extension point in the order of a scheduling cycle.
 
-    Points without plugins are left out.
+    Points without plugins are omitted.
     """
 
     scheduler_name: str
@@ -65,24 +65,24 @@ class ListedProfile(Record, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """The plugins that run at one point or more, each once."""
+        """The plugins that run at one point or more, without duplicates."""
         return list(dict.fromkeys(plugin.name for point in self.points if point.is_run for plugin in point.plugins))
 
 
 class AvailablePlugin(Record, frozen=True):
-    """A plugin that is installed, and the package that it comes with, with its version."""
+    """An installed plugin, and the package and version it comes from."""
 
     name: str
     package: str
 
 
 class ListedExtender(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """An extender of the configuration, of which it is number ``index``, counted from 0.
+    """An extender of the configuration, with its ``index``, counted from 0.
 
-    ``url`` is without a user's name and password, a query and a fragment. A verb that is missing is a call that is not
-    made. ``is_called`` says whether a what-if asks it; to bind it is never asked. ``timeout_seconds`` is for a call as
-    a whole. Without ``managed_resources`` it is asked about every pod; ``ignored_resources`` are those of them that the
-    scheduler's own filters pass over.
+    ``url`` omits user name, password, query and fragment. A missing verb is a call that is not made. ``is_called`` says
+    whether predictions call it; its bind verb is never called. ``timeout_seconds`` is for an entire call. Without
+    ``managed_resources`` it is called for every pod; ``ignored_resources`` are those of them that the scheduler's own
+    filters ignore.
     """
 
     index: int
@@ -101,10 +101,10 @@ class ListedExtender(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SchedulerPlugins(Record, frozen=True, kw_only=True):
-    """What a scheduler runs for the pods of each of its profiles, and what it asks besides.
+    """The plugins that a scheduler runs for the pods of each of its profiles, and its extenders.
 
-    ``extenders`` are in the order in which they are asked. ``available`` are plugins that are installed and that no
-    profile enables; they are not imported. ``assumptions`` are feature gates that are not modelled.
+    ``extenders`` are in calling order. ``available`` are installed plugins that no profile enables; they are not
+    imported. ``assumptions`` are feature gates that are not modeled.
     """
 
     api_version: str = API_VERSION

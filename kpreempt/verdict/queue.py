@@ -1,4 +1,4 @@
-"""Where pods wait in a scheduling queue, what would move them, and how events moved them."""
+"""The pods in a scheduling queue, what would move them, and how events moved them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class Place(StrEnum):
-    """Where a pod is. ``InFlight``: popped, and being scheduled. ``Gone``: the queue does not know it (any more).
+    """The subqueue of a pod. ``InFlight``: popped, and being scheduled. ``Gone``: not or no longer in the queue.
 
-    ``Gated`` pods are kept among the unschedulable ones. In 1.8 a pod that backs off is in no queue at all.
+    ``Gated`` pods are stored among the unschedulable ones. In 1.8, a pod in backoff is in no queue at all.
     """
 
     ACTIVE = "Active"
@@ -26,10 +26,10 @@ class Place(StrEnum):
 class MoverKind(StrEnum):
     """What moves a pod.
 
-    ``Flush``: the timer that moves leftovers. ``Backoff``: its backoff ends. ``Pop``: the scheduler has nothing else to
-    try. ``ClusterEvent``: a change of the cluster, of any kind where no ``events`` are named. ``MatchingPod``: a pod is
-    added or updated on a node that a term of its pod affinity wants. ``OwnUpdate``: the pod itself is changed, beyond
-    its status. ``GatesRemoved``: its last scheduling gate goes.
+    ``Flush``: the timer that moves leftover pods. ``Backoff``: its backoff ends. ``Pop``: the scheduler has nothing
+    else to attempt. ``ClusterEvent``: a change in the cluster, of any kind if there are no ``events``. ``MatchingPod``:
+    a pod that matches a term of its pod affinity is added or updated on a node. ``OwnUpdate``: the pod itself changes,
+    beyond its status. ``GatesRemoved``: its last scheduling gate is removed.
     """
 
     POP = "Pop"
@@ -42,9 +42,9 @@ class MoverKind(StrEnum):
 
 
 class Mover(Record, frozen=True, omit_defaults=True):
-    """Something that would move a pod, at ``at`` where the time is known.
+    """Something that would move a pod, ``at`` a time if that is known.
 
-    ``events`` are named as the scheduler's metrics name them, each with the plugins that wait for it.
+    ``events`` are named as in the scheduler's metrics, each with the plugins that wait for it.
     """
 
     kind: MoverKind
@@ -53,13 +53,12 @@ class Mover(Record, frozen=True, omit_defaults=True):
 
 
 class QueuedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod and where it waits.
+    """A pod in the queue.
 
-    ``position`` counts from 1 within the place, in the order in which pods leave it; it is missing where there is no
-    order. ``time`` is what orders pods of one priority. ``nominated_node_name`` is what the queue knows, which may
-    differ from the pod's status. ``rejected_by`` are the plugins that refused the pod when it was last tried.
-    ``held_by`` is the plugin, other than scheduling gates, that keeps a gated pod out. ``moved_by`` is what would move
-    it.
+    ``position`` counts from 1 within the subqueue, in the order in which pods leave it; it is missing if there is no
+    order. ``time`` orders pods of one priority. ``nominated_node_name`` is the queue's value, which may differ from the
+    pod's status. ``rejected_by`` are the plugins that rejected the pod in its last attempt. ``held_by`` is the plugin,
+    other than scheduling gates, that keeps a gated pod out. ``moved_by`` is what would move it.
     """
 
     pod: str
@@ -76,7 +75,7 @@ class QueuedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PodMove(Record, frozen=True):
-    """A pod that went from one place to another."""
+    """A pod that moved from one subqueue to another."""
 
     pod: str
     before: Place
@@ -86,8 +85,8 @@ class PodMove(Record, frozen=True):
 class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     """An event that was applied, or what the queue's timers did before it, and the queue afterwards.
 
-    ``event`` is the kind of event, ``subject`` what it is about. ``popped`` is the pod that a pop gave; a pop of an
-    empty queue gives none. ``nominated`` are the pods by node.
+    ``event`` is the kind of event, and ``subject`` its object. ``popped`` is the pod that a pop returned; a pop of an
+    empty queue returns none. ``nominated`` are the nominated pods by node.
     """
 
     number: int
@@ -103,10 +102,10 @@ class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SchedulingQueueState(Record, frozen=True, kw_only=True):
-    """A scheduling queue: its pods in the order in which the scheduler would come to them, those that it cannot last.
+    """A scheduling queue: its pods in the order in which the scheduler would attempt them, ineligible ones last.
 
-    ``steps`` are there where events happened; ``items`` are the pods after the last. ``others`` counts pending pods
-    that this queue does not take. A number of the cycle is ``null`` where the algorithm counts none.
+    ``steps`` is set if events were applied; ``items`` are the pods after the last one. ``others`` counts pending pods
+    that this queue does not accept. Cycle numbers are ``null`` if the algorithm does not count them.
     """
 
     api_version: str = API_VERSION

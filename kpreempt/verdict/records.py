@@ -18,17 +18,17 @@ from kpreempt.verdict.story import NodeStory, OneMoreNode, Proposal, ProposalSea
 from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"
-# What happens less often than that is left out where all possible outcomes are looked at.
+# Outcomes of a search that are less likely than this are omitted from the possible outcomes.
 _NOT_NEGLIGIBLE = 0.01
 
 
 class PodSummary(UntrackedRecord, frozen=True):
     """The pod in question, after admission.
 
-    ``requests``: CPU in milli-CPU, memory and storage in bytes, others in units. ``origin`` is where the pod comes from
-    (``Deployment shop/api``), empty for a plain pod. ``current_node`` is there for a pod of the cluster that has a node
-    already and is told as if it were created anew; ``current_phase`` is ``Running``, ``Pending``, ``Terminating`` or
-    ``Finished`` then.
+    ``requests``: CPU in milli-CPU, memory and storage in bytes, others in units. ``origin`` is the object that creates
+    the pod (``Deployment shop/api``), empty for a plain pod. ``current_node`` is set for a pod in the cluster that
+    already has a node and is evaluated as if it were recreated; its ``current_phase`` is ``Running``, ``Pending``,
+    ``Terminating`` or ``Finished``.
     """
 
     namespace: str
@@ -45,7 +45,7 @@ class PodSummary(UntrackedRecord, frozen=True):
 
 
 class ClusterSummary(UntrackedRecord, frozen=True):
-    """The cluster as it was read: how many nodes, how many pods count, its version and when it was dumped."""
+    """The cluster as it was read: the numbers of nodes and active pods, its version, and the time of the snapshot."""
 
     nodes: int = 0
     pods: int = 0
@@ -56,29 +56,29 @@ class ClusterSummary(UntrackedRecord, frozen=True):
 
 
 class Admitted(UntrackedRecord, frozen=True):
-    """Something that the API server fills in before the scheduler sees the pod: field, value, and where it is from."""
+    """A field that the API server sets before the scheduler sees the pod, with its value and source."""
 
     path: str
     value: str
     reason: str
 
 
-# How the field of an assumption begins that is about a feature gate; its name follows.
+# The start of the field of an assumption about a feature gate; the gate's name follows.
 FEATURE_GATE = "feature gate "
-# What is said of a gate that is known and set, and without effect here.
-SETTING_NOT_MODELLED = "this setting is not modelled; the default is"
+# The message for a known gate that is set but has no effect here.
+SETTING_NOT_MODELLED = "this setting is not modeled; the default is"
 
 
 class AssumptionKind(StrEnum):
-    """What an assumption is about, as far as a gate is concerned.
+    """The kind of an assumption, which decides whether it affects a gate.
 
-    ``NotModelled``: something that is not evaluated, and could change who lands or leaves. ``Unreadable``: objects of a
-    kind could not be read. ``SetAside``: a bad object was left out. ``Uncertain``: one of several things may happen,
-    and one was taken. ``NotCompared``: whether objects are new or changed is not known, and what another program makes
-    of them. ``Absent``: the input has no object of a kind, or not the node of a pod, and that may be because it was not
-    dumped. ``Told``: no gate fails by it, as only how something is told rests on it, or as nearly every
-    input is as it says. ``Note``: the same, and ``--strict`` does not fail by it either. ``NoObjects``: files of the
-    input that hold no objects, listed for the reader; nothing fails by it.
+    ``NotModelled``: something that is not evaluated, and could change outcomes or victims. ``Unreadable``: objects of a
+    kind could not be read. ``SetAside``: an invalid object was skipped. ``Uncertain``: several things are possible, and
+    one was assumed. ``NotCompared``: it is unknown whether objects are new or changed, and how other programs react to
+    them. ``Absent``: the input has no object of a kind, or lacks the node of a pod, possibly because it was not
+    included. ``Told``: it fails no gate, because it only affects how something is reported, or because it holds for
+    nearly every input. ``Note``: the same, and it does not fail ``--strict`` either. ``NoObjects``: input files without
+    objects, listed for information only.
     """
 
     NOT_MODELLED = "NotModelled"
@@ -93,7 +93,7 @@ class AssumptionKind(StrEnum):
 
     @property
     def only_informs(self) -> bool:
-        """Whether no gate fails by it."""
+        """Whether it never fails a gate."""
         return self in (AssumptionKind.TOLD, AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)
 
 
@@ -107,7 +107,7 @@ class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
 
     @property
     def lists_files(self) -> bool:
-        """Whether it only lists files without objects, so that nothing rests on it."""
+        """Whether it only lists files without objects, which do not affect the answer."""
         return self.kind is AssumptionKind.NO_OBJECTS
 
 
@@ -119,9 +119,9 @@ class Eligibility(UntrackedRecord, frozen=True):
 
 
 class BudgetUse(UntrackedRecord, frozen=True):
-    """What evicting a pod takes from a PodDisruptionBudget: allowed disruptions before and after this one.
+    """The effect of evicting a pod on a PodDisruptionBudget: disruptions allowed before and after.
 
-    ``left`` is negative where the budget is violated.
+    ``left`` is negative if the budget is violated.
     """
 
     budget: str
@@ -130,10 +130,10 @@ class BudgetUse(UntrackedRecord, frozen=True):
 
 
 class Reprieve(UntrackedRecord, frozen=True):
-    """One step of victim selection: a pod is put back, and stays (``kept``) or becomes a victim.
+    """One step of victim selection: a pod is put back and either stays (``kept``) or becomes a victim.
 
-    ``blocked_by`` is the status of the incoming pod with this one back on the node. ``violates_budget`` says that the
-    pod was tried first because its eviction would violate one of ``budgets``.
+    ``blocked_by`` is the status of the incoming pod with this one back on the node. ``violates_budget``: the pod was
+    tried first because its eviction would violate one of ``budgets``.
     """
 
     pod: str
@@ -146,14 +146,14 @@ class Reprieve(UntrackedRecord, frozen=True):
 
 
 class PodChoice(UntrackedRecord, frozen=True):
-    """``count`` of these equal pods go, and nothing tells which: ``namespace/name`` each."""
+    """``count`` of these tied pods are evicted, and it is unknown which; ``pods`` are ``namespace/name``."""
 
     count: int
     pods: list[str]
 
 
 class PossibleOutcome(UntrackedRecord, frozen=True):
-    """What a preemption may come to: all of ``victims`` go from the node, and of each of ``choices`` some.
+    """A possible outcome of a preemption: all ``victims`` are evicted from the node, and some of each of ``choices``.
 
     ``num_pdb_violations`` of them violate a budget.
     """
@@ -168,22 +168,22 @@ class PossibleOutcome(UntrackedRecord, frozen=True):
         return len(self.victims) + sum(choice.count for choice in self.choices)
 
     def allows(self, victims: Collection[str]) -> bool:
-        """Whether just these pods may go."""
+        """Whether these pods can be exactly the victims."""
         rest = set(victims) - set(self.victims)
         counts = [len(rest & set(choice.pods)) == choice.count for choice in self.choices]
         return set(self.victims) <= set(victims) and all(counts) and len(rest) == self.num_victims - len(self.victims)
 
     @property
     def pods(self) -> list[str]:
-        """Every pod that goes, or may."""
+        """Every pod that is evicted, for certain or possibly."""
         return [*self.victims, *(pod for choice in self.choices for pod in choice.pods)]
 
 
 class Candidate(UntrackedRecord, frozen=True):
-    """A node on which preemption makes room: the victims, most important first, and how each was decided.
+    """A node on which the pod fits after preemption: the victims, most important first, and how they were selected.
 
-    Where that hangs on the order of equal pods, which is not known, these are for the likely one, and ``outcomes`` are
-    what orders lead to on this node.
+    If that depends on the unknown order of tied pods, these are for the most likely order, and ``outcomes`` has the
+    possible outcomes on this node.
     """
 
     node: str
@@ -194,7 +194,7 @@ class Candidate(UntrackedRecord, frozen=True):
 
     @property
     def possible(self) -> list[PossibleOutcome]:
-        """What a preemption of this node can come to."""
+        """The possible outcomes of a preemption on this node."""
         if self.outcomes is not msgspec.UNSET:
             return self.outcomes
         return [PossibleOutcome(self.node, self.victims, [], self.num_pdb_violations)]
@@ -203,8 +203,8 @@ class Candidate(UntrackedRecord, frozen=True):
 class TieBreakRound(UntrackedRecord, frozen=True):
     """One rule of the choice: each remaining node's value under ``criterion``, and the nodes that remain after it.
 
-    ``criterion`` is one of ``pdbViolations``, ``highestPriority``, ``prioritySum``, ``victims``, ``latestStart``.
-    The first four are better when lower; ``latestStart`` is a time (``now`` where it is missing), better when later.
+    ``criterion`` is one of ``pdbViolations``, ``highestPriority``, ``prioritySum``, ``victims``, ``latestStart``. For
+    the first four, lower is better; ``latestStart`` is a time (``now`` if it is missing), and later is better.
     """
 
     criterion: str
@@ -213,18 +213,18 @@ class TieBreakRound(UntrackedRecord, frozen=True):
 
 
 class Selection(UntrackedRecord, frozen=True):
-    """The choice between candidates: the rounds that were simulated, and the nodes that are left equal at the end."""
+    """The choice between candidates: the simulated rounds, and the nodes that are tied at the end."""
 
     rounds: list[TieBreakRound] = []
     tied: list[str] = []
 
 
 class Alternatives(UntrackedRecord, frozen=True):
-    """What the order of equal pods (of one priority and start time) decides, which only the scheduler's memory has.
+    """The outcomes that depend on the order of tied pods (same priority and start time) in the scheduler's cache.
 
-    ``outcomes`` are all that the preemption can come to, the likely one, of the verdict's ``victims``, among them; the
-    nodes of the likely choice come first. ``untold`` more are left out. Where they are not ``exact``, orders were
-    tried and not all followed, or something else is not known, and there may be others.
+    ``outcomes`` are all possible outcomes of the preemption, including the likely one of the verdict's ``victims``; the
+    nodes of the likely choice come first. ``untold`` more are omitted. If they are not ``exact``, not every order was
+    tried, or something else is unknown, and there may be others.
     """
 
     outcomes: list[PossibleOutcome]
@@ -233,9 +233,9 @@ class Alternatives(UntrackedRecord, frozen=True):
 
 
 class Victim(UntrackedRecord, frozen=True):
-    """A pod that would be evicted. ``owner`` is ``ReplicaSet api``; times are when it started and how long it may take.
+    """A pod that would be evicted. ``owner`` is ``ReplicaSet api``; the times are its start and its grace period.
 
-    ``terminating`` pods are on their way out already; the scheduler deletes them no second time.
+    ``terminating`` pods are already being deleted; the scheduler does not delete them again.
     """
 
     pod: str
@@ -248,9 +248,9 @@ class Victim(UntrackedRecord, frozen=True):
 
 
 class AllocatedDevice(UntrackedRecord, frozen=True, omit_defaults=True):
-    """A device that a pod gets for a request (``request/alternative``) of one of its claims.
+    """A device that is allocated to a pod for a request (``request/alternative``) of one of its claims.
 
-    Of one that ``is_share``, others may have shares, too; ``consumed`` is what it takes of the capacity, by its name.
+    ``is_share``: other pods may have shares of it, too; ``consumed`` is what it takes of the capacity, by name.
     """
 
     claim: str
@@ -263,11 +263,11 @@ class AllocatedDevice(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class Effect(UntrackedRecord, frozen=True):
-    """One thing that the scheduler then does, in order.
+    """One action of the scheduler after its decision, in order.
 
     ``action`` is ``nominate``, ``clearNomination``, ``keepNomination``, ``rejectWaiting``, ``setCondition``,
-    ``delete``, ``event``, ``deallocate``, ``deleteClaim`` or ``bind``; ``target`` the object; ``text`` what is written,
-    in the scheduler's words.
+    ``delete``, ``event``, ``deallocate``, ``deleteClaim`` or ``bind``; ``target`` is the object, and ``text`` is what
+    is written, in the scheduler's words.
     """
 
     action: str
@@ -276,32 +276,31 @@ class Effect(UntrackedRecord, frozen=True):
 
 
 class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a pod lands, whom it evicts to land, or why it does not, with every step of the reasoning.
+    """Where a pod lands, which pods it evicts to land, or why it does not, with every step of the reasoning.
 
     ``held_by`` is the plugin, other than scheduling gates, that keeps the pod out of the queue. ``filter`` has every
-    node's status after PreFilter and Filter, and ``restricted_by`` are the plugins whose PreFilter left only some nodes
-    to look at. ``nominated_nodes`` are all nodes that the choice can end with. Where the pod fits, ``chosen_nodes`` tie
-    for the best score, and it ``lands_on`` one of these, or on its nominated node, which the scheduler takes without
-    scoring. ``alternatives`` are there where equal pods may go in each other's place; ``victims`` are those of the
-    likely order then. ``sampling`` and ``odds`` are there where the real scheduler, on a big cluster, may stop its
-    search before it comes to these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin
-    that says who may be evicted, where that is not decided by priority. ``nominations_to_clear`` are pods that lose
-    their nomination (1.13 and 1.18). ``message`` is the text of the FailedScheduling event. ``error`` is the error in
-    which filters, or dry runs of a preemption, ended. ``devices`` are those that the pod gets for its claims, on the
-    nodes that fit, or the candidates. ``deallocated_claims`` and ``deleted_claims`` are claims that the scheduler
-    takes the devices from, or deletes, so that the pod may have others. ``extender_calls`` are those of extenders,
-    which need a permission of their own. ``volume_choices`` are there where the order of equal volumes decides, which
-    nobody knows beforehand.
+    node's status after PreFilter and Filter, and ``restricted_by`` are the plugins whose PreFilter limited the nodes.
+    ``nominated_nodes`` are all nodes that the choice can end with. If the pod fits, ``chosen_nodes`` tie for the best
+    score, and it ``lands_on`` one of these, or on its nominated node, which the scheduler picks without scoring.
+    ``alternatives`` is set if tied pods may be evicted in each other's place; ``victims`` are then those of the most
+    likely order. ``sampling`` and ``odds`` are set if the real scheduler, on a big cluster, may stop its search before
+    it reaches these nodes. ``victims`` are given per nominated node. ``eviction_rule`` is the plugin that decides which
+    pods may be evicted, if priority does not. ``nominations_to_clear`` are pods that lose their nomination (1.13 and
+    1.18). ``message`` is the text of the FailedScheduling event. ``error`` is the error with which filters, or dry runs
+    of a preemption, ended. ``devices`` are those allocated to the pod's claims, on the nodes that fit or the
+    candidates. ``deallocated_claims`` and ``deleted_claims`` are claims whose devices the scheduler deallocates, or
+    which it deletes, so that the pod can get others. ``extender_calls`` are calls to extenders, which must be allowed
+    explicitly. ``volume_choices`` is set if the order of equal volumes, which cannot be predicted, decides.
 
-    ``refused_for_good`` says of a pod that lands nowhere that no state of these nodes could hold it: each is too small,
-    or not one that it selects. Otherwise nothing but this moment is known.
+    ``refused_for_good``, for a pod that lands nowhere: it would not fit on these nodes whatever runs there, because
+    each is too small or not selected by the pod. Otherwise the outcome only holds for now.
 
-    ``node_story`` is there where one node was asked about. ``proposals`` are for a pod that lands nowhere: changes with
-    which it would, the least intrusive first, and ``proposal_search`` says how far they were sought. For a pod that
-    preempts there may be one, without a search: requests with which nobody is evicted. ``one_more_node`` says of both
-    whether another node like those of the cluster would place it. ``aftermath`` is what happens
-    then, where that was asked for. ``workload`` is the answer about all pods of the workload, or all replicas asked
-    for, of which this is the first; ``capacity`` is there where it was asked how many more fit.
+    ``node_story`` is set if one node was requested. ``proposals``, for a pod that lands nowhere, are changes with which
+    it would land, least intrusive first, and ``proposal_search`` says how thorough the search was. For a pod that
+    preempts there may be one, without a search: requests with which no pod is evicted. ``one_more_node`` says for both
+    whether another node like those of the cluster would place it. ``aftermath`` is what happens next, if requested.
+    ``workload`` is the answer about all pods of the workload, or all requested replicas, of which this is the first;
+    ``capacity`` is set if the number of additional pods that fit was requested.
     """
 
     api_version: str = ""
@@ -353,39 +352,39 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def worst_outcome(self) -> Outcome:
-        """The outcome, or the worst that another order of equal pods leads to."""
+        """The outcome, or the worst outcome that another order of tied pods results in."""
         outcomes = self.alternatives.outcomes if self.alternatives else []
         may_violate = any(each.num_pdb_violations for each in outcomes)
         return Outcome.PREEMPTS_VIOLATING_BUDGETS if may_violate and self.outcome == Outcome.PREEMPTS else self.outcome
 
     def surely_evicts(self, pod: str) -> bool:
-        """Whether ``pod`` goes whichever of the nodes it is, and in any order of equal pods."""
-        told = self.alternatives
-        if told is not None and (told.untold or not told.exact):
+        """Whether ``pod`` is evicted on each of the possible nodes, and in any order of tied pods."""
+        alternatives = self.alternatives
+        if alternatives is not None and (alternatives.untold or not alternatives.exact):
             return False
         return all(pod in each.victims for each in self.possible_outcomes)
 
     @property
     def possible_outcomes(self) -> list[PossibleOutcome]:
-        """What a preemption can come to, the choice between all candidates first.
+        """The possible outcomes of a preemption, starting with those of the choice between all candidates.
 
-        Of a search that stops early there is what it ends with in at least one case of a hundred, too.
+        For a search that stops early, also its results in at least one of a hundred cases.
         """
         by_node = {candidate.node: candidate for candidate in self.candidates}
-        told = list(self.alternatives.outcomes) if self.alternatives else []
-        if not told:
-            told = [each for node in self.nominated_nodes if node in by_node for each in by_node[node].possible]
-        nodes = {outcome.node for outcome in told}
-        drawn = self.odds.outcomes if self.odds else []
-        others = [node for each in drawn if each.probability >= _NOT_NEGLIGIBLE for node in each.nodes]
+        outcomes = list(self.alternatives.outcomes) if self.alternatives else []
+        if not outcomes:
+            outcomes = [each for node in self.nominated_nodes if node in by_node for each in by_node[node].possible]
+        nodes = {outcome.node for outcome in outcomes}
+        searched = self.odds.outcomes if self.odds else []
+        others = [node for each in searched if each.probability >= _NOT_NEGLIGIBLE for node in each.nodes]
         return [
-            *told,
+            *outcomes,
             *(each for node in others if node in by_node and node not in nodes for each in by_node[node].possible),
         ]
 
     @property
     def pods_at_stake(self) -> dict[str, list[str]]:
-        """By node all pods that the preemption may evict there, in any order of equal pods."""
+        """By node, all pods that the preemption may evict there, in any order of tied pods."""
         stakes: dict[str, dict[str, None]] = {}
         for outcome in self.possible_outcomes:
             stakes.setdefault(outcome.node, {}).update(dict.fromkeys(outcome.pods))

@@ -1,4 +1,4 @@
-"""What happens after a scheduler's decision: who leaves when, who comes in their place, who is displaced in turn."""
+"""What happens after a scheduler's decision: evictions, replacements, and the pods that these displace in turn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from kpreempt.verdict.base import SparseRecord
 
-# The reason of a step in which a pod is gone since its containers have ended well.
+# The reason of a step in which a pod has ended because its containers succeeded.
 COMPLETED = "completed"
-# The reason of a step in which a pod is evicted so that its node gets empty.
+# The reason of a step in which a pod is evicted to drain its node.
 DRAINED = "drained"
-# The reasons of a step in which a pod is kept from starting: a volume of it is attached to another node; the kubelet
-# does not admit it.
+# The reasons of a step in which a pod cannot start: its volume is attached to another node; the kubelet does not admit
+# it.
 ATTACHED_ELSEWHERE = "attached-elsewhere"
 NOT_ADMITTED = "not-admitted"
 
@@ -19,11 +19,11 @@ NOT_ADMITTED = "not-admitted"
 class StepKind(StrEnum):
     """What happens in a step.
 
-    ``Scales``: a controller gives a ReplicaSet another size. ``Arrives``: a pod is created. ``Lands``: it is bound.
-    ``Nominated``: victims are told to go, and it waits for their room. ``Leaves``: a pod is told to go, and stops.
-    ``Gone``: it has stopped, told to or not. ``Waits``: no node for it, and nobody whose going would help; not told of
-    a pod that waited at the start, and does still. ``Refused``: the API server does not let it be created.
-    ``Blocked``: it has a node and cannot start there, for now or at all.
+    ``Scales``: a controller changes the size of a ReplicaSet. ``Arrives``: a pod is created. ``Lands``: it is bound.
+    ``Nominated``: its victims are evicted, and it waits for them. ``Leaves``: a pod is deleted or evicted, and starts
+    to terminate. ``Gone``: it has terminated, for whatever reason. ``Waits``: it fits on no node, and no eviction
+    helps; not repeated for a pod that was pending at the start and still is. ``Refused``: the API server rejects its
+    creation. ``Blocked``: it has a node but cannot start there, temporarily or permanently.
     """
 
     SCALES = "Scales"
@@ -40,13 +40,13 @@ class StepKind(StrEnum):
 class SimulationStep(SparseRecord, frozen=True, kw_only=True):
     """A step, ``at`` seconds from the start.
 
-    ``pod`` is what the step is about, or the ReplicaSet that is given a size of ``replicas``. ``owner`` is what manages
-    it (``ReplicaSet api``). ``cause`` is the pod for whose sake a victim leaves, the node that is deleted under it
-    (``Node n1``), or the pod in whose place one is made; ``reason`` why a pod is deleted (``scale-down``, ``update``,
-    ``node-deleted``, ``drained``), or is gone though nobody told it to go (``completed``). ``violated`` are budgets
-    that the leaving of a victim breaks. ``tied`` are the nodes among which the scheduler draws. ``message`` is the
-    scheduler's, of a pod that waits, or the API server's, of one that is refused, or says why a pod cannot start, of
-    which the ``reason`` is ``attached-elsewhere`` or ``not-admitted``.
+    ``pod`` is the pod, or the ReplicaSet that is scaled to ``replicas``. ``owner`` is its controller (``ReplicaSet
+    api``). ``cause`` is the pod that a victim is evicted for, the node that is deleted with its pods (``Node n1``), or
+    the pod that a new one replaces; ``reason`` is why a pod is deleted (``scale-down``, ``update``, ``node-deleted``,
+    ``drained``), or ended without being deleted (``completed``). ``violated`` are the budgets that the eviction
+    violates. ``tied`` are the nodes that the scheduler picks from at random. ``message`` is the scheduler's for a
+    pending pod, the API server's for a rejected one, or says why a pod cannot start, in which case the ``reason`` is
+    ``attached-elsewhere`` or ``not-admitted``.
     """
 
     at: float
@@ -64,13 +64,13 @@ class SimulationStep(SparseRecord, frozen=True, kw_only=True):
 
 
 class Displaced(SparseRecord, frozen=True, kw_only=True):
-    """A pod that had to go, and what came of it.
+    """A pod that was evicted or lost, and its replacement.
 
-    ``cause`` is the pod that it had to go for, which took the place of another one where ``depth`` is more than 1.
-    ``workload`` is what it belongs to in the end (``Deployment shop/api``). ``replacement`` is the pod that is made in
-    its place, if one is; ``lands_on`` is where that ends, empty where it waits still. ``with_node`` where it was not
-    evicted, but went with its node, which ``cause`` then names (``Node n1``); ``drained`` where it was evicted so that
-    that node gets empty. ``lost`` where nothing makes it again.
+    ``cause`` is the pod that it was evicted for, which itself replaced another victim if ``depth`` is more than 1.
+    ``workload`` is the top-level owner (``Deployment shop/api``). ``replacement`` is the pod created in its place, if
+    any; ``lands_on`` is the replacement's node, empty if it is still pending. ``with_node``: it was not evicted, but
+    lost with its node, which is the ``cause`` (``Node n1``). ``drained``: it was evicted to drain that node. ``lost``:
+    no controller recreates it.
     """
 
     pod: str
@@ -89,11 +89,10 @@ class Displaced(SparseRecord, frozen=True, kw_only=True):
 
 
 class Waiting(SparseRecord, frozen=True, kw_only=True):
-    """A pod that has no node in the end, with the scheduler's last message.
+    """A pod that has no node at the end, with the scheduler's last message.
 
-    ``was_running`` where it took the place of one that ran. ``waited_before`` where it had no node at the start.
-    ``workload`` is what it belongs to in the end (``Deployment shop/api``). ``uncertain`` where it cannot be told what
-    becomes of it.
+    ``was_running``: it replaced a running pod. ``waited_before``: it had no node at the start. ``workload`` is the
+    top-level owner (``Deployment shop/api``). ``uncertain``: its outcome cannot be predicted.
     """
 
     pod: str
@@ -107,10 +106,10 @@ class Waiting(SparseRecord, frozen=True, kw_only=True):
 
 
 class Refusal(SparseRecord, frozen=True, kw_only=True):
-    """What a ResourceQuota keeps a workload from making.
+    """The pods of a workload that a ResourceQuota rejects.
 
-    ``pods`` are so many at one moment, at most; ``since`` is the second at which the first of them is refused.
-    ``message`` is the API server's, of that one. ``quota`` is ``shop/compute``. ``left`` are still refused in the end.
+    ``pods`` is their maximum number at one time; ``since`` is the second of the first rejection, and ``message`` is the
+    API server's message for it. ``quota`` is ``shop/compute``. ``left`` pods are still rejected at the end.
     """
 
     workload: str
@@ -122,9 +121,9 @@ class Refusal(SparseRecord, frozen=True, kw_only=True):
 
 
 class BudgetLow(SparseRecord, frozen=True, kw_only=True):
-    """A budget that the simulation touches: the disruptions that it allows before, at least, and in the end.
+    """A budget that the simulation affects: the disruptions it allows before, at worst, and at the end.
 
-    ``violations`` counts the victims that it did not allow to go.
+    ``violations`` counts the evictions that it did not allow.
     """
 
     budget: str
@@ -135,15 +134,15 @@ class BudgetLow(SparseRecord, frozen=True, kw_only=True):
 
 
 class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
-    """What becomes of a workload that is changed, or of which a pod had to go.
+    """A workload that is changed, or that lost pods.
 
-    ``workload`` is a kind with ``namespace/name``, of a ReplicaSet's pods that of its Deployment, and ``Pod shop/one``
-    for a pod without an owner. Of ready pods there are ``ready_before`` at the start, ``ready_least`` at the worst
-    moment, which is first reached at ``least_at`` seconds, and ``ready_after`` in the end. ``wanted_before`` and
-    ``wanted_after`` are its size, ``None`` where nothing says so. ``nodes_before`` and ``nodes_after`` count its pods
-    by node, without those on their way out. ``victims`` had to go, ``pending_after`` have no node in the end.
-    ``is_changed`` where the change is about it; ``is_done``: all that the change asks for has come about. One that
-    never began, since it comes after something that is not done, is ``held_by`` that (``Job shop/migrate``).
+    ``workload`` is a kind with ``namespace/name``: for a ReplicaSet's pods the Deployment, and ``Pod shop/one`` for a
+    pod without an owner. ``ready_before`` pods are ready at the start, ``ready_least`` at the worst time, which is
+    first reached after ``least_at`` seconds, and ``ready_after`` at the end. ``wanted_before`` and ``wanted_after`` are
+    its size, ``None`` if unknown. ``nodes_before`` and ``nodes_after`` count its pods by node, without terminating
+    ones. ``victims`` pods were evicted, and ``pending_after`` have no node at the end. ``is_changed``: it is part of
+    the change. ``is_done``: its rollout is complete. A workload that never started, because it waits for another one
+    that is not done, is ``held_by`` that (``Job shop/migrate``).
     """
 
     workload: str
@@ -163,10 +162,10 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
 
 
 class StrandedKind(StrEnum):
-    """Why something is stranded.
+    """The kind of a broken dependency.
 
-    ``Affinity``: a running pod requires to be near a pod that is gone. ``Service``: none of the pods of a service that
-    had some is ready. ``DaemonSet``: the pod of a node cannot come back.
+    ``Affinity``: a running pod requires to run near a pod that is gone. ``Service``: a Service that had ready pods has
+    none. ``DaemonSet``: the pod of a node cannot be recreated.
     """
 
     AFFINITY = "Affinity"
@@ -175,10 +174,10 @@ class StrandedKind(StrEnum):
 
 
 class Stranded(SparseRecord, frozen=True, kw_only=True):
-    """Something that is worse off than before without having been evicted itself.
+    """Something that lost a dependency without having been evicted itself.
 
-    ``subject`` is a pod or a service with its namespace; ``missing`` are the pods that it needs and that are gone.
-    ``since`` is the second from which on it is so, and ``until`` until when, ``None`` where it is so in the end.
+    ``subject`` is a pod or a service with its namespace; ``missing`` are the pods that it depends on and that are gone.
+    ``since`` and ``until`` are in seconds; ``until`` is ``None`` if the dependency is still broken at the end.
     """
 
     kind: StrandedKind
@@ -190,7 +189,7 @@ class Stranded(SparseRecord, frozen=True, kw_only=True):
 
 
 class SimulationEnd(StrEnum):
-    """How a simulation ends: nothing more happens, the same happens over and over, or it is broken off."""
+    """How a simulation ends: nothing more happens, a state repeats, or it is stopped at a limit."""
 
     SETTLED = "Settled"
     LOOP = "Loop"
@@ -198,13 +197,13 @@ class SimulationEnd(StrEnum):
 
 
 class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A simulation from its start to its end.
+    """A simulation from start to end.
 
-    ``seconds`` is when the last thing happens. ``displaced`` are all victims, each followed by those that had to go for
-    what took its place; ``depth`` is the length of the longest such chain. ``starts_at`` is when each of the pods that
-    came first is bound, in seconds; those that never are, are missing. ``draws`` counts the choices that the scheduler
-    leaves to chance. ``refused`` is what ResourceQuotas do not let be made. ``loop`` are the workloads whose pods go
-    round, where the simulation ends so.
+    ``seconds`` is the time of the last event. ``displaced`` are all victims, each followed by those evicted for its
+    replacement; ``depth`` is the length of the longest such chain. ``starts_at`` is the time in seconds at which each
+    of the initial pods is bound; pods that never are, are missing. ``draws`` counts the scheduler's random choices.
+    ``refused`` are pods that ResourceQuotas reject. ``loop`` are the workloads that keep displacing each other, if the
+    simulation ends in a loop.
     """
 
     end: SimulationEnd

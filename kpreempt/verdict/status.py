@@ -1,4 +1,4 @@
-"""The status that a plugin, or a whole extension point, ends with, and what becomes of a pod, in one word."""
+"""The status of a plugin or an extension point, and the outcome of a pod."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 
 from kpreempt.verdict.details import Detail
 
-# How a message goes on whose attempt evicts, where the version reports that (``tells_preemption``): the node that is
-# picked follows, and the number of victims (``Preempt``, ``framework/preemption/preemption.go``).
+# The continuation of a message of an attempt that evicts, in versions that report it (``tells_preemption``): the node
+# that is picked follows, and the number of victims (``Preempt``, ``framework/preemption/preemption.go``).
 FOUND_PLACEMENT = "found a potential placement for pod on node "
 
 
@@ -30,7 +30,7 @@ class Code(StrEnum):
 
 
 class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A result with its reasons, the plugin that gave it and what it saw."""
+    """A result with its reasons, the plugin that returned it, and what the plugin saw."""
 
     code: Code
     reasons: list[str] = []
@@ -39,7 +39,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
     @property
     def is_success(self) -> bool:
-        """Whether the code is Success; without codes, whether there is no reason against."""
+        """Whether the code is Success or, without codes, whether there is no reason."""
         return self.code == Code.SUCCESS or (self.code == Code.NONE and not self.reasons)
 
     @property
@@ -48,7 +48,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was refused, as opposed to an error."""
+        """Whether the pod was rejected, as opposed to an error."""
         if self.code == Code.NONE:
             return bool(self.reasons)
         return self.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
@@ -59,7 +59,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
         return ", ".join(self.reasons)
 
     def of_plugin(self, plugin: str) -> Status:
-        """Return the same status, said to come from ``plugin``."""
+        """Return the same status, attributed to ``plugin``."""
         return self if self.plugin == plugin else msgspec.structs.replace(self, plugin=plugin)
 
 
@@ -68,12 +68,12 @@ SKIP = Status(Code.SKIP)
 
 
 def is_lasting(status: Status) -> bool:
-    """Whether the node refuses the pod whatever runs there, by its size or its labels."""
+    """Whether the node rejects the pod whatever runs there, because of its size or labels."""
     return status.detail is not None and status.detail.is_lasting
 
 
 class Outcome(StrEnum):
-    """What becomes of the pod. ``NeverLands`` is said of this moment: it fits nowhere, and evictions do not help."""
+    """The outcome of a pod. ``NeverLands``: unschedulable now; it fits on no node, and evictions don't help."""
 
     LANDS = "Lands"
     PREEMPTS = "Preempts"

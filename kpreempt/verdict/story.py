@@ -1,6 +1,6 @@
-"""One node's whole story, and the changes that would bring another answer, each proved by its own verdict.
+"""The report on one node, and changes that would give another answer, each verified by its own verdict.
 
-How full nodes are (``Occupancy``) is for those who draw them: no part of a verdict, nor of its JSON.
+The utilization of nodes (``Occupancy``) is for formats that draw it, and not part of a verdict or its JSON.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kpreempt.verdict.status import Outcome, Status
 
 
 class NodeEvaluation(UntrackedRecord, frozen=True):
-    """What every filter says of one node: more than the scheduler looks at, which stops at the first that refuses.
+    """The result of every filter for one node; the scheduler itself stops at the first filter that rejects the pod.
 
     ``filters`` are the statuses with the node as it is, ``without_lower`` those without its ``lower_priority_pods``
-    (empty where there are none), both in the order of the profile; a plugin that has nothing to do for the pod is
-    missing. ``nominated_pods`` of equal or higher priority keep their room. ``pre_filter`` is there where the pod is
-    refused before any node is looked at, and ``left_out_by`` names the plugins that then leave this node out.
+    (empty if there are none), both in profile order; plugins with nothing to check are omitted. ``nominated_pods`` of
+    equal or higher priority are counted as if they were running. ``pre_filter`` is set if the pod is rejected before
+    any node is checked, and ``left_out_by`` names the plugins that exclude this node before that.
     """
 
     pre_filter: Status | None = None
@@ -31,7 +31,7 @@ class NodeEvaluation(UntrackedRecord, frozen=True):
 
 
 class ChangeKind(StrEnum):
-    """What a change is about, the least intrusive first; ``analysis.explain.single_edits`` says what it does."""
+    """The kind of a change, least intrusive first; ``analysis.explain.single_edits`` documents what each does."""
 
     REQUEST = "request"
     MAX_SKEW = "maxSkew"
@@ -55,8 +55,8 @@ class ChangeKind(StrEnum):
 class Change(UntrackedRecord, frozen=True, omit_defaults=True):
     """One thing that would be different.
 
-    ``subject`` is what it is about: a resource, a taint, an expression, a budget, a pod or a node. ``before`` and
-    ``after`` are there for numbers; those of resources are milli-CPU, bytes or units.
+    ``subject`` is a resource, a taint, an expression, a budget, a pod or a node. ``before`` and ``after`` are set for
+    numbers; for resources they are in milli-CPU, bytes or units.
     """
 
     kind: ChangeKind
@@ -66,11 +66,11 @@ class Change(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class Proposal(UntrackedRecord, frozen=True):
-    """Changes that together bring the wanted answer, and that answer.
+    """Changes that together give the desired answer, and that answer.
 
-    ``options`` make ``kpreempt explain`` apply them, one argument each. ``node`` is the node for which they were
-    sought; the pod then ends on one of ``nodes``. ``victims`` and ``num_pdb_violations`` are those on ``node``, or
-    where it is not among them on the first of ``nodes``.
+    ``options`` make ``kpreempt explain`` apply them, one argument each. ``node`` is the node they were searched for;
+    the pod then ends up on one of ``nodes``. ``victims`` and ``num_pdb_violations`` are those on ``node`` or, if it is
+    not among ``nodes``, on the first of these.
     """
 
     node: str
@@ -83,12 +83,11 @@ class Proposal(UntrackedRecord, frozen=True):
 
 
 class ProposalSearch(UntrackedRecord, frozen=True):
-    """How far the search for changes went: the nodes that were tried, and how many verdicts that took.
+    """How thorough the search for changes was: the nodes that were tried, and the number of verdicts.
 
-    ``is_complete`` is false where it gave up at its limit; more than two changes are never tried together.
-    ``is_skipped`` says that the cluster is too big for a search that nobody asked for, ``failing_extender`` names the
-    extender on whose failure the attempt ends, which no change mends. ``extender_calls`` counts those that the search
-    made, if any.
+    ``is_complete`` is false if it stopped at its limit; more than two changes are never combined. ``is_skipped``: the
+    cluster is too big for a search that was not requested. ``failing_extender`` is the extender whose failure ends the
+    attempt, which no change can fix. ``extender_calls`` counts the calls that the search made, if any.
     """
 
     nodes: list[str] = []
@@ -100,9 +99,9 @@ class ProposalSearch(UntrackedRecord, frozen=True):
 
 
 class NodeKind(UntrackedRecord, frozen=True):
-    """Nodes of the cluster that are alike in allocatable resources, labels and taints.
+    """Nodes of the cluster with the same allocatable resources, labels and taints.
 
-    ``like`` is one of them, ``count`` how many there are. ``allocatable`` is in milli-CPU, bytes and units.
+    ``like`` is one of them, ``count`` is their number. ``allocatable`` is in milli-CPU, bytes and units.
     """
 
     like: str
@@ -111,12 +110,12 @@ class NodeKind(UntrackedRecord, frozen=True):
 
 
 class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
-    """Whether one more node of a kind that the cluster has would place the pod without an eviction.
+    """Whether one more node of an existing kind would place the pod without an eviction.
 
-    ``kinds`` are those that would, the smallest first, each proved by a verdict; ``options``, ``node`` and ``nodes``
-    are the first one's: the arguments that make ``kpreempt explain`` add it, its name, and where the pod lands then.
-    Of ``num_kinds`` there are, ``untried`` were left out. ``not_sought`` says why none was tried, ``assumed`` what this
-    rests on besides the verdict itself.
+    ``kinds`` are those that would, smallest first, each verified by a verdict; ``options``, ``node`` and ``nodes``
+    belong to the first: the arguments that make ``kpreempt explain`` add it, its name, and the nodes that the pod then
+    lands on. Of ``num_kinds`` kinds, ``untried`` were not tried. ``not_sought`` says why none was tried, ``assumed``
+    lists assumptions beyond the verdict's own.
     """
 
     kinds: list[NodeKind] = []
@@ -130,11 +129,12 @@ class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
 
 
 class NodeStory(UntrackedRecord, frozen=True):
-    """How one node fares: what all filters say, its place in the choice, and what would make it the chosen one.
+    """The report on one node: all filters, its place in the choice, and what would make the scheduler choose it.
 
-    ``is_chosen`` says that the pod ends there, perhaps as one of several that tie. Where the node was scored, ``rank``
-    counts from 1 and ties share it. Where it was a candidate that lost, ``lost_at`` is the rule that put it out, with
-    its ``value`` and the ``best`` one. Its steps are in the verdict's candidates, why it was none in its dry run.
+    ``is_chosen``: the pod ends up there, possibly as one of several tied nodes. If the node was scored, ``rank`` counts
+    from 1 and ties share it. If it was a candidate that was not chosen, ``lost_at`` is the rule that eliminated it,
+    with its ``value`` and the ``best`` one. The verdict's candidates have its steps, or the dry run why it is not a
+    candidate.
     """
 
     node: str
@@ -149,7 +149,7 @@ class NodeStory(UntrackedRecord, frozen=True):
 
 
 class NodeUse(UntrackedRecord, frozen=True):
-    """What a node has for pods, and what the pods on it request. ``nominated`` are pods that are to come to it."""
+    """A node's allocatable resources and its pods' requests. ``nominated`` are pods that are nominated to it."""
 
     allocatable: dict[str, int]
     used: dict[str, int]
@@ -157,7 +157,7 @@ class NodeUse(UntrackedRecord, frozen=True):
 
 
 class Occupancy(UntrackedRecord, frozen=True):
-    """Nodes by name, and what the pods request that may have to go.
+    """Nodes by name, and the requests of pods that may be evicted.
 
     CPU in milli-CPU, memory and storage in bytes, all other resources in units; ``pods`` is the number of pods.
     """

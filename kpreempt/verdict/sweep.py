@@ -1,4 +1,4 @@
-"""What came out of a sweep over many clusters: how each of them fared, and what could not be answered."""
+"""The result of a sweep over many clusters: the outcomes per cluster, and the queries that failed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kpreempt.verdict.records import API_VERSION
 class SweptCluster(Record, frozen=True, kw_only=True):
     """A cluster of the sweep.
 
-    ``outcomes`` counts pods by the worst that becomes of each, over all questions and schedulers, ``audits`` answers
-    without a single pod by theirs. ``victims`` and ``violations`` are sums; ``uncertain`` answers may come out
-    otherwise. ``failures`` questions have no answer; ``failed`` is the reason where the cluster has none at all.
+    ``outcomes`` counts pods by their worst outcome over all questions and schedulers, ``audits`` counts answers without
+    pods by their result. ``victims`` and ``violations`` are sums; ``uncertain`` answers may turn out differently.
+    ``failures`` questions have no answer; ``failed`` is the reason if the cluster has no answer at all.
     """
 
     cluster: str
@@ -29,7 +29,7 @@ class SweptCluster(Record, frozen=True, kw_only=True):
 
 
 class SweepFailure(Record, frozen=True, kw_only=True):
-    """A question that has no answer; without a question it is the whole cluster."""
+    """A question that failed; without a question, the whole cluster failed."""
 
     cluster: str
     question: str = ""
@@ -40,7 +40,7 @@ class SweepFailure(Record, frozen=True, kw_only=True):
 
 
 class SweepAssumption(Record, frozen=True, kw_only=True):
-    """What answers of so many clusters rest on."""
+    """An assumption that answers for this number of clusters are based on."""
 
     kind: str
     message: str
@@ -48,10 +48,10 @@ class SweepAssumption(Record, frozen=True, kw_only=True):
 
 
 class Sweep(Record, frozen=True, kw_only=True):
-    """A sweep as a whole; ``items`` are its clusters, those that fare worst first.
+    """The result of a sweep; ``items`` are its clusters, worst first.
 
-    ``algorithms`` were asked for, ``questions`` by their ids. Of ``failures`` and ``assumptions`` those in most
-    clusters are listed; ``num_failures`` counts all failures.
+    ``algorithms`` were requested, ``questions`` are ids. ``failures`` and ``assumptions`` list those in most clusters;
+    ``num_failures`` counts all failures.
     """
 
     api_version: str = API_VERSION

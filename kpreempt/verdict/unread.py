@@ -1,8 +1,8 @@
-"""What is reported of a kind that was not read: what it may change, and how to read it.
+"""Reports on kinds that were not read: what they could change, and how to read them.
 
-Code that reads a kind calls ``unread_of``, so that no kind counts against an answer that it cannot change. A kind that
-could not be read always counts. Of one that the input has none of, only the decisive ones do: most clusters have none
-of the others, and a change of theirs is rarely more than another equal node.
+Code that reads a kind calls ``unread_of``, so that a kind only counts against answers it can change. A kind that could
+not be read always counts. A kind that is absent from the input only counts if it is decisive: most clusters have no
+objects of the other kinds, and these rarely change more than the choice between tied nodes.
 """
 
 from __future__ import annotations
@@ -13,87 +13,88 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, SHORT_NAMES, ClusterSnapshot, KindState, Unread, state_of
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumption, AssumptionKind
 
-# The field of an assumption about a kind as a whole.
+# The field of an assumption about a kind.
 LIST = "list"
 _SERVER_ERROR = 500
 
 _WITHOUT = {
-    "Node": "what a scheduler does there is unknown",
-    "Pod": "what is free on the nodes is unknown",
+    "Node": "scheduling decisions are unknown",
+    "Pod": "free capacity on the nodes is unknown",
     "PodDisruptionBudget": "budgets may protect victims, and another node may be chosen",
-    "PriorityClass": "the priority and preemption policy of a pod that names its class are unknown, and so is the "
-    "default of one that names none",
+    "PriorityClass": "the priority and preemption policy of pods that name a class are unknown, and so are the "
+    "defaults for other pods",
     "Namespace": "affinity terms with a namespaceSelector select nothing",
-    "PersistentVolumeClaim": "whether claims of pods are there and bound is unknown",
-    "PersistentVolume": "where a bound volume can be reached is unknown",
-    "StorageClass": "when and where a claim is bound is unknown",
-    "CSINode": "how many volumes a node takes is unknown",
+    "PersistentVolumeClaim": "whether the claims of pods exist and are bound is unknown",
+    "PersistentVolume": "the nodes that can access a bound volume are unknown",
+    "StorageClass": "when and where claims are bound is unknown",
+    "CSINode": "the volume limits of nodes are unknown",
     "CSIDriver": "whether drivers report storage capacity is unknown",
-    "CSIStorageCapacity": "where there is room for new volumes is unknown",
-    "VolumeAttachment": "volumes that are still attached do not count against a node's limit",
-    "RuntimeClass": "the overhead and node selector of runtime classes are left out",
-    "LimitRange": "default requests of containers are left out, and a pod may be refused",
-    "ResourceQuota": "pods that a quota refuses count as made",
-    "Service": "default spreading by services is left out, and which services lose their pods",
-    "ReplicationController": "default spreading by replication controllers is left out, and expected pods of budgets",
-    "ReplicaSet": "default spreading by replica sets is left out, and expected pods of budgets",
-    "StatefulSet": "default spreading by stateful sets is left out, and expected pods of budgets",
-    "Deployment": "expected pods of budgets may be wrong, and what a change finds there is unknown",
-    "DaemonSet": "pods of daemon sets are known by their owner references only",
-    "Job": "pods of jobs are known by their owner references only",
-    "CronJob": "those of the change seem to be new",
-    "HorizontalPodAutoscaler": "which workloads one scales is unknown, and so is their size",
-    "MutatingWebhookConfiguration": "whether one changes pods as they are made is unknown",
-    "MutatingAdmissionPolicy": "whether one changes pods as they are made is unknown",
-    "ResourceClaim": "whether pods with resource claims have their devices is unknown",
-    "ResourceSlice": "which devices nodes have is unknown",
-    "ResourceClaimTemplate": "which claims for devices are made for a pod is unknown",
-    "DeviceTaintRule": "devices that a rule taints count as free of these taints",
-    "DeviceClass": "which devices a claim or an extended resource can be met with is unknown",
-    "PodGroup": "which pods Volcano places together, and in which queue they wait, is unknown",
-    "Queue": "which share of the cluster Volcano gives to each queue is unknown",
-    "NodePool": "what nodes of a pool of Karpenter's are like is unknown",
-    "Event": "when the scheduler last tried a pod, and for whom pods were evicted, is unknown",
+    "CSIStorageCapacity": "the storage capacity for new volumes is unknown",
+    "VolumeAttachment": "volumes that are still attached are not counted against node limits",
+    "RuntimeClass": "the overhead and node selector of runtime classes are ignored",
+    "LimitRange": "default requests of containers are ignored, and pods may be rejected",
+    "ResourceQuota": "pods that a quota would reject are assumed to be created",
+    "Service": "default spreading by Services is ignored, and Services that lose their pods are unknown",
+    "ReplicationController": "default spreading by ReplicationControllers is ignored, and the expected pods of budgets "
+    "may be wrong",
+    "ReplicaSet": "default spreading by ReplicaSets is ignored, and the expected pods of budgets may be wrong",
+    "StatefulSet": "default spreading by StatefulSets is ignored, and the expected pods of budgets may be wrong",
+    "Deployment": "the expected pods of budgets may be wrong, and the previous state of changed objects is unknown",
+    "DaemonSet": "DaemonSet pods are only identified by their owner references",
+    "Job": "Job pods are only identified by their owner references",
+    "CronJob": "those in the change are assumed to be new",
+    "HorizontalPodAutoscaler": "autoscaled workloads and their sizes are unknown",
+    "MutatingWebhookConfiguration": "whether pods are mutated when they are created is unknown",
+    "MutatingAdmissionPolicy": "whether pods are mutated when they are created is unknown",
+    "ResourceClaim": "whether devices are allocated to pods with resource claims is unknown",
+    "ResourceSlice": "the devices of nodes are unknown",
+    "ResourceClaimTemplate": "the resource claims created for pods are unknown",
+    "DeviceTaintRule": "devices are assumed to have no taints from rules",
+    "DeviceClass": "the devices that match claims or extended resources are unknown",
+    "PodGroup": "the gangs and queues of pods in Volcano are unknown",
+    "Queue": "the shares of Volcano's queues are unknown",
+    "NodePool": "the properties of Karpenter's new nodes are unknown",
+    "Event": "the last scheduling attempts, and the preemptors of evicted pods, are unknown",
 }
 
 
 def consequence_without(kind: str) -> str:
-    """What can be different from the answer when objects of the kind were not read."""
-    return _WITHOUT.get(kind, "what plugins would make of them is unknown")
+    """What could differ from the answer because objects of the kind were not read."""
+    return _WITHOUT.get(kind, "their effect on plugins is unknown")
 
 
 def why_unread(unread: Unread, verb: str = "list") -> str:
-    """Why a kind was not read, as the end of a sentence that begins with it; says which right is missing.
+    """Why a kind was not read, as the end of a sentence that starts with the kind, with the missing permission if any.
 
-    ``verb`` is what was asked for: ``list``, or ``get`` of single objects.
+    ``verb`` is the attempted request: ``list``, or ``get`` of single objects.
     """
     if unread.state is KindState.ABSENT:
-        return f"are not in the snapshot; kubectl get {unread.resource} -A -o json adds them"
-    return "; ".join(filter(None, (_refusal(unread, verb), _missing_right(unread, verb))))
+        return f"are not in the snapshot; add them with kubectl get {unread.resource} -A -o json"
+    return "; ".join(filter(None, (_error(unread, verb), _missing_permission(unread, verb))))
 
 
 def unreadable(kind: str, unread: Unread) -> Assumption:
-    """That objects of the kind were not read. What is lost with events is only told otherwise."""
-    told = f"{_refusal(unread)}: {consequence_without(kind)}"
-    message = "; ".join(filter(None, (told, _missing_right(unread))))
-    # Events tell what was; no scheduler looks at them.
+    """The assumption that objects of the kind were not read; missing events only change what is reported."""
+    text = f"{_error(unread)}: {consequence_without(kind)}"
+    message = "; ".join(filter(None, (text, _missing_permission(unread))))
+    # Events are history; no scheduler reads them.
     return Assumption(kind, LIST, message, AssumptionKind.TOLD if kind == "Event" else AssumptionKind.UNREADABLE)
 
 
-def _refusal(unread: Unread, verb: str = "list") -> str:
+def _error(unread: Unread, verb: str = "list") -> str:
     if verb == "get":
-        return "may not be read (403)" if unread.status == FORBIDDEN else f"is not served as that ({unread.status})"
+        return "cannot be read (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
     if unread.status >= _SERVER_ERROR:
         return "could not be listed"
-    return "may not be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
+    return "cannot be listed (403)" if unread.status == FORBIDDEN else f"is not served as v1 ({unread.status})"
 
 
-def _missing_right(unread: Unread, verb: str = "list") -> str:
-    """Empty where it is no matter of rights."""
-    return f"the right to {verb} {unread.resource} is missing" if unread.status == FORBIDDEN and unread.resource else ""
+def _missing_permission(unread: Unread, verb: str = "list") -> str:
+    """The missing permission, or an empty text if the error is another one."""
+    return f"missing permission: {verb} {unread.resource}" if unread.status == FORBIDDEN and unread.resource else ""
 
 
-# Kinds that most clusters have objects of, or that a pod or an object refers to if they matter.
+# Kinds that exist in most clusters, or that a pod or another object refers to if they matter.
 _DECISIVE = frozenset(
     {
         *("Node", "Pod", "PodDisruptionBudget", "PriorityClass", "RuntimeClass", "Namespace"),
@@ -103,29 +104,27 @@ _DECISIVE = frozenset(
 )
 
 
-# Their short names read like other words.
+# Kinds whose short names look like other words.
 _SPELLED_OUT = ("Node", "Pod", "Event")
 
 
 def absent(kind: str, unread: Unread, consequence: str = "", about: AssumptionKind | None = None) -> Assumption:
-    """That the input has no object of the kind, and the two ways to settle whether the cluster has any.
+    """The assumption that the cluster has no object of the kind, with the two ways to resolve it.
 
-    It fails gates if the kind is decisive, unless ``about`` says otherwise.
+    It fails gates if the kind is decisive, unless ``about`` overrides that.
     """
     about = about or (AssumptionKind.ABSENT if kind in _DECISIVE else AssumptionKind.NOTE)
     message = f"the snapshot has none: {consequence or consequence_without(kind)}"
     if about is not AssumptionKind.NOTE:
-        # The kind as a user of kubectl types it: ``pdb``, or the resource where there is no short name.
+        # The kind as typed in kubectl: ``pdb``, or the resource if there is no short name.
         word = unread.resource if kind in _SPELLED_OUT else SHORT_NAMES.get(kind, unread.resource)
-        message += (
-            f"; add {word} to the dump (kubectl get {word} -A -o json), or --assume-none {word} if the cluster has none"
-        )
+        message += f"; add them (kubectl get {word} -A -o json), or pass --assume-none {word} if the cluster has none"
     return Assumption(kind, LIST, message, about)
 
 
 def assumed_none(kind: str) -> Assumption:
-    """That the user says that the cluster has no object of the kind."""
-    return Assumption(kind, LIST, "--assume-none: the cluster is taken to have none", AssumptionKind.NOTE)
+    """The note that the user declared that the cluster has no object of the kind."""
+    return Assumption(kind, LIST, "--assume-none: assuming that the cluster has none", AssumptionKind.NOTE)
 
 
 def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
@@ -139,22 +138,23 @@ def unread_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption
 
 
 def unreadable_of(cluster: ClusterSnapshot, kinds: Iterable[str]) -> list[Assumption]:
-    """The same for kinds whose absence from a dump is no news: it says nothing of those."""
+    """The same, but only for kinds that could not be read; absent kinds are not reported."""
     return unread_of(cluster, [kind for kind in kinds if state_of(cluster, kind) is KindState.UNREADABLE])
 
 
 def require(cluster: ClusterSnapshot, kind: str) -> None:
-    """Raise ``InputError`` if the input has no object of a kind without which no verdict is possible."""
+    """Raise ``InputError`` if the input has no object of a kind that every verdict requires."""
     unread = cluster.unread.get(kind)
     if unread is not None and not getattr(cluster, f"{kind.lower()}s"):
         raise InputError(
-            f"the input has no {kind.lower()}s: no verdict is possible",
-            hint=f"kubectl get {unread.resource} -A -o json adds them; --assume-none {unread.resource} if it has none",
+            f"the input has no {kind.lower()}s, so no verdict is possible",
+            hint=f"add them with kubectl get {unread.resource} -A -o json, or pass --assume-none {unread.resource}"
+            " if there are none",
         )
 
 
 def missing(cluster: ClusterSnapshot, kind: str, what: str) -> str:
-    """That an object of the kind (``what``: ``pod "a"``) is not there, or that its kind was not read."""
+    """A text saying that an object (``what``: ``pod "a"``) does not exist, or that its kind was not read."""
     unread = cluster.unread.get(kind)
     if unread is None:
         return f"there is no {what}"
@@ -162,7 +162,7 @@ def missing(cluster: ClusterSnapshot, kind: str, what: str) -> str:
 
 
 def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
-    """Whether PodDisruptionBudgets may protect pods though the answer has none."""
+    """Whether PodDisruptionBudgets may protect pods although the answer has none."""
     return any(
         each.subject == "PodDisruptionBudget" and each.field == LIST and each.kind is not AssumptionKind.NOTE
         for each in assumptions
@@ -170,13 +170,13 @@ def are_budgets_unread(assumptions: Iterable[Assumption]) -> bool:
 
 
 def is_absent(assumptions: Iterable[Assumption], kind: str) -> bool:
-    """Whether the answer says that the input has no object of the kind."""
+    """Whether the answer reports that the input has no object of the kind."""
     about = (kind, LIST, AssumptionKind.ABSENT)
     return any((each.subject, each.field, each.kind) == about for each in assumptions)
 
 
 def absent_sentence(assumptions: Iterable[Assumption]) -> str:
-    """What the input has none of and could change the answer: kinds, and nodes of pods; empty if there is nothing."""
+    """A sentence on the kinds, and nodes of pods, that the input lacks and that could change the answer, or empty."""
     found = [each for each in dict.fromkeys(assumptions) if each.kind is AssumptionKind.ABSENT]
     others = [f"{each.message[:1].upper()}{each.message[1:]}." for each in found if each.field != LIST]
     return " ".join([*filter(None, [_absent_kinds([each for each in found if each.field == LIST])]), *others])
@@ -188,9 +188,10 @@ def _absent_kinds(kinds: Sequence[Assumption]) -> str:
     names = [_plural(each.subject) for each in kinds]
     words = list(dict.fromkeys(each.message.rpartition(" --assume-none ")[2].partition(" ")[0] for each in kinds))
     options = " ".join(f"--assume-none {word}" for word in words)
+    subject = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     return (
-        f"{' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))} unknown: the snapshot has none; add "
-        f"{','.join(words)} to the dump (kubectl get {','.join(words)} -A -o json), or {options}."
+        f"{subject} are unknown because the snapshot has none: add them (kubectl get {','.join(words)} -A -o json), or"
+        f" pass {options}."
     )
 
 
@@ -203,10 +204,10 @@ def _plural(kind: str) -> str:
 
 
 def takes_the_ground(assumption: Assumption) -> bool:
-    """Whether an answer that rests on it must let nothing pass.
+    """Whether an answer with this assumption must not let anything pass.
 
-    That is if a kind that matters, a file or an object was not read, or a feature gate is set of which nothing is
-    modeled.
+    That is the case if a relevant kind, a file or an object was not read, or if a feature gate is set that has no
+    modeled effect.
     """
     if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT, AssumptionKind.SET_ASIDE):
         return True

@@ -1,4 +1,4 @@
-"""What a scheduler decided as a recording shows it, held against what was predicted from just before."""
+"""The decisions of a scheduler in a recording, compared with predictions from the state just before each."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from kpreempt.verdict.records import API_VERSION, Assumption
 
 
 class DecisionKind(StrEnum):
-    """What a scheduler did with a pod: it bound it, nominated it to a node, or refused it with a message."""
+    """What a scheduler did with a pod: bound it, nominated it to a node, or marked it unschedulable with a message."""
 
     BOUND = "Bound"
     NOMINATED = "Nominated"
     REFUSED = "Refused"
 
 
-# What stands in a redacted recording for the rest of a message.
+# Replaces the rest of a message in a redacted recording.
 REDACTED = "[redacted"
 
 
 class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """One decision, as the API server told of it ``at`` a time; ``pod`` is ``namespace/name``.
+    """One decision as reported by the API server ``at`` a time; ``pod`` is ``namespace/name``.
 
-    ``node`` is that of the binding or nomination, ``victims`` are the pods that were evicted for it, and ``message``
-    is the condition's.
+    ``node`` is that of the binding or nomination, ``victims`` are the pods that were evicted for it, and ``message`` is
+    the condition's.
     """
 
     decision: DecisionKind
@@ -37,13 +37,13 @@ class TakenDecision(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Cause(StrEnum):
-    """Why a decision is another than was predicted from the state just before it, as far as can be told.
+    """Why a decision differs from the prediction from the state just before it, as far as is known.
 
-    ``Race``: it is the one predicted from a state a moment earlier, or with a pod more or less that was on its way to
-    its node; ``changes`` are what lies between. ``Order``: an order that nobody has seen decides. ``NotModelled``:
-    something that the prediction assumes. ``Configuration``: it fits there, and scores say another node, as those of
-    another configuration or plugin may. ``Version``: that of another version is the one. ``Unknown``: none of these,
-    and perhaps a defect of kpreempt.
+    ``Race``: it matches the prediction from a slightly earlier state, or with or without a pod that was being bound;
+    ``changes`` are what happened in between. ``Order``: an order that cannot be observed decides. ``NotModelled``: one
+    of the prediction's assumptions. ``Configuration``: the pod fits there, but scores select another node, as another
+    configuration or plugin might. ``Version``: it matches another version's prediction. ``Unknown``: none of these,
+    possibly a bug in kpreempt.
     """
 
     RACE = "Race"
@@ -55,10 +55,10 @@ class Cause(StrEnum):
 
 
 class DecisionDifference(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision that is another than was predicted from just before.
+    """A decision that differs from the prediction from the state just before it.
 
-    ``differences`` are lines with what was decided and what was predicted. ``why`` has the words of the cause,
-    ``changes`` those of a race. ``file`` is a line for ``kpreempt batch`` that predicts it anew, under other names.
+    ``differences`` are lines with the decision and the prediction. ``why`` describes the cause, ``changes`` those of a
+    race. ``file`` is a line for ``kpreempt batch`` that repeats the prediction under other names.
     """
 
     decision: TakenDecision
@@ -70,7 +70,7 @@ class DecisionDifference(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DecisionCounts(Record, frozen=True, kw_only=True):
-    """How many decisions of one kind were predicted, raced, are different, and could not be compared."""
+    """The numbers of decisions of one kind that were predicted, raced, different, and not compared."""
 
     decision: DecisionKind
     predicted: int = 0
@@ -80,9 +80,9 @@ class DecisionCounts(Record, frozen=True, kw_only=True):
 
 
 class PreemptionCounts(Record, frozen=True, kw_only=True):
-    """How often pods of a namespace and priority class had others evicted, and how many pods had to go for them.
+    """The preemptions by pods of a namespace and priority class, and the number of pods evicted for them.
 
-    ``violating_budgets`` are the preemptions that violate a budget, as far as they were predicted.
+    ``violating_budgets`` are the preemptions predicted to violate a budget.
     """
 
     namespace: str
@@ -93,12 +93,12 @@ class PreemptionCounts(Record, frozen=True, kw_only=True):
 
 
 class Verification(Record, frozen=True, kw_only=True):
-    """The decisions of a recording, held against predictions.
+    """The decisions of a recording, compared with predictions.
 
-    The ``score`` is the share, in percent, of decisions that were predicted among those predicted or different; races
-    and what could not be compared count for neither, and it is ``None`` where nothing is left. ``items`` are all
-    decisions that differ from the prediction from just before, races among them. ``not_compared`` says why how many
-    could not be compared.
+    The ``score`` is the percentage of decisions that were predicted among those predicted or different; races and
+    decisions that could not be compared don't count, and it is ``None`` if nothing is left. ``items`` are all decisions
+    that differ from the prediction, including races. ``not_compared`` counts the decisions that could not be compared,
+    by reason.
     """
 
     api_version: str = API_VERSION

@@ -1,7 +1,7 @@
-"""What a session of Volcano's scheduler did: the state it opened with, every action, and what it left behind.
+"""A session of Volcano's scheduler: its initial state, every action, and its results.
 
-Amounts are by resource: CPU and scalars in thousandths, memory in bytes; -1 is without limit. Tasks are pods, by
-``namespace/name``; jobs are pod groups, by ``namespace/name``.
+Amounts are by resource: CPU and scalars in thousandths, memory in bytes; -1 means no limit. Tasks are pods and jobs are
+pod groups, both as ``namespace/name``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Amounts = dict[str, float]
 
 
 class JobState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A job at one moment. ``tasks`` counts them by status.
+    """A job at one time. ``tasks`` counts them by status.
 
-    ``ready_num`` are tasks that hold their resources, have succeeded, or wait and ask for none; ``waiting_num`` those
-    for which room is being made. ``valid`` to ``starving`` are what the plugins say of the job together.
+    ``ready_num`` tasks hold their resources, have succeeded, or are pending without requests; ``waiting_num`` tasks
+    wait for resources that are being freed. ``valid`` to ``starving`` are the combined results of the plugins.
     """
 
     queue: str
@@ -35,15 +35,15 @@ class JobState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     pipelined: bool
     starving: bool
     allocated: Amounts
-    # Its dominant share as drf counts it; absent without that plugin.
+    # Its dominant share as computed by drf; missing without that plugin.
     share: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class QueueState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A queue with jobs at one moment, as the proportion plugin counts.
+    """A queue with jobs at one time, as computed by the proportion plugin.
 
-    ``share`` is the greatest part of what it deserves that it has of any resource. ``overused``: it has all that it
-    deserves of every resource.
+    ``share`` is the largest fraction of its deserved amount that it uses of any resource. ``overused``: it uses all
+    that it deserves of every resource.
     """
 
     weight: int
@@ -52,14 +52,14 @@ class QueueState(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     allocated: Amounts
     request: Amounts
     overused: bool
-    # What the queue may hold at most, of the cluster and by its own limit.
+    # The maximum the queue may use, limited by the cluster and its own capability.
     capability: Amounts
     inqueue: Amounts
     elastic: Amounts
 
 
 class Opening(SparseRecord, frozen=True, omit_defaults=False):
-    """The state in which a session opens. ``scores`` are by pending task, then by node."""
+    """The state at the start of a session. ``scores`` are by pending task, then by node."""
 
     jobs: dict[str, JobState]
     queues: dict[str, QueueState]
@@ -67,7 +67,7 @@ class Opening(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class Eviction(SparseRecord, frozen=True):
-    """A task that is evicted from its node, why, and for which task."""
+    """An evicted task with its node, the reason, and the task it is evicted for."""
 
     task: str
     node: str
@@ -83,7 +83,7 @@ class Placement(SparseRecord, frozen=True):
 
 
 class OperationKind(StrEnum):
-    """What a statement did, or undid."""
+    """An operation of a statement, or its reversal."""
 
     EVICT = "evict"
     PIPELINE = "pipeline"
@@ -93,22 +93,22 @@ class OperationKind(StrEnum):
     UNALLOCATE = "unallocate"
 
 
-# Kind, task, its node, and the task for whose sake.
+# Kind, task, node, and the task it is done for.
 Operation = tuple[OperationKind, str, str, str]
 
 
 class Refusal(SparseRecord, frozen=True):
-    """A victim that a plugin does not let go, and why not."""
+    """A task that a plugin does not accept as a victim, and why."""
 
     task: str
     reason: str
 
 
 class VoteEffect(StrEnum):
-    """What a plugin's list of victims did to the list so far.
+    """The effect of a plugin's list of victims on the list so far.
 
-    ``First``: it became the list. ``Kept``: what both name stays. ``Emptied``: it named none, which clears the list and
-    skips the rest of its tier.
+    ``First``: it became the list. ``Kept``: the intersection remains. ``Emptied``: it named none, which clears the list
+    and skips the rest of its tier.
     """
 
     FIRST = "First"
@@ -117,7 +117,7 @@ class VoteEffect(StrEnum):
 
 
 class Vote(SparseRecord, frozen=True, kw_only=True):
-    """The tasks that a plugin would let go; tiers count from 1. ``left`` is the list after it."""
+    """The tasks that a plugin accepts as victims; tiers count from 1. ``left`` is the list after it."""
 
     tier: int
     plugin: str
@@ -128,12 +128,12 @@ class Vote(SparseRecord, frozen=True, kw_only=True):
 
 
 class NodeOutcome(StrEnum):
-    """What came of a task on a node.
+    """The result for a task on a node.
 
-    ``NoCandidates``: nothing on it could be asked to leave. ``NotEnough``: all victims together would not make room.
-    ``StillOverused``: room was made, but the queue has all that it deserves. ``Wasted``: victims were evicted, and the
-    task does not fit still. ``Pipelined``: it gets the room once that is free. ``Allocated``: it goes there at once.
-    ``NoVolumes``: it was to go there, and its claims cannot be bound there.
+    ``NoCandidates``: no task on it could be a victim. ``NotEnough``: all victims together would not free enough.
+    ``StillOverused``: enough was freed, but the queue uses all that it deserves. ``Wasted``: victims were evicted, but
+    the task still does not fit. ``Pipelined``: it waits for the resources that are being freed. ``Allocated``: it is
+    placed there immediately. ``NoVolumes``: it was to be placed there, but its claims cannot be bound there.
     """
 
     NO_CANDIDATES = "NoCandidates"
@@ -146,7 +146,7 @@ class NodeOutcome(StrEnum):
 
 
 class NodeTried(SparseRecord, frozen=True, kw_only=True):
-    """A node that was tried for a task, in the order of trying. ``missing`` is what even all victims would not free."""
+    """A node that was tried for a task, in order. ``missing`` is what even evicting all victims would not free."""
 
     node: str
     outcome: NodeOutcome
@@ -160,7 +160,7 @@ class NodeTried(SparseRecord, frozen=True, kw_only=True):
 
 
 class Purpose(StrEnum):
-    """What an action wanted room for."""
+    """What an action tried to achieve."""
 
     ENQUEUE = "Enqueue"
     ALLOCATE = "Allocate"
@@ -173,9 +173,9 @@ class Purpose(StrEnum):
 class AttemptOutcome(StrEnum):
     """How an attempt ended.
 
-    ``Enqueued``/``NotEnqueued`` are of jobs, the others of tasks. ``NotAllocatable``: the task asks for more than its
-    queue has left of what it deserves. ``PrePredicateFailed`` and ``NoNode``: refused before or by every node.
-    ``NoVolumes``: refused by the node that was chosen, as its claims cannot be bound there; ``reason`` says why.
+    ``Enqueued``/``NotEnqueued`` apply to jobs, the others to tasks. ``NotAllocatable``: the task requests more than the
+    remaining deserved resources of its queue. ``PrePredicateFailed`` and ``NoNode``: rejected before or by every node.
+    ``NoVolumes``: rejected by the selected node, because its claims cannot be bound there; ``reason`` says why.
     """
 
     ENQUEUED = "Enqueued"
@@ -189,12 +189,12 @@ class AttemptOutcome(StrEnum):
 
 
 class Attempt(SparseRecord, frozen=True, kw_only=True):
-    """An attempt to find room for a task, or to let a job into its queue.
+    """An attempt to place a task, or to enqueue a job.
 
-    ``refused`` is why nodes were refused, by node, in the scheduler's words; ``because`` is what its predicates said.
-    ``tied`` are the nodes with the best score where there are several, of which the genuine scheduler picks one at
-    random. ``vetoes`` is who kept a job out of its queue. ``nearest`` is the node that lacks least of what a task asks
-    for, where that is why it found none.
+    ``refused`` is why nodes were rejected, by node, in the scheduler's words; ``because`` is the predicates' own
+    reason. ``tied`` are the nodes with the best score if there are several; the real scheduler picks one at random.
+    ``vetoes`` are the plugins that rejected a job. ``nearest`` is the node that lacks the least of a task's request, if
+    that is why the task found no node.
     """
 
     purpose: Purpose
@@ -212,7 +212,7 @@ class Attempt(SparseRecord, frozen=True, kw_only=True):
 
 
 class StatementOutcome(StrEnum):
-    """What became of a statement. ``Held``: neither; its room stays taken until the session ends, and nothing binds."""
+    """The result of a statement. ``Held``: neither; its resources stay allocated until the session ends, unbound."""
 
     COMMITTED = "Committed"
     DISCARDED = "Discarded"
@@ -220,7 +220,7 @@ class StatementOutcome(StrEnum):
 
 
 class StatementEnd(SparseRecord, frozen=True, kw_only=True):
-    """How a job's statement ended, with the numbers that decided: ready and waiting tasks, and how many it needs."""
+    """How a job's statement ended, with the numbers that decided: ready, waiting and required tasks."""
 
     purpose: Purpose
     job: str
@@ -232,14 +232,14 @@ class StatementEnd(SparseRecord, frozen=True, kw_only=True):
 
 
 class Skip(SparseRecord, frozen=True):
-    """A job or a queue that an action passed over, and why."""
+    """A job or a queue that an action skipped, and why."""
 
     subject: str
     reason: str
 
 
 class ActionEvidence(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What an action did, and the state after it. ``allocated`` are tasks that hold room but are not bound."""
+    """What an action did, and the state after it. ``allocated`` are tasks that hold resources but are not bound."""
 
     action: str
     evictions: list[Eviction]
@@ -265,7 +265,7 @@ class PodGroupCondition(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class PodGroupEnd(SparseRecord, frozen=True, omit_defaults=False):
-    """Phase and conditions that a session leaves a pod group with."""
+    """The phase and conditions of a pod group after the session."""
 
     phase: str
     conditions: list[PodGroupCondition]
@@ -282,7 +282,7 @@ class SessionEvent(SparseRecord, frozen=True):
 
 
 class PodMessage(SparseRecord, frozen=True):
-    """The PodScheduled condition that a pod is left with."""
+    """The PodScheduled condition of a pod after the session."""
 
     reason: str
     message: str
@@ -298,9 +298,9 @@ class Closing(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class Panic(SparseRecord, frozen=True):
-    """Where the genuine scheduler dies: in which action (empty: opening or closing), for which task, saying what.
+    """A panic of the real scheduler: the action (empty: opening or closing), the task, and the message.
 
-    ``on`` is what it dies on: a node, a queue, a job.
+    ``on`` is the object that causes it: a node, a queue, a job.
     """
 
     action: str
@@ -310,9 +310,9 @@ class Panic(SparseRecord, frozen=True):
 
 
 class SessionVerdict(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """A whole session. After a panic there is nothing but what had happened until then, the last action in part.
+    """A whole session. After a panic there is only what happened before it; the last action may be incomplete.
 
-    ``ignored`` are pod groups that Volcano does not look at, with the reason.
+    ``ignored`` are pod groups that Volcano does not consider, with the reason.
     """
 
     api_version: str = API_VERSION
@@ -329,9 +329,9 @@ class SessionVerdict(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fals
 
 
 class SampledOutcome(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """One of the ways in which a session can end, and in how many of the runs it did.
+    """One possible outcome of a session, and the number of runs that had it.
 
-    Two runs end alike where the same tasks are evicted, promised room, bound and let in, on the same nodes.
+    Two runs have the same outcome if the same tasks are evicted, pipelined, bound and enqueued, on the same nodes.
     """
 
     times: int
@@ -343,7 +343,7 @@ class SampledOutcome(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fals
 
 
 class Sample(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """Runs of a session in which all that is left to chance was drawn anew; the most frequent end comes first."""
+    """Runs of a session with different random choices; the most frequent outcome comes first."""
 
     runs: int
     seed: int
@@ -353,7 +353,7 @@ class Sample(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class SessionAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What ``kpreempt volcano`` answers: a session by name order and, where it was asked for, a sample."""
+    """The answer of ``kpreempt volcano``: a session in name order and, if requested, a sample."""
 
     api_version: str = API_VERSION
     kind: str = "VolcanoSession"
@@ -362,13 +362,12 @@ class SessionAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False
 
 
 class GangOutcome(StrEnum):
-    """What becomes of a job that is submitted.
+    """The outcome of a job that is submitted.
 
-    ``Refused``: Volcano's webhook does not accept it, or its controller makes nothing of it.
-    ``NotEnqueued``: it is not let into its queue, and its pods are not even made. ``Invalid``: it can never run as it
-    is. ``Ignored``: Volcano does not look at it. ``Bound``: enough of its tasks are bound at once. ``Pipelined``:
-    enough get room that victims give up, and a later session places them. ``NotPlaced``: it waits.
-    ``Panic``: the scheduler dies first.
+    ``Refused``: Volcano's webhook rejects it, or its controller does not accept it. ``NotEnqueued``: it is not
+    enqueued, and its pods are not even created. ``Invalid``: it can never run as it is. ``Ignored``: Volcano does not
+    consider it. ``Bound``: enough of its tasks are bound immediately. ``Pipelined``: enough wait for resources of
+    victims, and a later session places them. ``NotPlaced``: it stays pending. ``Panic``: the scheduler panics first.
     """
 
     REFUSED = "Refused"
@@ -382,7 +381,7 @@ class GangOutcome(StrEnum):
 
 
 class GangVictim(SparseRecord, frozen=True, kw_only=True):
-    """A task that is evicted for the job in question: from which node, queue and job, by which action."""
+    """A task that is evicted for the job in question: its node, queue and job, and the action."""
 
     task: str
     node: str
@@ -393,7 +392,7 @@ class GangVictim(SparseRecord, frozen=True, kw_only=True):
 
 
 class GangTask(SparseRecord, frozen=True, kw_only=True):
-    """A task of the job in question: its status at the end, its node, and what its pod is told."""
+    """A task of the job in question: its final status, its node, and its pod's message."""
 
     task: str
     status: str
@@ -402,12 +401,12 @@ class GangTask(SparseRecord, frozen=True, kw_only=True):
 
 
 class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What becomes of a job that is submitted now.
+    """The outcome of a job that is submitted now.
 
-    ``sessions``: for a job whose pods are made only once it is let in, the session that lets it in, then the one
-    with its pods; else one. ``tasks`` and ``victims`` are of the last. ``reason`` says why it is not let in, invalid or
-    ignored, or on what the scheduler dies. ``afterwards`` is the session after that, once victims and all pods that
-    were leaving are gone: a promise of room lasts one session only, and another job may take it.
+    ``sessions``: for a job whose pods are only created once it is enqueued, the session that enqueues it, then the one
+    with its pods; otherwise one session. ``tasks`` and ``victims`` are of the last one. ``reason`` says why the job is
+    rejected, invalid or ignored, or why the scheduler panics. ``afterwards`` is the session after that, once victims
+    and all terminating pods are gone: a task is pipelined for one session only, and another job may take the resources.
     """
 
     api_version: str = API_VERSION
@@ -423,18 +422,18 @@ class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     victims: list[GangVictim]
     sessions: list[SessionVerdict]
     afterwards: SessionVerdict | None = None
-    # What a task that found no node lacks, on the node that comes nearest.
+    # What a task without a node lacks on the node that is closest to fitting it.
     missing: Amounts = {}
     missing_for: str = ""
     missing_on: str = ""
-    # How many of its tasks the session afterwards binds.
+    # The number of its tasks that the session afterwards binds.
     bound_afterwards: int = 0
     sample: Sample | None = None
     assumptions: list[Assumption] = []
 
 
 class GangAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """What becomes of several jobs that are submitted together."""
+    """The outcomes of several jobs that are submitted together."""
 
     api_version: str = API_VERSION
     kind: str = "VolcanoJobVerdicts"

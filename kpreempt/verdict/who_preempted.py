@@ -1,4 +1,4 @@
-"""Whom a pod was evicted for: what events and conditions say, and a reconstruction from before."""
+"""Why a pod was evicted: what events and conditions say, and a reconstruction from an earlier snapshot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kpreempt.verdict.status import Outcome, Status
 
 
 class PodPhase(StrEnum):
-    """Where a pod is now. ``Gone``: it is not in the cluster; ``Unknown``: not even its name is known."""
+    """The current state of a pod. ``Gone``: it is not in the cluster; ``Unknown``: not even its name is known."""
 
     RUNNING = "Running"
     TERMINATING = "Terminating"
@@ -22,7 +22,7 @@ class PodPhase(StrEnum):
 
 
 class Whereabouts(Record, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod, and where it is now. ``pod`` is empty where only its UID is known."""
+    """A pod and its current location. ``pod`` is empty if only its UID is known."""
 
     pod: str = ""
     uid: str = ""
@@ -34,10 +34,11 @@ class Whereabouts(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Evidence(StrEnum):
-    """What is known of an eviction.
+    """The evidence for an eviction.
 
-    ``Event``: the scheduler's event names the preemptor. ``AnonymousEvent``: an older scheduler's names none.
-    ``Condition``: the event is gone, and only the pod itself says that it was preempted. ``None``: nothing says so.
+    ``Event``: the scheduler's event names the preemptor. ``AnonymousEvent``: an older scheduler's event names none.
+    ``Condition``: the event has expired, and only the pod's condition says that it was preempted. ``None``: no
+    evidence.
     """
 
     EVENT = "Event"
@@ -47,10 +48,10 @@ class Evidence(StrEnum):
 
 
 class ReconstructionResult(StrEnum):
-    """How far the earlier snapshot explains the eviction.
+    """How far the earlier snapshot confirms the eviction.
 
-    ``Confirmed``: the victim is among the preemptor's victims there. ``OtherVictims``: it evicts others there.
-    ``NoPreemption``: it evicts nobody. ``NoVictim``, ``NoPreemptor``: the pod is not there.
+    ``Confirmed``: the victim is among the preemptor's victims. ``OtherVictims``: the preemptor evicts other pods.
+    ``NoPreemption``: it evicts no pods. ``NoVictim``, ``NoPreemptor``: that pod is not in the snapshot.
     """
 
     CONFIRMED = "Confirmed"
@@ -63,9 +64,9 @@ class ReconstructionResult(StrEnum):
 class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The preemptor explained in an earlier snapshot.
 
-    ``nodes`` are those it can be nominated to there, ``victims`` the pods that go from the victim's node. ``step`` is
-    how the victim fared there when pods were put back. ``refusal`` is why the preemptor did not fit on that node as it
-    was. ``is_preemptor_laid_over`` says that the preemptor was not in that snapshot yet, and was added to it.
+    ``nodes`` are those it can be nominated to, ``victims`` the pods evicted from the victim's node. ``step`` is the
+    victim's reprieve step. ``refusal`` is why the preemptor did not fit on that node as it was.
+    ``is_preemptor_laid_over``: the preemptor did not exist in that snapshot yet, and was added to it.
     """
 
     result: ReconstructionResult
@@ -83,8 +84,8 @@ class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
 class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One eviction of the victim.
 
-    ``at`` is when the event was last seen or the condition was set, ``message`` its words. ``suspects`` are pods that
-    are nominated to the node, where nothing names the preemptor. ``also`` were evicted for the same one.
+    ``at`` is when the event was last seen or the condition was set, ``message`` is its text. ``suspects`` are pods
+    nominated to the node, if nothing names the preemptor. ``also`` are other pods evicted for the same one.
     """
 
     evidence: Evidence
@@ -99,11 +100,11 @@ class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PreemptionsOfPod(Record, frozen=True, kw_only=True):
-    """Whom a pod was evicted for: each eviction that is known, the latest first.
+    """The known evictions of a pod, latest first.
 
-    ``disruption`` is what the pod's DisruptionTarget condition says, reason and message, empty without one.
-    ``leaving_until`` is when the grace period of a victim that is still there ends. ``has_events`` says whether the
-    snapshot holds any event at all; that they could not be read is among the ``assumptions``.
+    ``disruption`` is the reason and message of the pod's DisruptionTarget condition, empty without one.
+    ``leaving_until`` is when the grace period of a victim that still exists ends. ``has_events`` says whether the
+    snapshot has any events; if they could not be read, the ``assumptions`` say so.
     """
 
     api_version: str = API_VERSION

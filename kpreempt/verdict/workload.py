@@ -1,4 +1,4 @@
-"""What becomes of all pods of a workload, put to the scheduler one after the other; and how many more of a pod fit."""
+"""The outcome of all pods of a workload, scheduled in sequence, and how many more of a pod fit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kpreempt.verdict.status import Outcome
 
 
 class Asked(StrEnum):
-    """Which pods of a workload an answer is about.
+    """The pods of a workload that an answer covers.
 
-    ``New``: all of a manifest's, as new pods. ``Missing``: those of a workload in the cluster that are not on a node.
-    ``More``: some in addition to what is there.
+    ``New``: all pods of a manifest, as new ones. ``Missing``: the pods of a workload in the cluster that are not on a
+    node. ``More``: pods in addition to the existing ones.
     """
 
     NEW = "New"
@@ -23,11 +23,11 @@ class Asked(StrEnum):
 
 
 class Replica(SparseRecord, frozen=True, kw_only=True):
-    """What becomes of one pod, in the cluster with those before it on their nodes and their victims gone.
+    """The outcome of one pod, with the pods before it on their nodes and their victims gone.
 
-    ``node`` is where it lands, or is nominated to and lands once ``victims`` are gone, of which ``violating`` go
-    against a budget. ``ties`` are all nodes that the choice could end with, where it is not only one. ``message`` is
-    that of a pod that finds no node.
+    ``node`` is where it lands, immediately or once ``victims`` are gone, of which evicting the ``violating`` ones
+    violates a budget. ``ties`` are all nodes that the choice could end with, if there are several. ``message`` is that
+    of a pod that finds no node.
     """
 
     pod: str
@@ -40,7 +40,7 @@ class Replica(SparseRecord, frozen=True, kw_only=True):
 
 
 class ReplicasOnNode(SparseRecord, frozen=True, kw_only=True):
-    """How many replicas end on a node, and how many pods leave it for them."""
+    """The number of replicas that end up on a node, and of pods evicted from it for them."""
 
     node: str
     replicas: int
@@ -48,7 +48,7 @@ class ReplicasOnNode(SparseRecord, frozen=True, kw_only=True):
 
 
 class BudgetViolations(SparseRecord, frozen=True, kw_only=True):
-    """How many evictions violate a budget, which ``allowed`` so many disruptions before the first."""
+    """The number of evictions that violate a budget, which ``allowed`` that many disruptions before the first one."""
 
     budget: str
     allowed: int
@@ -56,17 +56,17 @@ class BudgetViolations(SparseRecord, frozen=True, kw_only=True):
 
 
 class Pending(SparseRecord, frozen=True, kw_only=True):
-    """How many replicas stay pending with one message, the scheduler's or, where they are not made, a quota's."""
+    """The number of replicas pending with one message: the scheduler's, or a quota's if they are not created."""
 
     replicas: int
     message: str
 
 
 class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
-    """How many replicas land at once, how many preempt how many pods, and how many find no node.
+    """The numbers of replicas that land immediately, preempt, and find no node.
 
-    ``violations`` are evictions that violate a budget; ``uncertain`` are replicas of which nothing certain can be said.
-    ``refused`` are not created, as a quota does not let them.
+    ``violations`` are evictions that violate a budget; ``uncertain`` are replicas with an uncertain outcome.
+    ``refused`` are not created, because a quota rejects them.
     """
 
     lands: int = 0
@@ -79,11 +79,11 @@ class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Workload(SparseRecord, frozen=True, kw_only=True):
-    """The answer about ``replicas`` pods of a workload (``Deployment shop/web``), or of one pod.
+    """The answer about ``replicas`` pods of a workload (``Deployment shop/web``), or about one pod.
 
-    ``running`` are its pods that are on nodes already, of a workload in the cluster. ``totals`` are those of the
-    scheduler's first choices, and ``others`` what other choices between equal nodes came to, where they were tried and
-    came to something else. ``ties`` is how many replicas could have ended elsewhere by chance.
+    ``running`` are its pods that are already on nodes, for a workload in the cluster. ``totals`` are those of the
+    scheduler's first choices, and ``others`` the different totals of other choices between tied nodes, if tried.
+    ``ties`` is the number of replicas whose node is decided by chance.
     """
 
     workload: str
@@ -100,19 +100,18 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
 
 
 class Room(SparseRecord, frozen=True, kw_only=True):
-    """How many more of a pod fit on a node."""
+    """The number of additional pods that fit on a node."""
 
     node: str
     pods: int
 
 
 class Capacity(SparseRecord, frozen=True, kw_only=True):
-    """How many more of a pod fit beside what is there, without evicting anybody, and on which nodes.
+    """How many more of a pod fit in addition to the existing pods, without evictions, and on which nodes.
 
-    The scheduler's search was broken off at ``limit`` pods where ``is_bounded``; there are more then. ``is_by_choice``
-    says that where the scheduler puts one pod decides where others fit, as with affinity, so that another of its equal
-    choices could come to another number. ``outcome`` and ``message`` are those of the first pod that does not land,
-    where one was asked about.
+    If ``is_bounded``, the count was stopped at ``limit`` pods, and more fit. ``is_by_choice``: the node of one pod
+    affects where others fit, as with affinity, so that another choice between tied nodes could give a different number.
+    ``outcome`` and ``message`` are those of the first pod that does not land, if one was requested.
     """
 
     pods: int

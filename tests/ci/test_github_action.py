@@ -70,7 +70,7 @@ def test_a_change_that_breaks_rules_fails_the_step_and_leaves_all_its_files(chec
 
 def test_the_log_has_the_answer_and_annotations_on_the_files_of_the_change(check: Check) -> None:
     log = check(files="manifests", snapshot="cluster.json").log
-    assert "  2 rules not kept: max-cascade-depth, max-stranded." in log
+    assert "  2 rules violated: max-cascade-depth, max-stranded." in log
     assert [kind for kind, _ in actions.commands(log)] == ["stop-commands", "error", "error"]
     assert "::error file=manifests/rollout.yaml,line=2,title=kpreempt check%3A max-cascade-depth::" in log
 

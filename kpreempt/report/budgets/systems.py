@@ -1,7 +1,7 @@
-"""The audit of PodDisruptionBudgets for systems of CI: SARIF, JUnit XML, GitHub's annotations, GitLab's Code Quality.
+"""The audit of PodDisruptionBudgets for CI systems: SARIF, JUnit XML, GitHub annotations, GitLab Code Quality.
 
-The formats are those of ``check``, by the same writers. An error is a budget that blocks drains for good, or that
-pending pods would violate. A kind that was not read is an error, too: nothing is certain then.
+The formats are those of ``check`` and share its writers. An error is a budget that blocks drains permanently or that
+pending pods would violate. An object kind that could not be read is an error, too, because then nothing is certain.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LONGEST = 4000
 _UNREAD = "not-read"
 _MEANINGS: dict[str, str] = {
     FindingId.BROKEN_BY_PREEMPTION: "Pending pods would evict more pods than the budget allows.",
-    FindingId.NEVER_ALLOWS: "The budget allows no disruption however healthy its pods are.",
+    FindingId.NEVER_ALLOWS: "The budget allows no disruption even if all its pods are healthy.",
     FindingId.MIN_AVAILABLE_ABOVE_PODS: "minAvailable exceeds the expected pods, so no disruption is ever allowed.",
-    FindingId.OVERLAP: "Pods have several budgets, and the eviction API refuses to evict them.",
+    FindingId.OVERLAP: "Pods have several budgets, so the eviction API rejects their eviction.",
     FindingId.NO_SCALE: "The disruption controller cannot compute the budget: a controller has no scale.",
     FindingId.INVALID_AMOUNT: "The amount is neither a number nor a percentage.",
     FindingId.INVALID_SELECTOR: "The selector is invalid and selects no pod.",
@@ -42,9 +42,9 @@ _MEANINGS: dict[str, str] = {
     FindingId.STALE_STATUS: "The status is older than the spec.",
     FindingId.NO_STATUS: "The budget has no status.",
     FindingId.SEVERAL_WORKLOADS: "Several workloads share the budget.",
-    FindingId.PROTECTS_NOTHING: "The budget allows all its pods to be disrupted at once.",
+    FindingId.PROTECTS_NOTHING: "The budget allows all its pods to be disrupted simultaneously.",
     FindingId.NO_BUDGET: "A workload with several replicas has no budget.",
-    _UNREAD: "A kind that the audit rests on was not read.",
+    _UNREAD: "An object kind that the audit requires was not read.",
 }
 _RULES = list(_MEANINGS)
 _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -52,7 +52,7 @@ _GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.NOTE:
 
 
 class _Issue(NamedTuple):
-    """A finding: its rule, what it is about, what is wrong, and what helps."""
+    """A finding: its rule, its subject, the problem, and the fix."""
 
     rule: str
     severity: Severity
@@ -62,7 +62,7 @@ class _Issue(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What is wrong and what helps, on one line, made safe to show."""
+        """The problem and the fix, on one line, escaped."""
         return shortened(plain((f"{self.text}{f'. Fix: {self.fix}' if self.fix else ''}",)), _LONGEST)
 
     @property
@@ -71,7 +71,7 @@ class _Issue(NamedTuple):
 
 
 def _issues(audit: BudgetAudit) -> list[_Issue]:
-    """All findings, the worst first."""
+    """All findings, worst first."""
     return [*_unread(audit), *_found(audit)]
 
 
@@ -98,7 +98,7 @@ def _tally(audit: BudgetAudit) -> str:
 
 
 def render_sarif(audit: BudgetAudit, options: RenderOptions) -> str:
-    """A result for each finding. A cluster's object has no file: ``options.stream_name`` stands for it."""
+    """A result per finding. Cluster objects have no file, so ``options.stream_name`` stands for it."""
     rules = [
         {
             "id": rule,
@@ -127,7 +127,7 @@ def _result(issue: _Issue, stream_name: str) -> dict[str, Any]:
                 "logicalLocations": [
                     {"fullyQualifiedName": shortened(printable(issue.subject), _LONGEST), "kind": "resource"}
                 ],
-                "message": {"text": "An object of the cluster, which has no file of its own."},
+                "message": {"text": "A cluster object, which has no file."},
             }
         ],
         "partialFingerprints": {FINGERPRINT: issue.fingerprint},
@@ -135,7 +135,7 @@ def _result(issue: _Issue, stream_name: str) -> dict[str, Any]:
 
 
 def render_junit(audit: BudgetAudit, _options: RenderOptions) -> str:
-    """A test for each kind of finding, which an error fails; warnings and notes pass, and are told."""
+    """A test per kind of finding; errors fail it, and warnings and notes are only printed."""
     found = _issues(audit)
     cases = [_case(rule, meaning, [each for each in found if each.rule == rule]) for rule, meaning in _MEANINGS.items()]
     return suite(_TITLE, cases, {"algorithm": audit.algorithm}, _tally(audit))
@@ -156,17 +156,17 @@ def _case(rule: str, meaning: str, found: Sequence[_Issue]) -> str:
 
 
 def render_github(audit: BudgetAudit, _options: RenderOptions) -> str:
-    """Errors, warnings and notices, as many of each as GitHub shows; a notice where there is no finding."""
+    """Errors, warnings and notices, as many of each as GitHub shows; a notice if there are no findings."""
     found, facts = _issues(audit), _tally(audit)
     lines: list[str] = []
     for severity, kind in _GITHUB.items():
-        told = [Annotation(each.rule, {}, each.message) for each in found if each.severity is severity]
-        lines += commands(kind, told, _TITLE, facts)
+        annotations = [Annotation(each.rule, {}, each.message) for each in found if each.severity is severity]
+        lines += commands(kind, annotations, _TITLE, facts)
     return "\n".join(lines or [command("notice", {"title": _TITLE}, facts)]) + "\n"
 
 
 def render_gitlab(audit: BudgetAudit, options: RenderOptions) -> str:
-    """An issue for each finding. A cluster's object has no file: ``options.stream_name`` stands for it."""
+    """An issue per finding. Cluster objects have no file, so ``options.stream_name`` stands for it."""
     return report_of(
         [
             {

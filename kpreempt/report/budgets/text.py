@@ -1,6 +1,6 @@
-"""The audit of PodDisruptionBudgets: what is wrong, by severity, which pods break them, and all of them.
+"""The audit of PodDisruptionBudgets: findings by severity, the pods that violate budgets, and all budgets.
 
-With what is wrong with a budget, who breaks it and what would mend it in words.
+Also the sentences for findings, violations and fixes.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ _STYLES: dict[Severity, Role] = {Severity.ERROR: "bad", Severity.WARNING: "warn"
 
 
 def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
-    """Every finding by severity, from which priority on budgets break, and every budget."""
+    """Every finding by severity, the lowest priorities that violate budgets, and every budget."""
     facts = absent_facts(audit.assumptions)
     if audit.items:
         nodes, pods = count(audit.cluster.nodes, "node"), count(audit.cluster.pods, "pod")
         pending = f"{count(audit.pending, 'pending pod')} tried"
         facts.append(" · ".join(filter(None, (nodes, pods, audit.algorithm, pending))))
-    # A finding says so already.
-    told = {
+    # A finding already reports a missing status.
+    reported = {
         f"PodDisruptionBudget {item.budget}"
         for item in audit.items
         if any(finding.id is FindingId.NO_STATUS for finding in item.findings)
     }
-    others = [each for each in audit.assumptions if each.field != "status" or each.subject not in told]
-    # By severity; on a screen a row for each budget or workload that has some, the worst first.
+    others = [each for each in audit.assumptions if each.field != "status" or each.subject not in reported]
+    # By severity; on a screen, one row for each budget or workload with findings, worst first.
     items = {item.budget: item for item in audit.items}
     shown: list[Section] = []
     for severity in Severity:
@@ -68,7 +68,7 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
             blocks = [_item(row, items) for row in _rows(findings, items)]
             lead = count(len(findings), "finding")
             section = Section(severity.upper(), lead, blocks, style=_STYLES[severity])
-            # The first stands for all of them on a screen.
+            # On a screen, the first section stands for all of them.
             shown.append(section if shown else msgspec.structs.replace(section, priority=1, short=_short(audit)))
     return Report(
         lead=_headline(audit),
@@ -79,7 +79,7 @@ def report(audit: BudgetAudit, _options: RenderOptions) -> Report:
             _budgets(audit),
             *assumption_sections(others),
         ],
-        more=[("-v", "each finding with its fix, lowest priorities that break a budget")] if audit.items else [],
+        more=[("-v", "each finding with its fix, lowest priorities that violate a budget")] if audit.items else [],
         command="budgets",
     )
 
@@ -94,7 +94,7 @@ def _headline(audit: BudgetAudit) -> Words:
     if are_budgets_unread(audit.assumptions):
         return (Span("Findings unknown", "warn"), ": PodDisruptionBudgets were not read.")
     if not audit.items:
-        return (strong("No PodDisruptionBudget"), ": there is none, or none matches.")
+        return (strong("No PodDisruptionBudget"), " found, or none matches.")
     result = ", ".join(numbers) if numbers else Span("no finding", "good")
     return (strong(count(len(audit.items), "budget")), ": ", result, ".")
 
@@ -119,10 +119,8 @@ def _short(audit: BudgetAudit) -> Section:
     titles = columns("BUDGET", "WORST", "READY", "ALLOWED", "FINDINGS", right=["READY", "ALLOWED"])
     kinds = Counter(each.id for each in sorted(audit.findings, key=lambda each: each.severity.rank))
     listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items())
-    # A screen shows this many rows: of more, every kind is named at least.
-    return Section(
-        "FINDINGS", listed if len(ordered) > _ROWS_OF_SCREEN else "the worst first", [Table(titles, ordered)]
-    )
+    # A screen shows this many rows; if there are more, the lead counts every kind of finding.
+    return Section("FINDINGS", listed if len(ordered) > _ROWS_OF_SCREEN else "worst first", [Table(titles, ordered)])
 
 
 def _worst(severity: Severity) -> Span:
@@ -134,7 +132,7 @@ def _allowed(item: AuditedBudget) -> Span:
 
 
 def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[list[Finding]]:
-    """Findings of a namespace of which the same is to say, together."""
+    """Group the findings of a namespace that have the same text."""
     rows: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         item = _budget_of(finding, items)
@@ -148,13 +146,13 @@ def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[
 
 
 def _budget_of(finding: Finding, items: dict[str, AuditedBudget]) -> AuditedBudget | None:
-    """The budget that a finding is about; a workload without one may have the name of another's."""
+    """The budget of a finding; a workload without budget may have the same name as a budget."""
     key = f"{finding.namespace}/{bare_subject(finding.subject)}"
     return None if finding.id is FindingId.NO_BUDGET else items.get(key)
 
 
 def _item(row: Sequence[Finding], items: dict[str, AuditedBudget]) -> Section:
-    """Findings of which the same is to say, with what helps."""
+    """Findings with the same text, with their fix."""
     finding = row[0]
     item = _budget_of(finding, items)
     words: list[Words]
@@ -175,7 +173,7 @@ def _item(row: Sequence[Finding], items: dict[str, AuditedBudget]) -> Section:
 
 
 def _in_words(finding: Finding, item: AuditedBudget) -> list[Words]:
-    """What is wrong; pending pods of one owner that break a budget alike stand together."""
+    """The problem; pending pods of one owner that violate a budget in the same way are grouped."""
     if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
         return [SENTENCES[finding.id](finding, item)]
     groups = grouped(
@@ -196,13 +194,13 @@ def _priorities(audit: BudgetAudit) -> Section:
         for item, found in searched
     ]
     is_any_never = any(each.threshold.anywhere is each.threshold.on_node is None for _, each in searched)
-    legend = ["none: such a pod evicts it at no priority"] if is_any_never else []
+    legend = ["none = no priority evicts it"] if is_any_never else []
     if left_out := audit.unsearched:
         legend.append(f"{count(left_out, 'more budget')} not searched")
     return Section(
         "LOWEST PRIORITY",
-        "that would break a budget that allows no disruption now, for a new pod as big as all pods up to that of the"
-        " budget on the node; (n) = only if pinned to this node"
+        "at which a new pod would violate a budget that allows no disruption now, if it requests as much as all pods"
+        " on the node up to the budget's; (n) = only if pinned to this node"
         if rows
         else "",
         [
@@ -229,10 +227,10 @@ def _budgets(audit: BudgetAudit) -> Section:
 
 
 def breach_in_words(row: Sequence[Breach]) -> Phrase:
-    """Who evicts whom, and how many may go, for pods of one owner that do the same."""
+    """The pods that evict, their victims, and the allowed disruptions, for pods of one owner with the same effect."""
     breach = row[0]
     more = f" and {len(row) - 1:,} more of {breach.owner}" if len(row) > 1 else ""
-    place = f", queue place {breach.position:,}" if breach.position is not None else ""
+    place = f", queue position {breach.position:,}" if breach.position is not None else ""
     nodes = join_names(breach.nodes).replace(" and ", " or ", 1)
     verb = "would evict" if breach.is_certain else "may evict"
     victims = [bare_name(each) for each in breach.victims]
@@ -249,7 +247,7 @@ def breach_in_words(row: Sequence[Breach]) -> Phrase:
 
 
 def without_budget_in_words(row: Sequence[Finding]) -> str:
-    """The workloads of a namespace that have no budget, with their replicas."""
+    """The workloads of a namespace without a budget, with their replicas."""
     names = [f"{each.subject} ({each.number or 0:,})" for each in row]
     listed = join_names(names, limit=len(names))
     have = (
@@ -261,7 +259,7 @@ def without_budget_in_words(row: Sequence[Finding]) -> str:
 
 
 def bare_subject(subject: str) -> str:
-    """``web`` of ``PodDisruptionBudget web``."""
+    """``web`` for ``PodDisruptionBudget web``."""
     return subject.partition(" ")[2]
 
 
@@ -271,8 +269,8 @@ def _written(item: AuditedBudget) -> str:
     return "an empty spec" if item.min_available is None else f"minAvailable: {item.min_available}"
 
 
-def _comes_to(item: AuditedBudget, number: int) -> str:
-    """A percentage, and what it comes to."""
+def _in_pods(item: AuditedBudget, number: int) -> str:
+    """A percentage, and the number of pods it amounts to."""
     amount = item.min_available if item.max_unavailable is None else item.max_unavailable
     if not isinstance(amount, str):
         return _written(item)
@@ -287,8 +285,8 @@ def _never_allows(finding: Finding, item: AuditedBudget) -> Phrase:
     elif isinstance(item.min_available, int) and item.max_unavailable is None:
         why = f"minAvailable: {item.min_available:,} equals the number of replicas"
     else:
-        why = _comes_to(item, number)
-    return (f"{why}: no disruption is ever allowed; a drain of {_their_nodes(item)} never ends",)
+        why = _in_pods(item, number)
+    return (f"{why}: no disruption is ever allowed; a drain of {_their_nodes(item)} never finishes",)
 
 
 def _their_nodes(item: AuditedBudget) -> str:
@@ -315,21 +313,21 @@ def _overlap(finding: Finding, _: AuditedBudget) -> Phrase:
     names = join_names(sorted([bare_subject(finding.subject), *map(bare_subject, finding.objects)]))
     pods = f"{count(len(finding.pods), 'pod')} ({join_names(finding.pods)})"
     return (
-        f"{names} {both} select {pods}: the eviction API refuses pods with several budgets, so a drain never ends;"
-        " the scheduler counts each",
+        f"{names} {both} select {pods}: the eviction API rejects pods with several budgets, so a drain never finishes;"
+        " the scheduler counts every one",
     )
 
 
 def _unmanaged(finding: Finding, item: AuditedBudget) -> Phrase:
     if len(finding.pods) == item.pods:
-        return (f"{_written(item)} needs a controller's replicas, and none of its pods has a controller",)
+        return (f"{_written(item)} requires a controller's replicas, but none of its pods has a controller",)
     have = "has no controller and does" if len(finding.pods) == 1 else "have no controller and do"
     return (f"{join_names(finding.pods)} {have} not count for {_written(item)}",)
 
 
 def _selects_nothing(finding: Finding, item: AuditedBudget) -> Phrase:
     if finding.objects:
-        return (f"selects no pod yet: {join_names(finding.objects)} {agree(len(finding.objects), 'has')} none",)
+        return (f"selects no pods yet: {join_names(finding.objects)} {agree(len(finding.objects), 'has')} none",)
     text = f"selects no pod: {item.selector}"
     if finding.near_misses:
         text += f"; {'; '.join(map(_near_miss, finding.near_misses))}"
@@ -345,20 +343,20 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.NEVER_ALLOWS: _never_allows,
     FindingId.MIN_AVAILABLE_ABOVE_PODS: lambda finding, item: (
         f"{_written(item)} exceeds the {count(finding.number or 0, 'expected pod')}: no disruption is ever allowed;"
-        f" a drain of {_their_nodes(item)} never ends",
+        f" a drain of {_their_nodes(item)} never finishes",
     ),
     FindingId.OVERLAP: _overlap,
     FindingId.NO_SCALE: lambda finding, item: (
-        f"{_written(item)} needs the scale of the controller, and {join_names(finding.objects)}"
-        f" {agree(len(finding.objects), 'has')} none: the disruption controller gives up, and no disruption is allowed",
+        f"{_written(item)} requires the scale subresource of the controller, but {join_names(finding.objects)}"
+        f" {agree(len(finding.objects), 'has')} none: the disruption controller fails, and no disruption is allowed",
     ),
     FindingId.INVALID_AMOUNT: lambda _, item: (f"{_written(item)} is neither a number nor a percentage",),
     FindingId.INVALID_SELECTOR: lambda _, item: (f"invalid selector, selects no pod: {item.selector}",),
     FindingId.ALLOWS_NONE_NOW: _allows_none_now,
     FindingId.ALLOWS_NONE_AT_HPA_MINIMUM: lambda finding, item: (
-        f"{_comes_to(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
+        f"{_in_pods(item, finding.number or 0)}: no disruption is allowed once the HorizontalPodAutoscaler of"
         f" {join_names(finding.objects)} has scaled down to its minReplicas, {count(finding.number or 0, 'pod')} in"
-        " total; a drain then never ends",
+        " total; a drain then never finishes",
     ),
     FindingId.UNMANAGED_PODS: _unmanaged,
     FindingId.SELECTS_EVERY_POD: lambda _, item: (
@@ -368,7 +366,7 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.NULL_SELECTOR: lambda *_: ("no selector: selects no pod",),
     FindingId.SELECTS_NOTHING: _selects_nothing,
     FindingId.STALE_STATUS: lambda finding, item: (
-        "status older than the spec: the eviction API refuses until the disruption controller has caught up; the"
+        "status older than the spec: the eviction API rejects evictions until the disruption controller catches up; the"
         f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
     ),
     FindingId.NO_STATUS: lambda *_: ("no status: computed as the disruption controller would",),
@@ -376,27 +374,27 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
         f"shared by {join_names(finding.objects)}: a rollout of one uses up the disruptions of the others",
     ),
     FindingId.PROTECTS_NOTHING: lambda finding, item: (
-        f"{_comes_to(item, finding.number or 0)}: all pods may be disrupted at once",
+        f"{_in_pods(item, finding.number or 0)}: all pods may be disrupted simultaneously",
     ),
 }
 _BREACHES_NAMED = 3
 
 
 def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
-    """What is wrong, in one sentence without a full stop; ``item`` is the budget, but for a workload without one."""
+    """The problem in one sentence without a period; ``item`` is ``None`` for a workload without a budget."""
     if item is None:
         return without_budget_in_words([finding])
     if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
         return text_of(SENTENCES[finding.id](finding, item))
-    told = [text_of(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
-    if rest := len(item.breaches) - len(told):
-        told.append(f"and {count(rest, 'more pod')}")
-    return "; ".join(told)
+    parts = [text_of(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
+    if rest := len(item.breaches) - len(parts):
+        parts.append(f"and {count(rest, 'more pod')}")
+    return "; ".join(parts)
 
 
-# What helps, where that is no single change.
+# Advice for findings that no single change fixes.
 _ADVICE = {
-    FindingId.BROKEN_BY_PREEMPTION: "make room elsewhere",
+    FindingId.BROKEN_BY_PREEMPTION: "free capacity elsewhere",
     FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
     FindingId.INVALID_AMOUNT: "set a number, or a percentage such as 50%",
     FindingId.INVALID_SELECTOR: "correct the selector",
@@ -427,7 +425,7 @@ def _remedy(remedy: Remedy, item: AuditedBudget | None) -> str:
 
 
 def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
-    """What would do away with the finding; the easiest first."""
+    """The fixes for the finding, easiest first."""
     labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
     remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
     advice = _ADVICE.get(finding.id, "")

@@ -1,1 +1,1 @@
-"""The answer of ``check``: a module for each format, each with ``render``, and the words and facts that they share."""
+"""The answer of ``check``: one module per format, each with ``render``, and the words and facts they share."""

@@ -1,4 +1,4 @@
-"""Findings by what is behind them: what is said of many subjects is told once, with what helps and how it is waived."""
+"""Findings grouped by cause, so that each cause is reported once, with its fix and how to waive it."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from kpreempt.report.quoting import names
 from kpreempt.verdict.check import GateFinding
 
 _SUBJECTS_SHOWN = 3
-_REASON = "why it may pass"
+_REASON = "why this is acceptable"
 
 
 class Cause(NamedTuple):
-    """Findings of one rule about several subjects, of which the same is so; ``first`` stands for all of them."""
+    """Findings of one rule with the same cause about different subjects; ``first`` represents all of them."""
 
     findings: list[GateFinding]
 
     @property
     def first(self) -> GateFinding:
-        """The finding that is told in full."""
+        """The finding that is reported in full."""
         return self.findings[0]
 
     @property
     def pods(self) -> list[str]:
-        """The pods of all of them, each once."""
+        """The pods of all findings, without duplicates."""
         return list(dict.fromkeys(pod for each in self.findings for pod in each.pods))
 
 
 def causes(findings: Iterable[GateFinding]) -> list[Cause]:
-    """The findings in their order, those together that stand for the same, of the same object, in the same words.
+    """Group findings that have the same status, object and text, keeping their order.
 
-    Numbers differ from subject to subject, so that a finding without words of its own is not put with others; but pods
-    that no controller owns are.
+    Numbers differ between subjects, so findings without a detail text are not grouped, except pods that no controller
+    owns.
     """
     found: dict[object, Cause] = {}
     for number, each in enumerate(findings):
@@ -48,25 +48,25 @@ def causes(findings: Iterable[GateFinding]) -> list[Cause]:
 
 
 def _key(finding: GateFinding) -> tuple[object, ...]:
-    where = (finding.change, finding.source, finding.line, finding.origin)
-    excuse = (finding.standing, finding.reason, finding.by, finding.expires)
-    return (finding.rule, finding.detail, finding.fix, finding.limit, finding.in_runs, *where, *excuse)
+    place = (finding.change, finding.source, finding.line, finding.origin)
+    suppression = (finding.standing, finding.reason, finding.by, finding.expires)
+    return (finding.rule, finding.detail, finding.fix, finding.limit, finding.in_runs, *place, *suppression)
 
 
 def cause_phrase(cause: Cause, *, limit: int | None = _SUBJECTS_SHOWN) -> Phrase:
-    """The sentence about the first, and of whom the same is so: ``…; the same of Pod shop/b and Pod shop/c``."""
+    """The sentence about the first subject, and the others: ``…; also Pod shop/b and Pod shop/c``."""
     others = list(dict.fromkeys(each.subject for each in cause.findings[1:]))
-    more: Phrase = ("; the same of ", *names(others, limit=limit)) if others else ()
+    more: Phrase = ("; also ", *names(others, limit=limit)) if others else ()
     return (*finding_phrase(cause.first), *more)
 
 
 def advice_of(finding: GateFinding) -> str:
-    """What helps: what mends this very object, where that is known, else what helps with the rule."""
+    """The fix for this object if it is known, else the advice of the rule."""
     return finding.fix or finding.rule.row.advice
 
 
 def waive_tables(findings: Iterable[GateFinding]) -> list[str]:
-    """Entries of ``kpreempt.toml`` that waive the findings, each once; the reason is left to whoever writes it."""
+    """Entries of ``kpreempt.toml`` that waive the findings, without duplicates; the author fills in the reasons."""
     subjects = dict.fromkeys((str(each.rule), each.subject) for each in findings)
     return [
         f"[[check.waive]]\nrule = {_toml(rule)}\nsubject = {_toml(subject)}\nreason = {_toml(_REASON)}\n"
@@ -75,13 +75,13 @@ def waive_tables(findings: Iterable[GateFinding]) -> list[str]:
 
 
 def _toml(text: str) -> str:
-    """A basic string of TOML, with escapes of TOML's for what does not show as itself, or a CI system would obey."""
+    """A basic TOML string in which hidden characters and CI commands are escaped."""
     quoted = json.dumps(text, ensure_ascii=False).replace("##", "\\u0023#")
     return "".join(map(_toml_character, quoted))
 
 
 def _toml_character(character: str) -> str:
-    # A lone surrogate is no character of TOML; any text matches it.
+    # TOML does not allow lone surrogates; "*" matches any text.
     if "\ud800" <= character <= "\udfff":
         return "*"
     code = ord(character)

@@ -1,6 +1,6 @@
 """What a rollout does to a cluster, in short: verdict, figures, changes, outcomes, places in files, and the gate.
 
-What differs from a former run is here, too, and where the rules are from and which count for less than by default.
+Also the differences from a previous run, the source of the rules, and the rules that are relaxed.
 """
 
 from __future__ import annotations
@@ -35,50 +35,49 @@ from kpreempt.verdict.simulation import SimulationEnd
 _SHARES_SHOWN = 6
 _RULES_NAMED = 3
 _STREAMS = frozenset({"-", "standard input"})
-# What a shell puts in the place of a file.
+# The folders of the files that a shell substitutes for a stream.
 _STREAM_FOLDERS = ("/dev/", "/proc/")
 
 
 def failing(check: Check) -> list[GateFinding]:
-    """The findings for which the gate is shut, in their order."""
+    """The findings that fail the gate, in order."""
     return [each for each in check.findings if each.standing is GateStanding.FAILS]
 
 
 def warning(check: Check) -> list[GateFinding]:
-    """The findings of rules that only warn, in their order."""
+    """The findings that only warn, in order."""
     return [each for each in check.findings if each.standing is GateStanding.WARNS]
 
 
 def forgiven(check: Check) -> list[GateFinding]:
-    """The findings that are excused, in their order."""
+    """The findings that are waived, accepted or not new, in order."""
     return [each for each in check.findings if not each.standing.counts]
 
 
 def files_without_objects(check: Check) -> list[str]:
-    """The files of the input that hold no objects, a line for each reason."""
+    """The input files without objects, with a line per reason."""
     listed = (each for each in check.assumptions if each.lists_files)
     return [f"{each.subject}: {each.message}" for each in listed]
 
 
 def verdict_phrase(check: Check) -> Phrase:
-    """Whether the gate lets the change through, in a sentence without a full stop."""
-    let_by = forgiven(check)
-    rest = f"; {count(len(let_by), 'finding')} waived, accepted or not new" if let_by else ""
-    warned = list(dict.fromkeys(str(each.rule) for each in warning(check)))
-    rest = (f"; {count(len(warned), 'rule')} warned of: {_some(warned)}" if warned else "") + rest
+    """Whether the change passes, as a sentence without a period."""
+    suppressed = forgiven(check)
+    rest = f"; {count(len(suppressed), 'finding')} waived, accepted or not new" if suppressed else ""
+    warnings = warning(check)
+    warned = list(dict.fromkeys(str(each.rule) for each in warnings))
+    rest = (f"; {count(len(warnings), 'warning')}: {_some(warned)}" if warnings else "") + rest
     if check.passed:
-        kept = (
-            "all rules" if all(each.is_on for each in check.rules) and not check.gate.off else "the rules that are on"
-        )
+        is_strict = all(each.is_on for each in check.rules) and not check.gate.off
         if not rest:
-            return (f"{_what(check)} keeps {kept}",)
-        return (f"nothing {'shuts the gate' if isinstance(check, Drain) else 'blocks the change'}{rest}",)
+            return ("all rules pass" if is_strict else "all enabled rules pass",)
+        return (f"no violations{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
         return (f"{_what(check)} does not pass{rest}",)
     often = how_often(check.failing_runs, check.runs, check.failing_share) if check.failing_runs else ""
     often = f" {often}" if often else ""
-    return (f"{count(len(broken), 'rule')} not kept{often}: {_some(broken)}{rest}",)
+    return (f"{count(len(broken), 'rule')} violated{often}: {_some(broken)}{rest}",)
 
 
 def _what(check: Check) -> str:
@@ -91,7 +90,7 @@ def _some(rules: Sequence[str]) -> str:
 
 
 def tally(check: Check) -> list[str]:
-    """The figures that matter, each with its noun: victims, violations, depth, who waits, how it ends."""
+    """The figures that matter, each with its noun: victims, violations, depth, pending pods, and how it ends."""
     simulation = check.simulation
     violations = sum(budget.violations for budget in simulation.budgets)
     ran = sum(pod.was_running for pod in simulation.waiting)
@@ -99,53 +98,52 @@ def tally(check: Check) -> list[str]:
     with_node = sum(each.with_node for each in simulation.displaced)
     drained = sum(each.drained for each in simulation.displaced)
     evicted = len(simulation.displaced) - with_node - drained
-    done, nobody = ("preempted", "nobody preempted") if isinstance(check, Drain) else ("evicted", "no pod evicted")
+    done, none = ("preempted", "no pod preempted") if isinstance(check, Drain) else ("evicted", "no pod evicted")
     figures = [f"{count(drained, 'pod')} drained"] if isinstance(check, Drain) else []
-    figures.append(f"{count(evicted, 'pod')} {done}" if evicted else nobody)
+    figures.append(f"{count(evicted, 'pod')} {done}" if evicted else none)
     if with_node:
-        figures.append(f"{count(with_node, 'pod')} gone with {'its' if with_node == 1 else 'their'} node")
+        figures.append(f"{count(with_node, 'pod')} lost with {'its' if with_node == 1 else 'their'} node")
     if lost := sum(each.lost for each in simulation.displaced):
-        figures.append(f"{lost:,} of them lost for good" if len(simulation.displaced) > 1 else "lost for good")
-    if gone := [each for each in check.changes if each.is_unlisted_deletion and each.pods]:
-        figures.append(
-            f"{count(len(gone), 'workload')} with {count(sum(len(each.pods) for each in gone), 'pod')} deleted unlisted"
-        )
+        figures.append(f"{lost:,} of them never recreated" if len(simulation.displaced) > 1 else "never recreated")
+    if deleted := [each for each in check.changes if each.is_unlisted_deletion and each.pods]:
+        pods = count(sum(len(each.pods) for each in deleted), "pod")
+        figures.append(f"{count(len(deleted), 'workload')} with {pods} deleted (unlisted)")
     if refused := sum(each.pods for each in simulation.refused):
-        figures.append(f"{count(refused, 'pod')} refused by quota")
+        figures.append(f"{count(refused, 'pod')} rejected by quota")
     if violations:
         figures.append(count(violations, "budget violation"))
     if simulation.depth > 1:
-        figures.append(f"{simulation.depth:,} evictions deep")
+        figures.append(f"cascade depth {simulation.depth:,}")
     if unplaced:
         figures.append(f"{count(unplaced, 'new pod')} unschedulable")
     if ran:
-        figures.append(f"{count(ran, 'pod')} that ran left pending")
+        figures.append(f"{count(ran, 'previously running pod')} pending")
     if simulation.stranded:
-        figures.append(f"{len(simulation.stranded):,} stranded")
+        figures.append(count(len(simulation.stranded), "broken dependency"))
     figures.append(end_text(simulation.end, simulation.seconds))
     return figures
 
 
 def end_text(end: str, seconds: float) -> str:
-    """How it ends, and when: ``settled after 1m30s``."""
+    """How the simulation ends, and when: ``settled after 1m30s``."""
     return _ENDS.get(end, end) + (f" after {clock(seconds)}" if seconds else "")
 
 
 def change_phrase(change: Change) -> Phrase:
-    """What becomes of an object: ``rolled (RollingUpdate), 3 → 5 replicas``."""
+    """The change to an object: ``rolled (RollingUpdate), 3 → 5 replicas``."""
     if change.kind is ChangeKind.DRAINED:
         return (f"to be drained of {count(change.replicas_before or 0, 'pod')}",)
     strategy: Phrase = (" (", name(change.strategy), ")") if change.strategy else ()
     size = replicas_text(change)
-    # A CronJob has no pods of its own, and comes due when it will.
-    once = "; one run simulated, as if due now" if change.object.startswith("CronJob ") and change.replicas else ""
-    along: Phrase = (" with ", name(change.deleted_with)) if change.deleted_with else ()
+    # A CronJob has no pods itself, and it is unknown when it is due.
+    once = "; simulated as one run due now" if change.object.startswith("CronJob ") and change.replicas else ""
+    owner: Phrase = (" with ", name(change.deleted_with)) if change.deleted_with else ()
     done = "pruned" if change.deleted_by == PRUNED else _KINDS[change.kind]
-    return (done, *along, *strategy, f", {size}{once}" if size else "")
+    return (done, *owner, *strategy, f", {size}{once}" if size else "")
 
 
 def replicas_text(change: Change) -> str:
-    """``3 → 5 replicas``, ``5 replicas``; empty where nothing says so."""
+    """``3 → 5 replicas``, ``5 replicas``; empty if unknown."""
     before, after = change.replicas_before, change.replicas
     if change.kind is ChangeKind.DELETED:
         return "" if before is None else count(before, "replica")
@@ -167,9 +165,9 @@ def outcome_phrase(share: OutcomeShare, runs: int) -> Phrase:
     if violations:
         parts += [f", {count(violations, 'budget violation')} (", *_shares(share.violations), ")"]
     if pending:
-        parts += [f", {count(pending, 'pod')} left pending (", *_shares(share.pending), ")"]
+        parts += [f", {count(pending, 'pod')} pending (", *_shares(share.pending), ")"]
     if share.depth > 1:
-        parts.append(f", {share.depth:,} evictions deep")
+        parts.append(f", cascade depth {share.depth:,}")
     return tuple(parts)
 
 
@@ -184,9 +182,10 @@ def _shares(numbers: dict[str, int]) -> Phrase:
 
 
 class Place(NamedTuple):
-    """A file, empty where there is none, with a line that is 0 where it is not of that file.
+    """A file and a line; the file is empty if there is none, and the line is 0 if it is not a line of that file.
 
-    Of a stream, ``stream`` is its name, ``stream_line`` the line in it, and ``path`` the file that it says it is from.
+    If the input is a stream, ``stream`` and ``stream_line`` locate it there, and ``path`` is the file it claims as
+    its origin.
     """
 
     path: str = ""
@@ -196,21 +195,21 @@ class Place(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """The path as a reference: relative as it was given, percent-encoded, ``file:`` where it is absolute."""
-        # A lone surrogate stands for a byte that is no text.
+        """The path as a percent-encoded reference, relative as given, or a ``file:`` URL if absolute."""
+        # A lone surrogate stands for a byte that cannot be decoded.
         encoded = quote(self.path, safe="/", errors="surrogatepass")
         return f"file:///{encoded.lstrip('/')}" if encoded.startswith("/") else encoded
 
     @property
     def stream_text(self) -> str:
-        """``line 34 of standard input``, or nothing for a file."""
+        """``line 34 of standard input``, or empty for a file."""
         if not self.stream:
             return ""
         return printable(f"line {self.stream_line} of {self.stream}" if self.stream_line else self.stream)
 
     @property
     def text(self) -> str:
-        """``deploy/api.yaml:12``, or ``chart/api.yaml (line 34 of standard input)``; made safe to show."""
+        """``deploy/api.yaml:12``, or ``chart/api.yaml (line 34 of standard input)``, escaped."""
         if not self.path:
             return self.stream_text
         shown = printable(self.path)
@@ -220,7 +219,7 @@ class Place(NamedTuple):
 
 
 def place_of(record: Change | GateFinding) -> Place:
-    """Where the record is written. A file keeps its own lines, even where it says that it was made from another."""
+    """The place of the record. A file keeps its own lines, even if it says that it was generated from another."""
     line = max(record.line, 0)
     if not record.source:
         return Place(_plain_path(record.origin))
@@ -230,36 +229,36 @@ def place_of(record: Change | GateFinding) -> Place:
 
 
 def full_place(record: Change | GateFinding) -> str:
-    """Where the record is written, with what it says that it came from: ``chart/api.yaml (out.yaml:12)``."""
+    """The place of the record, and the origin it claims: ``chart/api.yaml (out.yaml:12)``."""
     at = f"{record.source}:{record.line}" if record.source and record.line else record.source
     return f"{record.origin} ({at})" if record.origin and at else record.origin or at
 
 
 def fingerprint_of(finding: GateFinding) -> str:
-    """What the finding is known by from run to run; of one that has none, its rule, its subject and its change."""
+    """The finding's fingerprint, or one computed from its rule, subject and change."""
     return finding.fingerprint or digest(finding.rule, finding.subject, finding.change)
 
 
 def digest(*parts: str) -> str:
-    """A fingerprint that is the same as long as the parts are."""
+    """A fingerprint of the parts."""
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place:
-    """The finding's place; where it has none, that of the object that brings it about, or of the first of the change.
+    """The finding's place, or that of the object that causes it, or of the first object of the change.
 
-    Of a stream that does not say what it is made from, and where nothing has a file, ``stream_name`` stands for it. For
-    systems that show nothing, or refuse all, where a finding has no file.
+    ``stream_name`` stands for streams that do not name their origin, and if nothing has a file. For systems that hide
+    a finding without a file, or reject the whole report.
     """
     changes = sorted(check.changes, key=lambda change: change.object != finding.change)
-    own = place_of(finding)
-    others = [] if own.stream else map(place_of, changes)
-    as_file = Place(_plain_path(stream_name), own.stream_line)
-    return next((place for place in (own, *others) if place.path), as_file)
+    place = place_of(finding)
+    others = [] if place.stream else map(place_of, changes)
+    as_file = Place(_plain_path(stream_name), place.stream_line)
+    return next((each for each in (place, *others) if each.path), as_file)
 
 
 def _plain_path(path: str) -> str:
-    """A path without the steps that lead nowhere: ``./`` for where one is, and ``a/../``."""
+    """The path without ``./`` and ``a/../``."""
     return normpath(path) if path else ""
 
 
@@ -276,27 +275,27 @@ _KINDS = {
 _ENDS: dict[str, str] = {
     SimulationEnd.SETTLED: "settled",
     SimulationEnd.LOOP: "never settles",
-    SimulationEnd.BROKEN_OFF: "cut off",
+    SimulationEnd.BROKEN_OFF: "stopped",
 }
 
 
-WORDS = {DriftKind.NEW: "new", DriftKind.WORSE: "worse", DriftKind.BETTER: "better", DriftKind.GONE: "gone"}
+WORDS = {DriftKind.NEW: "new", DriftKind.WORSE: "worse", DriftKind.BETTER: "better", DriftKind.GONE: "fixed"}
 
 
 def since_phrase(since: Since, check: Check) -> Phrase:
-    """``2 new, 1 worse, 1 gone since the run of 2026-11-20T12:00:00Z, which failed``."""
+    """``2 new, 1 worse, 1 fixed since the run of 2026-11-20T12:00:00Z, which failed``."""
     numbers = {kind: sum(each.kind is kind for each in since.drifts) for kind in WORDS}
-    told = ", ".join(f"{number:,} {WORDS[kind]}" for kind, number in numbers.items() if number)
+    changes = ", ".join(f"{number:,} {WORDS[kind]}" for kind, number in numbers.items() if number)
     of: Phrase = (" of ", Span(since.at)) if since.at else ()
     is_same = since.algorithm in ("", check.algorithm)
     by: Phrase = () if is_same else (" by ", Span(since.algorithm))
     ended = {True: ", which passed", False: ", which failed", None: ""}[since.passed]
-    part = "" if since.is_whole else "; its document does not say all of it"
-    return (f"{told or 'nothing differs'} since the run", *of, *by, f"{ended}{part}")
+    part = "" if since.is_whole else "; its document is incomplete"
+    return (f"{changes or 'no difference'} since the run", *of, *by, f"{ended}{part}")
 
 
 def drift_phrase(drift: Drift) -> Phrase:
-    """What differs: ``max-victims of Deployment shop/api: 2 → 3``, ``pods evicted: 3 → 1``."""
+    """A difference: ``max-victims of Deployment shop/api: 2 → 3``, ``pods evicted: 3 → 1``."""
     if not drift.rule:
         return (f"{drift.what}: {drift.before:,} → {drift.after:,}",)
     about: Phrase = (Span(drift.rule), " of ", name(drift.subject))
@@ -310,28 +309,28 @@ _OBJECTS_SHOWN = 20
 
 
 def gate_phrases(check: Check) -> list[Phrase]:
-    """``rules of HEAD^1:kpreempt.toml``, ``off: max-stranded``: what there is to say, each without a full stop."""
+    """``rules of HEAD^1:kpreempt.toml``, ``off: max-stranded``: facts about the gate, without periods."""
     gate = check.gate
-    found: list[Phrase] = []
+    phrases: list[Phrase] = []
     if gate.config:
-        found.append(("rules of ", name(gate.config)))
+        phrases.append(("rules from ", name(gate.config)))
     if gate.baseline:
-        found.append(("accepted by ", name(gate.baseline)))
+        phrases.append(("accepted by ", name(gate.baseline)))
     rows: Sequence[tuple[str, list[str]]] = (
         ("off", gate.off),
         ("warn only", gate.warn_only),
         ("waived", gate.waived),
         ("higher limit", gate.raised),
     )
-    found += [(f"{label}: ", *names(those, limit=_SHOWN)) for label, those in rows if those]
+    phrases += [(f"{label}: ", *names(those, limit=_SHOWN)) for label, those in rows if those]
     if objects := check.only_in_base:
         number = len(objects)
         rest = f"{agree(number, 'is')} only in the base: kubectl apply leaves {'it' if number == 1 else 'them'}"
-        found.append((f"{count(number, 'object')} {rest} in the cluster: ", *names(objects, limit=_OBJECTS_SHOWN)))
-    return found
+        phrases.append((f"{count(number, 'object')} {rest} in the cluster: ", *names(objects, limit=_OBJECTS_SHOWN)))
+    return phrases
 
 
 def is_qualified(check: Check) -> bool:
-    """Whether a rule counts for less than by default, or objects that only the base has are not deleted."""
+    """Whether a rule is relaxed, or objects that only exist in the base are not deleted."""
     gate = check.gate
     return bool(gate.off or gate.warn_only or gate.waived or gate.raised or check.only_in_base)

@@ -1,7 +1,6 @@
 """Workflow commands of GitHub Actions, which shows them as annotations on the files of a change.
 
-GitHub shows ten errors and ten warnings of a step and drops the rest, so the last of them is a summary where there are
-more.
+GitHub shows ten errors and ten warnings per step and drops the rest, so if there are more, the last one is a summary.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
 from kpreempt.verdict.check import Check
 
-_MOST = 10
+_MAX_SHOWN = 10
 _TITLE = "kpreempt check"
 
 
 def render(check: Check, options: RenderOptions) -> str:
-    """An error for each finding that shuts the gate, a warning for each that does not, ten at most of each.
+    """An error per finding that fails the gate, and a warning per finding that warns, at most ten of each.
 
-    A notice where the gate is open.
+    If nothing fails, also a notice.
     """
     facts = ", ".join(tally(check))
     lines = [
@@ -46,20 +45,20 @@ def render(check: Check, options: RenderOptions) -> str:
     ]
     if not failing(check):
         kind = "notice" if check.passed else "error"
-        said = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
-        lines.append(command(kind, {"title": _TITLE}, said))
+        text = f"{plain(summary_phrase(check))}. {plain(verdict_phrase(check))}: {facts}"
+        lines.append(command(kind, {"title": _TITLE}, text))
     if is_qualified(check):
-        lines.append(command("notice", {"title": _TITLE}, "The gate: " + "; ".join(map(plain, gate_phrases(check)))))
+        lines.append(command("notice", {"title": _TITLE}, "Gate: " + "; ".join(map(plain, gate_phrases(check)))))
     lines += [command("notice", {"title": _TITLE}, each) for each in files_without_objects(check)]
     if check.since is not None:
-        told = [since_phrase(check.since, check)]
-        told += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_MOST]]
-        lines.append(command("notice", {"title": _TITLE}, "; ".join(map(plain, told))))
+        facts_since = [since_phrase(check.since, check)]
+        facts_since += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_MAX_SHOWN]]
+        lines.append(command("notice", {"title": _TITLE}, "; ".join(map(plain, facts_since))))
     return "\n".join(lines) + "\n"
 
 
 class Annotation(NamedTuple):
-    """What an annotation says, of which rule, and the properties that place it."""
+    """The message of an annotation, its rule, and the properties that place it."""
 
     rule: str
     properties: dict[str, str]
@@ -67,12 +66,12 @@ class Annotation(NamedTuple):
 
 
 def commands(kind: str, found: Sequence[Annotation], title: str, facts: str) -> list[str]:
-    """A command for each, as many as GitHub shows, and one that counts the rest."""
-    shown = found if len(found) <= _MOST else found[: _MOST - 1]
+    """A command per annotation, as many as GitHub shows, and one that counts the rest."""
+    shown = found if len(found) <= _MAX_SHOWN else found[: _MAX_SHOWN - 1]
     lines = [command(kind, {**each.properties, "title": f"{title}: {each.rule}"}, each.message) for each in shown]
     if rest := found[len(shown) :]:
         rules = ", ".join(dict.fromkeys(each.rule for each in rest))
-        text = f"{count(len(rest), 'more finding')} that GitHub would not show ({rules}); in all: {facts}"
+        text = f"{count(len(rest), 'more finding')} beyond GitHub's limit ({rules}); in total: {facts}"
         lines.append(command(kind, {"title": title}, text))
     return lines
 
@@ -82,12 +81,12 @@ def _annotation(cause: Cause, options: RenderOptions) -> Annotation:
     place = place_of(finding)
     properties = {"file": place.path, "line": str(place.line) if place.line else ""}
     stream = f" ({place.stream_text})" if place.stream else ""
-    said = f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)} {options.page_of(finding.rule)}"
-    return Annotation(str(finding.rule), properties, said.rstrip())
+    text = f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)} {options.page_of(finding.rule)}"
+    return Annotation(str(finding.rule), properties, text.rstrip())
 
 
 def command(kind: str, properties: dict[str, str], message: str) -> str:
-    """A command, of which no part can end early or begin another one."""
+    """A command in which no part can end early or start another one."""
     listed = ",".join(
         f"{key}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in properties.items() if value
     )
@@ -95,5 +94,5 @@ def command(kind: str, properties: dict[str, str], message: str) -> str:
 
 
 def _data(text: str) -> str:
-    # What would be hidden is shown, but for these three, which the runner turns back.
+    # Hidden characters are escaped, except these three, which the runner decodes.
     return plain((text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"),))

@@ -1,4 +1,4 @@
-"""GitLab's Code Quality report: a JSON list of findings, which a merge request shows beside the lines."""
+"""GitLab's Code Quality report: a JSON list of findings, which a merge request shows next to the lines."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from kpreempt.verdict.check import Check, GateFinding, GateStanding
 
 
 def render(check: Check, options: RenderOptions) -> str:
-    """All findings in their order; a warning is of severity ``minor``, and what is excused of ``info``.
+    """All findings in order; warnings have severity ``minor``, and suppressed findings ``info``.
 
-    Last come which rules count for less than by default, and the files without objects.
+    Then the rules that are relaxed, and the files without objects.
     """
     issues = [_issue(finding, check, options.stream_name) for finding in check.findings]
-    notes = [("gate", f"The gate: {'; '.join(map(plain, gate_phrases(check)))}")] if is_qualified(check) else []
+    notes = [("gate", f"Gate: {'; '.join(map(plain, gate_phrases(check)))}")] if is_qualified(check) else []
     notes += [("files", each) for each in files_without_objects(check)]
     return report_of([*issues, *(_note(*each, check, options.stream_name) for each in notes)])
 
 
 def report_of(issues: Sequence[dict[str, Any]]) -> str:
-    """The list, each issue with a fingerprint of its own: GitLab shows one of those that have the same."""
+    """The list, with a unique fingerprint per issue: GitLab shows only one issue for each fingerprint."""
     seen: set[str] = set()
     for issue in issues:
         while issue["fingerprint"] in seen:
@@ -45,7 +45,7 @@ def report_of(issues: Sequence[dict[str, Any]]) -> str:
 
 
 def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, Any]:
-    """What is about no object; it is at the place of the first object of the change."""
+    """A note that is about no object, placed at the first object of the change."""
     place = nearest_place(GateFinding(rule=RuleId.MAX_VICTIMS, subject=""), check, stream_name)
     return {
         "description": words,
@@ -67,6 +67,6 @@ def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, An
         "check_name": str(finding.rule),
         "fingerprint": fingerprint_of(finding),
         "severity": severities.get(finding.standing, "info"),
-        # Both are asked for, so there is always something.
+        # GitLab requires both.
         "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
     }

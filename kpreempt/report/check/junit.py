@@ -1,4 +1,4 @@
-"""JUnit XML as Jenkins reads it (junit-10.xsd of its xUnit plugin): a suite with a test for each rule."""
+"""JUnit XML as Jenkins reads it (junit-10.xsd of its xUnit plugin): a suite with one test per rule."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _FINDINGS_SHOWN = 100
 
 
 def render(check: Check, options: RenderOptions) -> str:
-    """A rule with failing findings fails; one that is off, or whose findings are all forgiven, is skipped and says why.
+    """A rule with failing findings fails; one that is off, or with only suppressed findings, is skipped with a reason.
 
-    One that only warns passes, and says what it warns of: JUnit has no warnings.
-    There are no times: a simulation takes none that would mean something here.
+    A rule that only warns passes and prints the warnings: JUnit has no warnings. There are no times, because a
+    simulation has no meaningful duration.
     """
     since = {}
     if check.since is not None:
@@ -50,15 +50,15 @@ def render(check: Check, options: RenderOptions) -> str:
         **since,
     }
     known = {result.rule for result in check.rules}
-    # Rules that only a finding names come last.
+    # Rules that only occur in findings come last.
     others = dict.fromkeys(finding.rule for finding in check.findings if finding.rule not in known)
     rules = [*check.rules, *(RuleResult(rule=rule) for rule in others)]
     cases = [_case(result, check, options) for result in rules]
     return suite(_SUITE, cases, properties, f"{summary(check)}. {', '.join(tally(check))}")
 
 
-def suite(name: str, cases: Sequence[str], properties: Mapping[str, str], said: str) -> str:
-    """A report of one suite; ``cases`` are elements, in which all text went through ``xml_text``."""
+def suite(name: str, cases: Sequence[str], properties: Mapping[str, str], text: str) -> str:
+    """A report with one suite; all text in the ``cases`` must already have been escaped with ``xml_text``."""
     failures, skipped = (sum(f"<{kind} " in case for case in cases) for kind in ("failure", "skipped"))
     numbers = f'tests="{len(cases)}" failures="{failures}" errors="0"'
     lines = [
@@ -69,7 +69,7 @@ def suite(name: str, cases: Sequence[str], properties: Mapping[str, str], said: 
         *(f'      <property name="{key}" value="{xml_text(value)}"/>' for key, value in properties.items()),
         "    </properties>",
         *cases,
-        f"    <system-out>{xml_text(said)}</system-out>",
+        f"    <system-out>{xml_text(text)}</system-out>",
         "  </testsuite>",
         "</testsuites>",
     ]
@@ -98,14 +98,14 @@ def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
         message = xml_text(f"{plain(standing_phrase(findings[0]))}{more}")
         inner = f'<skipped type="{findings[0].standing}" message="{message}">{_body(findings, page)}</skipped>'
     elif not result.is_on:
-        inner = '<skipped type="Off" message="the rule is switched off"/>'
+        inner = '<skipped type="Off" message="the rule is off"/>'
     else:
         return f"{start}/>"
     return f"{start}>\n      {inner}\n    </testcase>"
 
 
 def _body(findings: list[GateFinding], page: str) -> str:
-    """The findings one below the other, each with where it is written, what helps, and the page about the rule."""
+    """The findings, each with its place, then the fixes and the page about the rule."""
     lines = []
     for finding in findings[:_FINDINGS_SHOWN]:
         lines.append(xml_text(finding_text(finding)))
@@ -115,10 +115,10 @@ def _body(findings: list[GateFinding], page: str) -> str:
         lines += [f"  {xml_text(detail)}" for detail in details if detail]
     if rest := len(findings) - _FINDINGS_SHOWN if len(findings) > _FINDINGS_SHOWN else 0:
         lines.append(f"… and {count(rest, 'more finding')}")
-    helps = [*dict.fromkeys(map(advice_of, findings)), *([page] if page else [])]
-    return "\n".join([*lines, *map(xml_text, helps)])
+    fixes = [*dict.fromkeys(map(advice_of, findings)), *([page] if page else [])]
+    return "\n".join([*lines, *map(xml_text, fixes)])
 
 
 def xml_text(text: str) -> str:
-    """Text without the characters that XML 1.0 forbids, and in which none is markup, in attributes, too."""
+    """Text for elements and attributes, without characters that XML 1.0 forbids and without markup."""
     return escape(printable(text))

@@ -1,4 +1,4 @@
-"""The answer of ``check`` and ``drain``: whether the change passes and why not, then what would happen."""
+"""The answer of ``check`` and ``drain``: whether the change passes and why, then what would happen."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ _WAIVERS_SHOWN = 5
 _TABLES_SHOWN = 50
 _FIELDS_SHOWN = 6
 _RESOURCES = ("cpu", "memory", "pods")
-# So many victims, or so large a share of all pods, are worth a look though nobody forbids them.
+# This number of victims, or share of all pods, deserves attention even if no rule forbids it.
 _MANY_VICTIMS = 10
 _LARGE_SHARE = 0.1
-# On a screen, from the first section to the last; those of a drain are around the findings.
+# Priorities on a screen; the other sections of a drain come before and after the findings.
 _GATE, _FINDINGS, _WARNINGS, _CHANGES, _EVICTED = 120, 100, 95, 40, 30
-# Lines of findings that make others give way.
+# Lines of findings that are kept when a screen is cut.
 _KEPT = 5
 _MORE = "timeline, victims, budgets, workloads, rules, how to waive a finding"
 _STANDINGS: dict[GateStanding, tuple[str, Role]] = {
@@ -95,7 +95,7 @@ _DRIFTS: dict[DriftKind, Role] = {
 
 
 def report(check: Check, options: RenderOptions) -> Report:
-    """The verdict first, then what breaks a rule, and what would happen."""
+    """The verdict first, then the rule violations, and what would happen."""
     tone: Tone = "good" if check.passed else "bad"
     mark = Span("PASS" if check.passed else "FAIL", tone)
     gate = gate_phrases(check)
@@ -105,7 +105,7 @@ def report(check: Check, options: RenderOptions) -> Report:
     is_document = options.extent is Extent.DOCUMENT
     return Report(
         title=(f"kpreempt {check.kind.lower()}: ", Span("passed" if check.passed else "failed", "heading")),
-        tone="warn" if check.passed and _is_to_be_looked_at(check) else tone,
+        tone="warn" if check.passed and _needs_attention(check) else tone,
         lead=sentences if is_document else (mark, "  ", *summary),
         short_lead=(mark, "  ", *sentences),
         facts=[
@@ -158,12 +158,12 @@ def _cluster(check: Check, *, has_age: bool) -> str:
         facts.append(f"read {format_duration(cluster.age_seconds)} ago" if cluster.age_seconds else "read just now")
     if check.runs > 1:
         is_all = check.explored_all
-        facts.append(f"the worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed:,}")
+        facts.append(f"worst of {'all ' if is_all else ''}{count(check.runs, 'run')}, seed {check.seed:,}")
     return " · ".join(filter(None, facts))
 
 
-def _is_to_be_looked_at(check: Check) -> bool:
-    """Whether a pass is to be looked at: something is warned of, a rule counts for less, or much is evicted."""
+def _needs_attention(check: Check) -> bool:
+    """Whether a pass deserves attention: there are warnings, a rule is relaxed, or much is evicted."""
     victims = max(len(check.simulation.displaced), check.evictions.most)
     is_much = victims >= _MANY_VICTIMS or (victims > 1 and victims >= check.cluster.pods * _LARGE_SHARE)
     is_down = any(each.ready_before and not each.ready_least and each.victims for each in check.simulation.workloads)
@@ -183,27 +183,27 @@ def _counts(check: Check) -> list[Count]:
         *([Count("warnings", warnings)] if warnings else []),
         *([Count("known or waived", known)] if known else []),
         Count("pods evicted", len(simulation.displaced)),
-        *([] if are_budgets_unread(check.assumptions) else [Count("against budgets", violations, violations > 0)]),
-        Count("evictions in a chain", simulation.depth),
-        Count("that ran left pending", waits, waits > 0),
+        *([] if are_budgets_unread(check.assumptions) else [Count("budget violations", violations, violations > 0)]),
+        Count("cascade depth", simulation.depth),
+        Count("previously running, now pending", waits, waits > 0),
     ]
 
 
 def _findings(check: Check, options: RenderOptions) -> list[Section]:
-    """``FINDINGS``, which shut the gate, ``WARNINGS``, and those that are ``NOT COUNTED``, each cause once."""
+    """``FINDINGS`` that fail the gate, ``WARNINGS``, and those that are ``NOT COUNTED``, one card per cause."""
     known = sorted(forgiven(check), key=lambda finding: list(_STANDINGS).index(finding.standing))
     groups: list[tuple[str, str, list[GateFinding], Role, int]] = [
         ("FINDINGS", "", failing(check), "bad", _FINDINGS),
-        ("WARNINGS", "for which the gate stays open", warning(check), "warn", _WARNINGS),
+        ("WARNINGS", "which don't fail the check", warning(check), "warn", _WARNINGS),
         ("NOT COUNTED", f"{count(len(known), 'finding')} waived, accepted or not new", known, "heading", 0),
     ]
     found = []
     for label, lead, findings, style, priority in groups:
         shown = _FINDINGS_SHOWN if priority else _FORGIVEN_SHOWN
         cards = _cards(causes(findings), check, shown, options)
-        # What a section of a drain tells is not told twice on a screen.
-        is_told = isinstance(check, Drain) and bool(check.blocked)
-        others = [each for each in findings if not is_told or each.rule is not RuleId.DRAIN_BLOCKED]
+        # A screen doesn't repeat what a section of a drain reports.
+        is_reported = isinstance(check, Drain) and bool(check.blocked)
+        others = [each for each in findings if not is_reported or each.rule is not RuleId.DRAIN_BLOCKED]
         short = Section(label, lead, [_cards(causes(others), check, 0, options)] if others else [], style=style)
         if findings:
             found.append(
@@ -219,40 +219,40 @@ def _findings(check: Check, options: RenderOptions) -> list[Section]:
                 )
             )
     if not check.findings:
-        found.append(Section("FINDINGS", "Nothing breaks a rule.", only="page"))
+        found.append(Section("FINDINGS", "No rule is violated.", only="page"))
     return found
 
 
 def _cards(found: Sequence[Cause], check: Check, shown: int, options: RenderOptions) -> Cards:
-    """The causes, with what helps beside the first that it helps with."""
-    helped: dict[tuple[RuleId, str], int] = {}
+    """The causes; each fix is shown with the first cause it applies to."""
+    fixed: dict[tuple[RuleId, str], int] = {}
     for each in found:
-        helped.setdefault((each.first.rule, advice_of(each.first)), id(each))
+        fixed.setdefault((each.first.rule, advice_of(each.first)), id(each))
     victims = {each.pod: each for each in reversed(check.simulation.displaced)}
-    draw = partial(_card, helped=set(helped.values()), victims=victims, options=options)
+    draw = partial(_card, fixed=set(fixed.values()), victims=victims, options=options)
     shown = _CARDS_OF_DOCUMENT if options.extent is Extent.DOCUMENT else shown
     return Cards(found, draw, "finding", shown, numbers=[len(each.findings) for each in found])
 
 
-def _card(cause: Cause, helped: set[int], victims: Mapping[str, Displaced], options: RenderOptions) -> Section:
-    """A rule and what is wrong, what helps, where it is from, and with ``-v`` all that is known about it."""
+def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], options: RenderOptions) -> Section:
+    """The rule and the violation, the fix, the source, and, in full reports, all other facts."""
     finding = cause.first
     standing, style = _STANDINGS[finding.standing]
     sentence = cause_phrase(cause, limit=None) if options.verbose else cause_phrase(cause)
     rows: list[tuple[str, Words]] = []
-    if finding.standing.counts and id(cause) in helped:
-        rows.append(("what helps", advice_of(finding)))
+    if finding.standing.counts and id(cause) in fixed:
+        rows.append(("fix", advice_of(finding)))
     place = Span(full_place(finding) if options.is_full else place_of(finding).text, "code")
     by = name(finding.change) if finding.change and finding.change != finding.subject else ""
-    rows += [("for", joined([by, place] if place.text else [by]))] if by else [("in", place)] if place.text else []
+    rows += [("object", joined([by, place] if place.text else [by]))] if by else [("file", place)] if place.text else []
     rows += [] if finding.standing.counts else [("why", standing_phrase(finding))]
     if len(finding.chain) > 1 and (options.is_full or finding.rule is not RuleId.MAX_CASCADE_DEPTH):
-        rows.append(("one after the other", _chain(finding.chain, victims)))
+        rows.append(("cascade", _chain(finding.chain, victims)))
     if options.is_full:
-        # Not every rule's sentence says it.
-        is_told = finding.detail.rstrip().removesuffix(".") in plain(sentence)
-        rows += [] if is_told else [("detail", message(finding.detail))]
-        rows += [("from", f"{clock(finding.since)} on")] if finding.since else []
+        # Not every rule's sentence contains the detail.
+        is_repeated = finding.detail.rstrip().removesuffix(".") in plain(sentence)
+        rows += [] if is_repeated else [("detail", message(finding.detail))]
+        rows += [("since", clock(finding.since))] if finding.since else []
         rows += (
             [("pods", names(cause.pods, limit=None if options.verbose else _PODS_SHOWN))] if len(cause.pods) > 1 else []
         )
@@ -260,29 +260,29 @@ def _card(cause: Cause, helped: set[int], victims: Mapping[str, Displaced], opti
             waivable = cause.findings if options.verbose else cause.findings[:_WAIVERS_SHOWN]
             waived = joined((Span(waive_option(each), "code") for each in waivable), " ")
             rest = len(cause.findings) - len(waivable)
-            rows.append(("to waive it", (*waived, f" and {rest:,} more" if rest > 0 else "")))
+            rows.append(("waive with", (*waived, f" and {rest:,} more" if rest > 0 else "")))
         if page := options.page_of(finding.rule):
-            rows.append(("about the rule", Span(str(finding.rule), "name", page)))
+            rows.append(("rule", Span(str(finding.rule), "name", page)))
     return Section(str(finding.rule), sentence, [Rows(rows)], style=style, standing=standing)
 
 
 def _chain(chain: Sequence[str], victims: Mapping[str, Displaced]) -> Phrase:
-    """Who has to leave for whom: of a victim where it was, and what takes its place."""
+    """The chain of evictions: for each victim, its node and its replacement."""
     steps: list[Words] = []
     for link in chain[:_CHAIN_SHOWN]:
         pod, _, replacement = link.partition(BECOMES)
         about: list[Phrase] = []
         if victim := victims.get(pod):
-            about.append(("leaves ", name(victim.node), f", priority {victim.priority:,}"))
+            about.append(("evicted from ", name(victim.node), f", priority {victim.priority:,}"))
         if replacement:
-            about.append(("in its place: ", name(replacement)))
+            about.append(("replaced by ", name(replacement)))
         steps.append((name(pod), " (", *joined(about, "; "), ")") if about else name(pod))
     rest = len(chain) - _CHAIN_SHOWN
     return joined([*steps, *([f"{rest:,} more"] if rest > 0 else [])], BECOMES)
 
 
 def _since(check: Check) -> Section:
-    """``SINCE``: what differs from a former run, if one was given."""
+    """``SINCE``: the differences from a previous run, if one was given."""
     if check.since is None:
         return Section("SINCE")
     rows: list[list[Words]] = [
@@ -294,20 +294,20 @@ def _since(check: Check) -> Section:
         ]
         for each in check.since.drifts
     ]
-    titles = columns("WHAT", "SINCE THEN", "BEFORE", "NOW", right=["BEFORE", "NOW"])
+    titles = columns("DIFFERENCE", "CHANGE", "BEFORE", "NOW", right=["BEFORE", "NOW"])
     return Section(
         "SINCE",
         since_phrase(check.since, check),
-        [Table(titles, rows, noun="difference", caption="What differs, what is worse first", shown=_DRIFTS_SHOWN)],
-        heading="Since the former run",
+        [Table(titles, rows, noun="difference", caption="Differences, worst first", shown=_DRIFTS_SHOWN)],
+        heading="Since the previous run",
     )
 
 
 def _rules(check: Check, options: RenderOptions) -> Section:
-    """``RULES``: those that are broken, and all with ``-v``, with what they allow and what was measured."""
+    """``RULES``: the violated rules, or all in full reports, with their limits and measured values."""
     on = [each for each in check.rules if each.is_on]
     broken = {finding.rule for finding in check.findings}
-    held = [str(each.rule) for each in on if each.rule not in broken]
+    passing = [str(each.rule) for each in on if each.rule not in broken]
     off = [str(each.rule) for each in check.rules if not each.is_on]
     rows: list[list[Words]] = [
         [
@@ -319,20 +319,20 @@ def _rules(check: Check, options: RenderOptions) -> Section:
         for each in on
         if options.is_full or each.rule in broken
     ]
-    titles = columns("RULE", "RESULT", "MEASURED", "WHAT IT ASKS FOR")
+    titles = columns("RULE", "RESULT", "MEASURED", "REQUIREMENT")
     return Section(
         "RULES",
-        f"{count(len(held), 'rule')} kept{f', {len(off):,} off' if off else ''}",
+        f"{count(len(passing), 'rule')} passed{f', {len(off):,} off' if off else ''}",
         [
-            Table(titles, rows, noun="rule", caption="What the gate asks for", shown=_RULES_SHOWN, is_main=True),
-            Sentence((Span("kept: ", "dim"), ", ".join(held)) if held and not options.is_full else ""),
+            Table(titles, rows, noun="rule", caption="The rules of the gate", shown=_RULES_SHOWN, is_main=True),
+            Sentence((Span("passed: ", "dim"), ", ".join(passing)) if passing and not options.is_full else ""),
             Sentence((Span("off: ", "dim"), ", ".join(off)) if off and options.is_full else ""),
         ],
     )
 
 
 def _measured(rule: RuleResult) -> str:
-    """``2 (limit 0)``; of a rule without a limit what there is to count."""
+    """``2 (limit 0)``; for a rule without a limit, the number of findings."""
     is_time = rule.rule.row.takes is Takes.TIME
     amount, limit = (
         "" if number is None else format_duration(number) if is_time else f"{number:,}"
@@ -343,18 +343,18 @@ def _measured(rule: RuleResult) -> str:
 
 def _result(rule: RuleResult) -> Phrase:
     others = ((rule.waived, "waived"), (rule.accepted, "accepted"), (rule.not_new, "not new"))
-    told = [f"{number:,} {words}" for number, words in others if number]
+    suppressed = [f"{number:,} {words}" for number, words in others if number]
     if rule.failures:
         result = Span(f"✗ {count(rule.failures, 'finding')}", "bad")
     elif rule.warnings:
         result = Span(f"! {count(rule.warnings, 'warning')}", "warn")
     else:
-        result = Span("✓ holds", "good")
-    return joined([result, *told])
+        result = Span("✓ passes", "good")
+    return joined([result, *suppressed])
 
 
 def _changes(check: Check, options: RenderOptions) -> Section:
-    """``CHANGES``: what becomes of each object; of a drain its nodes tell."""
+    """``CHANGES``: the change to each object; a drain reports its nodes instead."""
     listed = [each for each in check.changes if each.kind is not ChangeKind.DRAINED]
     changed = [each for each in listed if each.kind is not ChangeKind.UNCHANGED]
     if isinstance(check, Drain) and not listed:
@@ -370,15 +370,13 @@ def _changes(check: Check, options: RenderOptions) -> Section:
     ]
     limit = None if options.verbose else _FIELDS_SHOWN
     fields = [[(name(each.object), ": ", *names(each.fields, limit=limit))] for each in changed if each.fields]
-    table = Table(
-        columns("OBJECT", "WHAT CHANGES", "WHERE"), rows, noun="object", shown=_CHANGES_SHOWN, is_untitled=True
-    )
+    table = Table(columns("OBJECT", "CHANGE", "FILE"), rows, noun="object", shown=_CHANGES_SHOWN, is_untitled=True)
     short = Listing([[(strong(each.object), "  ", *change_phrase(each))] for each in changed], noun="object")
     return Section(
         "CHANGES",
         f"{count(len(changed), 'object')}{same}" if listed else "nothing",
-        [table, *([Fold("The fields that differ", [Listing(fields, "object")])] if fields and options.is_full else [])],
-        heading="What changes",
+        [table, *([Fold("Changed fields", [Listing(fields, "object")])] if fields and options.is_full else [])],
+        heading="Changes",
         is_reasoning=True,
         priority=_CHANGES if changed else 0,
         short=Section("CHANGES", blocks=[short]),
@@ -386,22 +384,22 @@ def _changes(check: Check, options: RenderOptions) -> Section:
 
 
 def _outcomes(check: Check) -> Section:
-    """``OUTCOMES``: what came up in several runs."""
+    """``OUTCOMES``: the different outcomes of several runs."""
     if not check.outcomes:
         return Section("OUTCOMES")
-    least, most = check.evictions.least, check.evictions.most
-    number = f"{'' if least == most else f'between {least:,} and '}{count(most, 'eviction')}"
-    scope = "all that are possible" if check.explored_all else "others are possible"
+    low, high = check.evictions.least, check.evictions.most
+    number = f"{'' if low == high else f'{low:,} to '}{count(high, 'eviction')}"
+    scope = "all possible outcomes" if check.explored_all else "others are possible"
     return Section(
         "OUTCOMES",
-        f"{count(len(check.outcomes), 'kind')}, {number}; {scope}",
+        f"{count(len(check.outcomes), 'outcome')}, {number}; {scope}",
         [
             Listing(
                 [
                     [(Span("✗ ", "bad") if each.fails else Span("✓ ", "good"), *outcome_phrase(each, check.runs))]
                     for each in check.outcomes
                 ],
-                noun="kind",
+                noun="outcome",
                 shown=_OUTCOMES_SHOWN,
             )
         ],
@@ -411,18 +409,18 @@ def _outcomes(check: Check) -> Section:
 
 
 def _room(check: Check, options: RenderOptions) -> Section:
-    """``ROOM``: what all nodes have left in the end; each node on which something changes with ``-v`` or as a map."""
-    left = ", ".join(f"{key} {format_amount(key, check.spare[key])}" for key in in_order(check.spare))
+    """``CAPACITY``: what all nodes have free at the end; in full reports, the nodes on which something changes."""
+    free = ", ".join(f"{key} {format_amount(key, check.spare[key])}" for key in in_order(check.spare))
     titles = ("CPU REQUESTED", "OF", "MEMORY REQUESTED", "OF", "PODS", "OF")
     rows: list[list[Words]] = []
     if options.verbose:
         rows = [[strong(each.node), *_amounts(each)] for each in check.nodes]
     maps = [Picture(partial(node_maps, check.nodes))] if check.nodes else []
     return Section(
-        "ROOM",
-        f"free on all nodes: {left}" if left else "",
+        "CAPACITY",
+        f"free on all nodes: {free}" if free else "",
         [*(maps if options.is_full else []), Table(columns("NODE", *titles, right=titles), rows, noun="node")],
-        heading="Room on the nodes",
+        heading="Capacity of the nodes",
         anchor="nodes",
         is_reasoning=True,
     )
@@ -436,11 +434,11 @@ def _amounts(node: NodeRoom) -> Iterable[str]:
 
 
 def _waivers(check: Check, options: RenderOptions) -> Section:
-    """What waives the findings in ``kpreempt.toml``, to be copied from a document."""
+    """Entries that waive the findings in ``kpreempt.toml``, to copy from a document."""
     findings = failing(check)
     lines = [line for each in waive_tables(findings[:_TABLES_SHOWN]) for line in each.splitlines()]
     if len(findings) > _TABLES_SHOWN:
         lines.append(f"# and {count(len(findings) - _TABLES_SHOWN, 'more finding')}")
     is_shown = lines and options.extent is Extent.DOCUMENT
-    blocks = [Fold("Waivers for the rules file", [Code(lines)])] if is_shown else []
-    return Section("WAIVERS", blocks=blocks, heading="To waive what fails", is_reasoning=True)
+    blocks = [Fold("Waivers for kpreempt.toml", [Code(lines)])] if is_shown else []
+    return Section("WAIVERS", blocks=blocks, heading="How to waive the findings", is_reasoning=True)

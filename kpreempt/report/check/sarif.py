@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, the OASIS standard for findings of analysers: a run with all rules, and a result for each finding."""
+"""SARIF 2.1.0, the OASIS standard for static analysis results: a run with all rules, and a result per finding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kpreempt.verdict.check import Check, DriftKind, GateFinding, GateStanding, 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "kpreempt/v1"
 _ROOT = "%SRCROOT%"
-# Of lists that are only there to be looked at.
+# Limits of lists that are only informational.
 _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
 _LONGEST_NAME = 400
@@ -40,7 +40,7 @@ _LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
 
 
 def render(check: Check, options: RenderOptions) -> str:
-    """One run; a finding that is excused is a note with a suppression that says why."""
+    """A log with one run; a suppressed finding is a note with a suppression and its justification."""
     rules = [*RuleId, *(each.rule for each in check.rules if each.rule.is_custom)]
     properties: dict[str, Any] = {
         "passed": check.passed,
@@ -48,8 +48,8 @@ def render(check: Check, options: RenderOptions) -> str:
         "summary": ", ".join(tally(check)),
         "runs": check.runs,
         "failingRuns": check.failing_runs,
-        **({"gate": [plain(each) for each in told]} if (told := gate_phrases(check)) else {}),
-        **({"since": [plain(each) for each in _told(check.since, check)]} if check.since else {}),
+        **({"gate": [plain(each) for each in gate]} if (gate := gate_phrases(check)) else {}),
+        **({"since": [plain(each) for each in _since_phrases(check.since, check)]} if check.since else {}),
     }
     results = [_result(each, rules.index(each.rule), check, options.stream_name) for each in check.findings]
     return log_of([_rule(rule, options) for rule in rules], results, check.assumptions, properties)
@@ -61,13 +61,13 @@ def log_of(
     assumptions: Sequence[Assumption],
     properties: dict[str, Any],
 ) -> str:
-    """A log of one run, of kpreempt as it is."""
+    """A log with one run of this version of kpreempt."""
     driver = {"name": "kpreempt", "version": __version__, "semanticVersion": __version__, "rules": rules}
     notifications = [_notification(each) for each in assumptions[:_ASSUMPTIONS_SHOWN]]
     run = {
         "tool": {"driver": driver},
         "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notifications}],
-        "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder in which kpreempt ran."}}},
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The working directory of kpreempt."}}},
         "results": results,
         "properties": properties,
     }
@@ -77,7 +77,7 @@ def log_of(
 
 def _rule(rule: RuleId, options: RenderOptions) -> dict[str, Any]:
     row = rule.row
-    # Code scanning links a rule to a page: that of kpreempt's docs if it is known where they are.
+    # Code scanning links each rule to a page: of kpreempt's docs if their URL is known.
     page = options.page_of(rule) or ("" if rule.is_custom else row.concept_url)
     return {
         "id": str(rule),
@@ -99,10 +99,10 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
 
 def _result(finding: GateFinding, index: int, check: Check, stream_name: str) -> dict[str, Any]:
     stream = place_of(finding).stream_text
-    # The place, and the object. Systems refuse a whole log for a result without a file, so there is one.
+    # The place and the object. Some systems reject the whole log if a result has no file, so there always is one.
     location: dict[str, Any] = {}
     place, own = nearest_place(finding, check, stream_name), place_of(finding)
-    # A path of the repository counts from its root, wherever that is; one that leads out of it does not.
+    # Paths in the repository are relative to its root; paths that lead out of it are not.
     is_below = not place.uri.startswith(("file:", "../"))
     location["physicalLocation"] = {
         "artifactLocation": {"uri": place.uri, **({"uriBaseId": _ROOT} if is_below else {})},
@@ -111,7 +111,7 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
     name = _shown(finding.change or finding.subject or "cluster")
     location["logicalLocations"] = [{"fullyQualifiedName": name, "kind": "resource"}]
     if not own.path and not own.stream:
-        location["message"] = {"text": "A file of the change; what this is about has none of its own."}
+        location["message"] = {"text": "A file of the change; the object itself has no file."}
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": index,
@@ -130,13 +130,13 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
     return result
 
 
-def _told(since: Since, check: Check) -> list[Phrase]:
+def _since_phrases(since: Since, check: Check) -> list[Phrase]:
     drifts = since.drifts[:_ITEMS_SHOWN]
     return [since_phrase(since, check), *((f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in drifts)]
 
 
 def _state(finding: GateFinding, since: Since) -> str:
-    """What became of it since the former run, in the words of SARIF."""
+    """The finding's SARIF baseline state since the previous run."""
     kinds = {each.kind for each in since.drifts if (each.rule, each.subject) == (finding.rule, finding.subject)}
     if DriftKind.NEW in kinds:
         return "new"
@@ -144,13 +144,13 @@ def _state(finding: GateFinding, since: Since) -> str:
 
 
 def _is_waived_in_source(finding: GateFinding) -> bool:
-    """Whether an annotation of the object waives it: by where the object is written, then, or by its name."""
+    """Whether an annotation of the object waives it, identified by the object's place or name."""
     places = {f"{finding.source}:{finding.line}", finding.source, finding.change} - {""}
     return finding.standing is GateStanding.WAIVED and finding.by in places
 
 
 def _properties(finding: GateFinding) -> dict[str, Any]:
-    """What the message says, for programs; of a stream its name and line, which are none of a file."""
+    """The finding as properties for programs; for a stream, also its name and line."""
     place = place_of(finding)
     properties: dict[str, Any] = {
         "standing": str(finding.standing),
@@ -174,7 +174,7 @@ def _properties(finding: GateFinding) -> dict[str, Any]:
 
 
 def _without_links(value: Any) -> Any:
-    """The log with texts in which nothing is a link: SARIF takes ``[words](place)`` for one (3.11.6)."""
+    """The log with texts escaped so that nothing is a link: SARIF reads ``[words](place)`` as one (3.11.6)."""
     if isinstance(value, list):
         return [_without_links(each) for each in value]
     if not isinstance(value, dict):

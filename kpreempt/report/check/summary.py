@@ -1,4 +1,4 @@
-"""What a change does to a cluster, in one plain sentence: what hurts most comes first."""
+"""A one-sentence summary of what a change does to a cluster, with the worst first."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from kpreempt.verdict.simulation import SimulatedWorkload, Simulation, Simulatio
 from kpreempt.verdict.unread import LIST
 
 _CLAUSES_SHOWN = 4
-# Pods of these end by themselves, or are listed as lost.
+# Their pods end by themselves, or are listed as lost.
 _NEVER_DOWN = ("Pod ", "Job ", "CronJob ")
 
 
 def summary(check: Check) -> str:
-    """The sentence as the document has it, without a full stop."""
+    """The sentence as in the document, without a period."""
     return plain(summary_phrase(check))
 
 
 def summary_phrase(check: Check) -> Phrase:
     """``metrics/ingester is down for at least 30s``, or ``harmless: 12 pods roll, nothing is evicted``.
 
-    What the change itself removes or weakens comes first, excused or not. The word harmless is ``is_harmless``'s.
+    What the change itself removes or weakens comes first, even if suppressed. ``is_harmless`` decides on "harmless".
     """
     if isinstance(check, Drain):
         return drain_summary(check)
@@ -41,12 +41,12 @@ def summary_phrase(check: Check) -> Phrase:
         worst: Phrase = (f"in the worst {which}, ",) if len(check.outcomes) > 1 else ()
         return (*worst, *_joined(clauses[:_CLAUSES_SHOWN], "; "))
     losses = [*_losses(check)]
-    done = f"{', '.join(_deeds(check, losses))}{';' if losses else ','} nothing is evicted"
+    done = f"{', '.join(_actions(check, losses))}{';' if losses else ','} nothing is evicted"
     if doubts := _doubts(check):
-        return (f"{done}, as far as is known: {doubts}",)
+        return (f"{done} (unverified: {doubts})",)
     broken = dict.fromkeys(str(each.rule) for each in check.findings)
     if broken or not check.passed:
-        return (f"{done}{f', but for {_few(list(broken))}' if broken else ''}",)
+        return (f"{done}{f'; findings: {_few(list(broken))}' if broken else ''}",)
     always = "" if check.runs == 1 or check.explored_all else f" in any of {check.runs:,} runs"
     if left := len(check.only_in_base):
         always += f"; {count(left, 'object')} {agree(left, 'is')} only in the base"
@@ -54,11 +54,11 @@ def summary_phrase(check: Check) -> Phrase:
 
 
 def is_harmless(check: Check) -> bool:
-    """Whether an answer may be called harmless.
+    """Whether the change may be called harmless.
 
-    It must pass without a finding, not even an excused one, rest on nothing that could change the answer, and take
-    nothing away: no object is deleted, or left to whatever prunes it, no workload scaled down, no pod evicted, pending
-    or refused, nothing cut off from what it needs, no Node changed. All rules about damage must have been checked.
+    It must pass without any finding, even a suppressed one, and without assumptions that could change the answer. It
+    must not remove anything: no object is deleted or left to be pruned, no workload is scaled down, no pod is evicted,
+    pending or rejected, no dependency is broken, and no Node changes. All rules about damage must be enabled.
     """
     simulation = check.simulation
     is_certain = all(each.kind.only_informs for each in check.assumptions)
@@ -66,19 +66,19 @@ def is_harmless(check: Check) -> bool:
     changes_nodes = any(
         each.object.startswith("Node ") and each.kind is not ChangeKind.UNCHANGED for each in check.changes
     )
-    is_kept = not changes_nodes and not (
+    removes_nothing = not changes_nodes and not (
         [*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)]
     )
-    return check.passed and not check.findings and is_certain and is_checked and is_kept
+    return check.passed and not check.findings and is_certain and is_checked and removes_nothing
 
 
-# Rules about damage of which a few words are enough. Of others the sentence of the first finding is shown.
+# For these rules about damage a few words are enough. For others, the sentence of the first finding is used.
 _DELETED = (RuleId.MAX_DELETIONS, RuleId.NAMESPACE_DELETION, RuleId.VOLUME_DELETION)
 _EMPTIED = (RuleId.SERVICE_OUTAGE, RuleId.SCALED_TO_ZERO)
 
 
 def _damage(findings: Iterable[GateFinding]) -> Iterator[Phrase]:
-    """What the change itself removes or weakens, from what to what; weakened protection comes first."""
+    """What the change itself removes or weakens; weakened protection comes first."""
     found: dict[RuleId, list[GateFinding]] = {}
     for each in sorted(findings, key=lambda finding: not finding.rule.row.weakens):
         if each.rule.row.is_damage:
@@ -87,8 +87,8 @@ def _damage(findings: Iterable[GateFinding]) -> Iterator[Phrase]:
         subjects = names([each.subject for each in own], limit=2)
         pods = len({pod for each in own for pod in each.pods})
         if rule in _DELETED:
-            along = f" with {count(pods, 'pod')}" if pods and rule is RuleId.MAX_DELETIONS else ""
-            yield (*subjects, f" {agree(len(own), 'is')} deleted{along}")
+            pods_too = f" with {count(pods, 'pod')}" if pods and rule is RuleId.MAX_DELETIONS else ""
+            yield (*subjects, f" {agree(len(own), 'is')} deleted{pods_too}")
         elif rule in _EMPTIED:
             size = f"goes from {count(pods, 'pod')} to 0" if pods else "is scaled to zero"
             verb, _, rest = size.partition(" ")
@@ -111,23 +111,24 @@ def _few(words: Sequence[str]) -> str:
 
 
 def _harm(check: Check) -> Iterator[Phrase]:
-    """What is bad about it, the worst first."""
+    """The bad effects, worst first."""
     simulation = check.simulation
-    if refused := dict.fromkeys(each.subject for each in check.findings if each.rule is RuleId.APPLY_REFUSED):
-        yield ("the API server refuses ", *names(list(refused), limit=2))
+    if rejected := dict.fromkeys(each.subject for each in check.findings if each.rule is RuleId.APPLY_REFUSED):
+        yield ("the API server rejects ", *names(list(rejected), limit=2))
     yield from _end(simulation)
     yield from _down(simulation)
     yield from _evicted(check)
     if broken := [each.budget for each in simulation.budgets if each.violations]:
-        yield ("budget " if len(broken) == 1 else "budgets ", *names(broken, limit=2), agree(len(broken), " breaks"))
+        nouns = "budget " if len(broken) == 1 else "budgets "
+        yield (nouns, *names(broken, limit=2), f" {agree(len(broken), 'is')} violated")
     ran = sum(each.was_running for each in simulation.waiting)
     new = sum(not each.was_running and not each.waited_before for each in simulation.waiting)
     if new:
         yield (f"{count(new, 'new pod')} {agree(new, 'stays')} pending",)
     if ran:
-        yield (f"{count(ran, 'pod')} that ran {agree(ran, 'stays')} pending",)
+        yield (f"{count(ran, 'previously running pod')} {agree(ran, 'stays')} pending",)
     if left := sum(each.left for each in simulation.refused):
-        yield (f"{count(left, 'pod')} {agree(left, 'is')} refused by quota",)
+        yield (f"{count(left, 'pod')} {agree(left, 'is')} rejected by quota",)
     stuck = [each.workload for each in simulation.workloads if each.is_changed and not each.is_done]
     if stuck and not new and not left:
         yield ("the rollout of ", *names([_short(each) for each in stuck], limit=2), " does not complete")
@@ -138,11 +139,11 @@ def _end(simulation: Simulation) -> Iterator[Phrase]:
         loop = [_short(each) for each in simulation.loop] or ["the cluster"]
         yield (*names(loop, limit=2), f" never {agree(len(loop), 'settles')}")
     elif simulation.end is SimulationEnd.BROKEN_OFF:
-        yield ("how it ends is not known",)
+        yield ("the final state is unknown",)
 
 
 def _down(simulation: Simulation) -> Iterator[Phrase]:
-    """Workloads without a ready pod that had one; how long is the least, since no pod is simulated to start slowly."""
+    """Workloads that lose all ready pods; the time is a minimum, because no pod is simulated to start slowly."""
     down = [
         each
         for each in simulation.workloads
@@ -164,7 +165,7 @@ def _down(simulation: Simulation) -> Iterator[Phrase]:
 
 
 def _span(workload: SimulatedWorkload, simulation: Simulation, steps: Sequence[object]) -> float | None:
-    """The seconds without a ready pod, at the longest; ``None`` where the steps do not tell."""
+    """The longest time without a ready pod, in seconds; ``None`` if the steps don't show it."""
     series = ready_series(workload, steps)  # type: ignore[arg-type]
     if not series.is_whole:
         return None
@@ -182,17 +183,18 @@ def _evicted(check: Check) -> Iterator[Phrase]:
     evicted = len(displaced) - with_node
     lost = sum(each.lost for each in displaced)
     if evicted:
-        gone = f", {lost:,} of them for good" if lost and len(displaced) > 1 else " for good" if lost else ""
-        yield (f"{count(evicted, 'pod')} {agree(evicted, 'is')} evicted{gone}",)
+        some = f", {lost:,} of them never recreated" if len(displaced) > 1 else " and never recreated"
+        yield (f"{count(evicted, 'pod')} {agree(evicted, 'is')} evicted{some if lost else ''}",)
     elif check.evictions.most > len(displaced):
         yield (f"up to {count(check.evictions.most, 'pod')} {agree(check.evictions.most, 'is')} evicted",)
     if with_node:
-        gone = f", {count(lost, 'pod')} for good" if lost and not evicted else ""
-        yield (f"{count(with_node, 'pod')} {agree(with_node, 'goes')} with {agree(with_node, 'its')} node{gone}",)
+        end = f", {lost:,} of them never recreated" if lost and not evicted else ""
+        verb, node = agree(with_node, "is"), agree(with_node, "its")
+        yield (f"{count(with_node, 'pod')} {verb} lost with {node} node{end}",)
 
 
 def _doubts(check: Check) -> str:
-    """The rules about what is not known that have a finding, excused or not, and quotas that a larger size may meet."""
+    """The rules about unknowns that have a finding, even a suppressed one, and quotas that a larger size might hit."""
     rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)
     is_scaled = any(each.kind is ChangeKind.SCALED for each in check.changes)
     lacks_quotas = any(
@@ -204,17 +206,17 @@ def _doubts(check: Check) -> str:
 
 def _losses(check: Check) -> Iterator[str]:
     """What is deleted or scaled down, in words: ``2 objects are deleted with 3 pods``."""
-    if gone := [each for each in check.changes if each.kind is ChangeKind.DELETED]:
-        pods = sum(len(each.pods) for each in gone)
-        along = f" with {count(pods, 'pod')}" if pods else ""
-        yield f"{count(len(gone), 'object')} {agree(len(gone), 'is')} deleted{along}"
+    if deleted := [each for each in check.changes if each.kind is ChangeKind.DELETED]:
+        pods = sum(len(each.pods) for each in deleted)
+        with_pods = f" with {count(pods, 'pod')}" if pods else ""
+        yield f"{count(len(deleted), 'object')} {agree(len(deleted), 'is')} deleted{with_pods}"
     if down := _scaled_down(check):
         before, after = (sum(sizes) for sizes in zip(*down.values(), strict=True))
         yield f"{count(len(down), 'workload')} {agree(len(down), 'is')} scaled down from {before:,} to {after:,}"
 
 
 def _scaled_down(check: Check) -> dict[str, tuple[int, int]]:
-    """The workloads that are to have fewer pods, or DaemonSets that do, with how many before and after."""
+    """The workloads with fewer pods after the change, DaemonSets included, with the numbers before and after."""
     sizes = {
         each.object: (each.replicas_before, each.replicas)
         for each in check.changes
@@ -228,8 +230,8 @@ def _scaled_down(check: Check) -> dict[str, tuple[int, int]]:
     return {name: (before, after) for name, (before, after) in sizes.items() if after < before}
 
 
-def _deeds(check: Check, losses: Sequence[str]) -> list[str]:
-    """What is done to pods: ``12 pods roll``; to none: ``2 objects change``."""
+def _actions(check: Check, losses: Sequence[str]) -> list[str]:
+    """What happens to pods: ``12 pods roll``; if nothing does, to objects: ``2 objects change``."""
     rolled = new = scaled = others = 0
     fewer = _scaled_down(check)
     for each in check.changes:
@@ -242,7 +244,7 @@ def _deeds(check: Check, losses: Sequence[str]) -> list[str]:
         elif each.kind is ChangeKind.UPDATED:
             others += 1
     clauses = [f"{count(rolled, 'pod')} {agree(rolled, 'rolls')}"] if rolled else []
-    clauses += [f"{count(new, 'pod')} {agree(new, 'is')} new"] if new else []
+    clauses += [f"{count(new, 'pod')} {agree(new, 'is')} created"] if new else []
     clauses += [f"{count(scaled, 'workload')} {agree(scaled, 'is')} scaled"] if scaled else []
     clauses += losses
     if not clauses:
@@ -251,5 +253,5 @@ def _deeds(check: Check, losses: Sequence[str]) -> list[str]:
 
 
 def _short(workload: str) -> str:
-    """``shop/api`` of ``Deployment shop/api``."""
+    """``shop/api`` for ``Deployment shop/api``."""
     return workload.rpartition(" ")[2] or workload

@@ -1,8 +1,8 @@
-"""What the gate has to say, in the sentences that all formats of ``check`` share.
+"""The sentences of the gate, shared by all formats of ``check``.
 
-In a phrase, all that stems from the input is a ``Span`` of its own, and what is not is a plain ``str``: so a format can
-set names apart and keep them from being read as markup. The sentence of each rule is a template in its row
-(``kpreempt.gate_rules``); its fields are those of ``_FIELDS``.
+In a phrase, text from the input is always a ``Span`` of its own, and kpreempt's words are plain ``str``, so that a
+format can highlight names and escape them. The sentence of each rule is a template in its row (``kpreempt.gate_rules``)
+with the fields of ``_FIELDS``.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kpreempt.verdict.check import GateFinding, GateStanding
 
 _LINKS_SHOWN = 5
 _ROUNDING = 0.005
-# How the links of a chain are written: a victim, and what takes its place.
+# Separates a victim and its replacement in a chain.
 BECOMES = " → "
 
 
 def finding_text(finding: GateFinding) -> str:
-    """What is wrong, in one sentence without a full stop, on one line, made safe to show."""
+    """The violation in one sentence without a period, on one line, escaped."""
     return plain(finding_phrase(finding))
 
 
 def finding_phrase(finding: GateFinding) -> Phrase:
-    """What is wrong, in one sentence without a full stop, and in how many simulations where that is not in all."""
+    """The violation in one sentence without a period, with the number of simulations if it does not occur in all."""
     often = how_often(finding.in_runs, finding.of_runs, finding.share)
     parts: list[Part] = [f"{often}: "] if often else []
     sentence = finding.rule.row.sentence
@@ -41,18 +41,18 @@ def finding_phrase(finding: GateFinding) -> Phrase:
 
 
 def how_often(runs: int, of_runs: int, share: float) -> str:
-    """``in 7 of 20 runs``; empty where there is one, or it is in all of them."""
+    """``in 7 of 20 runs``; empty if there is only one run, or if it occurs in all of them."""
     if runs == of_runs:
         return ""
-    # Runs that are all that there can be need not be equally likely.
+    # Runs that cover all possible outcomes need not be equally likely.
     percent = f" ({share:.0%} likely)" if abs(share - runs / of_runs) > _ROUNDING else ""
     return f"in {runs:,} of {count(of_runs, 'run')}{percent}"
 
 
 def chain_phrase(chain: Sequence[str]) -> Phrase:
-    """Who preempts whom: ``shop/api-1 preempts batch/a; its replacement batch/new-2 preempts low/x``.
+    """The chain of preemptions: ``shop/api-1 preempts batch/a; its replacement batch/new-2 preempts low/x``.
 
-    ``chain`` is as a finding has it: the pod that begins, then each victim with its replacement, ``a → b``.
+    ``chain`` is the finding's: the pod that starts it, then each victim with its replacement, ``a → b``.
     """
     if not chain:
         return ()
@@ -64,19 +64,19 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
         if number and replacement:
             parts += ["; its replacement ", name(replacement)]
         evicts = " loses " if not number and first.startswith("Node ") else " preempts "
-        parts += ["; then goes " if number and not replacement else evicts, name(victim)]
+        parts += ["; the next victim is " if number and not replacement else evicts, name(victim)]
         replacement = following
     if rest := len(links) - _LINKS_SHOWN if len(links) > _LINKS_SHOWN else 0:
-        parts += [f"; and so on, {rest:,} more, down to ", name(links[-1].partition(BECOMES)[0])]
+        parts += [f"; and so on for {rest:,} more, ending with ", name(links[-1].partition(BECOMES)[0])]
     return tuple(parts)
 
 
 def standing_phrase(finding: GateFinding) -> Phrase:
-    """Why a finding is excused, or an empty phrase where it is not."""
+    """Why a finding is suppressed, or an empty phrase if it is not."""
     words = {
         GateStanding.WAIVED: "waived",
         GateStanding.ACCEPTED: "accepted",
-        GateStanding.NOT_NEW: "not new: there without the change, too",
+        GateStanding.NOT_NEW: "not new: present without the change",
     }.get(finding.standing)
     if words is None:
         return ()
@@ -112,23 +112,23 @@ def _message(finding: GateFinding, _: str) -> Phrase:
     return (message(finding.detail.rstrip().removesuffix(".")),)
 
 
-# What stands in braces in the sentence of a rule, ``{field}`` or ``{field:argument}``, which all that is optional omits
-# together with what comes before it.
+# The fields of a rule's sentence, ``{field}`` or ``{field:argument}``. Optional fields are omitted together with the
+# text before them.
 _FIELDS: dict[str, Callable[[GateFinding, str], Phrase]] = {
-    # The object; the argument, by default "the change", if it is about the cluster as a whole.
+    # The object; the argument, by default "the change", if it is about the cluster.
     "subject": _subject,
     # The object without its kind.
     "name": lambda finding, _: (name(finding.subject.partition(" ")[2] or finding.subject),),
-    # The amount with its noun, or the first or second of the arguments, as one or several take it.
+    # The amount with its noun, or the first or second argument for one or several.
     "amount": lambda finding, noun: (count(finding.amount, noun),),
     "plural": lambda finding, forms: (forms.split("|")[finding.amount != 1],),
     "limit": lambda finding, unit: (format_duration(finding.limit) if unit == "time" else f"{finding.limit:,}",),
     "age": lambda finding, _: (format_duration(finding.amount),),
-    # The pods, after a colon, or after how many they are.
+    # The pods, alone, after a colon, or after their number.
     "names": lambda finding, _: names(finding.pods),
     "pods": _pods,
     "counted_pods": _counted_pods,
-    # What is said about it, after a colon or the argument, and alone.
+    # The detail, after a colon or the argument, or alone.
     "detail": _detail,
     "message": _message,
     "change": lambda finding, _: (name(finding.change),),

@@ -1,4 +1,4 @@
-"""What else a decision rests on: devices for claims, equal volumes that compete, and what extenders said."""
+"""The other inputs of a decision: devices for claims, equal volumes with competing claims, and extender calls."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NAMES_SHOWN = 5
 _REASONS_SHOWN = 3
 _GROUPS_SHOWN = 5
 _FITS = {
-    VolumeFit.EVERY_ORDER: "there is room in every order, and the score differs",
-    VolumeFit.SOME_ORDERS: "there is room in some orders, and in others not",
-    VolumeFit.NO_ORDER: "there is room in no order, and the reason differs",
-    VolumeFit.UNKNOWN: "there are too many orders to say whether there is room",
+    VolumeFit.EVERY_ORDER: "the claims fit in every order, but the score differs",
+    VolumeFit.SOME_ORDERS: "the claims fit in some orders but not in others",
+    VolumeFit.NO_ORDER: "the claims fit in no order, but the reason differs",
+    VolumeFit.UNKNOWN: "there are too many orders to check whether the claims fit",
 }
-_ABOUT = {"preempt": "candidate"}
+_NOUNS = {"preempt": "candidate"}
 _DEVICES, _EXTENDERS = 80, 55
 
 
 def devices_section(verdict: Verdict, options: RenderOptions) -> Section:
-    """``DEVICES``: what each request gets on the nodes on which the pod may end."""
+    """``DEVICES``: the devices allocated to each request, for the nodes that the pod may end up on."""
     nodes = [node for node in destinations(verdict) if verdict.devices.get(node)]
     if not nodes:
         return Section("DEVICES")
@@ -42,11 +42,11 @@ def devices_section(verdict: Verdict, options: RenderOptions) -> Section:
         if len(nodes) > 1:
             blocks.append(Sentence(strong(node)))
         blocks.append(Listing([[line] for line in describe_devices(verdict.devices[node])], noun="request"))
-    on = ("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:") if len(nodes) > 1 else ""
+    on = ("on ", strong(nodes[0]), f", if it is picked from {len(nodes):,} tied nodes:") if len(nodes) > 1 else ""
     first = Listing([[line] for line in describe_devices(verdict.devices[nodes[0]])], noun="request")
     return Section(
         "DEVICES",
-        f"that the pod gets on {join_names(shown)}{rest}",
+        f"allocated to the pod on {join_names(shown)}{rest}",
         blocks,
         is_reasoning=True,
         priority=_DEVICES,
@@ -55,7 +55,7 @@ def devices_section(verdict: Verdict, options: RenderOptions) -> Section:
 
 
 def describe_devices(devices: Sequence[AllocatedDevice]) -> list[Phrase]:
-    """A line for each request: ``gpu-0 and gpu-1 of gpu.example.com/node-a for request gpu of claim shop/c``."""
+    """One line per request: ``gpu-0 and gpu-1 of gpu.example.com/node-a for request gpu of claim shop/c``."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for each in devices:
         share = f" ({', '.join(f'{name} {amount}' for name, amount in each.consumed.items())})" if each.consumed else ""
@@ -70,22 +70,22 @@ def describe_devices(devices: Sequence[AllocatedDevice]) -> list[Phrase]:
 
 
 def volumes_section(verdict: Verdict) -> Section:
-    """``VOLUMES``: the claims that compete for equal volumes, and what that means for the nodes."""
+    """``VOLUMES``: the claims that compete for equal volumes, and the effect on each node."""
     if verdict.volume_choices is None:
         return Section("VOLUMES")
     groups = grouped(
         verdict.volume_choices.nodes,
-        lambda choice: f"{_names(choice.claims)}: among {_names(choice.volumes)} {_FITS[choice.fits]}",
+        lambda choice: f"{_names(choice.claims)} compete for {_names(choice.volumes)}: {_FITS[choice.fits]}",
     )
     items = [
         [(strong(_names([each.node for each in nodes])), f"  {competition}")] for competition, nodes in groups.items()
     ]
-    taken = "equal ones are taken in a random order, here in that of the input"
+    taken = "equal volumes are bound in random order; this answer uses the order of the input"
     return Section("VOLUMES", taken, [Listing(items, noun="group of nodes", shown=_GROUPS_SHOWN)], is_reasoning=True)
 
 
 def extenders_section(verdict: Verdict) -> Section:
-    """``EXTENDERS``: every call with what it changed, on a screen those first that fail."""
+    """``EXTENDERS``: every call and its effect; on a screen, failed calls come first."""
     calls = sorted(verdict.extender_calls, key=lambda call: not call.error)
     return Section(
         "EXTENDERS",
@@ -98,41 +98,41 @@ def extenders_section(verdict: Verdict) -> Section:
 
 
 def describe_call(call: ExtenderCall) -> Phrase:
-    """Who was asked for what, and what came of it."""
-    about = count(call.asked, _ABOUT.get(call.verb, "node"))
+    """The extender, the verb, and the effect of the call."""
+    sent = count(call.asked, _NOUNS.get(call.verb, "node"))
     without = " without its victims" if call.without_victims else ""
-    start: Phrase = (strong(call.extender), f" {call.verb}, {about}{without}: ")
+    start: Phrase = (strong(call.extender), f" {call.verb}, {sent}{without}: ")
     if call.error:
-        end = " (passed over)" if call.ignored else ""
+        end = " (ignored)" if call.ignored else ""
         return (*start, Span("fails:", "bad"), f" {call.error}{end}")
-    return (*start, "; ".join(_changes(call)) or "leaves all as it is")
+    return (*start, "; ".join(_changes(call)) or "no change")
 
 
 def _changes(call: ExtenderCall) -> list[str]:
-    parts = [f"refuses {names}{because}" for names, because in _refusals(call)]
+    parts = [f"rejects {names}{because}" for names, because in _refusals(call)]
     if call.unresolvable:
         parts.append(f"preemption doesn't help on {_names(call.unresolvable)}")
     if call.let_in:
-        parts.append(f"lets in {_names(call.let_in)}, not asked about")
+        parts.append(f"adds {_names(call.let_in)}, which it was not sent")
     if call.returns_nodes:
-        parts.append("sends whole nodes back, which are scored as if no pods were on them")
+        parts.append("returns full Node objects, which are scored as if they had no pods")
     if call.dropped:
         parts.append(f"drops {_names(call.dropped)}")
     parts += [
         f"changes the victims on {node} to {_names(pods)}" for node, pods in list(call.changed.items())[:_NAMES_SHOWN]
     ]
     if len(call.changed) > _NAMES_SHOWN:
-        parts.append(f"changes those of {len(call.changed) - _NAMES_SHOWN:,} more")
+        parts.append(f"changes the victims on {len(call.changed) - _NAMES_SHOWN:,} more nodes")
     if call.violations:
         numbers = [f"{number:,} on {node}" for node, number in call.violations.items()]
-        parts.append(f"budget violations then count as {_names(numbers)}")
+        parts.append(f"sets the budget violations to {_names(numbers)}")
     if call.scores:
         parts.append(f"scores {_names([f'{node} {score:,}' for node, score in call.scores.items()])}")
     return parts
 
 
 def _refusals(call: ExtenderCall) -> list[tuple[str, str]]:
-    """The nodes that are refused for one reason, and the reason; the rarer ones together."""
+    """The rejected nodes by reason, and the reason; the rarer reasons are merged into one."""
     groups = list(by_text(call.refused).items())
     shown = [(_names(nodes), f": {reason}" if reason else " without a reason") for reason, nodes in groups]
     rest = groups[_REASONS_SHOWN:]

@@ -1,4 +1,4 @@
-"""The choice: between candidates, rule by rule, or between nodes that fit, by scores, down to those that are left."""
+"""How the node is chosen: among candidates, rule by rule; among nodes that fit, by score."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _NODES_SHOWN = 4
 _PRIORITY_OFFSET = 2**31
 _RULES = {
     "pdbViolations": "fewest budget violations",
-    "highestPriority": "lowest priority of top victim",
-    "prioritySum": "lowest sum of priorities",
+    "highestPriority": "lowest top victim priority",
+    "prioritySum": "lowest sum of victim priorities",
     "victims": "fewest victims",
     "latestStart": "latest start of top victims",
 }
 _SCORES_SHOWN = 3
 _PLUGINS_SHOWN = 3
-_WHY_HERE = 75
+_WHY_THIS_NODE = 75
 
 
 def choice_section(verdict: Verdict) -> Section:
-    """``4 CHOICE``: what each rule made of the candidates, and whether chance decides the rest."""
+    """``4 CHOICE``: which candidates each rule eliminates, and whether chance decides the rest."""
     selection = verdict.selection
     if selection is None or not verdict.candidates:
         return Section("4 CHOICE")
@@ -57,28 +57,28 @@ def choice_section(verdict: Verdict) -> Section:
         heading="How the node was chosen",
         anchor="choice",
         is_reasoning=True,
-        priority=_WHY_HERE,
-        short=Section("WHY HERE", _deciding_rule(verdict) if verdict.nominated_nodes else ""),
+        priority=_WHY_THIS_NODE,
+        short=Section("WHY THIS NODE", _deciding_rule(verdict) if verdict.nominated_nodes else ""),
     )
 
 
 def _rounds(verdict: Verdict, rounds: Sequence[TieBreakRound], tied: Sequence[str]) -> list[Block]:
-    """The rules in their order, and each candidate's value under them, those that lasted longest first."""
-    # Of many candidates only the rules that eliminate some are worth a line.
+    """The rules in order, and each candidate's value under them; candidates that lasted longest come first."""
+    # With many candidates, only the rules that eliminate some are worth a line.
     is_funnel = len(verdict.candidates) > _CANDIDATES_SHOWN
     rules: list[Sequence[Words]] = []
-    told: list[tuple[int, TieBreakRound]] = []
+    shown: list[tuple[int, TieBreakRound]] = []
     for number, each in enumerate(rounds, 1):
-        fell = len(each.values) - len(each.survivors)
-        if fell or not is_funnel:
-            told.append((number, each))
-            eliminates = f": eliminates {fell:,} of {len(each.values):,}" if fell else ""
+        eliminated = len(each.values) - len(each.survivors)
+        if eliminated or not is_funnel:
+            shown.append((number, each))
+            eliminates = f": eliminates {eliminated:,} of {len(each.values):,}" if eliminated else ""
             rules.append([f"{number}. {name_of_rule(each.criterion)}{eliminates}"])
     rows = []
     for candidate in order_by_survival(verdict):
         cells: list[Words] = [strong(candidate.node)]
         lost_at = 0
-        for number, each in told:
+        for number, each in shown:
             if candidate.node not in each.values:
                 cells.append("")
                 continue
@@ -93,19 +93,19 @@ def _rounds(verdict: Verdict, rounds: Sequence[TieBreakRound], tied: Sequence[st
         else:
             result = ""
         rows.append([*cells, result])
-    titles = [f"{number}." for number, _ in told]
+    titles = [f"{number}." for number, _ in shown]
     table = Table(
         columns("CANDIDATE", *titles, "RESULT", right=titles),
         rows,
         noun="candidate",
-        caption="What each candidate has under each rule, and which one eliminates it",
+        caption="Each candidate's value under each rule, and the rule that eliminates it",
         shown=_CANDIDATES_SHOWN_OF_MANY if is_funnel else _CANDIDATES_SHOWN,
     )
     return [Listing(rules, noun="rule"), table]
 
 
 def order_by_survival(verdict: Verdict) -> list[Candidate]:
-    """The candidates, those that lasted longest in the choice first."""
+    """The candidates, ordered by how long they lasted in the choice, longest first."""
     rounds = verdict.selection.rounds if verdict.selection else []
     survived = Counter(node for each in rounds for node in each.survivors)
     survived.update(dict.fromkeys(verdict.nominated_nodes, len(rounds) + 1))
@@ -118,7 +118,7 @@ def name_of_rule(criterion: str) -> str:
 
 
 def format_value(criterion: str, value: int | str, victims: int) -> str:
-    """A node's value under a rule. Sums of priorities count 2^31 a victim besides; that part is shown apart."""
+    """A node's value under a rule. Sums of priorities include 2^31 per victim, which is shown separately."""
     if isinstance(value, str):
         return value
     if criterion == "prioritySum" and victims:
@@ -128,26 +128,26 @@ def format_value(criterion: str, value: int | str, victims: int) -> str:
 
 
 def describe_choice(verdict: Verdict) -> Phrase:
-    """Which candidate wins by which rule, and whether chance plays a part."""
+    """The candidate that wins, the rule that decides, and whether chance plays a part."""
     tied = (verdict.selection.tied if verdict.selection else None) or verdict.nominated_nodes
     if not tied:
         return (count(len(verdict.candidates), "candidate"),)
     if len(verdict.candidates) == 1:
         return (strong(tied[0]), " is the only candidate")
     if len(tied) > 1:
-        equal = f" {agree(len(tied), 'is')} equal by every rule: "
+        equal = f" {agree(len(tied), 'is')} tied under every rule: "
         return (strong(join_names(tied)), equal, Span("the scheduler picks one at random", "warn"))
     rounds = verdict.selection.rounds if verdict.selection else []
     decided = f" by rule {len(rounds)}" if rounds else ""
     if is_sampled_preemption(verdict):
-        return (strong(tied[0]), decided, Span(", if the search reaches it", "warn"))
+        return (strong(tied[0]), decided, Span(", if the search reaches this node", "warn"))
     if chance_of_volumes(verdict):
-        return (strong(tied[0]), decided, Span(", in this order of equal volumes", "warn"))
-    return (strong(tied[0]), decided, "; nothing is random")
+        return (strong(tied[0]), decided, Span(", given this order of equal volumes", "warn"))
+    return (strong(tied[0]), decided, "; no choice is random")
 
 
 def _deciding_rule(verdict: Verdict) -> Phrase:
-    """The candidate, and the rule that leaves it alone: ``lowest sum of priorities (rule 3 of 5)``."""
+    """The winning candidate and the deciding rule: ``lowest sum of victim priorities (rule 3 of 5)``."""
     tied = (verdict.selection.tied if verdict.selection else None) or verdict.nominated_nodes
     rounds = verdict.selection.rounds if verdict.selection else []
     if len(verdict.candidates) == 1 or not rounds:
@@ -155,23 +155,24 @@ def _deciding_rule(verdict: Verdict) -> Phrase:
     among = f" of {count(len(verdict.candidates), 'candidate')}: "
     rules = row_of(verdict.algorithm).choice_rules
     if len(tied) > 1:
-        equal = f"equal by all {rules} rules; "
+        equal = f"tied under all {rules} rules; "
         return (strong(join_names(tied)), among, equal, Span("the scheduler picks one at random", "warn"))
-    doubts = ["if the search reaches it"] if is_sampled_preemption(verdict) else []
+    doubts = ["if the search reaches this node"] if is_sampled_preemption(verdict) else []
     if verdict.alternatives is not None and len({each.node for each in verdict.alternatives.outcomes}) > 1:
-        doubts.append("in the likely order of equal pods")
-    doubts += ["in this order of equal volumes"] if chance_of_volumes(verdict) else []
+        doubts.append("given the likely order of tied pods")
+    doubts += ["given this order of equal volumes"] if chance_of_volumes(verdict) else []
     rule = f"{name_of_rule(rounds[-1].criterion)} (rule {len(rounds)} of {rules})"
     return (strong(tied[0]), among, rule, *(Span(f"; {words}", "warn") for words in doubts))
 
 
 def score_section(verdict: Verdict) -> Section:
-    """``2 SCORES``: a row for each node that fits with what each plugin gives it, weights applied, the best first."""
+    """``2 SCORES``: a row per node that fits with each plugin's weighted score, best first."""
     if not verdict.feasible_nodes and not verdict.scores:
         return Section("2 SCORES")
     short = Section("")
     if not (verdict.candidates and verdict.nominated_nodes):
-        short = Section("WHY HERE", describe_scores(verdict), [Listing([[line] for line in _leading_scores(verdict)])])
+        leaders: list[list[Words]] = [[line] for line in _leading_scores(verdict)]
+        short = Section("WHY THIS NODE", describe_scores(verdict), [Listing(leaders)])
     blocks: list[Block] = []
     if len(verdict.scores) > 1:
         given_by = dict.fromkeys(plugin for scores in verdict.plugin_scores.values() for plugin in scores)
@@ -184,14 +185,16 @@ def score_section(verdict: Verdict) -> Section:
             given = verdict.plugin_scores.get(node, {})
             rows.append([strong(node), total, *(f"{given.get(plugin, 0):,}" for plugin in plugins)])
         titles = columns("NODE", "TOTAL", right=["TOTAL"]) + [Column(plugin, "right") for plugin in plugins]
-        caption = "Scores of the nodes that fit, weights applied, the best first"
+        caption = "Weighted scores of the nodes that fit, best first"
         blocks.append(Table(titles, rows, noun="node", caption=caption, shown=_NODES_SHOWN, is_lettered=True))
-        blocks.append(Sentence(Span(f"0 everywhere: {', '.join(silent)}" if silent else "", "dim")))
-    return Section("2 SCORES", describe_scores(verdict), blocks, is_reasoning=True, priority=_WHY_HERE, short=short)
+        blocks.append(Sentence(Span(f"0 on every node: {', '.join(silent)}" if silent else "", "dim")))
+    return Section(
+        "2 SCORES", describe_scores(verdict), blocks, is_reasoning=True, priority=_WHY_THIS_NODE, short=short
+    )
 
 
 def _leading_scores(verdict: Verdict) -> list[str]:
-    """The best totals, and the plugins that set the first node off from the next."""
+    """The best totals, and the plugins that explain the lead of the first node over the next."""
     if len(verdict.scores) < 2 or not verdict.plugin_scores or not verdict.chosen_nodes:
         return []
     ranked = sorted(verdict.scores, key=lambda node: (node not in verdict.chosen_nodes, -verdict.scores[node]))
@@ -203,24 +206,24 @@ def _leading_scores(verdict: Verdict) -> list[str]:
     lead = {plugin: mine.get(plugin, 0) - next_best.get(plugin, 0) for plugin in (*mine, *next_best)}
     decisive = sorted((plugin for plugin in lead if lead[plugin]), key=lambda plugin: -abs(lead[plugin]))
     if decisive:
-        told = ", ".join(f"{plugin} {lead[plugin]:+,}" for plugin in decisive[:_PLUGINS_SHOWN])
-        lines.append(f"against {rest[0]}: {told}")
+        differences = ", ".join(f"{plugin} {lead[plugin]:+,}" for plugin in decisive[:_PLUGINS_SHOWN])
+        lines.append(f"compared with {rest[0]}: {differences}")
     return lines
 
 
 def describe_scores(verdict: Verdict) -> Phrase:
-    """Which node has the best score, and what part of the nodes is scored."""
+    """The node with the best score, and how many nodes are scored."""
     chosen = verdict.chosen_nodes
-    # The scheduler looks at a nominated node before all others.
+    # The scheduler evaluates the nominated node before all others.
     if verdict.lands_on == [verdict.pod.nominated_node_name]:
         return (
             strong(verdict.pod.nominated_node_name),
-            " is nominated and fits: the scheduler takes it without scoring",
+            " is the nominated node and fits: the scheduler picks it without scoring",
         )
     if not chosen:
         return (f"{count(len(verdict.feasible_nodes), 'node')} {agree(len(verdict.feasible_nodes), 'fits')}",)
     if len(verdict.scores) < 2 and len(chosen) > 1:
-        return (Span(f"not computed for {verdict.algorithm}", "warn"), f": any of {count(len(chosen), 'node')}")
+        return (Span(f"no scores for {verdict.algorithm}", "warn"), f": one of {count(len(chosen), 'node')}")
     if len(verdict.scores) < 2:
         return (strong(chosen[0]), " is the only node that fits; it is not scored")
     best = verdict.scores.get(chosen[0], 0)
@@ -232,5 +235,5 @@ def describe_scores(verdict: Verdict) -> Phrase:
             Span("the scheduler picks one at random", "warn"),
             *describe_sampling(verdict),
         )
-    scored = f" has the best score, {best:,}"
-    return (strong(chosen[0]), scored, *(describe_sampling(verdict) or (" (weights applied)",)))
+    lead = f" has the best score, {best:,}"
+    return (strong(chosen[0]), lead, *(describe_sampling(verdict) or (" (weights applied)",)))

@@ -1,6 +1,6 @@
-"""What the dry run of preemption tried, and which pods go: each candidate with its reprieves, and the victims.
+"""The dry run of preemption, the candidates with their reprieves, and the victims.
 
-And one node's whole story: every filter on it, what the dry run tried there, and its place in the choice.
+Also the report on one node: every filter, the dry run on it, and its place in the choice.
 """
 
 from __future__ import annotations
@@ -53,27 +53,27 @@ _VICTIMS_SHOWN = 10
 _VICTIMS_SHOWN_OF_CROWD = 6
 _NAMES_SHOWN = 4
 _BRIEF_NAMES = 3
-_VICTIMS, _DRY_RUN, _ELSEWHERE = 90, 65, 60
+_VICTIMS, _DRY_RUN, _OTHER_NODES = 90, 65, 60
 
 
 def eligibility_section(verdict: Verdict) -> Section:
-    """``2 ELIGIBLE``: whether the pod may evict at all, and why."""
+    """``2 ELIGIBLE``: whether the pod may preempt at all, and why."""
     eligibility, policy, node = verdict.eligibility, verdict.pod.preemption_policy, verdict.pod.nominated_node_name
     lead: Phrase = ()
     if eligibility is not None and not eligibility.eligible:
         lead = (Span("no", "bad"), f": {eligibility.reason}")
     elif eligibility is not None:
-        # Only an old scheduler lets such a pod evict others.
-        passed_over = ", which does not count here" if policy == "Never" else ""
-        held = f", and nothing terminating on {node} holds it back" if node else ""
-        lead = (Span("yes", "good"), f": preemptionPolicy {policy}{passed_over}{held}")
+        # Only old schedulers let such a pod preempt.
+        ignored = ", which this version ignores" if policy == "Never" else ""
+        waits = f", and no terminating pod on {node} makes it wait" if node else ""
+        lead = (Span("yes", "good"), f": preemptionPolicy {policy}{ignored}{waits}")
     return Section("2 ELIGIBLE", lead, heading="May the pod preempt?", is_reasoning=True)
 
 
 def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
-    """``3 DRY RUN``: the candidates with the steps of choosing their victims, and the nodes where no eviction helps.
+    """``3 DRY RUN``: the candidates with the steps that select their victims, and the nodes on which evictions fail.
 
-    On a screen ``DRY RUN`` of a pod that lands nowhere, and ``ELSEWHERE``: the other candidates, and the nodes out.
+    On a screen: ``DRY RUN`` for a pod that lands nowhere, and ``OTHER NODES`` with the other candidates and the rest.
     """
     ordered = order_by_survival(verdict)
     is_short = len(ordered) <= 3 and sum(len(candidate.steps) for candidate in ordered) <= 2 * _STEPS_SHOWN
@@ -83,7 +83,7 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     blocks.append(Sentence(_summary(ordered[in_full:], verdict)))
     if verdict.dry_run:
         owned = "their lower-priority pods" if not verdict.eviction_rule else _evictable(verdict)
-        blocks.append(Sentence(Span(f"still refused without {owned}:", "dim")))
+        blocks.append(Sentence(Span(f"still don't fit without {owned}:", "dim")))
         blocks.append(refusal_list(verdict.dry_run, options, causes=0 if is_crowd(verdict, options) else 3))
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     tried = _tried(verdict) if is_tried else ()
@@ -102,21 +102,21 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             priority=_DRY_RUN,
             short=Section("DRY RUN", nearest),
         ),
-        Section("ELSEWHERE", blocks=[Listing(_elsewhere(verdict))], only="screen", priority=_ELSEWHERE),
+        Section("OTHER NODES", blocks=[Listing(_other_nodes(verdict))], only="screen", priority=_OTHER_NODES),
     ]
 
 
 def _evictable(verdict: Verdict) -> str:
-    return f"the pods that {verdict.eviction_rule} lets it preempt" if verdict.eviction_rule else "lower-priority pods"
+    return f"the pods it may preempt under {verdict.eviction_rule}" if verdict.eviction_rule else "lower-priority pods"
 
 
 def _tried(verdict: Verdict) -> Phrase:
-    """How many nodes were tried, and how many are candidates."""
+    """How many nodes the dry run covered, and how many are candidates."""
     tried = len(verdict.potential_nodes)
     if not tried and verdict.pre_filter is not None and may_be_mended(verdict.pre_filter.code):
-        return (Span("no node is tried: the preemption ends in an error", "bad"),)
+        return (Span("no node was tried: preemption ended with an error", "bad"),)
     if not tried:
-        return (Span("no node to try: preemption helps on none", "bad"),)
+        return (Span("no node to try: preemption doesn't help on any", "bad"),)
     found = len(verdict.candidates)
     return (
         f"{count(tried, 'node')} tried without {_evictable(verdict)}: ",
@@ -125,8 +125,8 @@ def _tried(verdict: Verdict) -> Phrase:
 
 
 def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOptions) -> Section:
-    """A candidate with its cost and victims, and the steps of choosing them if they were recorded."""
-    likely = "That is so in the likely order of equal pods, which only the scheduler knows."
+    """A candidate with its cost and victims, and the steps that select the victims if they were recorded."""
+    likely = "This assumes the most likely order of tied pods; the order in the scheduler's cache decides."
     now = reference_time(verdict, options)
     steps = Table(
         columns("POD", "PRIORITY", "RUNNING", "REPRIEVE ORDER", right=["PRIORITY"]),
@@ -135,7 +135,7 @@ def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOpt
             for step in candidate.steps
         ],
         noun="pod",
-        caption=f"Each pod is put back if there is room for it on {candidate.node}",
+        caption=f"Each pod is reprieved if {candidate.node} still has room for it",
         shown=_STEPS_SHOWN_OF_CROWD if is_crowd(verdict, options) else _STEPS_SHOWN,
     )
     nominated: Phrase = (Span("nominated", "good"), ": ") if candidate.node in verdict.nominated_nodes else ()
@@ -146,17 +146,17 @@ def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOpt
 
 
 def _reprieve(step: Reprieve) -> Phrase:
-    """Whether the pod stays, and why not."""
+    """Whether the pod is reprieved, and why not."""
     names = [bare_name(use.budget) for use in step.budgets if use.left < 0]
     spent = (f"budget {' and '.join(names)}" if names else "a budget") if step.violates_budget else ""
     if step.kept:
-        return (Span("reprieved", "good"), f" (tried first: {spent} allows no more)" if spent else "")
-    why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason given"
+        return (Span("reprieved", "good"), f" (tried first: {spent} allows no more disruptions)" if spent else "")
+    why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason reported"
     return (Span("evicted", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
 
 
 def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
-    """How many pods would be evicted there, and how many evictions would violate budgets."""
+    """How many pods would be evicted on the node, and how many evictions would violate budgets."""
     victims, violations = len(candidate.victims), candidate.num_pdb_violations
     return (
         count(victims, "victim"),
@@ -166,18 +166,19 @@ def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
 
 
 def knows_budgets(verdict: Verdict) -> bool:
-    """Whether the scheduler asks for budgets, and they could be read."""
+    """Whether the scheduler considers PodDisruptionBudgets, and they could be read."""
     return row_of(verdict.algorithm).reads_budgets and not are_budgets_unread(verdict.assumptions)
 
 
 def _no_violations(verdict: Verdict) -> Span:
     if are_budgets_unread(verdict.assumptions):
         return Span("budgets not read", "warn")
-    return Span("no budget violated", "good") if row_of(verdict.algorithm).reads_budgets else Span("budgets not asked")
+    is_known = row_of(verdict.algorithm).reads_budgets
+    return Span("no budget violated", "good") if is_known else Span("budgets not considered")
 
 
 def _summary(candidates: Sequence[Candidate], verdict: Verdict) -> Words:
-    """The other candidates: how many there are for each cost if the costs are few, otherwise as ranges."""
+    """The other candidates: counted by cost if there are few costs, otherwise as ranges."""
     by_cost = grouped(candidates, lambda candidate: (len(candidate.victims), candidate.num_pdb_violations))
     if len(by_cost) > _COSTS_SHOWN:
         victims, violations = zip(*by_cost, strict=True)
@@ -188,11 +189,11 @@ def _summary(candidates: Sequence[Candidate], verdict: Verdict) -> Words:
         nodes = [candidate.node for candidate in several]
         which = join_names(nodes) if len(nodes) <= _NODES_SHOWN else f"{len(nodes):,}"
         costs.append((f"{which} with ", *describe_cost(several[0], verdict)))
-    return joined(costs, "; ")
+    return ("others: ", *joined(costs, "; ")) if costs else ""
 
 
-def _elsewhere(verdict: Verdict) -> list[list[Words]]:
-    """The other candidates with what they cost, and the nodes on which preemption does not help."""
+def _other_nodes(verdict: Verdict) -> list[list[Words]]:
+    """The other candidates with their costs, and the nodes on which preemption does not help."""
     if not verdict.candidates or not verdict.nominated_nodes:
         return []
     lines: list[list[Words]] = []
@@ -202,12 +203,12 @@ def _elsewhere(verdict: Verdict) -> list[list[Words]]:
         named = f"{others[0].node} is a candidate" if len(others) == 1 else f"{len(others):,} candidates"
         violations = f", {_range(broken, 'budget violation')}" if any(broken) else ""
         lines.append([f"{named} with {_range([len(each.victims) for each in others], 'victim')}{violations}"])
-    # Of a node that no plugin refuses the scheduler says that it has no pod to preempt.
+    # If no plugin rejects a node, the scheduler reports that it found no victims there.
     still = {node: status for node, status in verdict.dry_run.items() if status.plugin}
     if still:
-        lines.append([f"{in_clauses(still)} even without lower-priority pods"])
+        lines.append([f"even without lower-priority pods, {in_clauses(still)}"])
     if without := [node for node in verdict.dry_run if node not in still]:
-        lines.append([f"{join_names(without)}: {verdict.dry_run[without[0]].message or 'no reason given'}"])
+        lines.append([f"{join_names(without)}: {verdict.dry_run[without[0]].message or 'no reason reported'}"])
     _, hopeless = split_by_hope(verdict)
     if hopeless:
         lines.append([f"preemption doesn't help: {in_clauses(hopeless)}"])
@@ -220,7 +221,7 @@ def _range(numbers: Sequence[int], noun: str) -> str:
 
 
 def victims_section(verdict: Verdict, options: RenderOptions) -> Section:
-    """``5 VICTIMS``: a table for each nominated node, the most important pod first."""
+    """``5 VICTIMS``: a table per nominated node, most important pod first."""
     nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
     if not nodes:
         return Section("5 VICTIMS")
@@ -228,7 +229,7 @@ def victims_section(verdict: Verdict, options: RenderOptions) -> Section:
     if len(nodes) == 1:
         lead, blocks = _title(nodes[0], verdict), [_victims(nodes[0], verdict, options)]
     else:
-        lead = (f"on one of {count(len(nodes), 'node')} that tie",)
+        lead = (f"on one of {count(len(nodes), 'tied node')}",)
 
         def draw(node: str) -> Section:
             return Section(node, _title(node, verdict), [_victims(node, verdict, options)])
@@ -260,7 +261,7 @@ def _victims(node: str, verdict: Verdict, options: RenderOptions) -> Table:
 def _title(node: str, verdict: Verdict) -> Phrase:
     victims = verdict.victims[node]
     seconds = max((victim.grace_period_seconds for victim in victims if not victim.terminating), default=0)
-    stop = f"; up to {format_duration(seconds)} to stop" if seconds else ""
+    stop = f"; up to {format_duration(seconds)} to terminate" if seconds else ""
     budgets = f"; no budget protects {'it' if len(victims) == 1 else 'them'}"
     if are_budgets_unread(verdict.assumptions):
         budgets = "; budgets were not read"
@@ -272,63 +273,66 @@ def _title(node: str, verdict: Verdict) -> Phrase:
 
 
 def screened_victims(verdict: Verdict) -> Section:
-    """The victims on the node that the scheduler's message is about, with what they take from their budgets."""
+    """The victims on the node named in the scheduler's message, with their effect on budgets."""
     nodes = nodes_with_victims(verdict)
     if not nodes:
         return Section("VICTIMS")
     blocks: list[Block] = []
     if len(nodes) > 1:
-        blocks.append(Sentence(("on ", strong(nodes[0]), f", if it is picked of {len(nodes):,} equal nodes:")))
-    told = verdict.alternatives
-    # Among which pods the order of equal ones decides, if it decides nothing else.
-    is_certain = told is not None and told.exact and not told.untold and len(told.outcomes) == 1
-    choices = told.outcomes[0].choices if told is not None and is_certain else ()
+        blocks.append(Sentence(("on ", strong(nodes[0]), f", if it is picked from {len(nodes):,} tied nodes:")))
+    alternatives = verdict.alternatives
+    # The pods among which the order of tied pods decides, if it decides nothing else.
+    is_certain = (
+        alternatives is not None and alternatives.exact and not alternatives.untold and len(alternatives.outcomes) == 1
+    )
+    choices = alternatives.outcomes[0].choices if alternatives is not None and is_certain else ()
     for choice in choices:
-        words = f"{choice.count:,} of these {len(choice.pods):,}, equal in priority and start time: "
+        words = f"{choice.count:,} of these {len(choice.pods):,}, tied in priority and start time: "
         blocks.append(Sentence(f"{words}{join_names(choice.pods, limit=_NAMES_SHOWN)}"))
-    if told is not None and not choices:
-        words = "most likely; the order of equal pods decides, which only the scheduler knows:"
+    if alternatives is not None and not choices:
+        words = "most likely; depends on the order of tied pods in the scheduler's cache:"
         blocks.append(Sentence(Span(words, "warn")))
     rows: list[list[Words]] = [
         [strong(victim.pod), f"priority {victim.priority:,}", victim.owner or "no owner", _uses(victim, verdict)]
         for victim in verdict.victims[nodes[0]]
     ]
     blocks.append(Table(columns("POD", "PRIORITY", "OWNER", "BUDGETS"), rows, noun="victim", is_untitled=True))
-    if told is not None and not choices:
-        likely = {node: [victim.pod for victim in gone] for node, gone in verdict.victims.items()}
-        others = [each for each in told.outcomes if not (each.node in likely and each.allows(likely[each.node]))]
+    if alternatives is not None and not choices:
+        likely = {node: [victim.pod for victim in victims] for node, victims in verdict.victims.items()}
+        outcomes = alternatives.outcomes
+        others = [each for each in outcomes if not (each.node in likely and each.allows(likely[each.node]))]
         blocks.append(Listing([[("or ", *possible_outcome(each))] for each in others], noun="outcome"))
-        untold = f"… and {count(told.untold, 'more outcome')}" if told.untold else ""
-        blocks += [Sentence(Span(untold, "dim")), Sentence(Span("" if told.exact else INEXACT, "warn"))]
+        omitted = f"… and {count(alternatives.untold, 'more outcome')}" if alternatives.untold else ""
+        blocks += [Sentence(Span(omitted, "dim")), Sentence(Span("" if alternatives.exact else INEXACT, "warn"))]
     seconds = max((each.grace_period_seconds for each in verdict.victims[nodes[0]] if not each.terminating), default=0)
-    stop = f", up to {format_duration(seconds)} to stop" if seconds else ""
-    # One stands beside the label; of several a screen may not show all.
+    stop = f", up to {format_duration(seconds)} to terminate" if seconds else ""
+    # A single victim fits next to the label; a screen may not show all of several.
     return Section("VICTIMS", f"{count(len(rows), 'pod')}{stop}" if len(rows) > 1 else "", blocks)
 
 
 def nodes_with_victims(verdict: Verdict) -> list[str]:
-    """Of nodes that tie, first the one that the scheduler's message is about."""
+    """The nodes with victims; among tied nodes, the one named in the scheduler's message comes first."""
     nodes = [node for node in verdict.nominated_nodes if verdict.victims.get(node)]
     return sorted(nodes, key=lambda node: node != acted_on(verdict))
 
 
 def victims_in_brief(verdict: Verdict) -> str:
-    """The pods that go, after the sentence."""
+    """The victims, as a sentence to append."""
     nodes = nodes_with_victims(verdict)
     if not nodes:
         return ""
     likely = "most likely " if verdict.alternatives is not None else ""
-    where = f" (on {nodes[0]})" if len(nodes) > 1 else ""
+    location = f" (on {nodes[0]})" if len(nodes) > 1 else ""
     names = join_names([victim.pod for victim in verdict.victims[nodes[0]]], limit=_BRIEF_NAMES)
-    return f" Victims: {likely}{names}{where}."
+    return f" Victims: {likely}{names}{location}."
 
 
 def _uses(victim: Victim, verdict: Verdict) -> Phrase:
-    """``shop/web allows 2→1``: the victim's budgets before and after, and what else there is to know of it."""
+    """``shop/web allows 2→1``: the victim's budgets before and after, and other facts about it."""
     if are_budgets_unread(verdict.assumptions):
         budgets: Phrase = (Span("budgets not read", "warn"),)
     elif not victim.budgets:
-        budgets = ("no budget" if row_of(verdict.algorithm).reads_budgets else "budgets not asked",)
+        budgets = ("no budget" if row_of(verdict.algorithm).reads_budgets else "budgets not considered",)
     else:
         texts = [(f"{use.budget} allows {use.allowed:,}→{use.left:,}", use.left < 0) for use in victim.budgets]
         budgets = joined(Span(f"{text} VIOLATED", "bad") if is_broken else Span(text) for text, is_broken in texts)
@@ -339,38 +343,40 @@ def _uses(victim: Victim, verdict: Verdict) -> Phrase:
 
 _PODS_SHOWN = 4
 _NODE, _FILTERS, _DRY_RUN_THERE, _INSTEAD = 95, 94, 93, 92
-# Of what is on a screen about a node.
+# The lowest priority among the sections of a screen about one node.
 LEAST_PRIORITY = _INSTEAD
 
 
 def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
-    """``NODE``: the story of the node that was asked about, and what would make it the chosen one."""
-    story = verdict.node_story
-    if story is None:
+    """``NODE``: the report on the requested node, and what would make the scheduler choose it."""
+    node_report = verdict.node_story
+    if node_report is None:
         return []
     sections = [
         Section(
             "NODE",
-            describe_standing(story, verdict),
-            _evaluation(story.evaluation),
-            heading="The node that was asked about",
+            describe_standing(node_report, verdict),
+            _evaluation(node_report.evaluation),
+            heading="The requested node",
             is_reasoning=True,
             priority=_NODE,
-            short=Section("NODE", describe_standing(story, verdict)),
+            short=Section("NODE", describe_standing(node_report, verdict)),
         ),
-        Section("FILTERS", blocks=_screened(story, verdict), only="screen", priority=_FILTERS),
-        _dry_run(story, verdict, options),
+        Section("FILTERS", blocks=_screened(node_report, verdict), only="screen", priority=_FILTERS),
+        _dry_run(node_report, verdict, options),
     ]
-    if not story.is_chosen:
+    if not node_report.is_chosen:
         lacks_budgets = are_budgets_unread(verdict.assumptions)
-        goal = f"{story.node} is chosen"
-        changes = proposals_section(story.proposals, story.search, goal, options, lacks_budgets=lacks_budgets)
+        goal = f"{node_report.node} is chosen"
+        changes = proposals_section(
+            node_report.proposals, node_report.search, goal, options, lacks_budgets=lacks_budgets
+        )
         sections.append(
             Section(
                 "CHANGES",
                 changes.lead,
                 changes.blocks,
-                heading=f"With what {story.node} is chosen",
+                heading=f"Changes that make the scheduler choose {node_report.node}",
                 anchor="node-changes",
                 is_reasoning=True,
                 priority=_INSTEAD,
@@ -380,18 +386,18 @@ def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     return sections
 
 
-def _dry_run(story: NodeStory, verdict: Verdict, options: RenderOptions) -> Section:
-    """Which pods would go there, or why that does not help; of the node that is chosen, which go."""
-    candidate = _candidate(verdict, story.node)
-    tried = verdict.dry_run.get(story.node)
+def _dry_run(node_report: NodeStory, verdict: Verdict, options: RenderOptions) -> Section:
+    """The victims there, or why evicting pods does not help; for the chosen node, the pods it evicts."""
+    candidate = _candidate(verdict, node_report.node)
+    tried = verdict.dry_run.get(node_report.node)
     if candidate is not None:
         section = candidate_section(candidate, verdict, options)
-        lead: Words = ("the dry run there: ", *phrase_of(section.lead))
+        lead: Words = ("the dry run on it: ", *phrase_of(section.lead))
         blocks: Sequence[Block | Section] = section.blocks
     else:
-        lead, blocks = f"the dry run there: {describe_shortage(tried)}" if tried is not None else "", []
+        lead, blocks = f"the dry run on it: {describe_shortage(tried)}" if tried is not None else "", []
     short = Section("DRY RUN")
-    if story.node in verdict.nominated_nodes[:1]:
+    if node_report.node in verdict.nominated_nodes[:1]:
         short = screened_victims(verdict)
     elif candidate is not None:
         priorities = {step.pod: step.priority for step in candidate.steps}
@@ -401,109 +407,110 @@ def _dry_run(story: NodeStory, verdict: Verdict, options: RenderOptions) -> Sect
         table = Table(columns("POD", "PRIORITY"), rows, noun="victim", is_untitled=True)
         short = Section("DRY RUN", (*describe_cost(candidate, verdict), ":"), [table])
     elif tried is not None:
-        short = Section("DRY RUN", f"without its {_lower(story.evaluation)}: {describe_shortage(tried)}")
+        short = Section("DRY RUN", f"without its {_lower(node_report.evaluation)}: {describe_shortage(tried)}")
     return Section(
         "DRY RUN", lead, blocks, anchor="node-dry-run", is_reasoning=True, priority=_DRY_RUN_THERE, short=short
     )
 
 
-def describe_standing(story: NodeStory, verdict: Verdict) -> Phrase:
-    """Whether the pod ends on the node, and otherwise where it drops out."""
-    name = strong(story.node)
+def describe_standing(node_report: NodeStory, verdict: Verdict) -> Phrase:
+    """Whether the pod ends up on the node, and otherwise the step that eliminates it."""
+    name = strong(node_report.node)
     nodes = verdict.nominated_nodes or verdict.lands_on
-    if story.is_chosen:
-        tie = f", one of {count(len(nodes), 'node')} that tie" if len(nodes) > 1 else ""
+    if node_report.is_chosen:
+        tie = f", one of {count(len(nodes), 'tied node')}" if len(nodes) > 1 else ""
         return (name, Span(" is chosen", "good"), tie)
-    score = verdict.scores.get(story.node)
-    if score is not None and story.rank is not None:
+    score = verdict.scores.get(node_report.node)
+    if score is not None and node_report.rank is not None:
         best = max(verdict.scores.values())
         return (
             name,
-            f" fits and is number {story.rank:,} of {len(verdict.scores):,}: {score:,}, the best has {best:,}",
+            f" fits and ranks number {node_report.rank:,} of {len(verdict.scores):,}: "
+            f"score {score:,}, the best is {best:,}",
         )
-    if story.lost_at and story.value is not None and story.best is not None:
-        mine, best_value = _values(story, verdict)
-        rule = name_of_rule(story.lost_at)
+    if node_report.lost_at and node_report.value is not None and node_report.best is not None:
+        mine, best_value = _values(node_report, verdict)
+        rule = name_of_rule(node_report.lost_at)
         return (
             name,
             " is a candidate, ",
             Span("eliminated", "bad"),
-            f" by {rule}: {mine}, the best has {best_value}",
+            f" by {rule}: {mine}, the best is {best_value}",
         )
-    if by_extender := _said_by_extender(story.node, verdict):
+    if by_extender := _by_extender(node_report.node, verdict):
         return (name, *by_extender)
-    refusals = [status for status in story.evaluation.filters if not status.is_success]
-    if story.evaluation.pre_filter is not None or refusals:
-        return (name, Span(" refuses the pod", "bad"))
-    return (name, " passes all filters, and is not chosen")
+    refusals = [status for status in node_report.evaluation.filters if not status.is_success]
+    if node_report.evaluation.pre_filter is not None or refusals:
+        return (name, Span(" rejects the pod", "bad"))
+    return (name, " passes all filters but is not chosen")
 
 
-def _said_by_extender(node: str, verdict: Verdict) -> Phrase:
-    """How an extender puts the node out, if one does."""
+def _by_extender(node: str, verdict: Verdict) -> Phrase:
+    """How an extender eliminates the node, if one does."""
     for call in verdict.extender_calls:
         if node in call.dropped:
-            return (f" is a candidate, which extender {call.extender} ", Span("drops", "bad"))
+            return (f" is a candidate, but extender {call.extender} ", Span("drops", "bad"), " it")
         if node in call.refused and not verdict.filter.get(node, SUCCESS).is_success:
             reason = f": {call.refused[node]}" if call.refused[node] else " without a reason"
-            return (f" passes all filters, and extender {call.extender} ", Span("refuses", "bad"), f" it{reason}")
+            return (f" passes all filters, but extender {call.extender} ", Span("rejects", "bad"), f" it{reason}")
     return ()
 
 
-def _values(story: NodeStory, verdict: Verdict) -> tuple[str, str]:
-    """The node's value at the rule that put it out, and the best one."""
-    mine = _candidate(verdict, story.node)
+def _values(node_report: NodeStory, verdict: Verdict) -> tuple[str, str]:
+    """The node's value under the rule that eliminates it, and the best value."""
+    mine = _candidate(verdict, node_report.node)
     best = _candidate(verdict, verdict.nominated_nodes[0]) if verdict.nominated_nodes else None
     return (
-        format_value(story.lost_at, story.value or 0, len(mine.victims) if mine else 0),
-        format_value(story.lost_at, story.best or 0, len(best.victims) if best else 0),
+        format_value(node_report.lost_at, node_report.value or 0, len(mine.victims) if mine else 0),
+        format_value(node_report.lost_at, node_report.best or 0, len(best.victims) if best else 0),
     )
 
 
 def _evaluation(evaluation: NodeEvaluation) -> list[Block]:
     if evaluation.pre_filter is not None:
-        return [Sentence(f"refused on all nodes before any filter: {evaluation.pre_filter.message}")]
-    left_out = join_names(evaluation.left_out_by, limit=len(evaluation.left_out_by))
+        return [Sentence(f"rejected on every node before any filter runs: {evaluation.pre_filter.message}")]
+    excluded_by = join_names(evaluation.left_out_by, limit=len(evaluation.left_out_by))
     nominated = join_names(evaluation.nominated_pods, limit=_PODS_SHOWN)
     blocks: list[Block] = [
-        Sentence(f"left out before any filter by {left_out}" if evaluation.left_out_by else ""),
-        Sentence(Span("every filter, where the scheduler stops at the first that refuses:", "dim")),
+        Sentence(f"excluded before any filter runs by {excluded_by}" if evaluation.left_out_by else ""),
+        Sentence(Span("every filter (the scheduler stops at the first that rejects the pod):", "dim")),
         _filters(evaluation.filters),
-        Sentence(f"with room kept for {nominated}, nominated there" if evaluation.nominated_pods else ""),
+        Sentence(f"counting {nominated}, nominated to this node" if evaluation.nominated_pods else ""),
     ]
     if evaluation.lower_priority_pods:
-        blocks.append(Sentence(Span(f"the same without its {_lower(evaluation)}:", "dim")))
+        blocks.append(Sentence(Span(f"every filter without its {_lower(evaluation)}:", "dim")))
         blocks.append(_filters(evaluation.without_lower))
     return blocks
 
 
 def _filters(statuses: Sequence[Status]) -> Rows:
-    """The filters that refuse the pod with what they saw, and those that let it pass."""
+    """The filters that reject the pod with what they saw, and the filters that pass."""
     rows: list[tuple[Words, Words]] = []
     for status in statuses:
         if not status.is_success:
             seen = describe(status.detail)
             reason = strong(status.message or str(status.code))
             plugin = Span(f"  {status.plugin}", "dim")
-            rows.append((Span("refuses", "bad"), (reason, plugin, f"  {seen}" if seen else "")))
+            rows.append((Span("rejects", "bad"), (reason, plugin, f"  {seen}" if seen else "")))
     passing = [status.plugin for status in statuses if status.is_success]
     if passing or not statuses:
         rows.append((Span("passes", "good"), ", ".join(passing) or "nothing to check"))
     return Rows(rows)
 
 
-def _screened(story: NodeStory, verdict: Verdict) -> list[Block]:
-    """What refuses the pod there; with how many filters pass."""
-    evaluation = story.evaluation
+def _screened(node_report: NodeStory, verdict: Verdict) -> list[Block]:
+    """The filters that reject the pod on the node, and how many filters pass."""
+    evaluation = node_report.evaluation
     blocks: list[Block] = []
     if evaluation.pre_filter is not None:
-        blocks.append(Sentence(f"refused on all nodes before any filter: {evaluation.pre_filter.message}"))
+        blocks.append(Sentence(f"rejected on every node before any filter runs: {evaluation.pre_filter.message}"))
     elif evaluation.left_out_by:
-        blocks.append(Sentence(f"left out before any filter by {join_names(evaluation.left_out_by)}"))
+        blocks.append(Sentence(f"excluded before any filter runs by {join_names(evaluation.left_out_by)}"))
     refusals = [status for status in evaluation.filters if not status.is_success]
     items: list[list[Words]] = []
     for status in refusals:
         reason = strong(status.message or str(status.code))
-        items.append([(Span("refuses ", "bad"), reason, f"  {describe(status.detail) or status.plugin}")])
+        items.append([(Span("rejects ", "bad"), reason, f"  {describe(status.detail) or status.plugin}")])
     blocks.append(Listing(items, noun="refusal"))
     passing = len(evaluation.filters) - len(refusals)
     if passing and refusals:
@@ -511,14 +518,14 @@ def _screened(story: NodeStory, verdict: Verdict) -> list[Block]:
         blocks.append(Sentence(Span(words, "dim")))
     elif evaluation.filters and not refusals:
         blocks.append(Sentence(f"all {count(passing, 'filter')} pass" if passing > 1 else "the only filter passes"))
-    is_tried = story.node in verdict.dry_run or _candidate(verdict, story.node) is not None
+    is_tried = node_report.node in verdict.dry_run or _candidate(verdict, node_report.node) is not None
     if evaluation.lower_priority_pods and refusals and not is_tried:
         still = [status.message or status.plugin for status in evaluation.without_lower if not status.is_success]
-        told = f"still {join_names(still)}" if still else "all pass"
-        blocks.append(Sentence(f"without its {_lower(evaluation)}: {told}"))
+        result = f"still {join_names(still)}" if still else "all pass"
+        blocks.append(Sentence(f"without its {_lower(evaluation)}: {result}"))
     if evaluation.nominated_pods:
         names = join_names(evaluation.nominated_pods, limit=_PODS_SHOWN)
-        blocks.append(Sentence(f"room is kept for {names}, nominated there"))
+        blocks.append(Sentence(f"counting {names}, nominated to this node"))
     return blocks
 
 

@@ -1,4 +1,4 @@
-"""The map of the nodes: what each has, what its pods request, what victims free, and where the pod would stand."""
+"""The map of the nodes: allocatable resources, requests of running pods, what victims free, and the pod itself."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ _SHOWN = 12
 _PODS_NAMED = 4
 _RESOURCES_SHOWN = 8
 _LEGEND = (
-    ("track", "what pods can have"),
-    ("before", "requested by pods that stay"),
+    ("track", "allocatable"),
+    ("before", "requested by remaining pods"),
     ("freed", "freed by victims"),
     ("after", "requested by the pod"),
-    ("over", "more than there is"),
+    ("over", "more than is free"),
 )
 
 
 class _Drawn(NamedTuple):
-    """A node of the map: amounts that victims free, the pods that go (surely, or in the likely order)."""
+    """A node of the map. ``victims`` free ``freed``; ``is_sure`` unless they assume an order of tied pods."""
 
     node: str
     use: NodeUse
     freed: Mapping[str, int]
     victims: Sequence[str]
     is_sure: bool
-    standing: Html
+    status: Html
 
 
 def node_map(verdict: Verdict, occupancy: Occupancy, level: int) -> Html:
-    """A card for each node, those that matter most first."""
+    """A card per node, most relevant first."""
     order = [node for node in _order(verdict) if node in occupancy.nodes]
     requests = {**verdict.pod.requests, "pods": 1}
     show = partial(_card, verdict=verdict, occupancy=occupancy, requests=requests, level=level)
     cards, cut = within(show, order, _LIMIT)
     maps = folded(cards, _SHOWN, "nodes", lambda some: tag("div", *some, class_="maps"))
-    left = f"{count(cut, 'more node')} {agree(cut, 'is')} not drawn, so that the page stays small."
+    left = f"{count(cut, 'more node')} {agree(cut, 'is')} not drawn, to keep the page small."
     swatch = '<svg width="14" height="10" aria-hidden="true"><rect class="{}" width="14" height="10"/></svg>'
     return (
         tag("ul", *(tag("li", Html(swatch.format(kind)), words) for kind, words in _LEGEND), class_="legend")
@@ -56,13 +56,13 @@ def node_map(verdict: Verdict, occupancy: Occupancy, level: int) -> Html:
 
 
 def _order(verdict: Verdict) -> list[str]:
-    """Where the pod ends, then candidates, nodes that fit, and the others by how little they lack."""
+    """The pod's destinations, then candidates, nodes that fit, and the other nodes by how little they lack."""
     scored = sorted(verdict.feasible_nodes, key=lambda node: -verdict.scores.get(node, 0))
-    refused = {**verdict.filter, **verdict.dry_run}
-    lacking = sorted(refused, key=lambda node: distance(refused[node].detail))
-    asked = [verdict.node_story.node] if verdict.node_story else []
+    rejected = {**verdict.filter, **verdict.dry_run}
+    lacking = sorted(rejected, key=lambda node: distance(rejected[node].detail))
+    requested = [verdict.node_story.node] if verdict.node_story else []
     candidates = [candidate.node for candidate in order_by_survival(verdict)]
-    return list(dict.fromkeys([*destinations(verdict), *asked, *candidates, *scored, *lacking]))
+    return list(dict.fromkeys([*destinations(verdict), *requested, *candidates, *scored, *lacking]))
 
 
 def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[str, int], level: int) -> Html:
@@ -73,13 +73,13 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
         for resource, amount in occupancy.requests.get(pod, {}).items():
             freed[resource] = freed.get(resource, 0) + amount
     is_sure = candidate is None or not candidate.outcomes
-    drawn = _Drawn(node, occupancy.nodes[node], freed, victims, is_sure, _standing(node, verdict))
+    drawn = _Drawn(node, occupancy.nodes[node], freed, victims, is_sure, _status(node, verdict))
     resources = [
         each
         for each in in_order(dict.fromkeys((*drawn.use.allocatable, *requests)))
         if each in FIRST_RESOURCES or requests.get(each) or drawn.use.used.get(each)
     ]
-    rooms = join(_resource(each, drawn, requests.get(each, 0)) for each in resources[:_RESOURCES_SHOWN])
+    rows = join(_resource(each, drawn, requests.get(each, 0)) for each in resources[:_RESOURCES_SHOWN])
     notes = Html("")
     if drawn.victims:
         notes += tag(
@@ -89,15 +89,15 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
             class_="dim",
         )
     if drawn.use.nominated:
-        notes += tag("p", "nominated to it: ", names(drawn.use.nominated, limit=_PODS_NAMED), class_="dim")
-    title = tag(f"h{level}", name(node), " ", drawn.standing)
-    return tag("article", title, tag("dl", rooms, class_="room"), notes, class_="map") + Html("\n")
+        notes += tag("p", "nominated here: ", names(drawn.use.nominated, limit=_PODS_NAMED), class_="dim")
+    title = tag(f"h{level}", name(node), " ", drawn.status)
+    return tag("article", title, tag("dl", rows, class_="room"), notes, class_="map") + Html("\n")
 
 
-def _standing(node: str, verdict: Verdict) -> Html:
+def _status(node: str, verdict: Verdict) -> Html:
     ends = destinations(verdict)
     if node in ends:
-        tie = " (one of those that tie)" if len(ends) > 1 else ""
+        tie = " (tied)" if len(ends) > 1 else ""
         return badge(("nominated" if verdict.nominated_nodes else "lands here") + tie, "good")
     if any(candidate.node == node for candidate in verdict.candidates):
         return badge("candidate", "warn")
@@ -110,13 +110,13 @@ def _standing(node: str, verdict: Verdict) -> Html:
 
 
 def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
-    whole, used = drawn.use.allocatable.get(resource, 0), drawn.use.used.get(resource, 0)
+    allocatable, used = drawn.use.allocatable.get(resource, 0), drawn.use.used.get(resource, 0)
     freed = min(drawn.freed.get(resource, 0), used)
-    stays = used - freed
-    most = max(whole, used, stays + requested, 1)
-    fits = min(requested, max(whole - stays, 0))
-    bars = [("track", 0, 0, whole, 14), ("before", 2, 0, stays, 4), ("freed", 2, stays, used, 4)]
-    bars += [("after", 8, stays, stays + fits, 4), ("over", 8, stays + fits, stays + requested, 4)]
+    remaining = used - freed
+    most = max(allocatable, used, remaining + requested, 1)
+    fits = min(requested, max(allocatable - remaining, 0))
+    bars = [("track", 0, 0, allocatable, 14), ("before", 2, 0, remaining, 4), ("freed", 2, remaining, used, 4)]
+    bars += [("after", 8, remaining, remaining + fits, 4), ("over", 8, remaining + fits, remaining + requested, 4)]
     drawing = join(
         Html(
             f'<rect class="{kind}" x="{share(start, most)}" y="{y}" width="{share(end - start, most)}" '
@@ -128,12 +128,12 @@ def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:
     picture = Html(f'<svg width="100%" height="14" aria-hidden="true">{drawing}</svg>')
 
     over = format_amount(resource, requested - fits)
-    short: list[str] = [", ", tag("span", f"{over} too much", class_="bad")] if requested > fits else []
+    short: list[str] = [", ", tag("span", f"{over} over capacity", class_="bad")] if requested > fits else []
     if resource == "pods":
-        leaving = [f"{freed:,} {agree(freed, 'leaves')}"] if freed else []
-        in_words = ", ".join([f"{used:,} of {whole:,} there", *leaving, "1 comes"])
+        leaving = [f"{freed:,} evicted"] if freed else []
+        in_words = ", ".join([f"{used:,} of {allocatable:,} running", *leaving, "1 added"])
     else:
-        words = [f"{format_amount(resource, used)} of {format_amount(resource, whole)} requested"]
+        words = [f"{format_amount(resource, used)} of {format_amount(resource, allocatable)} requested"]
         if freed:
             words.append(f"{format_amount(resource, freed)} freed")
         if requested:

@@ -1,6 +1,6 @@
-"""What the filters made of the nodes: those that fit, and the others in groups with the numbers to check them.
+"""The filter results: the nodes that fit, and the others in groups with the numbers behind them.
 
-Nodes that failed alike are one group, so that a thousand of them read as a few lines.
+Nodes that fail in the same way form one group, so that a thousand of them take a few lines.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Outcome, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
-# Of more nodes than this it is not shown what was seen on each.
+# With more nodes than this, the findings on each node are not shown.
 _CROWD = 12
 _GROUPS_SHOWN = 6
 _CAUSES_SHOWN = 3
 _NAMES_SHOWN = 3
 _NEAREST_SHOWN = 3
 _CLAUSES_SHOWN = 5
-_REFUSED = 70
+_REJECTED = 70
 
 
 def filter_section(verdict: Verdict, options: RenderOptions) -> Section:
-    """``1 FILTER``: how many nodes fit, and why the others do not. On a screen the reasons, if no node fits."""
+    """``1 FILTER``: how many nodes fit, and why the others don't. On a screen, only the reasons if no node fits."""
     return Section(
         "1 FILTER",
         describe_fitting(verdict),
         _refusals(verdict, options),
-        heading="What the filters say",
+        heading="Filter results",
         anchor="filter",
         is_reasoning=True,
-        priority=_REFUSED,
+        priority=_REJECTED,
         short=_screened(verdict),
     )
 
@@ -45,11 +45,11 @@ def _refusals(verdict: Verdict, options: RenderOptions) -> list[Block]:
     if (status := verdict.pre_filter) is not None:
         seen = describe(status.detail)
         helps = "may help" if may_be_mended(status.code) else "doesn't help"
-        said = (strong(status.message), Span(f"  {status.plugin}", "dim"))
-        return [Listing([[said, *([seen] if seen else []), f"preemption {helps}"]])]
+        reason = (strong(status.message), Span(f"  {status.plugin}", "dim"))
+        return [Listing([[reason, *([seen] if seen else []), f"preemption {helps}"]])]
     failures = {node: status for node, status in verdict.filter.items() if not status.is_success}
     causes = 1 if is_crowd(verdict, options) else _CAUSES_SHOWN
-    # Without codes only the nodes that are tried show where there is hope, and a pod that may not evict tries none.
+    # Without status codes, only the nodes that were tried show where preemption may help.
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     is_hope_unknown = not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
     if len(failures) < len(verdict.filter) or is_hope_unknown:
@@ -57,20 +57,20 @@ def _refusals(verdict: Verdict, options: RenderOptions) -> list[Block]:
     hopeful, hopeless = split_by_hope(verdict)
     blocks: list[Block] = []
     if hopeful:
-        blocks.append(Sentence((strong(count(len(hopeful), "node")), " where preemption may help:")))
+        blocks.append(Sentence((strong(count(len(hopeful), "node")), " where preemption could help:")))
         blocks.append(refusal_list(hopeful, options, causes=causes))
     if hopeless:
         helps = f" where {'it' if hopeful else 'preemption'} doesn't help:"
         blocks.append(Sentence((strong(count(len(hopeless), "node")), helps)))
-        # What the hopeless nodes lack matters only if there is nothing better.
+        # The findings on the hopeless nodes matter only if there is nothing better.
         is_aside = causes == 1 and verdict.candidates
         blocks.append(refusal_list(hopeless, options, causes=0 if is_aside else causes))
     return blocks
 
 
 def _screened(verdict: Verdict) -> Section:
-    """For a pod that lands nowhere the reasons with the nearest node of each, otherwise which nodes are out."""
-    nothing = Section("REFUSED")
+    """For a pod that lands nowhere, the reasons with the nearest node of each; otherwise the nodes that are out."""
+    nothing = Section("REJECTED")
     if verdict.feasible_nodes and not verdict.nominated_nodes:
         failed = {node: status for node, status in verdict.filter.items() if not status.is_success}
         if not failed:
@@ -78,13 +78,13 @@ def _screened(verdict: Verdict) -> Section:
         clauses = {refusal_of(status) for status in failed.values()}
         is_one = len(clauses) == 1 and len(failed) > 1
         why = f", which {for_many(*clauses)}" if is_one else f": {in_clauses(failed)}"
-        return Section("ELSEWHERE", f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated{why}")
+        return Section("OTHER NODES", f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated{why}")
     is_pending = verdict.outcome in (Outcome.NEVER_LANDS, Outcome.UNCERTAIN)
     if not is_pending or verdict.candidates or verdict.feasible_nodes:
         return nothing
     if (status := verdict.pre_filter) is not None:
-        said = (strong(status.message), Span(f"  {status.plugin}", "dim"))
-        return Section("REFUSED", said, [Sentence(describe(status.detail))])
+        reason = (strong(status.message), Span(f"  {status.plugin}", "dim"))
+        return Section("REJECTED", reason, [Sentence(describe(status.detail))])
     groups = group_by_reasons(verdict.filter)
     digits = max((len(f"{len(group.nodes):,}") for group in groups), default=0)
     items = []
@@ -93,61 +93,61 @@ def _screened(verdict: Verdict) -> Section:
         seen = f"  {nearest.nodes[0]}{f': {nearest.phrase}' if nearest.phrase else ''}"
         reasons = strong(group.reasons or str(group.code) or group.plugin)
         items.append([(f"{len(group.nodes):,}".rjust(digits), "  ", reasons, seen)])
-    return Section("REFUSED", blocks=[Listing(items, noun="reason")])
+    return Section("REJECTED", blocks=[Listing(items, noun="reason")])
 
 
 def describe_fitting(verdict: Verdict) -> Phrase:
-    """How many nodes fit, or why none was looked at."""
+    """How many nodes fit, or why no node was checked."""
     total = len(verdict.filter)
     fitting = sum(status.is_success for status in verdict.filter.values())
     if not total:
-        ended = "the scheduler ends in an error before it has looked at all nodes"
+        ended = "the scheduler fails before it has checked all nodes"
         return (Span(ended if verdict.cluster.nodes else no_nodes(verdict), "bad"),)
     if verdict.pre_filter is not None:
-        return (Span("the pod is refused before any node is looked at", "bad"),)
+        return (Span("the pod is rejected before any node is checked", "bad"),)
     if not fitting:
-        nobody = {1: "the only node does not fit", 2: "neither of 2 nodes fits"}
-        return (Span(nobody.get(total, f"none of {total:,} nodes fits"), "bad"),)
+        none = {1: "the only node doesn't fit", 2: "neither of 2 nodes fits"}
+        return (Span(none.get(total, f"none of {total:,} nodes fits"), "bad"),)
     if fitting == total:
         return (Span("the only node fits" if total == 1 else f"{name_all(total)} fit", "good"),)
     return (Span(f"{fitting:,} of {total:,} nodes {agree(fitting, 'fits')}", "good"),)
 
 
 def nearest_section(verdict: Verdict, options: RenderOptions) -> Section:
-    """``NEAREST``: for a pod that lands nowhere, the nodes that lack least."""
+    """``NEAREST``: for a pod that lands nowhere, the nodes that lack the least."""
     after_evictions = find_nearest(verdict.dry_run)
     nearest = after_evictions or find_nearest(verdict.filter)
     if not nearest or verdict.outcome != Outcome.NEVER_LANDS:
         return Section("NEAREST")
-    when = "without their lower-priority pods, these lack least:" if after_evictions else "these lack least:"
+    when = "without their lower-priority pods, these lack the least:" if after_evictions else "these lack the least:"
     items = [[_cause(cause, options)] for cause in nearest[:_NEAREST_SHOWN]]
     return Section("NEAREST", when, [Listing(items)], is_reasoning=True)
 
 
 def is_crowd(verdict: Verdict, options: RenderOptions) -> bool:
-    """Whether there are too many nodes to show what was seen on each."""
+    """Whether there are too many nodes to show the findings on each."""
     return len(verdict.filter) > _CROWD and not options.verbose
 
 
 def refusal_list(statuses: Mapping[str, Status], options: RenderOptions, *, causes: int) -> Listing:
-    """Refused nodes in groups of the same reasons, the largest first, each with so many of its ``causes``."""
+    """Rejected nodes grouped by reasons, the largest group first, each with up to ``causes`` causes."""
     groups = group_by_reasons(statuses)
     digits = max((len(f"{len(group.nodes):,}") for group in groups), default=0)
     items: list[list[Words]] = []
     for group in groups:
         is_refusal = group.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-        reasons = group.reasons or ("refused without a reason" if is_refusal else str(group.code))
+        reasons = group.reasons or ("rejected without a reason" if is_refusal else str(group.code))
         plugin = Span(f"  {group.plugin}" if group.plugin else "", "dim")
         shown = group.causes if options.verbose else group.causes[:causes]
-        told = [_cause(cause, options, _NAMES_SHOWN if causes > 1 else 1) for cause in shown]
+        lines = [_cause(cause, options, _NAMES_SHOWN if causes > 1 else 1) for cause in shown]
         left = sum(len(cause.nodes) for cause in group.causes[len(shown) :])
         rest = [Span(f"… and {count(left, 'more node')}", "dim")] if left and shown else []
-        items.append([(f"{len(group.nodes):,}".rjust(digits), "  ", strong(reasons), plugin), *told, *rest])
+        items.append([(f"{len(group.nodes):,}".rjust(digits), "  ", strong(reasons), plugin), *lines, *rest])
     return Listing(items, noun="reason", shown=_GROUPS_SHOWN)
 
 
 def _cause(cause: Cause, options: RenderOptions, named: int = _NAMES_SHOWN) -> Words:
-    """The first few names and how many there are besides, all of them if ``verbose``, and what was seen there."""
+    """The first few nodes and the number of others, or all of them if ``verbose``, and the finding they share."""
     shown = cause.nodes if options.verbose else cause.nodes[:named]
     rest = len(cause.nodes) - len(shown)
     more = f" and {rest:,} more" if rest else ""
@@ -155,26 +155,26 @@ def _cause(cause: Cause, options: RenderOptions, named: int = _NAMES_SHOWN) -> W
 
 
 def in_clauses(statuses: Mapping[str, Status]) -> str:
-    """What nodes do or are that refuse the pod, the most frequent first: ``node-f is cordoned, 2 are too full``."""
+    """Why nodes reject the pod, most frequent reason first: ``node-f is cordoned, 2 are too full``."""
     ranked = list(by_text({node: refusal_of(status) for node, status in statuses.items()}).items())
-    told = [
+    clauses = [
         f"{named[0]} {clause}" if len(named) == 1 else f"{len(named):,} {for_many(clause)}"
         for clause, named in ranked[:_CLAUSES_SHOWN]
     ]
     if rest := sum(len(named) for _, named in ranked[_CLAUSES_SHOWN:]):
-        told.append(f"{rest:,} more {agree(rest, 'refuses')} it")
-    return ", ".join(told)
+        clauses.append(f"{rest:,} more {agree(rest, 'rejects')} it")
+    return ", ".join(clauses)
 
 
 class Cause(NamedTuple):
-    """Nodes of one group that share what the plugin saw, in words."""
+    """Nodes of one group for which the plugin reports the same finding, in words."""
 
     nodes: list[str]
     phrase: str
 
 
 class FailureGroup(NamedTuple):
-    """Nodes that were refused alike, with the nearest misses first; ``reasons`` are in the scheduler's words."""
+    """Nodes that were rejected for the same reasons, nearest misses first; ``reasons`` is the scheduler's text."""
 
     code: Code
     plugin: str
@@ -184,23 +184,23 @@ class FailureGroup(NamedTuple):
 
 
 def group_by_reasons(statuses: Mapping[str, Status]) -> list[FailureGroup]:
-    """The refused nodes by code, plugin and reasons, the largest group first.
+    """Group the rejected nodes by code, plugin and reasons, the largest group first.
 
-    Within a group, nodes that lack resources come by how much they lack, others in order of the snapshot.
+    Within a group, nodes that lack resources are ordered by how much they lack, others as in the snapshot.
     """
-    refused = {node: (each.code, each.plugin, each.message) for node, each in statuses.items() if not each.is_success}
-    members = grouped(refused, refused.__getitem__)
+    rejected = {node: (each.code, each.plugin, each.message) for node, each in statuses.items() if not each.is_success}
+    members = grouped(rejected, rejected.__getitem__)
     groups = [FailureGroup(*key, nodes, _group_causes(nodes, statuses)) for key, nodes in members.items()]
     return sorted(groups, key=lambda group: -len(group.nodes))
 
 
 def may_be_mended(code: Code) -> bool:
-    """Whether evictions may make a node of this status fit; where there are no codes, they may for all that it says."""
+    """Whether evictions could make a node with this status fit; without codes, that cannot be ruled out."""
     return code in (Code.UNSCHEDULABLE, Code.NONE)
 
 
 def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status]]:
-    """The refused nodes on which evictions may help, and the others."""
+    """The rejected nodes on which evictions could help, and the others."""
     tried = set(verdict.potential_nodes)
     hopeful = {
         node: status
@@ -211,7 +211,7 @@ def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status
 
 
 def find_nearest(statuses: Mapping[str, Status]) -> list[Cause]:
-    """The nodes that lack resources, those that lack the smallest share of a request first."""
+    """The nodes that lack resources, by the share of the request that they lack, smallest first."""
     short = [node for node, status in statuses.items() if isinstance(status.detail, InsufficientResources)]
     return _group_causes(short, statuses)
 

@@ -1,6 +1,6 @@
-"""The report on pods: the answer first, then the scheduler's steps in its own order, each with its evidence.
+"""The report on pods: the answer first, then the scheduler's steps in order, each with its evidence.
 
-Of several pods a table as well, and for ``-o wide`` a row for each.
+For several pods also a table; ``-o wide`` prints one row per pod.
 """
 
 from __future__ import annotations
@@ -73,28 +73,28 @@ from kpreempt.verdict import Effect, Outcome, Verdict
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import absent_sentence
 
-# The stories of so many pods are unfolded on a page.
-_STORIES_SHOWN = 2
+# With more pods than this, a page folds the details of each.
+_UNFOLDED_PODS = 2
 _DELETIONS_SHOWN = 5
 _FIELDS_SHOWN = 4
 _STEPS_SHOWN = 12
-# So many kinds of refusal are named on a screen, as few as it takes to fit so many lines.
+# The number of kinds of rejection listed on a screen: the first of these that fits into the given lines.
 _KINDS_NAMED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
 _FIRST_POD, _AFTERMATH, _EVENT = 97, 85, 50
-# A name that a shell takes as it is.
+# A name that needs no quoting in a shell.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
-# What is written before the object, and between it and the rest.
+# For each action, the words before the object, and those between the object and the text.
 _SHORT = {
     "nominate": ("nominates ", ": "),
-    "clearNomination": ("takes back the nomination of ", ": "),
-    "keepNomination": ("leaves the nomination of ", ": "),
+    "clearNomination": ("clears the nomination of ", ": "),
+    "keepNomination": ("keeps the nomination of ", ": "),
     "rejectWaiting": ("rejects the waiting ", ": "),
     "bind": ("binds ", " to "),
-    "deallocate": ("takes the devices back from ", ""),
+    "deallocate": ("deallocates the devices of ", ""),
     "deleteClaim": ("deletes ", ""),
 }
-# The same for what is only shown write by write.
+# Also the actions that are shown only in the list of every write.
 _EVERY = _SHORT | {
     "delete": ("deletes ", ", "),
     "setCondition": ("sets a condition on ", ": "),
@@ -103,7 +103,7 @@ _EVERY = _SHORT | {
 
 
 def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
-    """One pod with its whole story, or a table of several and the story of each."""
+    """One pod in full, or a table of several with the details of each."""
     if options.extent is Extent.LINE:
         return Report(lead="", sections=[Section("", _in_one_line(verdict)) for verdict in verdicts])
     if len(verdicts) != 1:
@@ -112,13 +112,13 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
     cluster = verdict.cluster
     assumed = [each for each in verdict.assumptions if not each.lists_files]
     facts = [*_cluster(verdict), *([] if assumed else ["nothing assumed"])]
-    # What becomes of the pod, with as many kinds of refusals as there is room for.
+    # The outcome, with as many kinds of rejection as fit.
     unknown = absent_sentence(verdict.assumptions)
     lead = short_lead = _lead(verdict)
     if verdict.workload is None:
-        room = _LINES_OF_SENTENCE * options.width
-        said = (answer(verdict, kinds=kinds) for kinds in _KINDS_NAMED)
-        short_lead = next((words for words in said if len(text_of(words)) <= room), answer(verdict, kinds=0))
+        limit = _LINES_OF_SENTENCE * options.width
+        leads = (answer(verdict, kinds=kinds) for kinds in _KINDS_NAMED)
+        short_lead = next((words for words in leads if len(text_of(words)) <= limit), answer(verdict, kinds=0))
         short_lead = (*short_lead, *((" ", Span(unknown, "warn")) if unknown else ()))
     return Report(
         title=(name(name_subject(verdict)), " ", *outcome_in_words(verdict)),
@@ -138,18 +138,18 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
 
 
 def _in_one_line(verdict: Verdict) -> Phrase:
-    """The sentence, which pods go if they are few, and what the answer rests on."""
+    """The headline, the victims if there are few, and the facts behind the answer."""
     unknown = absent_sentence(verdict.assumptions)
-    said: Phrase = (*answer(verdict), f"{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}")
+    words: Phrase = (*answer(verdict), f"{victims_in_brief(verdict)}{f' {unknown}' if unknown else ''}")
     if verdict.workload is not None:
-        said = headline_of(verdict.workload)
+        words = headline_of(verdict.workload)
     assumed = sum(not each.lists_files for each in verdict.assumptions)
     facts = [*_cluster(verdict), *([count(assumed, "assumption")] if assumed else [])]
-    return (text_of(said), f" [{', '.join(facts)}]")
+    return (text_of(words), f" [{', '.join(facts)}]")
 
 
 def _lead(verdict: Verdict) -> Phrase:
-    """The first sentences, on all pods that are asked about or on the one."""
+    """The first sentences, on the pod or on all pods of the workload."""
     if verdict.workload is not None:
         return headline_of(verdict.workload)
     if verdict.capacity is not None:
@@ -158,7 +158,7 @@ def _lead(verdict: Verdict) -> Phrase:
 
 
 def _cluster(verdict: Verdict) -> tuple[str, str]:
-    """The scheduler, and what is known of the cluster; its version if that is not the scheduler's."""
+    """The scheduler, and the size, age and version of the cluster; the version only if it is not the scheduler's."""
     cluster = verdict.cluster
     facts = [count(cluster.nodes, "node"), count(cluster.pods, "pod")]
     if cluster.version and not cluster.version.startswith(f"v{verdict.algorithm.removeprefix('kube-')}."):
@@ -177,19 +177,20 @@ def _counts(verdict: Verdict) -> list[Count]:
     outcomes = verdict.possible_outcomes
     if not outcomes or verdict.outcome == Outcome.UNCERTAIN:
         return counts
-    likely, told = outcomes[0], verdict.alternatives
-    is_known = told is None or (told.exact and not told.untold)
+    likely, alternatives = outcomes[0], verdict.alternatives
+    is_known = alternatives is None or (alternatives.exact and not alternatives.untold)
     is_sure = is_known and len({(each.num_victims, each.num_pdb_violations) for each in outcomes}) == 1
     counts.append(Count("evicted" if is_sure else "evicted, most likely", likely.num_victims))
-    # Of budgets that were not looked at, 0 would say too much.
+    # A 0 for budgets that were not considered would claim too much.
     if knows_budgets(verdict):
         worst = max(each.num_pdb_violations for each in outcomes)
-        counts.append(Count("against budgets" if is_sure else "against budgets, at worst", worst, worst > 0))
+        label = "violate budgets" if is_sure else "violate budgets, at worst"
+        counts.append(Count(label, worst, worst > 0))
     return counts
 
 
 def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
-    """All that there is to say of a pod, and of all pods of its workload before."""
+    """All sections on a pod, after those on its workload."""
     sections = replica_sections(verdict.workload) if verdict.workload is not None else []
     if verdict.capacity is not None:
         sections.append(capacity_section(verdict.capacity))
@@ -205,7 +206,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         draw = partial(node_map, verdict, options.occupancy, 3)
         sections.append(Section("NODES", blocks=[Picture(draw)], only="page", is_reasoning=True))
     if is_scheduled:
-        story = [
+        steps = [
             filter_section(verdict, options),
             volumes_section(verdict),
             devices_section(verdict, options),
@@ -221,22 +222,22 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             *node_sections(verdict, options),
         ]
         if verdict.node_story is not None:
-            # A screen about a node has nothing else on it.
-            story = [
-                each if each.priority >= LEAST_PRIORITY else msgspec.structs.replace(each, priority=0) for each in story
+            # A screen about one node shows nothing else.
+            steps = [
+                each if each.priority >= LEAST_PRIORITY else msgspec.structs.replace(each, priority=0) for each in steps
             ]
-        sections += story
-    # What the API server adds before the scheduler looks, and where it is from.
-    filled_in = [[(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim"))] for each in verdict.admission]
+        sections += steps
+    # The fields that the API server sets before the scheduler sees the pod, and the source of each.
+    defaulted = [[(f"{each.path} = {each.value}", Span(f"  ({each.reason})", "dim"))] for each in verdict.admission]
     return [
         *sections,
         _event(verdict),
         *_effects(verdict, options),
         *_aftermath(verdict, options),
         Section(
-            "FILLED IN",
-            blocks=[Listing(filled_in, noun="field", shown=_FIELDS_SHOWN)],
-            heading="Filled in by the API server",
+            "DEFAULTED",
+            blocks=[Listing(defaulted, noun="field", shown=_FIELDS_SHOWN)],
+            heading="Set by the API server",
             is_beside=True,
         ),
         *assumption_sections(verdict.assumptions),
@@ -244,18 +245,18 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
 
 
 def _event(verdict: Verdict) -> Section:
-    """``EVENT``: the scheduler's message, word for word."""
+    """``EVENT``: the scheduler's message, verbatim."""
     if not verdict.message:
         return Section("EVENT")
     number = len(verdict.nominated_nodes)
     is_one = number > 1 and FOUND_PLACEMENT in verdict.message
-    tie = f"It names the node that is picked, one of {number:,} equal ones." if is_one else ""
+    tie = f"It names the node that is picked from {number:,} tied nodes." if is_one else ""
     blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie, "dim"))]
-    return Section("EVENT", blocks=blocks, heading="What the scheduler says", is_beside=True, priority=_EVENT, keeps=3)
+    return Section("EVENT", blocks=blocks, heading="The scheduler's message", is_beside=True, priority=_EVENT, keeps=3)
 
 
 def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:
-    """``THEN``: what the scheduler does, in order; with ``verbose``, and on a page, every write."""
+    """``THEN``: what the scheduler does, in order; every write if ``verbose`` and on a page."""
     every = [_write(effect, _EVERY) for effect in verdict.effects]
     lines = every if options.verbose else _in_short(verdict)
     nodes = destinations(verdict)
@@ -264,25 +265,25 @@ def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:
     writes = Listing([[line] for line in every], noun="write", is_numbered=True)
     return [
         Section(
-            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler then does", is_beside=True
+            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler does then", is_beside=True
         ),
         Section("WRITES", blocks=[writes], heading="Every write", only="page"),
     ]
 
 
 def _write(effect: Effect, words: dict[str, tuple[str, str]]) -> Phrase:
-    """What is written to which object."""
+    """The write, with the object it applies to."""
     before, between = words.get(effect.action, (f"{effect.action} ", ": "))
     return (before, strong(effect.target), f"{between}{effect.text}" if effect.text else "")
 
 
 def _in_short(verdict: Verdict) -> list[Phrase]:
-    """The effects without the conditions and events that go with them, the deletions together."""
+    """The effects without the accompanying conditions and events; deletions are combined."""
     lines: list[Phrase] = []
     deleted = [effect.target.removeprefix("pod ") for effect in verdict.effects if effect.action == "delete"]
     for effect in verdict.effects:
         if effect.action == "delete" and deleted:
-            # The last one goes after all others.
+            # The scheduler deletes the last victim only after all others.
             *first, last = deleted
             named = join_names(first, limit=_DELETIONS_SHOWN)
             others: Phrase = (strong(named), ", and then ") if first else ()
@@ -294,11 +295,11 @@ def _in_short(verdict: Verdict) -> list[Phrase]:
 
 
 def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
-    """``AFTERMATH``: the steps by the clock, which pods are displaced for which, and what budgets came to."""
+    """``AFTERMATH``: the timeline, the displaced pods, and the effect on budgets."""
     simulation = verdict.aftermath
     if simulation is None:
         return []
-    from kpreempt.report import simulations  # noqa: PLC0415 - few questions go on
+    from kpreempt.report import simulations  # noqa: PLC0415 - rarely requested
     from kpreempt.report.html.lanes import lanes  # noqa: PLC0415
     from kpreempt.report.simulation_words import (  # noqa: PLC0415
         displaced_phrase,
@@ -311,7 +312,7 @@ def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
     brief = Timeline([(line.clock, line.words) for line in tell_in_short(simulation.steps)])
     summary = simulation_summary(simulation)
     victims = simulations.displacement_tree(simulation.displaced, displaced_phrase)
-    of_pages = (
+    page_only = (
         simulations.workloads(simulation, options),
         simulations.pending(simulation, options),
         simulations.stranded(simulation),
@@ -327,16 +328,16 @@ def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
         ),
         Section(
             "DISPLACED",
-            "one after the other" if victims else "",
+            "in sequence" if victims else "",
             [Tree(victims, noun="victim", shown=_STEPS_SHOWN, is_alike=True)],
         ),
         msgspec.structs.replace(simulations.budgets(simulation), is_reasoning=False),
-        *(msgspec.structs.replace(each, only="page", is_reasoning=False) for each in of_pages),
+        *(msgspec.structs.replace(each, only="page", is_reasoning=False) for each in page_only),
     ]
 
 
 def _more(verdict: Verdict) -> list[tuple[str, str]]:
-    """The options that show more of this answer, the most useful first."""
+    """The options that show more of this answer, most useful first."""
     if verdict.node_story is not None:
         return [("-v", "every filter, the dry run, all changes")]
     if verdict.outcome == Outcome.NOT_SCHEDULED:
@@ -351,44 +352,48 @@ def _more(verdict: Verdict) -> list[tuple[str, str]]:
         *verdict.filter,
     ]
     if other := next((node for node in near if node and node not in ends), ""):
-        hints.append((f"--node {other if _PLAIN_NAME.fullmatch(other) else 'NODE'}", "why not there"))
+        hints.append((f"--node {other if _PLAIN_NAME.fullmatch(other) else 'NODE'}", "why not this one"))
     if verdict.victims and verdict.aftermath is None:
-        hints.append(("--aftermath", "what follows"))
+        hints.append(("--aftermath", "what happens next"))
     return hints
 
 
 def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
-    """The story of each, and a table of all."""
+    """The details of each pod, and a table of all."""
     numbers = Counter(OUTCOMES[verdict.worst_outcome] for verdict in verdicts)
     rows: list[list[Words]] = []
-    stories = []
+    details = []
     for number, verdict in enumerate(verdicts, 1):
         subject = name_subject(verdict)
         anchor = f"pod-{number}"
         rows.append([Span(subject, "name", f"#{anchor}"), name_destinations(verdict), outcome_in_words(verdict)])
         facts = [Sentence(Span(text_of(pod_facts(verdict)), "dim")), Sentence(cluster_facts(verdict, options))]
         sections: list[Block | Section] = list(_sections(verdict, options))
-        whole = [Fold("The whole story", sections)] if len(verdicts) > _STORIES_SHOWN else sections
-        story = Section(
-            "", _lead(verdict), [*facts, *whole], heading=subject, anchor=anchor, is_reasoning=True, noun="pod"
+        content = [Fold("Details", sections)] if len(verdicts) > _UNFOLDED_PODS else sections
+        section = Section(
+            "", _lead(verdict), [*facts, *content], heading=subject, anchor=anchor, is_reasoning=True, noun="pod"
         )
-        stories.append(story)
+        details.append(section)
     table = Table(
-        columns("POD", "NODE", "OUTCOME"), rows, noun="pod", caption="Each pod against the same cluster", is_dense=True
+        columns("POD", "NODE", "OUTCOME"),
+        rows,
+        noun="pod",
+        caption="Each pod is evaluated against the same cluster",
+        is_dense=True,
     )
     counts = [
         Count(for_many(words) if number > 1 and words.split()[0].endswith("s") else words, number, style == "bad")
         for (_, style, words, _), number in numbers.items()
     ]
-    told = ", ".join(f"{each.number:,} {each.words}" for each in counts)
+    summary = ", ".join(f"{each.number:,} {each.words}" for each in counts)
     return Report(
         title=f"kpreempt explain: {count(len(verdicts), 'pod')}",
         tone=max((each.style for each in numbers), key=("good", "warn", "bad").index, default="good"),
-        lead="" if options.extent is Extent.REPORT else f"{count(len(verdicts), 'pod')}: {told}.",
+        lead="" if options.extent is Extent.REPORT else f"{count(len(verdicts), 'pod')}: {summary}.",
         facts=[cluster_facts(verdicts[0], options)] if verdicts else ["no pod matches"],
         short_facts=" · ".join(_cluster(verdicts[0])) if verdicts else "",
         counts=counts,
-        sections=[*stories, Section("PODS", blocks=[table], priority=1)],
+        sections=[*details, Section("PODS", blocks=[table], priority=1)],
         more=[("--select KIND/NAME", "only this one"), ("-v", "each in full"), ("-o wide", "")],
         hint="-v -v",
         command="explain",
@@ -397,8 +402,8 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
 
 
 def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
-    """A table: columns as kubectl's wide output has them, as wide as needed, whatever the terminal."""
-    from tabulate import tabulate  # noqa: PLC0415 - loaded when it is asked for
+    """A table with columns as in kubectl's wide output, at full width whatever the terminal."""
+    from tabulate import tabulate  # noqa: PLC0415 - slow to import
 
     rows = [[printable(cell) for cell in row] for verdict in verdicts for row in _rows(verdict)]
     titles = ("POD", "PRIORITY", "OUTCOME", "NODE", "VICTIMS", "VIOLATIONS", "REASON")
@@ -408,7 +413,7 @@ def render_wide(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
 
 
 def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
-    """Every node that a pod can end on, or is nominated to, a line each as kubectl prints names."""
+    """Every node that a pod can end up on, or is nominated to, one per line in the form of ``kubectl -o name``."""
     nodes = (
         [each.node for each in verdict.workload.nodes] if verdict.workload is not None else destinations(verdict)
         for verdict in verdicts
@@ -417,9 +422,9 @@ def render_names(verdicts: Sequence[Verdict], _options: RenderOptions) -> str:
 
 
 def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
-    """The row of the pod, or one for each replica where all of a workload are asked about."""
+    """The row of the pod, or one per replica for a workload."""
     if verdict.workload is None:
-        # A tie names its nodes, and has its numbers as a range.
+        # A tie shows its nodes, and its numbers as a range.
         is_stuck = verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
         reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
         return [
@@ -447,12 +452,12 @@ def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
 
 
 def name_subject(verdict: Verdict) -> str:
-    """The pod, or the workload where all of its pods are asked about."""
+    """The pod, or the workload if the answer covers all of its pods."""
     return pod_name(verdict) if verdict.workload is None else workload_name(verdict.workload)
 
 
 def name_destinations(verdict: Verdict) -> str:
-    """The node, or the nodes that tie, that the pod ends on; a dash where there is none. Of a workload how many."""
+    """The node, or tied nodes, that the pod ends up on, or a dash; for a workload, the number of nodes."""
     if verdict.workload is not None and len(verdict.workload.nodes) > 1:
         return f"{len(verdict.workload.nodes):,} nodes"
     nodes = destinations(verdict)
@@ -460,7 +465,7 @@ def name_destinations(verdict: Verdict) -> str:
 
 
 def outcome_in_words(verdict: Verdict) -> Phrase:
-    """The outcome in a few words, with what it costs."""
+    """The outcome in a few words, with its cost."""
     if verdict.workload is not None:
         return totals_in_words(verdict.workload)
     words, style, *_ = OUTCOMES[verdict.outcome]
@@ -473,7 +478,7 @@ def outcome_in_words(verdict: Verdict) -> Phrase:
 
 
 def _costs(verdict: Verdict) -> list[str]:
-    """How many victims and budget violations there are, as ranges if that is left open."""
+    """The numbers of victims and budget violations, as ranges if they are not certain."""
     outcomes = [(each.num_victims, each.num_pdb_violations) for each in verdict.possible_outcomes]
     ends = [(min(numbers), max(numbers)) for numbers in zip(*outcomes, strict=True)] or [(0, 0)] * 2
     return [f"{low:,}" if low == high else f"{low:,}-{high:,}" for low, high in ends]

@@ -1,4 +1,4 @@
-"""All pods of a workload in a few lines, and how many more of a pod fit: what is asked about more pods than one."""
+"""The pods of a workload in a few lines, and how many more of a pod fit."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ _REPLICAS, _CAPACITY = 99, 98
 
 
 def replica_sections(workload: Workload) -> list[Section]:
-    """``REPLICAS``: on which nodes they end, and why those that stay pending do. ``ONE BY ONE``: each of them."""
+    """``REPLICAS``: the nodes they end up on, and why some stay pending. ``ONE BY ONE``: each replica."""
     nodes = Table(
         columns("NODE", "REPLICAS", "EVICTIONS", right=["REPLICAS", "EVICTIONS"]),
         [[strong(each.node), f"{each.replicas:,}", f"{each.evictions:,}"] for each in workload.nodes],
         noun="node",
-        caption="Where they end",
+        caption="Replicas by node",
         shown=_ROWS_SHOWN,
     )
-    pending: list[Sequence[Words]] = [
-        [f"{each.replicas:,} without a node: {each.message}"] for each in workload.pending
-    ]
+    pending: list[Sequence[Words]] = [[f"{each.replicas:,} pending: {each.message}"] for each in workload.pending]
     waits = Listing(pending, noun="message", shown=_MESSAGES_SHOWN)
-    running = f"{count(workload.running, 'pod')} on nodes already; " if workload.running else ""
+    running = f"{count(workload.running, 'pod')} already running; " if workload.running else ""
     chance = (
-        f"; {workload.ties:,} of {workload.replicas:,} by one of the scheduler's equal choices" if workload.ties else ""
+        f"; {workload.ties:,} of {workload.replicas:,} depend on a tie that the scheduler breaks at random"
+        if workload.ties
+        else ""
     )
     definition = Sentence(
         Span(
-            f"{running}one after the other, victims gone before the next; other pending pods are not tried,"
-            f" nothing comes in a victim's place{chance}",
+            f"{running}scheduled in sequence, assuming that victims are gone before the next replica and not replaced;"
+            f" other pending pods are not tried{chance}",
             "dim",
         )
     )
@@ -59,7 +59,7 @@ def replica_sections(workload: Workload) -> list[Section]:
         columns("POD", "OUTCOME", "NODE", "VICTIMS"),
         [[strong(replica.pod), Span(*OUTCOMES[replica.outcome][:2]), *_ends_of(replica)] for replica in workload.items],
         noun="replica",
-        caption="One after the other, the victims of one gone before the next is tried",
+        caption="Scheduled in sequence; the victims of one are gone before the next is tried",
         shown=_ROWS_SHOWN,
     )
     blocks: list[Block] = [waits, definition, nodes]
@@ -71,7 +71,7 @@ def replica_sections(workload: Workload) -> list[Section]:
 
 
 def _ends_of(replica: Replica) -> tuple[Words, Words]:
-    """The node, and the pods that go for it; those whose eviction violates a budget say so."""
+    """The node, and the victims; victims whose eviction violates a budget are marked."""
     others = [node for node in replica.ties if node != replica.node]
     node = f"{replica.node or '-'}{f' or {join_names(others, limit=_NAMES_SHOWN)}' if others else ''}"
     broken = Span(" (violates a budget)", "bad")
@@ -79,53 +79,53 @@ def _ends_of(replica: Replica) -> tuple[Words, Words]:
 
 
 def capacity_section(capacity: Capacity) -> Section:
-    """``CAPACITY``: the total, the nodes that hold most first, and what ends the search."""
+    """``CAPACITY``: the total, the nodes with the most new pods, and why the count ends."""
     rows = Table(
         columns("NODE", "MORE PODS", right=["MORE PODS"]),
         [[strong(each.node), f"{each.pods:,}"] for each in capacity.nodes],
         noun="node",
-        caption="Where more fit",
+        caption="More pods by node",
         shown=_ROWS_SHOWN,
     )
-    by_choice = "by the first of the scheduler's equal choices; others may come to another number"
+    by_choice = "always taking the first of tied nodes; other choices may give a different number"
     blocks: list[Block] = [
         rows,
-        Sentence(f"counted up to {capacity.limit:,} pods; there is room for more" if capacity.is_bounded else ""),
+        Sentence(f"stopped counting at {capacity.limit:,} pods; more may fit" if capacity.is_bounded else ""),
         Sentence(by_choice if capacity.is_by_choice else ""),
-        Sentence(f"then: {capacity.message}" if capacity.message else ""),
+        Sentence(f"the next pod: {capacity.message}" if capacity.message else ""),
     ]
     return Section("CAPACITY", capacity_phrase(capacity), blocks, priority=_CAPACITY)
 
 
 def capacity_phrase(capacity: Capacity) -> Phrase:
-    """How many more, in a sentence."""
+    """How many more pods fit, in a sentence."""
     if capacity.outcome is Outcome.UNCERTAIN:
-        said = "how many fit beyond these is uncertain" if capacity.pods else "uncertain"
-        return (Span(f"{count(capacity.pods, 'more')} fit; {said}" if capacity.pods else said, "warn"),)
+        words = "how many fit beyond these is uncertain" if capacity.pods else "uncertain"
+        return (Span(f"{count(capacity.pods, 'more')} fit; {words}" if capacity.pods else words, "warn"),)
     if not capacity.pods:
-        return (Span("no more of this pod fits", "bad"), " without evicting anybody")
+        return (Span("no more pods like this fit", "bad"), " without evictions")
     least = "at least " if capacity.is_bounded else ""
     verb = "fits" if capacity.pods == 1 else "fit"
     return (
-        strong(f"{least}{capacity.pods:,} more"),
-        f" of this pod {verb} on {count(len(capacity.nodes), 'node')}, without evicting anybody",
+        strong(f"{least}{count(capacity.pods, 'more pod')}"),
+        f" like this {verb} on {count(len(capacity.nodes), 'node')} without evictions",
     )
 
 
 def headline_of(workload: Workload) -> Phrase:
-    """The whole answer on one line."""
-    lines: list[Words] = [(strong(workload_name(workload)), ": ", *_told(workload))]
+    """The answer for the whole workload on one line."""
+    lines: list[Words] = [(strong(workload_name(workload)), ": ", *_outcomes(workload))]
     for each in workload.budgets:
         evictions = f"{count(each.violations, 'eviction')} {agree(each.violations, 'violates')}"
         lines.append(Span(f"{evictions} budget {each.budget} (allows {each.allowed:,}).", "bad"))
-    # The numbers that other choices change.
+    # The numbers that depend on how ties are broken.
     ranges = []
     for words, number in _NUMBERS:
         numbers = [number(each) for each in (workload.totals, *workload.others)]
         if min(numbers) != max(numbers):
             ranges.append(f"{min(numbers):,} to {max(numbers):,} {words}")
     if ranges:
-        lines.append(Span(f"By other choices between equals: {', '.join(ranges)}, or beyond.", "warn"))
+        lines.append(Span(f"If ties are broken otherwise: {', '.join(ranges)}, possibly more or fewer.", "warn"))
     return joined(lines, " ")
 
 
@@ -135,23 +135,23 @@ def workload_name(workload: Workload) -> str:
 
 
 def totals_in_words(workload: Workload) -> Phrase:
-    """What becomes of all replicas, in the colour of the worst of it."""
+    """The outcomes of all replicas in numbers, in the color of the worst one."""
     totals = workload.totals
-    told: Sequence[tuple[int, str, Role]] = (
+    outcomes: Sequence[tuple[int, str, Role]] = (
         (totals.lands, "land", "good"),
         (totals.preempts, "preempt", "bad" if totals.violations else "warn"),
         (totals.uncertain, "uncertain", "warn"),
         (totals.pending, "unschedulable", "bad"),
-        (totals.refused, "refused", "bad"),
+        (totals.refused, "rejected", "bad"),
     )
-    here = [(f"{number:,} {words}", style) for number, words, style in told if number]
+    here = [(f"{number:,} {words}", style) for number, words, style in outcomes if number]
     if not here:
         return (Span("no replica is created", "dim"),)
     worst: Role = "bad" if any(style == "bad" for _, style in here) else here[-1][1]
     return (Span(", ".join(words for words, _ in here), worst),)
 
 
-def _told(workload: Workload) -> Phrase:
+def _outcomes(workload: Workload) -> Phrase:
     totals = workload.totals
     clauses = [clause for number, clause in _clauses(totals) if number]
     first, *others = clauses or [("no replica is created",)]
@@ -163,12 +163,12 @@ def _told(workload: Workload) -> Phrase:
         number = {1: "1", 2: "both"}.get(workload.replicas, f"all {workload.replicas:,}")
         first = (f"{number} {noun} ", *first)
     elif workload.replicas:
-        first = (f"none of {workload.replicas:,} {noun} lands at once, ", *first)
+        first = (f"none of {workload.replicas:,} {noun} lands immediately, ", *first)
     return (*joined([first, *others]), ".")
 
 
 def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
-    """Each number, and what is said of it."""
+    """Each number with its clause."""
     return (
         (totals.lands, (Span(agree(totals.lands, "lands"), "good"),)),
         (
@@ -183,7 +183,7 @@ def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
         (totals.uncertain, (Span(f"{totals.uncertain:,} {agree(totals.uncertain, 'is')} uncertain", "warn"),)),
         (
             totals.refused,
-            (Span(f"{totals.refused:,} {agree(totals.refused, 'is')} refused by a quota", "bad"),),
+            (Span(f"{totals.refused:,} {agree(totals.refused, 'is')} rejected by a quota", "bad"),),
         ),
     )
 

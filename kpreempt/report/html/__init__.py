@@ -1,1 +1,1 @@
-"""What all pages share: markup, style, the frame, and how a simulation is shown."""
+"""The parts all pages share: markup, style, the frame, and how a simulation is shown."""

@@ -1,4 +1,4 @@
-"""A lane for each workload: how many of its pods are ready, by the clock, with marks where pods land and leave."""
+"""A lane per workload: its ready pods over time, with marks for pods that land and leave."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from kpreempt.verdict.simulation import COMPLETED, SimulatedWorkload, Simulation
 
 _LANES_LIMIT = 250_000
 _LANES_SHOWN = 24
-# Marks of one kind that are nearer than this (in thousandths of the width) are drawn as one.
+# Marks of one kind that are closer than this (in thousandths of the width) are drawn as one.
 _MARKS_APART = 10
 _HEIGHT = 64
 _TOP, _BOTTOM = 16, 48
 _LEGEND = (
     ('<circle class="lands" cx="6" cy="6" r="4"/>', "above the line: pods land"),
     ('<rect class="victim" x="6" y="2" width="8" height="8"/>', "below it, filled: preempted pods"),
-    ('<rect class="leaves" x="6" y="2" width="8" height="8"/>', "below it, hollow: their controller deletes them"),
-    ('<line class="wanted" x1="0" y1="6" x2="12" y2="6"/>', "dashed, level: pods that are wanted in the end"),
+    ('<rect class="leaves" x="6" y="2" width="8" height="8"/>', "below it, hollow: pods deleted by their controller"),
+    ('<line class="wanted" x1="0" y1="6" x2="12" y2="6"/>', "dashed, level: desired pods at the end"),
 )
 # Widths are in thousandths of the chart.
 WIDTH = 1000
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800, 604800)
-# The least space between two times on the axis.
+# The minimum distance between two times on the axis.
 _BETWEEN_TICKS = 110
-# Where half of all moments lie in the first tenth of the time, an even scale would show nothing of them.
+# If half of all steps fall in the first tenth of the time, a linear scale would show nothing of them.
 _CROWDED = 0.1
 
 
 def lanes(simulation: Simulation) -> Html:
-    """The lanes with an axis above and below; nothing where no workload is known."""
+    """The lanes with an axis above and below; empty if no workload is known."""
     if not simulation.workloads:
         return Html("")
     scale = scale_of(simulation)
     steps = steps_by_workload(simulation)
-    # Those that lose most of their pods first, after those that the change is about.
+    # Changed workloads first, then those that lose most of their pods.
     order = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.ready_least - each.ready_before))
     series = {each.workload: ready_series(each, steps.get(each.workload, [])) for each in order[:_LANES_SHOWN]}
     shown, _ = within(
@@ -53,11 +53,10 @@ def lanes(simulation: Simulation) -> Html:
     )
     notes = Html("")
     if scale.unit:
-        notes += tag(
-            "p", "The scale of time is uneven: the beginning, where most happens, has more room.", class_="note"
-        )
+        words = "The time axis is not linear: the start, when most steps happen, is stretched."
+        notes += tag("p", words, class_="note")
     if not all(each.is_whole for each in series.values()):
-        notes += tag("p", "Of a broken line only start, worst moment and end are known.", class_="note")
+        notes += tag("p", "For a dashed curve, only the start, the minimum and the end are known.", class_="note")
     return join([
         tag("ul", *legend, class_="legend"), notes, _axis(scale), *shown, _axis(scale),
         cut_note(len(order) - len(shown), "workloads"),
@@ -77,9 +76,9 @@ def workload_names(simulation: Simulation) -> dict[tuple[str, str], str]:
 
 
 def workload_of(step: SimulationStep, known: dict[tuple[str, str], str]) -> str:
-    """What the step's pod belongs to in the end; its owner where that is not known, and the pod itself without one.
+    """The workload of the step's pod; its owner if the workload is unknown, and the pod itself if it has no owner.
 
-    A Deployment's ReplicaSets are named as it is, with a hash behind.
+    A Deployment's ReplicaSets have its name with a hash appended.
     """
     namespace, _, named = step.pod.partition("/")
     owner = step.owner or (f"ReplicaSet {named}" if step.kind is StepKind.SCALES else "")
@@ -107,8 +106,10 @@ def _lane(workload: SimulatedWorkload, series: Series, steps: Sequence[Simulatio
     if workload.is_changed:
         title = tag("h3", name(workload.workload), " ", tag("span", "changed", class_="badge dim"))
     worst = f"{workload.ready_least:,} at {clock(workload.least_at)}, "
-    fell = workload.ready_least < min(workload.ready_before, workload.ready_after)
-    ready = f"ready: {workload.ready_before:,} at the start, {worst if fell else ''}{workload.ready_after:,} in the end"
+    has_dip = workload.ready_least < min(workload.ready_before, workload.ready_after)
+    ready = (
+        f"ready: {workload.ready_before:,} at the start, {worst if has_dip else ''}{workload.ready_after:,} at the end"
+    )
     if workload.wanted_after is not None:
         ready += f" of {workload.wanted_after:,}"
     line = ready_path(series, scale, workload.ready_after, most)
@@ -121,10 +122,10 @@ def _lane(workload: SimulatedWorkload, series: Series, steps: Sequence[Simulatio
         f'<svg x="0" y="{_TOP}" width="100%" height="{_BOTTOM - _TOP}" viewBox="0 0 {WIDTH} {most}" '
         f'preserveAspectRatio="none">{join(plot)}</svg>'
     )
-    said = text(f"{workload.workload}, {ready}")
+    label = text(f"{workload.workload}, {ready}")
     rough = "" if series.is_whole else ' class="rough"'
     chart = Html(
-        f'<svg width="100%" height="{_HEIGHT}" role="img" aria-label="{said}"{rough}>'
+        f'<svg width="100%" height="{_HEIGHT}" role="img" aria-label="{label}"{rough}>'
         f"{_grid(scale)}{scaled}{_marks(steps, scale)}</svg>"
     )
     numbers = Html(
@@ -142,20 +143,20 @@ def _marks(steps: Iterable[SimulationStep], scale: Scale) -> Html:
         if step.kind not in (StepKind.LANDS, StepKind.LEAVES):
             continue
         kind = "lands" if step.kind is StepKind.LANDS else "victim" if step.cause else "leaves"
-        where = (kind, min(scale.x(step.at) // _MARKS_APART * _MARKS_APART, WIDTH))
-        pods[where] += 1
-        broken[where] += bool(step.violated)
-        first.setdefault(where, step.at)
-    return join(_mark(where, first[where], pods[where], broken[where]) for where in sorted(pods))
+        mark = (kind, min(scale.x(step.at) // _MARKS_APART * _MARKS_APART, WIDTH))
+        pods[mark] += 1
+        broken[mark] += bool(step.violated)
+        first.setdefault(mark, step.at)
+    return join(_mark(mark, first[mark], pods[mark], broken[mark]) for mark in sorted(pods))
 
 
-def _mark(where: tuple[str, int], at: float, pods: int, broken: int) -> Html:
-    kind, x = where
-    does = {"lands": "lands", "victim": "is evicted", "leaves": "is deleted"}[kind]
+def _mark(mark: tuple[str, int], at: float, pods: int, broken: int) -> Html:
+    kind, x = mark
+    action = {"lands": "lands", "victim": "is evicted", "leaves": "is deleted"}[kind]
     if pods > 1:
-        does = {"lands": "land", "victim": "are evicted", "leaves": "are deleted"}[kind]
-    breaks = f", {broken:,} against a budget" if broken else ""
-    title = tag("title", f"{clock(at)}: {count(pods, 'pod')} {does}{breaks}")
+        action = {"lands": "land", "victim": "are evicted", "leaves": "are deleted"}[kind]
+    violations = f", {broken:,} violating a budget" if broken else ""
+    title = tag("title", f"{clock(at)}: {count(pods, 'pod')} {action}{violations}")
     if kind == "lands":
         return Html(f'<circle class="lands" cx="{x / 10:g}%" cy="7" r="4">{title}</circle>')
     return Html(f'<rect class="{kind}" x="{x / 10:g}%" y="{_HEIGHT - 11}" width="8" height="8">{title}</rect>')
@@ -177,20 +178,20 @@ def _axis(scale: Scale) -> Html:
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """Where a time stands on the axis; ``unit`` is the span that an uneven scale shows evenly, 0 for an even one."""
+    """The position of times on the axis; ``unit`` is the time span that a nonlinear scale shows almost linearly."""
 
     seconds: float
     unit: float = 0.0
 
     def x(self, at: float) -> int:
-        """From 0 to ``WIDTH``."""
+        """The position, from 0 to ``WIDTH``."""
         if self.seconds <= 0:
             return 0
         share = math.log1p(at / self.unit) / math.log1p(self.seconds / self.unit) if self.unit else at / self.seconds
         return min(max(round(WIDTH * share), 0), WIDTH)
 
     def ticks(self) -> list[float]:
-        """Round times with room for their words between them."""
+        """Round times that are far enough apart for their labels."""
         ticks = [0.0]
         even = [float(each) for each in _TICKS if self.x(each) >= _BETWEEN_TICKS] or [self.seconds]
         candidates: Iterable[float] = _TICKS if self.unit else (even[0] * number for number in range(1, 20))
@@ -201,7 +202,7 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def scale_of(simulation: Simulation) -> Scale:
-    """An even scale, or one that gives the start more room where most happens in it."""
+    """A linear scale, or one that stretches the start if most steps happen then."""
     moments = sorted({step.at for step in simulation.steps if step.at > 0})
     if len(moments) < 3 or moments[len(moments) // 2] > simulation.seconds * _CROWDED:
         return Scale(simulation.seconds)
@@ -209,16 +210,16 @@ def scale_of(simulation: Simulation) -> Scale:
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Ready pods from each of these times on; without ``is_whole`` only start, worst moment and end are known."""
+    """Ready pods from each of these times on; unless ``is_whole``, only start, minimum and end are known."""
 
     points: list[tuple[float, int]]
     is_whole: bool = True
 
 
 def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -> Series:
-    """The ready pods after each of the workload's steps: a pod is ready once it is bound, until it is told to go.
+    """The ready pods after each of the workload's steps: a pod is ready from when it is bound until it terminates.
 
-    Where this does not come to the figures of the record (a pod is slow to get ready), only these are drawn.
+    If this does not match the figures of the record, because a pod becomes ready slowly, only those figures are drawn.
     """
     points, ready = [(0.0, workload.ready_before)], workload.ready_before
     absent: set[str] = set()
@@ -242,20 +243,20 @@ def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -
 
 
 def ready_path(series: Series, scale: Scale, ready_after: int, most: int) -> str:
-    """The commands of a line from left to right, with ``most`` pods at the top, 0.
+    """The path commands of a line from left to right, with ``most`` pods at the top (0).
 
-    Moments that fall on one place are drawn as one, with the fewest pods that are ready in them.
+    Times at the same position are drawn as one, with the fewest ready pods.
     """
-    places: dict[int, tuple[int, int]] = {}
+    positions: dict[int, tuple[int, int]] = {}
     for at, ready in series.points:
         x = scale.x(at)
-        fewest, _ = places.get(x, (ready, ready))
-        places[x] = (min(fewest, ready), ready)
+        fewest, _ = positions.get(x, (ready, ready))
+        positions[x] = (min(fewest, ready), ready)
     if not series.is_whole:
-        places[WIDTH] = (ready_after, ready_after)
+        positions[WIDTH] = (ready_after, ready_after)
     last = series.points[0][1]
     commands = [f"M0 {most - last}"]
-    for x, (fewest, ready) in sorted(places.items()):
+    for x, (fewest, ready) in sorted(positions.items()):
         if x:
             commands.append(f"H{x}")
         if fewest < min(ready, last):
@@ -267,7 +268,7 @@ def ready_path(series: Series, scale: Scale, ready_after: int, most: int) -> str
 
 
 def clock(seconds: float) -> str:
-    """A time from the start, short ones to a tenth of a second: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
+    """A time from the start, in tenths of a second if short: ``0.5s``, ``35s``, ``4m05s``, ``2h10m``."""
     if seconds < 10 and seconds != round(seconds):
         return f"{seconds:.1f}s"
     return simulation_words.clock(seconds)

@@ -1,4 +1,4 @@
-"""Maps of nodes: what each has and what pods request of it, before and after."""
+"""Maps of nodes: their resources, and what pods request before and after."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ _MAPS_LIMIT = 300_000
 _MAPS_SHOWN = 24
 _WORKLOADS_SHOWN = 12
 _RESOURCES_SHOWN = 8
-# More pods of a workload on a node than this are a number only.
+# Up to this number of pods per workload and node, squares are drawn.
 _SQUARES_SHOWN = 6
-_COLOURS = 8
+_COLORS = 8
 _LEGEND = (
-    ("before", 'y="2" width="14" height="4"', "thin: asked for before"),
-    ("after", 'width="14" height="8"', "thick: asked for after"),
-    ("track", 'width="14" height="10"', "the whole: what pods can have"),
+    ("before", 'y="2" width="14" height="4"', "thin: requested before"),
+    ("after", 'width="14" height="8"', "thick: requested after"),
+    ("track", 'width="14" height="10"', "full width: allocatable"),
 )
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
-    """Resources in the order in which a node's are shown."""
+    """Resources in display order."""
     listed = list(resources)
     first = [each for each in FIRST_RESOURCES if each in listed]
     return first + [each for each in listed if each not in FIRST_RESOURCES]
 
 
 def share(amount: int, most: int) -> str:
-    """A width, of which ``most`` is the whole."""
+    """A width as a percentage of ``most``."""
     return f"{max(0, min(round(1000 * amount / most), 1000)) / 10:g}%"
 
 
 def node_maps(nodes: Sequence[NodeRoom]) -> Html:
-    """A card for each node."""
-    # A colour for each workload, in the order in which they come.
+    """A card per node."""
+    # A color per workload, in the order of their first appearance.
     colors: dict[str, int] = {}
     for node in nodes:
         for workload in (*node.pods_before, *node.pods_after):
-            colors.setdefault(workload, len(colors) % _COLOURS)
+            colors.setdefault(workload, len(colors) % _COLORS)
     legend = tag(
         "ul",
         *(
             tag("li", Html(f'<svg width="14" height="10" aria-hidden="true"><rect class="{kind}" {box}/></svg>'), words)
             for kind, box, words in _LEGEND
         ),
-        tag("li", "■ a pod; beside the squares stands how many there are"),
+        tag("li", "■ one pod; the number follows the squares"),
         class_="legend",
     )
     cards, cut = within(partial(_card, colors=colors), nodes, _MAPS_LIMIT)
@@ -63,35 +63,35 @@ def _card(node: NodeRoom, colors: Mapping[str, int]) -> Html:
         for each in in_order(node.allocatable)
         if each in FIRST_RESOURCES or node.before.get(each) or node.after.get(each)
     ]
-    rooms = join(_resource(each, node) for each in names[:_RESOURCES_SHOWN])
+    resources = join(_resource(each, node) for each in names[:_RESOURCES_SHOWN])
     title = tag("h3", name(node.node))
-    return tag("article", title, tag("dl", rooms, class_="room"), _pods_by_workload(node, colors), class_="map") + Html(
-        "\n"
-    )
+    return tag(
+        "article", title, tag("dl", resources, class_="room"), _pods_by_workload(node, colors), class_="map"
+    ) + Html("\n")
 
 
 def _resource(resource: str, node: NodeRoom) -> Html:
-    whole = node.allocatable.get(resource, 0)
+    allocatable = node.allocatable.get(resource, 0)
     before, after = node.before.get(resource, 0), node.after.get(resource, 0)
-    most = max(whole, before, after, 1)
-    over = after > whole
+    most = max(allocatable, before, after, 1)
+    over = after > allocatable
     bars = Html(
         '<svg width="100%" height="14" aria-hidden="true">'
-        f'<rect class="track" width="{share(whole, most)}" height="14" rx="2"/>'
+        f'<rect class="track" width="{share(allocatable, most)}" height="14" rx="2"/>'
         f'<rect class="before" y="2" width="{share(before, most)}" height="3"/>'
         f'<rect class="{"over" if over else "after"}" y="6" width="{share(after, most)}" height="6"/></svg>'
     )
-    words = f"{format_amount(resource, after)} of {format_amount(resource, whole)}"
+    words = f"{format_amount(resource, after)} of {format_amount(resource, allocatable)}"
     if before != after:
         words = f"{format_amount(resource, before)} → {words}"
-    full = f" ({round(100 * after / whole)} %)" if whole else ""
-    warning: list[str] = [" ", tag("span", "more than it has", class_="bad")] if over else []
-    return tag("dt", resource) + tag("dd", bars, f"{words}{full}", *warning)
+    percent = f" ({round(100 * after / allocatable)}%)" if allocatable else ""
+    warning: list[str] = [" ", tag("span", "exceeds allocatable", class_="bad")] if over else []
+    return tag("dt", resource) + tag("dd", bars, f"{words}{percent}", *warning)
 
 
 def _pods_by_workload(node: NodeRoom, colors: Mapping[str, int]) -> Html:
     workloads = list(dict.fromkeys((*node.pods_before, *node.pods_after)))
-    # Those of which the number changes are what the map is about.
+    # Workloads whose number of pods changes come first.
     workloads.sort(key=lambda each: node.pods_before.get(each, 0) == node.pods_after.get(each, 0))
     if not workloads:
         return tag("p", "No pods.", class_="dim")
@@ -118,6 +118,6 @@ def _rows(node: NodeRoom, workloads: Iterable[str], colors: Mapping[str, int]) -
         )
 
 
-def _pods(number: int, colour: int) -> Html:
-    squares = tag("span", "■" * min(number, _SQUARES_SHOWN), class_=f"pods w{colour}", aria_hidden="true")
+def _pods(number: int, color: int) -> Html:
+    squares = tag("span", "■" * min(number, _SQUARES_SHOWN), class_=f"pods w{color}", aria_hidden="true")
     return join([squares if number else "", f"{number:,}"])

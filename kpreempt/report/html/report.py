@@ -1,9 +1,9 @@
-"""Reports as pages: one file that needs nothing else, of about 2 MB at most whatever the report holds.
+"""Reports as pages: one self-contained file of at most about 2 MB, whatever the size of the report.
 
-It reads on a screen and on paper; what stands out in the terminal's report stands out here. It runs no script but that
-of its search, where it has one: without the script there is no box, and nothing less. What can be found are cards,
-rows, items of lists and lanes. One that does not have all the words is hidden; what is folded is searched as well.
-Findings can be kept to those of a standing.
+It is readable on screen and on paper, with the same highlights as the terminal's report. The only script is that of the
+search, if there is one: without scripts, only the search box is missing. The search covers cards, rows, list items and
+lanes: those that don't contain all the words are hidden, and collapsed content is searched as well. Findings can be
+filtered by status.
 """
 
 from __future__ import annotations
@@ -66,26 +66,26 @@ _CARDS_SHOWN = 3
 _LINKS_SHOWN = 12
 _LINES_SHOWN = 12
 _MOMENTS_SHOWN = 30
-# The API server cuts the message of an event at 1,024.
+# The API server truncates event messages at 1,024 characters.
 _CODE_LENGTH = 4_000
-# Longer chains go on below one another.
+# Longer chains continue without further indentation.
 _DEEPEST = 8
 
 
 def render_page(report: Report, options: RenderOptions) -> str:
-    """The document. What is cut says so; with ``verbose`` everything is unfolded."""
+    """The document. Whatever is cut is noted; with ``verbose``, everything is expanded."""
     sections = answer_first(report.shown_sections("page"))
-    contents, left = within(partial(_content, prefix="", level=2), sections, _REPORTS_LIMIT)
-    # The anchor and the heading of each part, and what is below it.
+    contents, omitted = within(partial(_content, prefix="", level=2), sections, _REPORTS_LIMIT)
+    # The anchor, the heading and the content of each part.
     parts = [(each.address, each.title, shown) for each, shown in zip(sections, contents, strict=False) if shown]
-    if left:
-        parts.append(("left-out", "Left out", cut_note(left, plural(sections[-1].noun))))
+    if omitted:
+        parts.append(("omitted", "Omitted", cut_note(omitted, plural(sections[-1].noun))))
     listed = (tag("li", tag("a", heading, href=f"#{anchor}")) for anchor, heading, _ in parts[:_LINKS_SHOWN])
     links = tag("nav", tag("ul", *listed), aria_label="Contents") + Html("\n") if len(parts) > 1 else Html("")
     search = Html("") if report.standings is None else search_box(report.standings)
     below = (titled(anchor, heading, content) for anchor, heading, content in parts)
     main = tag("main", Html("\n"), _banner(report, options), links, search, *below)
-    written = f"Written by kpreempt {report.command} ({API_VERSION}). -o json has everything that is cut here."
+    written = f"Written by kpreempt {report.command} ({API_VERSION}). -o json has everything that is omitted here."
     script = Html(f"<script>{SCRIPT}</script>\n") if search else Html("")
     body = tag("body", Html("\n"), main, Html("\n"), tag("footer", written), Html("\n"), script)
     head = [
@@ -101,14 +101,14 @@ def render_page(report: Report, options: RenderOptions) -> str:
     page = tag("html", Html("\n"), lines, Html("\n"), body, lang="en")
     document = f"<!DOCTYPE html>\n{unfolded(page) if options.verbose else page}\n"
     for section in sections[len(contents) :]:
-        # In text the mark-up is escaped, and so is not found.
+        # Text is escaped, so it contains no match.
         document = re.sub(f'<a href="#{re.escape(section.address)}">(.*?)</a>', r"\1", document)
     return document
 
 
 def _banner(report: Report, options: RenderOptions) -> Html:
-    """The head of the page: title, perhaps a lead, numbers, and facts."""
-    # What has a role, unless it is a name, is in the color of the page's tone.
+    """The top of the page: title, lead if any, numbers, and facts."""
+    # Text with a role, unless it is a name, is in the color of the page's tone.
     title = join(
         name(span.text) if span.style == "name" else tag("span", span.text) if span.style else span.text
         for span in spans_of(report.title)
@@ -118,31 +118,31 @@ def _banner(report: Report, options: RenderOptions) -> Html:
         for each in report.counts
     )
     lead = phrase(report.lead)
-    told = tag("p", lead, class_="lead") if lead else Html("")
+    lead_paragraph = tag("p", lead, class_="lead") if lead else Html("")
     counted = tag("dl", numbers, class_="counts") if numbers else Html("")
     facts = " · ".join([*map(text_of, report.facts), *report.page_facts, *options.facts_of_time(options.now)])
-    content = (tag("h1", title), told, counted, tag("p", facts, class_="facts"))
+    content = (tag("h1", title), lead_paragraph, counted, tag("p", facts, class_="facts"))
     return tag("header", *content, class_=f"banner {report.tone}") + Html("\n")
 
 
 def _content(section: Section, prefix: str, level: int) -> Html:
-    """The section below its heading: its lead, its blocks, and the sections within it."""
+    """The content of a section: its lead, its blocks, and nested sections."""
     lead = tag("p", phrase(section.lead)) if text_of(section.lead) else Html("")
     return lead + _blocks(section.blocks, section, f"{prefix}{section.address}-", level + 1)
 
 
 def _blocks(blocks: Sequence[Block | Section], section: Section, prefix: str, level: int) -> Html:
-    whole = Html("")
+    content = Html("")
     for block in blocks if section.label else answer_first(blocks):
         if not isinstance(block, Section):
-            whole += _block(block, section, prefix, level)
+            content += _block(block, section, prefix, level)
         elif not block.is_empty and block.only != "screen":
-            whole += titled(f"{prefix}{block.address}", block.title, _content(block, prefix, level), level=level)
-    return whole
+            content += titled(f"{prefix}{block.address}", block.title, _content(block, prefix, level), level=level)
+    return content
 
 
 def _drawn_card(draw: Callable[[Any], Section], item: Any, prefix: str, level: int) -> Html:
-    """An item that is a section."""
+    """A card for an item."""
     section = draw(item)
     lead = tag("p", phrase(section.lead)) if text_of(section.lead) else Html("")
     mark = [badge(section.standing, section.style), " "] if section.standing else []
@@ -169,9 +169,9 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
             return Html(block.draw())
         case Cards():
             show = partial(_drawn_card, block.draw, prefix=prefix, level=level)
-            cards, left = within(show, block.items, _MAIN_LIMIT if block.is_main else _LIST_LIMIT)
+            cards, omitted = within(show, block.items, _MAIN_LIMIT if block.is_main else _LIST_LIMIT)
             what = plural(block.noun)
-            return folded(cards, max(block.shown, _CARDS_SHOWN), what) + cut_note(left, what)
+            return folded(cards, max(block.shown, _CARDS_SHOWN), what) + cut_note(omitted, what)
         case Table() if block.items:
             return _table(block, section)
         case Listing() if block.items:
@@ -219,9 +219,9 @@ _CLASSES: dict[Role, str] = {"good": "good", "bad": "bad", "warn": "warn", "dim"
 
 
 def phrase(words: Words) -> Html:
-    """The words, each part in its role and kept apart from the others whichever way it is written.
+    """The words, each part in its role and isolated from the others whatever its text direction.
 
-    They may hold names of any length, so that they break anywhere; nothing where they say nothing.
+    They may contain names of any length, so they break anywhere. Empty if there are no words.
     """
     shown = join(map(_styled, spans_of(words)))
     return tag("span", shown, class_="message") if shown else shown
@@ -243,34 +243,34 @@ def _styled(span: Span) -> Html:
 SCRIPT = """
 (() => {
   const box = document.querySelector(".search");
-  const [words, kind, told] = ["input", "select", "output"].map(each => box.querySelector(each));
+  const [words, kind, output] = ["input", "select", "output"].map(each => box.querySelector(each));
   const found = [...document.querySelectorAll(".card, tbody tr, .tree > li, .clock > li, .lane, .map")];
   const texts = found.map(each => each.textContent.toLowerCase());
   const folds = [...document.querySelectorAll(".fold")];
   const closed = folds.filter(each => !each.open);
-  const look = () => {
-    const asked = words.value.toLowerCase().split(/\\s+/).filter(Boolean);
-    const wanted = kind ? kind.value : "";
+  const update = () => {
+    const terms = words.value.toLowerCase().split(/\\s+/).filter(Boolean);
+    const status = kind ? kind.value : "";
     let shown = 0;
     found.forEach((each, place) => {
-      const fits = asked.every(word => texts[place].includes(word));
-      const stands = !wanted || !each.dataset.standing || each.dataset.standing === wanted;
-      each.hidden = !(fits && stands);
+      const fits = terms.every(word => texts[place].includes(word));
+      const matches = !status || !each.dataset.standing || each.dataset.standing === status;
+      each.hidden = !(fits && matches);
       if (!each.hidden) shown += 1;
     });
-    const searches = asked.length > 0 || wanted !== "";
+    const searches = terms.length > 0 || status !== "";
     closed.forEach(each => { each.open = searches; });
-    told.textContent = searches ? shown + " of " + found.length + " shown" : "";
+    output.textContent = searches ? shown + " of " + found.length + " shown" : "";
   };
-  words.addEventListener("input", look);
-  if (kind) kind.addEventListener("change", look);
+  words.addEventListener("input", update);
+  if (kind) kind.addEventListener("change", update);
   box.hidden = false;
 })();
 """.strip()
 
 
 def search_box(standings: Iterable[str]) -> Html:
-    """The box, out of sight until the script runs; with a choice of findings where they are of several standings."""
+    """The search box, hidden until the script runs; with a filter if findings have several statuses."""
     listed = list(standings)
     parts = [tag("label", "Search ", void("input", type="search", autocomplete="off"))]
     if len(listed) > 1:

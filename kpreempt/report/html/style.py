@@ -1,11 +1,11 @@
-"""The style of every page: colours for light and dark, and widths from phones to A4."""
+"""The style of every page: colors for light and dark, and widths from phones to A4."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 
-# Text on grounds keeps a contrast of 4.5 to 1 at least, marks and bars 3 to 1.
+# Text has a contrast of at least 4.5:1 to its background, marks and bars 3:1.
 LIGHT = {
     "ground": "#ffffff",
     "panel": "#f5f7f9",
@@ -32,7 +32,7 @@ DARK = {
     "track": "#313d4a",
     "before": "#93a1b0",
 }
-# Of workloads, in the order in which they first appear; a name stands beside each.
+# For workloads, in the order of their first appearance; each color has a name next to it.
 WORKLOADS_LIGHT = ("#1f63d6", "#a85300", "#7a45c9", "#0f766e", "#b8327f", "#666600", "#86492b", "#475569")
 WORKLOADS_DARK = ("#6ea8ff", "#f0a35e", "#b794f6", "#4fc4b8", "#f283bd", "#c4c44a", "#d19a7c", "#a9b6c6")
 
@@ -191,8 +191,8 @@ p{orphans:3;widows:3}
 """
 
 
-def _variables(colours: dict[str, str], workloads: tuple[str, ...]) -> str:
-    named = [f"--{name}:{value}" for name, value in colours.items()]
+def _variables(colors: dict[str, str], workloads: tuple[str, ...]) -> str:
+    named = [f"--{name}:{value}" for name, value in colors.items()]
     named += [f"--w{number}:{value}" for number, value in enumerate(workloads)]
     return f":root{{{';'.join(named)}}}"
 
@@ -200,7 +200,7 @@ def _variables(colours: dict[str, str], workloads: tuple[str, ...]) -> str:
 def _style() -> str:
     light = _variables(LIGHT, WORKLOADS_LIGHT)
     dark = f"@media (prefers-color-scheme:dark){{{_variables(DARK, WORKLOADS_DARK)}}}"
-    # Paper is white, whatever the screen is.
+    # Paper is white, whatever the color scheme of the screen.
     paper = f"@media print{{html{{color-scheme:light}}{light}}}"
     blocks = "".join(f".w{number}{{color:var(--w{number})}}" for number in range(len(WORKLOADS_LIGHT)))
     return "\n".join([light, dark, paper, _STYLE_RULES.strip(), blocks])
@@ -210,7 +210,7 @@ STYLE = _style()
 
 
 def policy(script: str = "") -> str:
-    """What a page lets in: its own style, and the one ``script`` that it has, if it has one."""
+    """The content security policy of a page: it allows its own style and ``script`` only."""
     scripts = [f"script-src {_digest(script)}"] if script else []
     return "; ".join(
         ("default-src 'none'", f"style-src {_digest(STYLE)}", *scripts, "base-uri 'none'", "form-action 'none'")

@@ -1,6 +1,6 @@
-"""The pending pods: the summary, then all by cause in the order of the queue, each with what is known of it.
+"""The pending pods: the summary, then all pods by cause in queue order, each with its details.
 
-``-o wide`` is a table that is as wide as it needs, with nodes by reason and the smallest change for each pod.
+``-o wide`` is a table at full width, with nodes by reason and the smallest change for each pod.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ _PODS_SHOWN = 40
 _VICTIMS_SHOWN = 12
 _NODES_SHOWN = 4
 _OUTCOMES_SHOWN = 12
-# On a screen, from the first section to the last.
+# Priorities on a screen.
 _CHANGES, _MORE_NODES, _PODS, _NOTES = 60, 50, 40, 20
-_ABOUT_ROWS = "# = place in queue; each pod is judged alone, as if it came next"
+_ABOUT_ROWS = "# = queue position; each pod is evaluated as if it were next"
 _ROWS_KEPT = 10
-# So much of a cause stands in a heading that would not be the only one of its words.
+# The length of a cause in a heading, if several causes have the same label.
 _CAUSE_LENGTH = 60
 _WORDS: dict[Outcome, str] = {
     Outcome.LANDS: "{} would land; nothing is evicted",
-    Outcome.PREEMPTS: "{} would preempt others; no budget is violated",
-    Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would preempt others and violate budgets",
+    Outcome.PREEMPTS: "{} would preempt other pods; no budget is violated",
+    Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would preempt other pods and violate budgets",
     Outcome.NEVER_LANDS: "{} unschedulable now; preemption doesn't help",
     Outcome.UNCERTAIN: "{} whose outcome is uncertain",
 }
@@ -86,15 +86,15 @@ _STATE_WORDS: dict[PendingState, str] = {
 
 
 def render_html(pending: PendingPods, options: RenderOptions) -> str:
-    """The page, which leaves out the clock's time: equal input makes equal pages."""
-    from kpreempt.report.html.report import render_page  # noqa: PLC0415 - loaded when it is asked for
+    """The page, without the clock's time, so that equal input makes equal pages."""
+    from kpreempt.report.html.report import render_page  # noqa: PLC0415 - only pages need it
 
-    told = msgspec.structs.replace(options, verbose=False)
-    return render_page(report(pending, told, has_time=not options.is_clock), options)
+    page_options = msgspec.structs.replace(options, verbose=False)
+    return render_page(report(pending, page_options, has_time=not options.is_clock), options)
 
 
 def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = True) -> Report:
-    """The summary, then a section for each cause, with each kind of pod once; on a screen a table of these."""
+    """The summary, then a section per cause that lists similar pods once; a screen shows these as a table."""
     items = {item.pod: item for item in pending.items}
     absent = absent_facts(pending.assumptions)
     facts = [*absent, *([facts_in_words(pending, has_time=has_time)] if items else [])]
@@ -106,7 +106,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     page_facts = [f"Kubernetes {pending.cluster.version}"] if pending.cluster.version else []
     page_facts.append(f"{count(pending.in_queue, 'pod')} in the queue")
     page_facts += [f"namespace {pending.namespace}"] if pending.namespace else []
-    # Without pods little is known.
+    # Without pods, little can be concluded.
     is_known = not items and not pending.assumptions and (pending.has_namespace or not pending.namespace)
     unknown = Section("NOTES", unknown_in_words(pending))
     is_bad = any(item.outcome in (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
@@ -137,7 +137,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
 
 
 def _table(pending: PendingPods) -> Section:
-    """A row for each kind of pod; what is to say of it is not repeated."""
+    """A row per kind of pod; repeated details are not repeated."""
     rows: list[list[Words]] = []
     pods = _alike(pending.items, is_brief=True)
     last: Phrase = ()
@@ -168,11 +168,11 @@ def _group(
     options: RenderOptions,
     labels: Counter[str],
 ) -> Section:
-    """What the pods of a group have in common, and the pods."""
+    """The pods of a group, with what they have in common."""
     label, style = _label(group)
     words = _WORDS.get(group.outcome, "{} not scheduled")
     if group.outcome is Outcome.PREEMPTS and are_budgets_unread(pending.assumptions):
-        words = "{} would preempt others; budgets were not read"
+        words = "{} would preempt other pods; budgets were not read"
     if group.state is not None:
         words = _STATE_WORDS[group.state]
     elif group.refused_for_good:
@@ -190,7 +190,7 @@ def _group(
 
 
 def _alike(items: Sequence[PendingPod], *, is_brief: bool = False) -> list[list[PendingPod]]:
-    """Pods of one owner of which the same is to say, together."""
+    """Group pods of one owner that have the same state, outcome and victims."""
     rows: dict[tuple[object, ...], list[PendingPod]] = {}
     for item in items:
         what: tuple[object, ...] = (item.state, item.outcome, item.agreement, item.message)
@@ -210,14 +210,14 @@ def _alike(items: Sequence[PendingPod], *, is_brief: bool = False) -> list[list[
 
 
 def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> Section:
-    """The first pod of a row of alike ones: its place and priority, what becomes of it, and what is known of it."""
+    """The first of several similar pods: its position and priority, its outcome, and its details."""
     item = row[0]
     places = [each.position for each in row if each.position is not None]
     place = "" if not places else f"#{places[0]:,}, " if len(places) == 1 else f"#{places[0]:,} to {places[-1]:,}, "
     class_name = f' "{item.priority_class_name}"' if item.priority_class_name else ""
     more = f" and {len(row) - 1:,} more of {item.owner}" if len(row) > 1 else ""
     claims = join_names(item.claims, limit=len(item.claims) if options.verbose else _PODS_SHOWN)
-    story = list(_story(row, pending, options))
+    details = list(_details(row, pending, options))
     return Section(
         item.pod,
         (Span(f"{place}priority {item.priority:,}{class_name}", "dim"), more),
@@ -227,13 +227,13 @@ def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOption
             Listing([[leaving_in_words(each, pending.at)] for each in item.waiting_for], noun="pod"),
             Sentence(f"claims: {claims}" if item.claims else ""),
             Sentence(Span(agreement_in_words(item), "dim")),
-            *([Fold("Story", [Rows(story)])] if story else []),
+            *([Fold("Details", [Rows(details)])] if details else []),
         ],
     )
 
 
-def _story(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> Iterable[tuple[str, Words]]:
-    """What else is known, as terms with what they are; ages count to the time of the answer."""
+def _details(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptions) -> Iterable[tuple[str, Words]]:
+    """Other facts as terms with their values; ages count up to the time of the answer."""
     item, at = row[0], pending.at
     if len(row) > 1:
         shown = len(row) if options.verbose else _PODS_SHOWN
@@ -247,26 +247,26 @@ def _story(row: Sequence[PendingPod], pending: PendingPods, options: RenderOptio
         amounts = (f"{what} {format_amount(what, amount)}" for what, amount in item.requests.items() if amount)
         yield "requests", ", ".join(amounts)
     if item.last_tried is not None:
-        yield "last tried", format_time(item.last_tried)
+        yield "last attempt", format_time(item.last_tried)
     if len(item.nodes) > 1:
         yield "nodes", join_names(item.nodes, limit=len(item.nodes) if options.verbose else _NODES_SHOWN)
     nodes = len(item.victims) if options.verbose else _NODES_SHOWN
-    for node, gone in list(item.victims.items())[:nodes]:
-        victims = len(gone) if options.verbose else _VICTIMS_SHOWN
-        more = f"; and {count(len(gone) - victims, 'more pod')}" if len(gone) > victims else ""
-        yield "victims", ("on ", name(node), ": ", *joined(map(_victim, gone[:victims]), "; "), more)
+    for node, pods in list(item.victims.items())[:nodes]:
+        victims = len(pods) if options.verbose else _VICTIMS_SHOWN
+        more = f"; and {count(len(pods) - victims, 'more pod')}" if len(pods) > victims else ""
+        yield "victims", ("on ", name(node), ": ", *joined(map(_victim, pods[:victims]), "; "), more)
     if len(item.victims) > nodes:
         yield "victims", f"… and those on {count(len(item.victims) - nodes, 'more node')}"
     if item.alternatives is not None:
         lines = alternatives_in_lines(item.alternatives)
         for number, line in enumerate(lines if options.verbose else lines[:_OUTCOMES_SHOWN]):
-            yield "" if number else "equal pods", line
+            yield "" if number else "tied pods", line
     if item.reason:
         yield "reason", item.reason
-    told = agreement_in_words(item)
-    if item.scheduler_message and item.scheduler_message not in told:
-        yield "scheduler said", item.scheduler_message
-    if item.message and item.message not in told and item.agreement != Agreement.SAME:
+    agreement = agreement_in_words(item)
+    if item.scheduler_message and item.scheduler_message not in agreement:
+        yield "scheduler message", item.scheduler_message
+    if item.message and item.message not in agreement and item.agreement != Agreement.SAME:
         yield "expected now", item.message
 
 
@@ -282,15 +282,15 @@ _NONE = "-"
 
 
 def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
-    """The sentence, a row for each pod, and what the answer rests on."""
+    """The summary, a row per pod, and the facts behind the answer."""
     unknown = filter(None, [absent_sentence(pending.assumptions)])
     if not pending.items:
         return "".join(f"{printable(each)}\n" for each in (nothing_pending(pending), *unknown))
-    from tabulate import tabulate  # noqa: PLC0415 - loaded when it is asked for
+    from tabulate import tabulate  # noqa: PLC0415 - slow to import
 
     rows = [[printable(cell) or _NONE for cell in _cells(item, pending)] for item in pending.items]
     table = tabulate(rows, headers=_COLUMNS, tablefmt="plain", colalign=_ALIGNS, disable_numparse=True)
-    notes = f"{facts_in_words(pending)} · each pod judged alone, as if it came next"
+    notes = f"{facts_in_words(pending)} · each pod is evaluated as if it were next"
     if pending.assumptions:
         notes += f" · {count(len(pending.assumptions), 'assumption')} (-v)"
     lines = (line.rstrip() for line in table.splitlines())
@@ -300,10 +300,10 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
     outcome, node = brief_fate(item)
-    is_refused = item.state not in TELLING_STATES and not item.victims and item.outcome != Outcome.LANDS
+    is_rejected = item.state not in TELLING_STATES and not item.victims and item.outcome != Outcome.LANDS
     cause = text_of(details_in_words(item, pending.at))
-    if is_refused and item.reasons:
-        # The reasons have a column of their own.
+    if is_rejected and item.reasons:
+        # The reasons have their own column.
         cause = join_names(item.claims) if item.claims else NO_NODE_FITS if item.refused_for_good else ""
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items())
     return (
@@ -319,23 +319,23 @@ def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
 
 
 def _smallest_change(item: PendingPod) -> str:
-    """What would let the pod land, and how sure it is that nothing smaller does."""
+    """The smallest change that would let the pod land, and whether the search was complete."""
     if item.state == PendingState.GATED:
         return f"remove {'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}"
     if item.outcome != Outcome.NEVER_LANDS or item.state in TELLING_STATES:
         return ""
     search = item.proposal_search
     if search is None:
-        return "not searched: time was up"
+        return "not searched: time limit reached"
     if not item.proposals:
         return nothing_found(search)
     first = item.proposals[0]
-    where = join_names(first.nodes, limit=1).replace(" and ", " or ", 1)
+    node = join_names(first.nodes, limit=1).replace(" and ", " or ", 1)
     then = (
-        f"lands on {where}"
+        f"lands on {node}"
         if first.outcome == Outcome.LANDS
-        else f"preempts {count(len(first.victims), 'pod')} on {where}"
+        else f"preempts {count(len(first.victims), 'pod')} on {node}"
     )
     broken = f", {count(first.num_pdb_violations, 'budget violation')}" if first.num_pdb_violations else ""
-    partly = "" if search.is_complete else " (search not finished)"
+    partly = "" if search.is_complete else " (search incomplete)"
     return f"{text_of(describe_changes(first.changes))}: {then}{broken}{partly}"

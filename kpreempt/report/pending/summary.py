@@ -1,6 +1,6 @@
-"""The pending pods in words: in a sentence, why each still waits and what becomes of it, and what changed.
+"""The pending pods in words: a summary, why each is still pending, its outcome, and what changed.
 
-And how many new nodes would place those that wait, and what the answer rests on.
+Also how many new nodes would place pending pods, and the facts behind the answer.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from kpreempt.verdict.unread import is_absent
 
 _CAUSES = 2
 _CAUSES_IN_FULL = 8
-# How long each cause or list of names may be where a sentence is to be short.
+# The maximum length of each cause or list of names in a short sentence.
 _SHORT = 56
-_WHOLE = 1_000_000
+_UNLIMITED = 1_000_000
 _CHANGES_NAMED = 3
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
-    """How many pods are pending, and in numbers what becomes of them, with the reasons of those that cannot land.
+    """The number of pending pods by outcome, with the reasons of those that cannot be scheduled.
 
-    A short one is cut within its brackets, and has 400 characters at most.
+    A short summary is cut within its parentheses, and has at most 400 characters.
     """
-    parts = joined(Span(*part) for part in _parts(pending.items, _SHORT if is_short else _WHOLE))
+    parts = joined(Span(*part) for part in _parts(pending.items, _SHORT if is_short else _UNLIMITED))
     return (strong(f"{count(len(pending.items), 'pod')} pending"), ": ", *parts, ".")
 
 
 def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Role]]:
-    """Each pod is counted once, so the numbers add up."""
+    """Each pod is counted once, so that the numbers add up."""
     held = Counter(item.state for item in items if item.state in TELLING_STATES)
     free = [item for item in items if item.state not in TELLING_STATES]
-    fates = Counter(item.outcome for item in free)
-    if number := fates[Outcome.LANDS]:
+    outcomes = Counter(item.outcome for item in free)
+    if number := outcomes[Outcome.LANDS]:
         yield f"{number:,} {agree(number, 'lands')} now", "good"
     if evicting := [item for item in free if item.outcome in _EVICTING]:
         yield _evictions(evicting)
@@ -61,14 +61,14 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Rol
         yield f"{number:,} {agree(number, 'waits')} for {'its' if number == 1 else 'their'} victims", "warn"
     if unschedulable := [item for item in free if item.outcome == Outcome.NEVER_LANDS]:
         yield f"{len(unschedulable):,} unschedulable{_causes(unschedulable, longest)}", "bad"
-    if number := fates[Outcome.UNCERTAIN]:
+    if number := outcomes[Outcome.UNCERTAIN]:
         yield f"{number:,} uncertain", "warn"
     if gated := [item for item in items if item.state == PendingState.GATED]:
         gates = dict.fromkeys(gate for item in gated for gate in item.gates)
         yield f"{len(gated):,} gated ({_cut(join_names(list(gates), limit=_CAUSES), longest)})", ""
     if others := [item for item in items if item.state == PendingState.NO_SCHEDULER]:
         names = dict.fromkeys(item.scheduler_name for item in others)
-        yield f"{len(others):,} of another scheduler ({_cut(join_names(list(names), limit=_CAUSES), longest)})", ""
+        yield f"{len(others):,} for another scheduler ({_cut(join_names(list(names), limit=_CAUSES), longest)})", ""
     if waiting := [item for item in items if item.state == PendingState.HELD]:
         plugins = dict.fromkeys(item.held_by for item in waiting if item.held_by)
         by = f" by {_cut(join_names(list(plugins), limit=_CAUSES), longest)}" if plugins else ""
@@ -78,36 +78,38 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Rol
 
 
 def _evictions(items: Sequence[PendingPod]) -> tuple[str, Role]:
-    """How many evict how many; each is judged alone, so they may evict the same."""
+    """How many pods preempt how many; each pod is evaluated alone, so several may evict the same ones."""
     sets = [{victim.pod for each in item.victims.values() for victim in each} for item in items]
     victims = set().union(*sets)
     number = len(items)
     are_leaving = all(victim.terminating for item in items for each in item.victims.values() for victim in each)
     is_open = any(_is_open(item) for item in items)
     if are_leaving:
-        whom = "only pods that are terminating"
+        victims_text = "only pods that are terminating"
     elif len(victims) < sum(map(len, sets)):
         same = "the same " if all(each == victims for each in sets) else ""
-        whom = f"{'up to ' if is_open else ''}{same}{count(len(victims), 'pod')}{'' if same else ', some the same'}"
+        shared = "" if same else ", some shared"
+        victims_text = f"{'up to ' if is_open else ''}{same}{count(len(victims), 'pod')}{shared}"
     else:
-        whom = f"{'up to ' if is_open else ''}{count(len(victims), 'pod')}"
+        victims_text = f"{'up to ' if is_open else ''}{count(len(victims), 'pod')}"
     violating = sum(item.outcome == Outcome.PREEMPTS_VIOLATING_BUDGETS for item in items)
     budgets = f" ({violating:,} {agree(violating, 'violates')} budgets)" if violating else ""
-    return f"{number:,} {agree(number, 'preempts')} {whom}{budgets}", "bad" if violating else "warn"
+    return f"{number:,} {agree(number, 'preempts')} {victims_text}{budgets}", "bad" if violating else "warn"
 
 
 def _is_open(item: PendingPod) -> bool:
-    """Whether the number of its victims hangs on chance, or on the order of equal pods."""
+    """Whether the number of its victims depends on chance or on the order of tied pods."""
     numbers = {len(each) for each in item.victims.values()}
-    told = item.alternatives
-    if told is not None:
-        numbers |= {each.num_victims for each in told.outcomes}
-    return len(item.victims) > 1 or len(numbers) > 1 or (told is not None and bool(told.untold or not told.exact))
+    alternatives = item.alternatives
+    if alternatives is not None:
+        numbers |= {each.num_victims for each in alternatives.outcomes}
+    is_incomplete = alternatives is not None and bool(alternatives.untold or not alternatives.exact)
+    return len(item.victims) > 1 or len(numbers) > 1 or is_incomplete
 
 
 def _causes(items: Sequence[PendingPod], longest: int) -> str:
     causes = Counter(item.cause for item in items if item.cause)
-    # The reasons of most nodes first.
+    # The reasons of most nodes come first.
     words = {item.cause: ", ".join(item.reasons) or item.cause for item in reversed(items)}
     frequent = causes.most_common(_CAUSES if longest == _SHORT else _CAUSES_IN_FULL)
     named = [f"{number:,} {_cut(words[cause], longest)}" for cause, number in frequent]
@@ -121,11 +123,11 @@ def _cut(text: str, longest: int) -> str:
 
 
 def changes_in_words(pending: PendingPods) -> Phrase:
-    """What changed since the look before; empty where there was none."""
+    """The changes since the previous poll; empty if there was none."""
     changes = pending.changes
     if not changes:
         return ()
-    since = f"Since {format_time(changes.since)[11:19]}: " if changes.since is not None else "Since the last look: "
+    since = f"Since {format_time(changes.since)[11:19]}: " if changes.since is not None else "Since the last poll: "
     if not changes.items:
         return (Span(f"{since}no change.", "dim"),)
     items = {item.pod: item for item in pending.items}
@@ -133,16 +135,16 @@ def changes_in_words(pending: PendingPods) -> Phrase:
     gone = [each for each in changes.items if each.change is PendingChangeKind.GONE]
     new = [each for each in changes.items if each.change is PendingChangeKind.NEW]
     changed = [each for each in changes.items if each.change is PendingChangeKind.CHANGED]
-    told: list[Phrase] = []
+    parts: list[Phrase] = []
     if landed:
-        told.append((Span("landed", "good"), f" {_named([f'{each.pod} on {each.node}' for each in landed])}"))
+        parts.append((Span("landed", "good"), f" {_named([f'{each.pod} on {each.node}' for each in landed])}"))
     if new:
-        told.append((Span("newly pending", "warn"), f" {_named([each.pod for each in new])}"))
+        parts.append((Span("newly pending", "warn"), f" {_named([each.pod for each in new])}"))
     if changed:
-        told.append((Span("changed", "warn"), f" {_named([_changed(each, items[each.pod]) for each in changed])}"))
+        parts.append((Span("changed", "warn"), f" {_named([_changed(each, items[each.pod]) for each in changed])}"))
     if gone:
-        told.append((f"gone {_named([each.pod for each in gone])}",))
-    return (strong(since), *joined(told, "; "), ".")
+        parts.append((f"gone {_named([each.pod for each in gone])}",))
+    return (strong(since), *joined(parts, "; "), ".")
 
 
 def _named(names: Sequence[str]) -> str:
@@ -152,12 +154,12 @@ def _named(names: Sequence[str]) -> str:
 def _changed(change: PendingChange, item: PendingPod) -> str:
     before = outcome_in_brief(change.outcome, change.state)[0] if change.outcome is not None else ""
     now, nodes = brief_fate(item)
-    where = f" on {nodes}" if nodes else ""
-    return f"{item.pod} {now.text}{where} (was {before})" if before != now.text else f"{item.pod} {now.text}{where}"
+    node = f" on {nodes}" if nodes else ""
+    return f"{item.pod} {now.text}{node} (was {before})" if before != now.text else f"{item.pod} {now.text}{node}"
 
 
 def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:
-    """What the answer rests on: the scheduler, the cluster, and when it was read."""
+    """The facts behind the answer: the scheduler, the cluster, and when it was read."""
     cluster = pending.cluster
     facts = [pending.algorithm, f"{count(cluster.nodes, 'node')}, {count(cluster.pods, 'pod')}"]
     if pending.at is not None and has_time:
@@ -167,15 +169,15 @@ def facts_in_words(pending: PendingPods, *, has_time: bool = True) -> str:
 
 
 def notes_in_words(pending: PendingPods) -> str:
-    """What the places and the verdicts do not say; empty if no pod is pending."""
+    """How to read positions and verdicts; empty if no pod is pending."""
     if not pending.items:
         return ""
-    meaning = "# is the place in the scheduling queue; each pod is judged alone, as if it came next."
+    meaning = "# is the position in the scheduling queue; each pod is evaluated as if it were next."
     return f"{meaning} {unknown_in_words(pending)}".rstrip()
 
 
 def unknown_in_words(pending: PendingPods) -> str:
-    """Of how many pods the order is not sure, and how many others are in the queue; empty if there are none."""
+    """The number of pods whose order is uncertain, and of other pods in the queue; empty if there are none."""
     notes = []
     unsure = sum(
         item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
@@ -186,13 +188,13 @@ def unknown_in_words(pending: PendingPods) -> str:
         notes.append(f"Last attempt of {count(unsure, 'pod')} unknown: order within a priority may vary.")
     outside = pending.in_queue - sum(item.position is not None for item in pending.items)
     if outside:
-        notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'was')} not asked about.")
+        notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'is')} not shown.")
     return " ".join(notes)
 
 
 _VICTIMS_NAMED = 3
 _NODES_NAMED = 3
-# What begins the scheduler's words on preemption. It has none where an attempt has just evicted somebody
+# The start of the scheduler's words on preemption. Its message has none if the attempt has just evicted pods
 # (``schedulingAlgorithm`` in ``schedule_one.go``, v1.36.3).
 _PREEMPTION = " preemption: "
 NO_NODE_FITS = "no node fits, even empty"
@@ -206,24 +208,26 @@ _STATES: dict[PendingState, tuple[str, Role]] = {
 
 
 def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
-    """Why the pod is still pending, with the times that are known."""
+    """Why the pod is still pending, with the known times."""
     state, since = item.state, _ago(item.since, at)
     backoff = again = ""
     if item.until is not None and at is not None:
         left = format_duration(int((item.until - at).total_seconds()))
         backoff = f" for at most {left} more"
-        again = f"; tried again within {left}" if item.until >= at else ""
+        again = f"; will be retried within {left}" if item.until >= at else ""
     if state == PendingState.WAITS_FOR_VICTIMS:
-        return (f"nominated to {item.nominated_node_name}, where it waits for {count(len(item.waiting_for), 'pod')}",)
+        return (
+            f"nominated to {item.nominated_node_name}, waiting for {count(len(item.waiting_for), 'pod')} to terminate",
+        )
     words = {
         PendingState.BEING_DELETED: f"being deleted{since}; the scheduler skips it",
         PendingState.NO_SCHEDULER: f'no profile for scheduler "{item.scheduler_name}"; created{since}',
         PendingState.GATED: f"{'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}; created{since}",
         PendingState.HELD: f"held{f' by {item.held_by}' if item.held_by else ''}: {item.reason}",
-        PendingState.NOMINATED: f"nominated to {item.nominated_node_name}, where no victim is terminating yet",
-        PendingState.STALE_NOMINATION: f"nominated to {item.nominated_node_name}, where preemption no longer helps",
-        PendingState.NEVER_TRIED: f"not tried yet; created{since}",
-        PendingState.BACKING_OFF: f"last tried{since}; in backoff{backoff}",
+        PendingState.NOMINATED: f"nominated to {item.nominated_node_name}, but no victim is terminating yet",
+        PendingState.STALE_NOMINATION: f"nominated to {item.nominated_node_name}, but preemption no longer helps there",
+        PendingState.NEVER_TRIED: f"not attempted yet; created{since}",
+        PendingState.BACKING_OFF: f"last attempt{since}; in backoff{backoff}",
         PendingState.FITS_NOW: f"unschedulable{_for(item.since, at)}, but fits now{again}",
         PendingState.WAITS_FOR_CHANGE: f"unschedulable{_for(item.since, at)}{again}",
     }
@@ -231,7 +235,7 @@ def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
 
 
 def leaving_in_words(leaving: Leaving, at: datetime | None) -> Phrase:
-    """A terminating pod: since when, until when, and what holds it."""
+    """A terminating pod: since when, until when, and what delays it."""
     since = f"terminating{_for(leaving.since, at)}"
     if leaving.until is None:
         until = ""
@@ -247,7 +251,7 @@ def leaving_in_words(leaving: Leaving, at: datetime | None) -> Phrase:
 
 
 def fate_in_words(item: PendingPod) -> Phrase:
-    """What becomes of the pod: the node, and whom it evicts; empty where it stays pending."""
+    """The pod's outcome: the node, and the pods it evicts; empty if it stays pending."""
     nodes = join_names(item.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
     if item.outcome == Outcome.LANDS:
         return (Span("lands", "good"), f" on {nodes}")
@@ -263,20 +267,20 @@ def fate_in_words(item: PendingPod) -> Phrase:
 
 
 def agreement_in_words(item: PendingPod) -> str:
-    """How the scheduler's last message compares with what is expected now; empty where it says nothing."""
+    """How the scheduler's last message compares with the prediction; empty if there is no message."""
     if not item.scheduler_message:
         return ""
     if item.agreement == Agreement.SAME:
-        return "last message of the scheduler: the same"
+        return "last scheduler message: the same"
     if item.agreement == Agreement.COUNTS:
-        return "last message of the scheduler: the same reasons, other numbers of nodes"
+        return "last scheduler message: same reasons, different node counts"
     has_evicted = (
         f"{_PREEMPTION}{FOUND_PLACEMENT}" in item.scheduler_message or _PREEMPTION not in item.scheduler_message
     )
     if item.state == PendingState.WAITS_FOR_VICTIMS and has_evicted:
-        return f"message of the scheduler when it preempted: {item.scheduler_message}"
+        return f"scheduler message when it preempted: {item.scheduler_message}"
     expected = f"; expected now: {item.message}" if item.message else ""
-    return f"last message of the scheduler: {item.scheduler_message}{expected}"
+    return f"last scheduler message: {item.scheduler_message}{expected}"
 
 
 def _violations(item: PendingPod) -> Phrase:
@@ -305,35 +309,35 @@ def _for(time: datetime | None, at: datetime | None) -> str:
 
 
 def nothing_pending(pending: PendingPods) -> str:
-    """That no pod is pending of those asked about, and where others are."""
+    """A sentence saying that no requested pod is pending, and where others are."""
     namespace, others = pending.namespace, dict(pending.not_asked)
-    where = f" in namespace {namespace}" if namespace else ""
+    scope = f" in namespace {namespace}" if namespace else ""
     unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
-    said = f"No pod is pending{where}."
+    text = f"No pod is pending{scope}."
     if is_absent(pending.assumptions, "Pod"):
-        said = "No pending pod in the snapshot, which has no pods at all."
+        text = "No pending pod in the snapshot, which has no pods at all."
     elif pending.has_namespace is False:
-        said = f'There is no namespace "{namespace}".'
+        text = f'Namespace "{namespace}" does not exist.'
     elif unmatched:
-        there = f"{count(unmatched, 'other pod')} {agree(unmatched, 'is')} pending"
-        said = f"No pending pod{where} matches the selector; {there}."
+        rest = f"{count(unmatched, 'other pod')} {agree(unmatched, 'is')} pending"
+        text = f"No pending pod{scope} matches the selector; {rest}."
     elif namespace and pending.has_namespace is None:
-        said = f"No pod is pending{where}, and nothing that was read is in it: there may be no such namespace."
+        text = f"No pod is pending{scope}, and nothing in the input is in it: the namespace may not exist."
     if not namespace or not others:
-        return said
+        return text
     number = sum(others.values())
     named = join_names([f"{name} ({each:,})" for name, each in others.items()])
-    elsewhere = "another" if len(others) == 1 else "others"
-    return f"{said} {count(number, 'pod')} {agree(number, 'is')} pending in {elsewhere}: {named}."
+    elsewhere = "another namespace" if len(others) == 1 else "other namespaces"
+    return f"{text} {count(number, 'pod')} {agree(number, 'is')} pending in {elsewhere}: {named}."
 
 
 def outcome_in_brief(outcome: Outcome, state: PendingState | None) -> tuple[str, Role]:
-    """A word or two on what becomes of a pod."""
+    """The outcome of a pod in a word or two."""
     return _STATES[state] if state is not None and state in TELLING_STATES else OUTCOMES[outcome][:2]
 
 
 def brief_fate(item: PendingPod) -> tuple[Span, str]:
-    """``preempts 2``, and the node; of several nodes the first."""
+    """``preempts 2``, and the node; if there are several nodes, the first."""
     words, style = outcome_in_brief(item.outcome, item.state)
     if item.state in TELLING_STATES:
         return Span(words, style), item.nominated_node_name
@@ -347,7 +351,7 @@ def brief_fate(item: PendingPod) -> tuple[Span, str]:
 
 
 def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
-    """What somebody would look up next: who has to go, what is missing, which gate or claim."""
+    """The details to look up next: the victims, the missing resources, the gate or the claim."""
     if item.state == PendingState.WAITS_FOR_VICTIMS:
         first, *others = item.waiting_for
         more = f" and {count(len(others), 'more pod')}" if others else ""
@@ -362,23 +366,23 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     if item.outcome == Outcome.LANDS:
         return state_in_words(item, at)
     if item.victims:
-        # Who is evicted, where that is known, after the budgets that breaks.
+        # The victims, if they are known, with the budgets they violate.
         order = f"; {order_in_brief(item.alternatives)}" if item.alternatives else ""
         violations = _violations(item)
         if len(item.victims) > 1:
-            named = f"on one of {count(len(item.victims), 'node')} that tie"
+            named = f"on one of {count(len(item.victims), 'tied node')}"
         else:
             named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_NAMED)
         return (named, *violations, order)
-    # The reasons with their numbers of nodes, the claims, and what else keeps preemption from helping.
+    # The reasons with their node counts, the claims, and what else keeps preemption from helping.
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason
-    own = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]
-    told = [f"{join_names(item.claims)}: {reasons}" if item.claims else reasons, *own]
+    ineligible = [part for part in item.cause.split(", ") if part.startswith("not eligible") and part not in reasons]
+    parts = [f"{join_names(item.claims)}: {reasons}" if item.claims else reasons, *ineligible]
     if item.state == PendingState.STALE_NOMINATION:
-        told.append(f"nominated to {item.nominated_node_name}, where preemption no longer helps")
+        parts.append(f"nominated to {item.nominated_node_name}, but preemption no longer helps there")
     if item.refused_for_good:
-        told.append(NO_NODE_FITS)
-    return ("; ".join(filter(None, told)),)
+        parts.append(NO_NODE_FITS)
+    return ("; ".join(filter(None, parts)),)
 
 
 def _are_leaving(item: PendingPod) -> bool:
@@ -391,7 +395,7 @@ _PODS_SHOWN = 3
 
 
 def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phrase:
-    """How many of which kind place how many pods; that nothing was found or sought; empty where no pod waits."""
+    """The numbers and kinds of new nodes with the pods they place; empty if no pod is pending."""
     more = pending.more_nodes
     if not more:
         return ()
@@ -400,10 +404,12 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
     if not more.nodes:
         untried = f", {more.untried:,} not tried" if more.untried else ""
         tried = count(more.num_kinds - more.untried, "kind")
-        return (Span(f"No new node like those of the cluster takes a pod that waits ({tried} tried{untried}).", "dim"),)
+        return (
+            Span(f"No new node like those in the cluster would help a pending pod ({tried} tried{untried}).", "dim"),
+        )
     if is_short and len(more.nodes) > _KINDS_IN_BRIEF:
         number = sum(each.count for each in more.nodes)
-        return (strong(f"{number:,} of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
+        return (strong(f"{number:,} nodes of {len(more.nodes):,} kinds"), f" would place {_pods(more)} (-v).")
     # ``2 more nodes like node-a and 1 like gpu-1``.
     first, *others = more.nodes
     words = [f"{first.count:,} more {'node' if first.count == 1 else 'nodes'} like {first.kind.like}"]
@@ -414,18 +420,18 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
 def _pods(more: MoreNodes) -> str:
     placed, left = len(more.pods), len(more.unplaced)
     if left:
-        return f"{placed:,} of {count(placed + left, 'pod')} that wait for room"
+        return f"{placed:,} of {count(placed + left, 'pod')} waiting for capacity"
     if placed == 1:
-        return "the pod that waits for room"
-    return f"{'both' if placed == 2 else f'all {placed:,}'} pods that wait for room"
+        return "the pod waiting for capacity"
+    return f"{'both' if placed == 2 else f'all {placed:,}'} pods waiting for capacity"
 
 
 def more_nodes_section(pending: PendingPods, priority: int) -> Section:
-    """The same in full: what the nodes have, the options that add them, which pods they do not help."""
+    """The new nodes in full: their resources, the options that add them, and the pods they don't help."""
     more = pending.more_nodes
     if not more:
         return Section("MORE NODES")
-    left = f"no new node takes {join_names(more.unplaced, limit=_PODS_SHOWN)}" if more.unplaced and more.nodes else ""
+    left = f"no new node fits {join_names(more.unplaced, limit=_PODS_SHOWN)}" if more.unplaced and more.nodes else ""
     return Section(
         "MORE NODES",
         more_nodes_in_words(pending),

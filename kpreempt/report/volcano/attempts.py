@@ -1,7 +1,7 @@
-"""What became of tasks that asked for room: nodes in the order of trying, with what each plugin said there.
+"""Scheduling attempts of Volcano's tasks: the nodes in order, with each plugin's answer.
 
-In which turns: what a job tried until its statement ended. And who is let into a queue, and who is kept out. With words
-for sessions of Volcano: amounts in its units, runs of tasks, and its reasons without what the reader knows.
+Grouped into turns: what a job tried until its statement ended. Also the jobs that are enqueued or rejected, and words
+for Volcano sessions: amounts in its units, runs of numbered tasks, and its reasons without redundant names.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _NODES_SHOWN = 2
 _NODES_TIED = 3
 _REASONS_SHOWN = 3
 
-# The purposes for which others may have to go.
+# Purposes that may evict other tasks.
 EVICTING = (Purpose.PREEMPT_BETWEEN_JOBS, Purpose.PREEMPT_WITHIN_JOB, Purpose.RECLAIM)
-# What overcommit and proportion mean when they keep a job out (``overcommit.go``, ``proportion.go`` of Volcano v1.8.0).
+# The meaning of a rejection by overcommit or proportion (``overcommit.go``, ``proportion.go`` of Volcano v1.8.0).
 _VETOES = {
     "overcommit": (
         "resource in cluster is overused",
-        "with it, the minResources of Inqueue jobs would exceed what is idle, times the overcommit factor",
+        "with it, the minResources of Inqueue jobs would exceed the idle resources times the overcommit factor",
     ),
     "proportion": ("queue resource quota insufficient", "with it, its queue would exceed its capability"),
 }
 
 
 def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
-    """Attempts of which the same is to say, together. Those that evict stand alone."""
+    """Group attempts with the same result. Attempts that evict are never grouped."""
     groups: dict[tuple[object, ...], list[Attempt]] = {}
     for attempt in attempts:
         if any(node.evicted for node in attempt.nodes):
@@ -64,13 +64,13 @@ def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
 
 
 def _refusals(attempt: Attempt) -> tuple[tuple[str, str], ...]:
-    """Why each node was refused: what its predicates said where that is known."""
+    """Why each node was rejected: the predicates' own reason if known."""
     because = attempt.because
     return tuple((node, because.get(node) or refusal_in_words(reason)) for node, reason in attempt.refused.items())
 
 
-def attempts_nodes(group: Sequence[Attempt], told: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
-    """What became of tasks alike; ``told`` are the votes that stand above."""
+def attempts_nodes(group: Sequence[Attempt], printed: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
+    """The results of similar tasks; ``printed`` are the votes that were already printed."""
     attempt = group[0]
     if attempt.purpose not in EVICTING and attempt.nodes and attempt.outcome != AttemptOutcome.NO_VOLUMES:
         return [Node(line) for line in placements(group, options)]
@@ -79,22 +79,22 @@ def attempts_nodes(group: Sequence[Attempt], told: set[tuple[object, ...]], opti
         return [Node((tasks, *_attempt_in_words(attempt, len(group))))]
     refusals = by_text(dict(_refusals(attempt)))
     nodes: Sequence[NodeTried] = attempt.nodes
-    # The nodes to tell of: where room was found in the end, not those on which there was nobody to ask.
+    # The nodes to show: the one that fits in the end, and others only if they had candidates for eviction.
     if not options.verbose and attempt.outcome == AttemptOutcome.PIPELINED and attempt.nodes:
         nodes = [*(node for node in attempt.nodes[:-1] if node.candidates), attempt.nodes[-1]]
     if len(nodes) == 1 and not (refusals and attempt.outcome == AttemptOutcome.NO_NODE):
         node = nodes[0]
         outcome = _outcome_in_words(node, attempt.job, attempt.purpose, options)
         words = (tasks, f", on {_scored(node)}: ", *outcome)
-        return [Node(words, _votes_once(node, attempt, told, options))]
+        return [Node(words, _votes_once(node, attempt, printed, options))]
     below: list[Node] = []
     if attempt.outcome == AttemptOutcome.NO_NODE or options.verbose:
         for reason, refusing in refusals.items():
             below.append(Node((Span(f"on {_nodes_in_words(refusing, options)}: ", "dim"), reason)))
         if attempt.nearest is not None and attempt.nearest.missing:
-            short = amounts_in_words(attempt.nearest.missing)
-            below.append(Node(Span(f"nearest {attempt.nearest.node}: short of {short}", "dim")))
-    below += _nodes_tried(attempt, nodes, told, options)
+            missing = amounts_in_words(attempt.nearest.missing)
+            below.append(Node(Span(f"nearest {attempt.nearest.node}: lacks {missing}", "dim")))
+    below += _nodes_tried(attempt, nodes, printed, options)
     return [Node((tasks, *_attempt_in_words(attempt, len(group))), below)]
 
 
@@ -102,19 +102,21 @@ def _scored(node: NodeTried) -> str:
     return node.node if node.score is None else f"{node.node} (score {node.score:,.4g})"
 
 
-def _votes_once(node: NodeTried, attempt: Attempt, told: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
-    """The votes on a node; in short where the plugins said the same above."""
+def _votes_once(
+    node: NodeTried, attempt: Attempt, printed: set[tuple[object, ...]], options: RenderOptions
+) -> list[Node]:
+    """The votes on a node; in short if the plugins gave the same answer before."""
     if not node.candidates:
         return []
-    # Where a plugin tells tasks apart, the same reasons are of other tasks on another node.
+    # If a plugin distinguishes between tasks, the same reasons on another node apply to other tasks.
     is_divided = any(vote.victims and vote.refused for vote in node.votes)
     pattern = (*_votes_pattern(node)[-1:], node.node if is_divided else "")
-    if pattern in told and not options.verbose:
+    if pattern in printed and not options.verbose:
         named = tasks_in_words(node.candidates, home=attempt.job)
         noun = "candidate" if len(node.candidates) == 1 else "candidates"
-        return [Node(Span(f"{noun}: {named}; the plugins say the same", "dim"))]
+        return [Node(Span(f"{noun}: {named}; same answers from the plugins", "dim"))]
     if node.votes:
-        told.add(pattern)
+        printed.add(pattern)
     return votes_on(node, home=attempt.job, options=options)
 
 
@@ -122,7 +124,7 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
     node = attempt.nodes[-1].node if attempt.nodes else ""
     words: dict[AttemptOutcome, tuple[str, Role]] = {
         AttemptOutcome.NOT_ALLOCATABLE: (
-            f"{agree(number, 'requests')} more than queue {attempt.queue} has left of its deserved resources",
+            f"{agree(number, 'requests')} more than the remaining deserved resources of queue {attempt.queue}",
             "warn",
         ),
         AttemptOutcome.PRE_PREDICATE_FAILED: (f"{agree(number, 'fails')} prePredicates: {attempt.reason}", "bad"),
@@ -138,9 +140,9 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
 
 
 def _nodes_tried(
-    attempt: Attempt, nodes: Sequence[NodeTried], told: set[tuple[object, ...]], options: RenderOptions
+    attempt: Attempt, nodes: Sequence[NodeTried], printed: set[tuple[object, ...]], options: RenderOptions
 ) -> Iterable[Node]:
-    """The nodes in the order of trying: in full where somebody goes, others by what the plugins said there."""
+    """The nodes in order: in full if tasks are evicted there, others grouped by the plugins' answers."""
     groups: dict[tuple[object, ...], list[NodeTried]] = {}
     for node in nodes:
         key = (node.node,) if node.evicted or options.verbose else _votes_pattern(node)
@@ -155,7 +157,7 @@ def _nodes_tried(
         rest = [node.node for node in group[1:]]
         named = _scored(first) if not rest or first.candidates else _nodes_in_words([first.node, *rest], options)
         outcome = _outcome_in_words(first, attempt.job, attempt.purpose, options)
-        yield Node((f"on {named}: ", *outcome), _votes_once(first, attempt, told, options))
+        yield Node((f"on {named}: ", *outcome), _votes_once(first, attempt, printed, options))
         if rest and first.candidates:
             yield Node(Span(f"the same on {_nodes_in_words(rest, options)}", "dim"))
     if others > _NODES_SHOWN:
@@ -163,22 +165,22 @@ def _nodes_tried(
 
 
 def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]:
-    """Tasks that found a node, by node; where several are as good, that is said."""
+    """The tasks that found a node, grouped by node; nodes with the same score are mentioned."""
     is_promised = group[0].outcome == AttemptOutcome.PIPELINED
     by_node: dict[tuple[str, str], list[str]] = {}
     for attempt in group:
         others = [node for node in attempt.tied if node != attempt.nodes[-1].node]
         is_short = options.verbose or len(others) <= _NODES_TIED
-        either = " or ".join(others) if is_short else f"any of {len(others):,} others"
+        either = " or ".join(others) if is_short else f"one of {len(others):,} others"
         tied = f" (or {either}, at random)" if others else ""
         by_node.setdefault((attempt.nodes[-1].node, tied), []).append(attempt.task)
     words = Span("pipelined to ", "warn") if is_promised else Span("allocated to ", "good")
     if len(by_node) > _PLACES_SHOWN and not options.verbose:
         tasks = tasks_in_words([attempt.task for attempt in group], home=group[0].job)
         nodes = list(dict.fromkeys(node for node, _ in by_node))
-        drawn = sum(len(attempt.tied) > 1 for attempt in group)
-        luck = f" (for {drawn:,} of them at random among equals)" if drawn else ""
-        return [(f"{tasks}: ", words, _nodes_in_words(nodes, options), Span(luck, "dim"))]
+        ties = sum(len(attempt.tied) > 1 for attempt in group)
+        random = f" ({ties:,} of them at random)" if ties else ""
+        return [(f"{tasks}: ", words, _nodes_in_words(nodes, options), Span(random, "dim"))]
     once = " once it is free" if is_promised else ""
     return [
         (
@@ -192,24 +194,24 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
 
 
 def votes_on(tried: NodeTried, *, home: str, options: RenderOptions) -> list[Node]:
-    """The candidates for eviction on a node, what each plugin said, and how that combines where it is not plain."""
+    """The candidates for eviction on a node, each plugin's answer, and how these combine unless it is obvious."""
     if not tried.candidates:
         return []
     number = len(tried.candidates)
     noun = Span(f"{number:,} candidates: " if number > 1 else "candidate: ", "dim")
     lines = [Node((noun, tasks_in_words(tried.candidates, home=home, limit=_limit(options))))]
-    # Plugins of a tier that say the same stand together.
-    said: list[tuple[int, Phrase, list[str]]] = []
+    # Plugins of a tier with the same answer are merged.
+    answers: list[tuple[int, Phrase, list[str]]] = []
     for vote in tried.votes:
         phrase = _vote(vote, tried, home, options)
-        if said and said[-1][:2] == (vote.tier, phrase):
-            said[-1][2].append(vote.plugin)
+        if answers and answers[-1][:2] == (vote.tier, phrase):
+            answers[-1][2].append(vote.plugin)
         else:
-            said.append((vote.tier, phrase, [vote.plugin]))
-    for tier, phrase, plugins in said:
-        who = f"{join_names(plugins, limit=len(plugins))} {agree(len(plugins), 'names')} "
-        lines.append(Node((Span(f"tier {tier}: ", "dim"), who, *phrase)))
-    # The votes of one tier that end with the list that counts need no more words.
+            answers.append((vote.tier, phrase, [vote.plugin]))
+    for tier, phrase, plugins in answers:
+        subject = f"{join_names(plugins, limit=len(plugins))} {agree(len(plugins), 'names')} "
+        lines.append(Node((Span(f"tier {tier}: ", "dim"), subject, *phrase)))
+    # Votes of one tier that end with the final list need no explanation.
     emptied = any(vote.effect == VoteEffect.EMPTIED for vote in tried.votes)
     if not tried.deciding_tier or emptied or len({vote.tier for vote in tried.votes}) != 1:
         lines.append(Node(_combined(tried, home, options)))
@@ -217,23 +219,23 @@ def votes_on(tried: NodeTried, *, home: str, options: RenderOptions) -> list[Nod
 
 
 def _outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: RenderOptions) -> Phrase:
-    """How it ended on the node."""
+    """The result on the node."""
     evicted = tasks_in_words(tried.evicted, home=home, limit=_limit(options))
     missing = amounts_in_words(tried.missing)
     if tried.outcome == NodeOutcome.NO_CANDIDATES:
-        return ("no candidates", f"; short of {missing}" if tried.missing else "")
+        return ("no candidates", f"; lacks {missing}" if tried.missing else "")
     if tried.outcome == NodeOutcome.NOT_ENOUGH:
-        who = "not enough victims" if tried.victims else "no victims"
-        even = " even without them" if tried.victims else ""
-        return (Span(who, "warn"), f": short of {missing}{even}")
+        result = "not enough victims" if tried.victims else "no victims"
+        suffix = " even without them" if tried.victims else ""
+        return (Span(result, "warn"), f": lacks {missing}{suffix}")
     if tried.outcome == NodeOutcome.STILL_OVERUSED:
-        whom = f"evicts {evicted}" if tried.evicted else "evicts no task"
-        return (Span(whom, "bad"), ", and pipelines none: the queue is overused still")
+        action = f"evicts {evicted}" if tried.evicted else "evicts no task"
+        return (Span(action, "bad"), " but pipelines none: the queue is still overused")
     if tried.outcome == NodeOutcome.WASTED:
-        why = f": short of {missing} even then" if tried.missing else ": it does not fit even then"
+        why = f": still lacks {missing}" if tried.missing else ": it still does not fit"
         if purpose == Purpose.RECLAIM:
-            why = f": reclaim counts only what its victims free, short of {missing}"
-        return (Span(f"evicts {evicted}", "bad"), ", and pipelines none", why)
+            why = f": reclaim only counts the resources of its victims and lacks {missing}"
+        return (Span(f"evicts {evicted}", "bad"), " but pipelines none", why)
     verb = "is allocated" if tried.outcome == NodeOutcome.ALLOCATED else "is pipelined"
     if not tried.evicted:
         return (Span(verb, "good"), " without evictions")
@@ -241,7 +243,7 @@ def _outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: Re
 
 
 def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
-    """What the plugin says of the candidates, and what is left of the list after it."""
+    """The plugin's answer about the candidates, and what remains of the list."""
     words: str | Span = tasks_in_words(vote.victims, home=home, limit=_limit(options))
     if vote.effect == VoteEffect.EMPTIED:
         words = Span("none", "bad")
@@ -257,39 +259,38 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
     others = len(reasons) - len(shown)
     rest = f"; and {count(others, 'more reason')} (-v)" if others else ""
     why = f"{':' if vote.effect == VoteEffect.EMPTIED else ';'} {'; '.join(parts)}{rest}"
-    left = ""
+    remaining = ""
     if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
-        left = (
-            f"; left of both lists: {tasks_in_words(vote.left, home=home)}" if vote.left else "; none is on both lists"
-        )
-    return (words, Span(why if parts else "", "dim"), left)
+        both = f"on both lists: {tasks_in_words(vote.left, home=home)}" if vote.left else "none is on both lists"
+        remaining = f"; {both}"
+    return (words, Span(why if parts else "", "dim"), remaining)
 
 
 def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
-    """How the votes came to the victims: tiers that were skipped, the one that decided."""
+    """How the votes resulted in the victims: the tiers that were skipped, and the one that decided."""
     if not tried.votes:
-        return (Span("no plugin decides on victims: none", "dim"),)
+        return (Span("no plugin selects victims", "dim"),)
     if all(vote.effect == VoteEffect.EMPTIED for vote in tried.votes):
         return ("→ ", Span("no tier names a victim" if len(tried.votes) > 1 else "no victims", "warn"))
     sentences = []
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
         before = tried.votes[: tried.votes.index(vote)]
-        undone = ", clears the list" if before and before[-1].tier == vote.tier and before[-1].left else ""
-        sentences.append(f"{vote.plugin} names none{undone} and ends tier {vote.tier}")
+        cleared = ", clears the list" if before and before[-1].tier == vote.tier and before[-1].left else ""
+        sentences.append(f"{vote.plugin} names none{cleared} and ends tier {vote.tier}")
     decided = tried.deciding_tier
     if decided:
         victims = tasks_in_words(tried.victims, home=home, limit=_limit(options))
         sentences.append(f"tier {decided} decides{' alone' if emptied else ''}: {victims}")
     elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
-        sentences.append("once emptied, the list is never filled again: no victims")
+        sentences.append("once emptied, the list stays empty: no victims")
     else:
         sentences.append("no victims")
     return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
 
 
 def _votes_pattern(tried: NodeTried) -> tuple[object, ...]:
-    """What nodes must share to be told together."""
+    """The properties that nodes must share to be grouped."""
     votes = tuple(
         (vote.tier, vote.plugin, vote.effect, tuple(sorted({refusal.reason for refusal in vote.refused})))
         for vote in tried.votes
@@ -318,45 +319,45 @@ def _limit(options: RenderOptions) -> int | None:
 def enqueued(
     attempts: Sequence[Attempt], action: ActionEvidence, session: SessionVerdict, options: RenderOptions
 ) -> Listing:
-    """The jobs that are enqueued, by queue, and those that are rejected, by plugin."""
-    let_in: dict[str, list[str]] = {}
-    out: dict[tuple[str, str], list[str]] = {}
+    """The enqueued jobs by queue, and the rejected jobs by plugin."""
+    accepted: dict[str, list[str]] = {}
+    rejected: dict[tuple[str, str], list[str]] = {}
     for attempt in attempts:
         if attempt.outcome == AttemptOutcome.ENQUEUED:
-            let_in.setdefault(attempt.queue, []).append(attempt.job)
+            accepted.setdefault(attempt.queue, []).append(attempt.job)
         elif attempt.outcome == AttemptOutcome.NOT_ENQUEUED:
-            out.setdefault((attempt.queue, join_names(attempt.vetoes)), []).append(attempt.job)
+            rejected.setdefault((attempt.queue, join_names(attempt.vetoes)), []).append(attempt.job)
     items: list[list[Words]] = [
         [(Span("enqueued", "good"), f"  {tasks_in_words(jobs, limit=_limit(options))} in queue {queue}")]
-        for queue, jobs in let_in.items()
+        for queue, jobs in accepted.items()
     ]
-    for (queue, plugins), jobs in out.items():
+    for (queue, plugins), jobs in rejected.items():
         named = tasks_in_words(jobs, limit=_limit(options))
-        words = f"  {named} of queue {queue}, by {veto_in_words(plugins, jobs[0], session)}"
-        room = queue_room_in_words(plugins, queue, action)
-        items.append([(Span("rejected", "bad"), words), *([Span(room, "dim")] if room else [])])
+        words = f"  {named} in queue {queue}, by {veto_in_words(plugins, jobs[0], session)}"
+        capacity = queue_room_in_words(plugins, queue, action)
+        items.append([(Span("rejected", "bad"), words), *([Span(capacity, "dim")] if capacity else [])])
     return Listing(items, noun="job")
 
 
 def veto_in_words(plugin: str, job: str, session: SessionVerdict) -> str:
-    """Which plugin rejects a job, with the event that says so, and what that means."""
-    said, meaning = _VETOES.get(plugin, ("", ""))
+    """The plugin that rejects a job, with its event and the meaning."""
+    text, meaning = _VETOES.get(plugin, ("", ""))
     events = session.final.events if session.final else []
-    quoted = f' ("{said}")' if any(event.subject == job and event.message == said for event in events) else ""
+    quoted = f' ("{text}")' if any(event.subject == job and event.message == text for event in events) else ""
     return f"{plugin}{quoted}" + (f": {meaning}" if meaning else "")
 
 
 def queue_room_in_words(plugin: str, queue: str, action: ActionEvidence) -> str:
-    """A queue's capability, and what counts against it, where that is why a job was rejected; else an empty text."""
+    """A queue's capability and its usage if proportion rejected a job, else an empty text."""
     state = action.queues.get(queue)
     if plugin != "proportion" or state is None:
         return ""
-    holds, has, let_in = map(amounts_in_words, (state.capability, state.allocated, state.inqueue))
-    return f"capability {holds}; allocated {has}; reserved for Inqueue jobs {let_in}"
+    capability, allocated, inqueue = map(amounts_in_words, (state.capability, state.allocated, state.inqueue))
+    return f"capability {capability}; allocated {allocated}; reserved for Inqueue jobs {inqueue}"
 
 
 class Turn(NamedTuple):
-    """The attempts of a job until its statement ended; none where an action makes no statements."""
+    """The attempts of a job until its statement ended; no statement if the action makes none."""
 
     job: str
     queue: str
@@ -366,33 +367,33 @@ class Turn(NamedTuple):
 
 
 def turns_of(action: ActionEvidence) -> list[Turn]:
-    """The attempts by turn. Attempts before the one that a statement holds belong to it, too."""
+    """The attempts by turn, including those before the attempt that the statement records."""
     attempts = [attempt for attempt in action.attempts if attempt.purpose != Purpose.ENQUEUE]
     statements = list(action.statements)
     turns: list[Turn] = []
     at = 0
     for index, end in enumerate(statements):
         following = statements[index + 1] if index + 1 < len(statements) else None
-        mine: list[Attempt] = []
-        while at < len(attempts) and _is_of(attempts[at], end, following, len(mine)):
-            mine.append(attempts[at])
+        own: list[Attempt] = []
+        while at < len(attempts) and _is_of(attempts[at], end, following, len(own)):
+            own.append(attempts[at])
             at += 1
-        # Attempts of a turn without a statement may stand before those of this one.
-        while not mine and (end.job, end.purpose) in ((each.job, each.purpose) for each in attempts[at + 1 :]):
+        # Attempts of a turn without a statement may precede those of this one.
+        while not own and (end.job, end.purpose) in ((each.job, each.purpose) for each in attempts[at + 1 :]):
             turns.append(_alone(attempts[at]))
             at += 1
-            while at < len(attempts) and _is_of(attempts[at], end, following, len(mine)):
-                mine.append(attempts[at])
+            while at < len(attempts) and _is_of(attempts[at], end, following, len(own)):
+                own.append(attempts[at])
                 at += 1
-        # A job's turn among its queue comes to nothing if its tasks had theirs among themselves before. That happens
-        # if another queue was served first: after each queue all starving jobs ask their own tasks.
+        # A job's turn within its queue is empty if its tasks already preempted among themselves. That happens if
+        # another queue was served first: after each queue, all starving jobs try their own tasks.
         has_no_task_left = end.purpose == Purpose.PREEMPT_BETWEEN_JOBS and any(
             (turn.job, turn.purpose) == (end.job, Purpose.PREEMPT_WITHIN_JOB) for turn in turns
         )
-        if mine or end.operations or has_no_task_left:
-            turns.append(Turn(end.job, mine[0].queue if mine else "", end.purpose, mine, end))
+        if own or end.operations or has_no_task_left:
+            turns.append(Turn(end.job, own[0].queue if own else "", end.purpose, own, end))
     turns += [_alone(attempt) for attempt in attempts[at:]]
-    # The turns of a job together if they ended alike: allocate gives a task a turn, and so does reclaim.
+    # Merge the turns of a job that ended alike: allocate and reclaim take one turn per task.
     joined: dict[tuple[object, ...], Turn] = {}
     for turn in turns:
         is_alone, last = turn.statement is None, turn.statement
@@ -417,7 +418,7 @@ def _alone(attempt: Attempt) -> Turn:
     return Turn(attempt.job, attempt.queue, attempt.purpose, [attempt], None)
 
 
-# A run of this many numbered tasks is told by its ends.
+# A run of at least this many numbered tasks is shortened to its first and last.
 _SHORTEST_RUN = 3
 _PARTS_NAMED = 4
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>0|[1-9]\d{0,8})", re.DOTALL)
@@ -431,7 +432,7 @@ _QUANTITY = re.compile(r"(?P<name>\S+) (?P<amount>-?\d+(?:\.\d+)?)")
 
 
 def volcano_amount(resource: str, amount: float) -> str:
-    """An amount as a quantity; CPU is in thousandths and memory in bytes, all others in thousandths; -1 is no limit."""
+    """An amount as a quantity; memory is in bytes, all others in thousandths; -1 is no limit."""
     if amount == -1:
         return "no limit"
     if resource in ("cpu", "memory"):
@@ -443,20 +444,20 @@ def volcano_amount(resource: str, amount: float) -> str:
 
 
 def amounts_in_words(amounts: Amounts) -> str:
-    """``cpu 2, memory 1Gi``; what is 0 is left out."""
+    """``cpu 2, memory 1Gi``; zeros are omitted."""
     parts = [f"{name} {volcano_amount(name, amount)}" for name, amount in amounts.items() if amount]
     return ", ".join(parts) or "nothing"
 
 
 def change(before: str, after: str) -> str:
-    """``2 → 4``, or once where they are the same."""
+    """``2 → 4``, or a single value if both are the same."""
     return after if before == after else f"{before} → {after}"
 
 
 def tasks_in_words(tasks: Iterable[str], *, home: str = "", limit: int | None = _PARTS_NAMED) -> str:
-    """Tasks by name, runs of numbered ones by their ends: ``ml/train-0 … train-7 (8)``.
+    """Task names, with runs of numbered tasks shortened: ``ml/train-0 … train-7 (8)``.
 
-    The namespace of the job ``home`` goes without saying; ``limit`` is how many names and runs there are to be.
+    The namespace of the job ``home`` is omitted; ``limit`` is the maximum number of names and runs.
     """
     prefix = f"{home.partition('/')[0]}/" if home else ""
     runs = _runs(tasks)
@@ -470,7 +471,7 @@ def tasks_in_words(tasks: Iterable[str], *, home: str = "", limit: int | None = 
 
 
 def _runs(tasks: Iterable[str]) -> list[list[str]]:
-    """The tasks, with those of one name and following numbers together; in the order of the first of each name."""
+    """The tasks with consecutive numbers merged into runs, in the order of the first of each name."""
     stems: dict[str, dict[int, str]] = {}
     for task in dict.fromkeys(tasks):
         match = _NUMBERED.fullmatch(task)
@@ -478,20 +479,20 @@ def _runs(tasks: Iterable[str]) -> list[list[str]]:
         stems.setdefault(stem, {})[number] = task
     runs: list[list[str]] = []
     for numbered in stems.values():
-        gathered: list[list[int]] = []
+        groups: list[list[int]] = []
         for number in sorted(numbered):
-            if gathered and number == gathered[-1][-1] + 1:
-                gathered[-1].append(number)
+            if groups and number == groups[-1][-1] + 1:
+                groups[-1].append(number)
             else:
-                gathered.append([number])
-        for run in gathered:
+                groups.append([number])
+        for run in groups:
             names = [numbered[number] for number in run]
             runs += [names] if len(names) >= _SHORTEST_RUN else [[name] for name in names]
     return runs
 
 
 def refusal_in_words(reason: str) -> str:
-    """Why a node was refused, without the names of task and node that stand beside it."""
+    """Why a node was rejected, without the names of the task and the node, which are shown next to it."""
     match = _PREDICATES.fullmatch(reason)
     if match is None:
         return reason
@@ -499,7 +500,7 @@ def refusal_in_words(reason: str) -> str:
 
 
 def subtraction_in_words(message: str) -> str:
-    """What a panic says of a subtraction: ``cpu 6 from cpu 4``; empty where it is about something else."""
+    """The subtraction in a panic message: ``cpu 6 from cpu 4``; empty if the panic is about something else."""
     match = _SUBTRACTION.search(message)
     if match is None:
         return ""
@@ -509,13 +510,15 @@ def subtraction_in_words(message: str) -> str:
     )
     parts = []
     for name, amount in take.items():
-        left = have.get(name, 0.0)
-        if amount > left:
-            sign = "-" if left < 0 else ""
-            parts.append(f"{name} {volcano_amount(name, amount)} from {name} {sign}{volcano_amount(name, abs(left))}")
+        available = have.get(name, 0.0)
+        if amount > available:
+            sign = "-" if available < 0 else ""
+            parts.append(
+                f"{name} {volcano_amount(name, amount)} from {name} {sign}{volcano_amount(name, abs(available))}"
+            )
     return ", ".join(parts)
 
 
 def masked(text: str, name: str) -> str:
-    """A message without the name of whom it is about, so that equal ones read as one."""
+    """A message without the name of its subject, so that equal messages can be merged."""
     return text.replace(name, "…") if name else text

@@ -1,4 +1,4 @@
-"""What becomes of jobs that are submitted to Volcano."""
+"""The outcome of jobs that are submitted to Volcano."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 _WAITING = (GangOutcome.NOT_ENQUEUED, GangOutcome.NOT_PLACED)
 _PLACED = ("Bound", "Running")
 _WORDS: dict[GangOutcome, tuple[str, Role]] = {
-    GangOutcome.REFUSED: ("refused", "bad"),
+    GangOutcome.REFUSED: ("rejected", "bad"),
     GangOutcome.NOT_ENQUEUED: ("not enqueued", "bad"),
     GangOutcome.INVALID: ("not valid", "bad"),
     GangOutcome.IGNORED: ("ignored", "bad"),
@@ -55,7 +55,7 @@ _WORDS: dict[GangOutcome, tuple[str, Role]] = {
 
 
 def report(answers: Sequence[GangAnswer], options: RenderOptions) -> Report:
-    """Each job; several are reports of their own, closed by a table of all."""
+    """Each job; several jobs are separate reports, followed by a table of all."""
     if not answers:
         return Report(lead="No job matches.", sections=[], is_whole=True)
     if len(answers) == 1:
@@ -95,19 +95,19 @@ def report(answers: Sequence[GangAnswer], options: RenderOptions) -> Report:
 def _facts(answer: GangAnswer) -> list[str]:
     kind, _, name = answer.origin.partition(" ")
     origin = f"a {kind}" if name == answer.job else f"from {answer.origin}" if answer.origin else ""
-    needs = f"needs {count(answer.min_available, 'task')} at once"
-    told = " · ".join(part for part in (f"queue {answer.queue}", needs, origin) if part)
-    return [told, *([facts(answer.sessions[-1])] if answer.sessions else [])]
+    needs = f"needs {count(answer.min_available, 'task')} simultaneously"
+    summary = " · ".join(part for part in (f"queue {answer.queue}", needs, origin) if part)
+    return [summary, *([facts(answer.sessions[-1])] if answer.sessions else [])]
 
 
 def _sections(answer: GangAnswer, options: RenderOptions) -> list[Section]:
-    """The tasks, the victims, what is missing, what comes then, and the sessions in short."""
+    """The tasks, the victims, what is missing, what happens next, and the sessions in short."""
     sections = []
     missing = ""
     if answer.missing:
         task = tasks_in_words([answer.missing_for], home=answer.job)
-        lacking = f"{amounts_in_words(answer.missing)} on {answer.missing_on}"
-        missing = f"{lacking}, the node that is nearest to fitting {task}{_even_then(answer)}"
+        missing = f"{amounts_in_words(answer.missing)} on {answer.missing_on}"
+        missing = f"{missing}, the node closest to fitting {task}{_even_then(answer)}"
     if answer.sessions:
         sections.append(panic_section(answer.sessions[-1]))
         if answer.outcome in _WAITING:
@@ -134,7 +134,7 @@ def _headline(answer: GangAnswer) -> Phrase:
     job, why = strong(answer.job), f": {answer.reason}" if answer.reason else ""
     total, victims = len(answer.tasks), len(answer.victims)
     if answer.outcome == GangOutcome.REFUSED:
-        return (job, " would be ", Span("refused", "bad"), f"{why}.")
+        return (job, " would be ", Span("rejected", "bad"), f"{why}.")
     if answer.outcome == GangOutcome.NOT_ENQUEUED:
         return (job, " would ", Span("not be enqueued", "bad"), f": rejected by {answer.reason or 'a plugin'}.")
     if answer.outcome == GangOutcome.INVALID:
@@ -145,57 +145,57 @@ def _headline(answer: GangAnswer) -> Phrase:
         return ("The scheduler would ", Span("panic", "bad"), " before ", job, " is allocated.")
     if answer.outcome == GangOutcome.BOUND:
         bound = sum(task.status in _PLACED for task in answer.tasks)
-        evicted = f"{count(victims, 'task')} {agree(victims, 'is')} evicted all the same"
-        whom = evicted if victims else "no task is evicted"
-        return (job, " would be ", Span("bound at once", "good"), f" with {_part(bound, total)}; {whom}.")
+        evicted = f"{count(victims, 'task')} {agree(victims, 'is')} evicted nonetheless"
+        effect = evicted if victims else "no task is evicted"
+        return (job, " would be ", Span("bound immediately", "good"), f" with {_part(bound, total)}; {effect}.")
     if answer.outcome == GangOutcome.PIPELINED:
         promised = sum(task.status == "Pipelined" for task in answer.tasks)
-        whom = (
+        effect = (
             f"{count(victims, 'other task')} {agree(victims, 'is')} evicted for it"
             if victims
-            else "other tasks are terminating already"
+            else "other tasks are already terminating"
         )
-        return (job, " would be ", Span("pipelined", "warn"), f" with {_part(promised, total)}; {whom}.")
-    evicts = f", and yet {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
+        return (job, " would be ", Span("pipelined", "warn"), f" with {_part(promised, total)}; {effect}.")
+    evicts = f", although {count(victims, 'task')} {agree(victims, 'is')} evicted for it" if victims else ""
     unschedulable = Span("unschedulable", "bad")
     return (job, " would be enqueued, but ", unschedulable, f": too few of its tasks fit{evicts}{why}.")
 
 
 def _part(number: int, total: int) -> str:
-    """So many of its tasks."""
+    """The number of its tasks, in words."""
     if total == 1:
         return "its only task"
     return f"all {total:,} tasks" if number == total else f"{number:,} of {total:,} tasks"
 
 
 def _tasks(answer: GangAnswer, options: RenderOptions) -> Section:
-    """The status of each task, its node, and its pod's condition."""
+    """Each task's status, node, and pod condition."""
     groups = grouped(answer.tasks, lambda task: (task.status, task.node, masked(task.message, task.task)))
     items: list[list[Words]] = []
     for (status, node, message), tasks in groups.items():
         named = tasks_in_words([each.task for each in tasks], home=answer.job, limit=None if options.verbose else 4)
         style: Role = "good" if status in _PLACED else "bad" if status in ("Pending", "Evicted") else "warn"
-        where = (Span(status, style), f" on {node}" if node else "")
-        told = [Span(message, "dim")] if message and status not in _PLACED else []
-        items.append([(strong(named), "  ", *where), *told])
+        state = (Span(status, style), f" on {node}" if node else "")
+        details = [Span(message, "dim")] if message and status not in _PLACED else []
+        items.append([(strong(named), "  ", *state), *details])
     return Section("TASKS", f"{len(answer.tasks):,}" if items else "", [Listing(items, noun="task")])
 
 
 def _veto(answer: GangAnswer) -> Section:
-    """``REJECTED``: the plugins' words, and that there are no pods."""
-    told = []
+    """``REJECTED``: the reasons of the plugins, and what happens to the pods."""
+    lines = []
     for plugin in filter(None, map(str.strip, answer.reason.split(","))) if answer.sessions else []:
         session = answer.sessions[-1]
-        told.append(f"by {veto_in_words(plugin, answer.job, session)}")
+        lines.append(f"by {veto_in_words(plugin, answer.job, session)}")
         enqueues = [action for action in session.actions if action.action == "enqueue"]
-        told += filter(None, (queue_room_in_words(plugin, answer.queue, action) for action in enqueues))
-    made = "Its pods stay Pending" if answer.tasks else "Its pods are not created"
-    told.append(f"{made}; every later session tries again.")
-    return Section("REJECTED", blocks=[Sentence(each) for each in told], is_beside=True, style="bad")
+        lines += filter(None, (queue_room_in_words(plugin, answer.queue, action) for action in enqueues))
+    pods = "Its pods stay Pending" if answer.tasks else "Its pods are not created"
+    lines.append(f"{pods}; every later session tries again.")
+    return Section("REJECTED", blocks=[Sentence(each) for each in lines], is_beside=True, style="bad")
 
 
 def _victims(answer: GangAnswer, options: RenderOptions) -> Section:
-    """The victims by queue and job, with the task for which each is evicted."""
+    """The victims by queue and job, with the task that each is evicted for."""
     groups: dict[tuple[str, str, str], dict[tuple[str, str], list[str]]] = {}
     for victim in answer.victims:
         group = groups.setdefault((victim.queue, victim.job, victim.action), {})
@@ -212,13 +212,13 @@ def _victims(answer: GangAnswer, options: RenderOptions) -> Section:
             )
             for (node, by), tasks in nodes.items()
         ]
-        where = Span(f"{f'  queue {queue}' if queue else ''}, by {action}", "dim")
-        items.append(Node((strong(job or "without a job"), where), below))
+        origin = Span(f"{f'  queue {queue}' if queue else ''}, by {action}", "dim")
+        items.append(Node((strong(job or "without a job"), origin), below))
     return Section("VICTIMS", f"{len(answer.victims):,}" if items else "", [Tree(items, noun="job")])
 
 
 def _even_then(answer: GangAnswer) -> str:
-    """Whether somebody could have been evicted where the room is missing."""
+    """Whether tasks could have been evicted on the node where resources are missing."""
     for action in reversed(answer.sessions[-1].actions if answer.sessions else []):
         for attempt in action.attempts:
             for node in attempt.nodes if attempt.task == answer.missing_for else []:
@@ -228,7 +228,7 @@ def _even_then(answer: GangAnswer) -> str:
 
 
 def _afterwards(answer: GangAnswer) -> Words:
-    """What the next session makes of pipelined tasks, once the victims are gone."""
+    """The next session's result for pipelined tasks, once the victims are gone."""
     if answer.afterwards is None or all(task.status != "Pipelined" for task in answer.tasks):
         return ""
     when = "once the Releasing tasks are gone, the next session "
@@ -237,16 +237,16 @@ def _afterwards(answer: GangAnswer) -> Words:
     if answer.bound_afterwards:
         return (when, Span(f"binds {count(answer.bound_afterwards, 'task')}", "good"), " of this job")
     others = dict.fromkeys(bind.task for action in answer.afterwards.actions for bind in action.binds)
-    whom = f", and binds others: {tasks_in_words(others)}" if others else ""
-    return (when, Span("binds none of its tasks", "bad"), f"{whom}. A task is pipelined for one session only.")
+    effect = f" and binds others: {tasks_in_words(others)}" if others else ""
+    return (when, Span("binds none of its tasks", "bad"), f"{effect}. A task is pipelined for one session only.")
 
 
 def _session(answer: GangAnswer, session: SessionVerdict, number: int, options: RenderOptions) -> list[Section]:
-    """What concerns the job in the session; with ``verbose`` all of it."""
+    """The parts of the session that concern the job, or all of it if ``verbose``."""
     sections = []
     if len(answer.sessions) > 1:
-        lets = "enqueues the job; its pods are created" if number == 1 else "schedules the pods"
-        sections.append(Section(f"SESSION {number}", lets, heading=f"Session {number}"))
+        summary = "enqueues the job; its pods are created" if number == 1 else "schedules the pods"
+        sections.append(Section(f"SESSION {number}", summary, heading=f"Session {number}"))
     if options.verbose:
         return [*sections, *story(session, options)]
     if answer.outcome == GangOutcome.NOT_ENQUEUED:
@@ -265,6 +265,6 @@ def _session(answer: GangAnswer, session: SessionVerdict, number: int, options: 
         if any(attempt.job == answer.job for attempt in action.attempts)
     }
     if silent := [action.action for action in session.actions if action.action not in active]:
-        words = f"{join_names(silent)} {agree(len(silent), 'does')} nothing about this job"
+        words = f"{join_names(silent)} {agree(len(silent), 'does')} nothing for this job"
         sections.append(Section("OTHERS", Span(words, "dim")))
     return sections

@@ -1,6 +1,6 @@
-"""A session of Volcano: what it did, the queues and jobs, the story of every action, what users see, and chance.
+"""A Volcano session: a summary, the queues and jobs, every action, what users see, and chance.
 
-Of each action: who asked, what was tried, and what became of it.
+For each action: the jobs that took a turn, what they tried, and the result.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ _GROUPS_SHOWN = 4
 _MESSAGES_SHOWN = 4
 _OUTCOMES_SHOWN = 5
 _EVICTING = ("preempt", "reclaim")
-# Where tasks wait for several nodes, which one matters less than how many tasks do.
+# If tasks wait for several nodes, the number of tasks matters more than the node.
 _ASSIGNED = re.compile(r"(can possibly be assigned to )[^\s,]+")
 
 
 def report(answer: SessionAnswer, options: RenderOptions) -> Report:
-    """The whole session, then the sample where there is one, and what is assumed."""
+    """The session, then the sample if there is one, and the assumptions."""
     session = answer.session
     ignored: list[list[Words]] = [
         [f"{tasks_in_words(names, limit=None if options.verbose else 4)}: {reason}"]
@@ -114,43 +114,43 @@ def story(session: SessionVerdict, options: RenderOptions) -> list[Section]:
 
 def _headline(session: SessionVerdict) -> Phrase:
     """What the session did, in a sentence or two."""
-    deeds = _deeds(session)
+    actions = _actions(session)
     if (panic := session.panic) is not None:
-        before = f" Before that it {join_names(deeds, limit=len(deeds))}." if deeds else ""
-        where = "when it opens a session" if session.opening is None else "when it closes the session"
+        before = f" Before that it {join_names(actions, limit=len(actions))}." if actions else ""
+        place = "when it opens a session" if session.opening is None else "when it closes the session"
         if panic.action:
-            where = f"in {panic.action}{f', at {panic.subject}' if panic.subject else ''}"
-        return (Span(f"The scheduler panics {where}", "bad"), f".{before}")
-    if deeds:
-        in_vain = ""
+            place = f"in {panic.action}{f', at {panic.subject}' if panic.subject else ''}"
+        return (Span(f"The scheduler panics {place}", "bad"), f".{before}")
+    if actions:
+        note = ""
         if not any(action.pipelined for action in session.actions) and any(each.evictions for each in session.actions):
-            in_vain = " It pipelines no task."
-        return ("The session ", strong(join_names(deeds, limit=len(deeds))), f".{in_vain}")
+            note = " It pipelines no task."
+        return ("The session ", strong(join_names(actions, limit=len(actions))), f".{note}")
     undone = sum(map(tried_evictions, session.actions))
     tries = f" It discards {count(undone, 'eviction')}." if undone else ""
     return ("The session ", strong("changes nothing"), f".{tries}")
 
 
-def _deeds(session: SessionVerdict) -> list[str]:
+def _actions(session: SessionVerdict) -> list[str]:
     evicted = [eviction.task for action in session.actions for eviction in action.evictions]
     promised = {placement.task for action in session.actions for placement in action.pipelined}
     bound = {placement.task for action in session.actions for placement in action.binds}
-    let_in = {job for action in session.actions for job in action.enqueued or ()}
-    deeds = []
+    enqueued_jobs = {job for action in session.actions for job in action.enqueued or ()}
+    actions: list[str] = []
     if evicted:
         named = f" ({tasks_in_words(evicted)})" if len(evicted) <= _VICTIMS_NAMED else ""
-        deeds.append(f"evicts {count(len(evicted), 'task')}{named}")
+        actions.append(f"evicts {count(len(evicted), 'task')}{named}")
     if promised:
-        deeds.append(f"pipelines {len(promised):,}" if deeds else f"pipelines {count(len(promised), 'task')}")
+        actions.append(f"pipelines {len(promised):,}" if actions else f"pipelines {count(len(promised), 'task')}")
     if bound:
-        deeds.append(f"binds {len(bound):,}" if deeds else f"binds {count(len(bound), 'task')}")
-    if let_in:
-        deeds.append(f"enqueues {count(len(let_in), 'job')}")
-    return deeds
+        actions.append(f"binds {len(bound):,}" if actions else f"binds {count(len(bound), 'task')}")
+    if enqueued_jobs:
+        actions.append(f"enqueues {count(len(enqueued_jobs), 'job')}")
+    return actions
 
 
 def facts(session: SessionVerdict) -> str:
-    """The version, the actions, and how much there is."""
+    """The version, the actions, and the numbers of jobs, queues and tasks."""
     parts = [session.algorithm, f"actions {', '.join(session.configured_actions) or 'none'}"]
     if session.opening is not None:
         jobs = session.opening.jobs
@@ -164,42 +164,42 @@ def facts(session: SessionVerdict) -> str:
 
 
 def panic_section(session: SessionVerdict) -> Section:
-    """``PANIC``: its message, what that means, and that it does not pass."""
+    """``PANIC``: its message, what it means, and that it recurs."""
     panic = session.panic
     if panic is None:
         return Section("PANIC")
-    told = []
+    lines = []
     subtraction = subtraction_in_words(panic.message)
     if subtraction:
-        told.append(f"It would subtract {subtraction}, and panics rather than go below 0.")
+        lines.append(f"It would subtract {subtraction}; Volcano panics if the result would be negative.")
     if subtraction and session.opening is None:
-        told.append(
+        lines.append(
             "Pods on nodes request more than is allocatable, or queues are guaranteed more than the cluster has."
         )
     elif " -" in subtraction and panic.on.startswith("node "):
-        told.append(f"Pods on {panic.on} request more than is allocatable.")
+        lines.append(f"Pods on {panic.on} request more than is allocatable.")
     elif panic.on:
-        told.append(f"It panics over {panic.on}.")
-    told.append(
-        "Every later session panics, too, until the cause is gone; until then Volcano schedules and evicts nothing."
+        lines.append(f"The panic is about {panic.on}.")
+    lines.append(
+        "Every later session also panics until the cause is fixed; until then, Volcano schedules and evicts nothing."
     )
-    return Section("PANIC", panic.message, [Sentence(each) for each in told], is_beside=True, style="bad")
+    return Section("PANIC", panic.message, [Sentence(each) for each in lines], is_beside=True, style="bad")
 
 
 def no_eviction_section(session: SessionVerdict) -> Section:
-    """``NOTE``: that nobody is ever evicted where neither of the two actions is configured that do."""
+    """``NOTE``: no pod is ever evicted if neither of the two evicting actions is configured."""
     words = ""
     if not any(action in _EVICTING for action in session.configured_actions):
         tried = ", ".join([*session.configured_actions, *_EVICTING])
         words = (
-            "The actions have neither preempt nor reclaim: no task is ever evicted with this configuration. "
+            "The actions include neither preempt nor reclaim, so this configuration never evicts a task. "
             f'To try them: --actions "{tried}"'
         )
     return Section("NOTE", words, style="warn")
 
 
 def _queues(session: SessionVerdict, options: RenderOptions) -> Section:
-    """A line for each resource of each queue, those that change first."""
+    """A row per resource of each queue, changed queues first."""
     if session.opening is None:
         return Section("QUEUES")
     before = session.opening.queues
@@ -252,7 +252,7 @@ def _queue_rows(name: str, before: QueueState, after: QueueState, options: Rende
 
 
 def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
-    """The jobs that change or wait; the others are counted."""
+    """The jobs that change or are pending; the others are counted."""
     if session.opening is None or not session.opening.jobs:
         return Section("JOBS")
     before = session.opening.jobs
@@ -260,11 +260,11 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
     phases = {name: group.phase for name, group in session.final.pod_groups.items()} if session.final else {}
     has_shares = any(state.share is not msgspec.UNSET for state in before.values())
     items: list[list[Words]] = []
-    stay = 0
+    unchanged = 0
     for name in _changed_first(before, after):
         was, now = before[name], after.get(name, before[name])
         if not options.verbose and was == now and now.ready_num >= now.min_available and not now.tasks.get("Pending"):
-            stay += 1
+            unchanged += 1
             continue
         (old_share, old), (new_share, new) = map(_share_and_counts, (was, now))
         share = f", share {change(old_share, new_share)}" if has_shares else ""
@@ -284,7 +284,7 @@ def _jobs(session: SessionVerdict, options: RenderOptions) -> Section:
         f"{len(before):,}{', before → after' if items else ''}",
         [
             Listing(items, noun="job", shown=_JOBS_SHOWN),
-            Sentence(Span(f"{count(stay, 'job')} with all tasks, unchanged" if stay else "", "dim")),
+            Sentence(Span(f"{count(unchanged, 'job')} with all tasks, unchanged" if unchanged else "", "dim")),
         ],
     )
 
@@ -300,7 +300,7 @@ def _changed_first(before: Mapping[str, msgspec.Struct], after: Mapping[str, msg
 
 
 def _group_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
-    """Pod groups with their conditions; those that are ready only where verbose."""
+    """Pod groups with their conditions; ready pod groups only if verbose."""
     if session.final is None:
         return []
     lines: dict[tuple[str, ...], list[str]] = {}
@@ -322,22 +322,22 @@ def _group_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase
 
 
 def _pod_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
-    """The conditions of pods, equal messages together; not again what stands on their pod groups."""
+    """The conditions of pods, with equal messages merged; conditions of their pod groups are not repeated."""
     if session.final is None:
         return []
     groups: dict[tuple[str, str], list[str]] = {}
-    for task, said in session.final.pods.items():
-        message = masked(said.message, task)
+    for task, condition in session.final.pods.items():
+        message = masked(condition.message, task)
         if not options.verbose:
             message = _ASSIGNED.sub(r"\1…", message)
-        groups.setdefault((said.reason, message), []).append(task)
+        groups.setdefault((condition.reason, message), []).append(task)
     known = {condition.message for group in session.final.pod_groups.values() for condition in group.conditions}
     lines: list[Phrase] = []
     for (reason, message), tasks in groups.items():
         exact = dict.fromkeys(masked(session.final.pods[task].message, task) for task in tasks)
         words = next(iter(exact)) if len(exact) == 1 else message
         words = session.final.pods[tasks[0]].message if len(tasks) == 1 else words
-        words = "the same as its pod group" if words in known else words
+        words = "same as its pod group" if words in known else words
         named = tasks_in_words(tasks, limit=None if options.verbose else 4)
         noun = "pod " if len(tasks) == 1 else "pods "
         lines.append((noun, strong(named), f": {reason}: " if reason else ": ", words))
@@ -345,7 +345,7 @@ def _pod_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
 
 
 def _event_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase]:
-    """Events with the same words together; where not verbose, none, as conditions and messages say the same."""
+    """Events with equal messages merged; only if verbose, because conditions and messages say the same."""
     if session.final is None or not options.verbose:
         return []
     groups = grouped(
@@ -353,17 +353,17 @@ def _event_lines(session: SessionVerdict, options: RenderOptions) -> list[Phrase
         lambda event: (event.kind, f"{event.type} {event.reason}: {masked(event.message, event.subject)}"),
     )
     return [
-        (f"event on {kind} ", strong(tasks_in_words([each.subject for each in events], limit=None)), f": {said}")
-        for (kind, said), events in groups.items()
+        (f"event on {kind} ", strong(tasks_in_words([each.subject for each in events], limit=None)), f": {text}")
+        for (kind, text), events in groups.items()
     ]
 
 
 def sample_section(sample: Sample | None, options: RenderOptions) -> Section:
-    """``CHANCE``: the ends of the sampled runs, and the victims that only some of them have."""
+    """``CHANCE``: the outcomes of the sampled sessions, and the victims that only some of them have."""
     if sample is None:
         return Section("CHANCE")
     number = len(sample.outcomes)
-    ends = "all with the same outcome" if number == 1 else f"with {number:,} outcomes"
+    results = "all with the same outcome" if number == 1 else f"with {number:,} outcomes"
     blocks: list[Block] = []
     if number > 1:
         shown = sample.outcomes if options.verbose else sample.outcomes[:_OUTCOMES_SHOWN]
@@ -376,14 +376,14 @@ def sample_section(sample: Sample | None, options: RenderOptions) -> Section:
     up_to_chance = {task: times for task, times in sample.evicted.items() if 0 < times < sample.runs}
     if up_to_chance:
         named = [f"{task} ({times:,})" for task, times in sorted(up_to_chance.items(), key=lambda item: -item[1])]
-        kept = named if options.verbose else named[:_MESSAGES_SHOWN]
-        more = f" and {len(named) - len(kept):,} more" if len(kept) < len(named) else ""
-        blocks.append(Sentence((Span("by chance", "warn"), f": {', '.join(kept)}{more} of {sample.runs:,}")))
+        shown_names = named if options.verbose else named[:_MESSAGES_SHOWN]
+        more = f" and {len(named) - len(shown_names):,} more" if len(shown_names) < len(named) else ""
+        blocks.append(Sentence((Span("by chance", "warn"), f": {', '.join(shown_names)}{more} of {sample.runs:,}")))
     if always:
         blocks.append(Sentence((Span("always evicted", "bad"), f": {tasks_in_words(always)}")))
     elif not sample.evicted:
         blocks.append(Sentence("none of them evicts a task"))
-    lead = f"{count(sample.runs, 'session')} with every random choice drawn anew (seed {sample.seed}), {ends}"
+    lead = f"{count(sample.runs, 'session')} with different random choices (seed {sample.seed}), {results}"
     return Section("CHANCE", lead, blocks)
 
 
@@ -407,7 +407,7 @@ _TURNS_IN_FULL = 2
 _TURNS_SHOWN = 6
 _ATTEMPTS_SHOWN = 3
 _NAMES_SHOWN = 3
-# Several jobs that are passed over for one reason.
+# Plurals of the reasons for skipping jobs.
 _PLURALS = {
     "it is not starving": "they are not starving",
     "it is not enqueued yet": "they are not enqueued yet",
@@ -427,9 +427,9 @@ _NOTHING = {
 def action_section(
     action: ActionEvidence, session: SessionVerdict, options: RenderOptions, *, only: str = ""
 ) -> Section:
-    """What the action came to, then each job's turns, then what it passed over.
+    """The result of the action, then each job's turns, then what it skipped.
 
-    ``only`` leaves out all jobs but one.
+    ``only`` limits it to one job.
     """
     is_last = session.panic is not None and bool(session.panic.action) and action is session.actions[-1]
     until = Span(", until it panics", "bad") if is_last else ""
@@ -450,14 +450,14 @@ def action_section(
 
 
 def _summary(action: ActionEvidence) -> Phrase:
-    """What the action came to, in a line."""
-    kept_out = sum(attempt.outcome == AttemptOutcome.NOT_ENQUEUED for attempt in action.attempts)
+    """The result of the action, in a line."""
+    rejected = sum(attempt.outcome == AttemptOutcome.NOT_ENQUEUED for attempt in action.attempts)
     parts: list[Phrase] = []
     if action.enqueued:
         why = "" if action.action == "enqueue" else " (enqueue is not among the actions)"
         parts.append((Span(f"enqueues {count(len(action.enqueued), 'job')}{why}", "good"),))
-    if kept_out:
-        parts.append((Span(f"rejects {count(kept_out, 'job')}", "bad"),))
+    if rejected:
+        parts.append((Span(f"rejects {count(rejected, 'job')}", "bad"),))
     if action.evictions:
         parts.append((Span(f"evicts {count(len(action.evictions), 'task')}", "bad"),))
     if action.pipelined:
@@ -474,7 +474,7 @@ def _summary(action: ActionEvidence) -> Phrase:
 
 
 def tried_evictions(action: ActionEvidence) -> int:
-    """How many evictions the action discarded."""
+    """The number of evictions that the action discarded."""
     return sum(
         operation[0] == OperationKind.EVICT
         for end in action.statements
@@ -484,15 +484,15 @@ def tried_evictions(action: ActionEvidence) -> int:
 
 
 def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], list[Words]]:
-    """The turns that tell something, and in a line each those that tell the same."""
-    # All that is to say is that its queue has too little left: told in a line for each queue.
+    """The informative turns, and a line for each group of others."""
+    # The remaining resources of the queue are too small: one line per queue.
     too_much = [
         turn
         for turn in turns
         if turn.attempts and all(attempt.outcome == AttemptOutcome.NOT_ALLOCATABLE for attempt in turn.attempts)
     ]
-    # A job found nothing to evict among its own tasks: told in a line for all.
-    in_vain = [
+    # A job found nothing to evict among its own tasks: one line for all.
+    without_victims = [
         turn
         for turn in turns
         if not options.verbose
@@ -502,25 +502,25 @@ def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], l
             for attempt in turn.attempts
         )
     ]
-    others = [turn for turn in turns if turn not in too_much and turn not in in_vain]
-    # Those first in which somebody was to go, in the order in which they came.
+    others = [turn for turn in turns if turn not in too_much and turn not in without_victims]
+    # Turns with victims first, otherwise in order.
     ranked = sorted(others, key=lambda turn: not any(node.evicted for each in turn.attempts for node in each.nodes))
-    telling = ranked[:_TURNS_SHOWN]
-    shown = [turn for turn in others if options.verbose or any(turn is each for each in telling)]
+    selected = ranked[:_TURNS_SHOWN]
+    shown = [turn for turn in others if options.verbose or any(turn is each for each in selected)]
     full = 0
-    told: set[tuple[object, ...]] = set()
+    printed: set[tuple[object, ...]] = set()
     nodes = []
     for turn in shown:
         end = turn.statement
         is_kept = turn.purpose not in EVICTING and (end is None or end.outcome == StatementOutcome.COMMITTED)
-        # All its tasks were simply placed and bound: told in a line for each job.
+        # All its tasks were simply placed and bound: one line per job.
         if is_kept and all(attempt.nodes for attempt in turn.attempts):
             numbers = f", {end.ready:,} ready of {end.min_available:,} needed" if end and end.operations else ""
             lines_of_job = [Node(line) for group in alike(turn.attempts) for line in placements(group, options)]
             nodes.append(Node((*_title(turn), Span(numbers, "dim")), lines_of_job))
         elif full < _TURNS_IN_FULL or options.verbose:
             full += 1
-            nodes.append(_turn(turn, told, options))
+            nodes.append(_turn(turn, printed, options))
         else:
             nodes.append(_turn_in_short(turn))
     if rest := len({turn.job for turn in others} - {turn.job for turn in shown}):
@@ -531,17 +531,17 @@ def _turns(turns: Sequence[Turn], options: RenderOptions) -> tuple[list[Node], l
         queues.setdefault(turn.queue, []).extend(attempt.task for attempt in turn.attempts)
     for queue, tasks in queues.items():
         named = tasks_in_words(tasks, limit=None if options.verbose else 4)
-        words = f": {agree(len(set(tasks)), 'requests')} more than queue {queue} has left of its deserved resources"
+        words = f": {agree(len(set(tasks)), 'requests')} more than the remaining deserved resources of queue {queue}"
         lines.append((strong(named), Span(words, "warn")))
-    if in_vain:
-        jobs = list(dict.fromkeys(turn.job for turn in in_vain))
+    if without_victims:
+        jobs = list(dict.fromkeys(turn.job for turn in without_victims))
         words = f"no victim among {'its' if len(jobs) == 1 else 'their'} own tasks: {tasks_in_words(jobs)}"
         lines.append(Span(words, "dim"))
     return nodes, lines
 
 
 def _title(turn: Turn) -> Phrase:
-    """The job, and whom it asks."""
+    """The job, and the scope in which it looks for victims."""
     queue = f"queue {turn.queue}" if turn.queue else "its queue"
     words = {
         Purpose.BACKFILL: f"  {queue}, tasks without requests",
@@ -552,8 +552,8 @@ def _title(turn: Turn) -> Phrase:
     return (strong(turn.job), words or Span(f"  {queue}", "dim"))
 
 
-def _turn(turn: Turn, told: set[tuple[object, ...]], options: RenderOptions) -> Node:
-    """What the job tried; ``told`` are the votes that stand above."""
+def _turn(turn: Turn, printed: set[tuple[object, ...]], options: RenderOptions) -> Node:
+    """What the job tried; ``printed`` are the votes that were already printed."""
     below: list[Node] = []
     if not turn.attempts:
         words = "nothing to try: all its tasks were tried between tasks of the job, after an earlier queue"
@@ -561,14 +561,14 @@ def _turn(turn: Turn, told: set[tuple[object, ...]], options: RenderOptions) -> 
     groups = alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]
     for group in shown:
-        below += attempts_nodes(group, told, options)
+        below += attempts_nodes(group, printed, options)
     if rest := sum(map(len, groups[len(shown) :])):
         below.append(Node(Span(f"… and {count(rest, 'more task')} (-v)", "dim")))
     return Node(_title(turn), [*below, *_statement(turn.statement)])
 
 
 def _turn_in_short(turn: Turn) -> Node:
-    """How many of the job's tasks found room, how many others went, and what its statement came to."""
+    """The number of the job's tasks by result, its victims, and the result of its statement."""
     outcomes = Counter(attempt.outcome for attempt in turn.attempts)
     evicted = [task for attempt in turn.attempts for node in attempt.nodes for task in node.evicted]
     parts = [
@@ -589,7 +589,7 @@ def _turn_in_short(turn: Turn) -> Node:
 
 
 def _statement(end: StatementEnd | None) -> list[Node]:
-    """What became of the job's turn, and the numbers that decided."""
+    """The result of the job's turn, and the numbers that decided it."""
     if end is None or not end.operations:
         return []
     waiting = f" + {end.waiting:,} pipelined" if end.waiting else ""
@@ -610,7 +610,7 @@ def _statement(end: StatementEnd | None) -> list[Node]:
     elif end.outcome == StatementOutcome.HELD:
         words = (
             Span("kept", "warn"),
-            f": {numbers}; nothing binds, and it stays allocated until the session closes",
+            f": {numbers}; nothing is bound, and the resources stay allocated until the session closes",
         )
     else:
         words = (Span("committed", "good"), f": {numbers}")
@@ -618,14 +618,14 @@ def _statement(end: StatementEnd | None) -> list[Node]:
 
 
 def _skipped(action: ActionEvidence, session: SessionVerdict, options: RenderOptions) -> list[str]:
-    """Jobs and queues that were passed over, by reason; not again where an earlier action did so, unless verbose."""
-    said: set[str] = set()
+    """The skipped jobs and queues by reason; unless verbose, without those that an earlier action also skipped."""
+    printed: set[str] = set()
     if not options.verbose:
         for earlier in session.actions:
             if earlier is action:
                 break
-            said.update(_skips(earlier, options))
-    return [words for words in _skips(action, options) if words not in said]
+            printed.update(_skips(earlier, options))
+    return [words for words in _skips(action, options) if words not in printed]
 
 
 def _skips(action: ActionEvidence, options: RenderOptions) -> list[str]:

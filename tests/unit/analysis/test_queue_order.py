@@ -116,7 +116,7 @@ def test_pending_tells_which_plugin_holds_a_pod_and_why() -> None:
     assert (item.state, item.outcome, item.held_by) == (PendingState.HELD, Outcome.NOT_SCHEDULED, "NoBatch")
     assert (item.reason, item.cause) == ("batch sleeps", "NoBatch: batch sleeps")
     text = render_answer(answer, "text", RenderOptions(width=80, now=NOW, verbose=True))
-    assert "HELD        1 pod held out of the queue: NoBatch: batch sleeps" in text
+    assert "HELD          1 pod held out of the queue: NoBatch: batch sleeps" in text
     assert "held by NoBatch: batch sleeps" in text
 
 

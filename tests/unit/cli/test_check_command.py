@@ -626,10 +626,10 @@ def test_what_differs_since_a_former_run_is_told(ask: Ask, tmp_path: Path) -> No
     assert ask("-f", "small.json", "-o", "json=former.json", change=False).returncode == 0
     run = ask("--compare-with", "former.json")
     assert run.returncode == 1
-    assert re.search(rf"SINCE       \d new, \d worse since the run of {NOW}, which\s+passed", run.stdout)
+    assert re.search(rf"SINCE         \d new, \d worse since the run of {NOW}, which\s+passed", run.stdout)
     assert re.search(r"budget violations +worse +0 +2$", run.stdout, re.MULTILINE)
     same = ask("--compare-with", "former.json", "-f", "small.json", change=False)
-    assert "SINCE       nothing differs since the run" in same.stdout
+    assert "SINCE         nothing differs since the run" in same.stdout
     (tmp_path / "former.json").write_text("[]")
     refused = ask("--compare-with", "former.json")
     assert (refused.returncode, refused.stdout) == (3, "")

@@ -138,7 +138,7 @@ def test_version(kpreempt: Kpreempt) -> None:
         pytest.param(
             ["explain", *API, *DEMO, "--budget", "web=some"],
             '"web=some" is not NS/NAME=ALLOWED\n  try: shop/web=2\n',
-            id="a budget that is no number",
+            id="a budget that is not a number",
         ),
     ],
 )

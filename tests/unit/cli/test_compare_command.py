@@ -86,8 +86,8 @@ def test_scenarios_are_compared_line_by_line(kpreempt: Kpreempt) -> None:
 def test_a_bad_line_is_told_and_the_others_are_compared(kpreempt: Kpreempt) -> None:
     run = kpreempt(*BOTH, "--batch", "-", stdin=LINE + '{"name": "bad"}\n' + LINE.replace("one", "two"))
     assert run.returncode == 3
-    assert "kube-1.13 and kube-1.36 agree on 2 of 3 pods; 1 cannot be decided." in run.stdout
-    assert "1 pod cannot be decided\n  bad  standard input:2: " in run.stdout
+    assert "kube-1.13 and kube-1.36 agree on 2 of 3 pods; 1 could not be evaluated." in run.stdout
+    assert "1 pod could not be evaluated\n  bad  standard input:2: " in run.stdout
 
 
 def test_scenarios_without_end_are_told(kpreempt: Kpreempt, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_the_order_that_displaces_least_is_said_with_what_it_saves(kpreempt: Kpr
     run = kpreempt("drain", *words, *ALLOWED, *SNAPSHOT)
     assert run.returncode == 0, run.stderr
     assert "in the order found to displace least" in " ".join(run.stdout.split())
-    (line,) = re.findall(r"ORDER OF THE NODES .*\n(?:  .*\n)+", run.stdout)
+    (line,) = re.findall(r"DRAIN ORDER   .*\n(?:  .*\n)+", run.stdout)
     assert "greedy" in line and "displaced in one run" in " ".join(line.split())
 
 

@@ -333,12 +333,14 @@ def test_a_job_for_volcano_has_no_page(kpreempt: Kpreempt) -> None:
 @pytest.mark.parametrize(
     ("options", "told", "untold"),
     [
-        pytest.param([], ["VICTIMS ", "WHY HERE", "More: -v"], ["1 FILTER", "FILLED IN"], id="one screen by default"),
-        pytest.param(["-v"], ["1 FILTER", "FILLED IN", "3 other candidates"], ["More:"], id="every section"),
-        pytest.param(["-vv"], ["1 FILTER", "FILLED IN"], ["3 other candidates", "More:"], id="every node and step"),
+        pytest.param(
+            [], ["VICTIMS ", "WHY THIS NODE", "More: -v"], ["1 FILTER", "DEFAULTED"], id="one screen by default"
+        ),
+        pytest.param(["-v"], ["1 FILTER", "DEFAULTED", "3 other candidates"], ["More:"], id="every section"),
+        pytest.param(["-vv"], ["1 FILTER", "DEFAULTED"], ["3 other candidates", "More:"], id="every node and step"),
         pytest.param(
             ["--verbose", "--verbose"],
-            ["1 FILTER", "FILLED IN"],
+            ["1 FILTER", "DEFAULTED"],
             ["3 other candidates", "More:"],
             id="by its long name",
         ),

@@ -69,7 +69,7 @@ def test_each_command_runs_and_explains_its_line(kpreempt: Kpreempt) -> None:
         "shop/encode-1 lands on node-a; nothing is evicted.",
         "shop/encode-1 was preempted by shop/api (priority 1,000) on node-a, 0s ago.",
         "shop/api preempts 1 pod on node-a and lands there; no budget is violated.",
-        "shop/api lands on the node that it is nominated to, node-a; nothing is evicted.",
+        "shop/api lands on its nominated node, node-a; nothing is evicted.",
     ]
 
 

@@ -119,7 +119,7 @@ def test_the_error_of_a_plugin_is_told_as_one(kpreempt: Kpreempt, plugins: Path,
 
 
 def pending_pods(tmp_path: Path, number: int, *, cpu: str = "1m") -> str:
-    """A cluster of one node, for which so many equal pods wait."""
+    """A cluster of one node, for which so many tied pods wait."""
     node = {
         "apiVersion": "v1",
         "kind": "Node",

@@ -91,7 +91,7 @@ def test_another_borrowing_limit_is_compared(kpreempt: Callable[..., Any], tmp_p
 def test_the_same_quota_decides_alike(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("kind: Configuration\n")
-    assert "all configurations decide alike" in _compare(kpreempt, path).stdout
+    assert "all configurations agree" in _compare(kpreempt, path).stdout
 
 
 @pytest.mark.parametrize(

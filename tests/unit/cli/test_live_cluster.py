@@ -69,7 +69,7 @@ def test_a_workload_without_pods_is_made_of_the_template_that_the_server_has(
     with FakeApi(FakeCluster(objects_by_kind(items))) as api:
         job = kpreempt("explain", "job/report", "-n", "shop", "--server", api.url)
         nightly = kpreempt("explain", "cj", "nightly", "-n", "shop", "--server", api.url)
-    assert job.stdout.startswith("shop/report: none of 2 missing replicas lands at once, 2 preempt 2 pods.")
+    assert job.stdout.startswith("shop/report: none of 2 missing replicas lands immediately, 2 preempt 2 pods.")
     assert nightly.stdout.startswith("shop/nightly: both replicas land.")
 
 
@@ -145,8 +145,8 @@ def test_strict_fails_where_a_kind_may_not_be_listed(kpreempt: Kpreempt, server:
     cluster.special = lambda asked: refused(403, "no") if "poddisruptionbudgets" in asked.path else None
     run = kpreempt(*arguments, "--strict")
     assert run.returncode == 1
-    assert "PodDisruptionBudget: list: may not be listed (403)" in run.stderr
-    assert "may not be listed (403)" in " ".join(kpreempt(*arguments).stdout.split())
+    assert "PodDisruptionBudget: list: cannot be listed (403)" in run.stderr
+    assert "cannot be listed (403)" in " ".join(kpreempt(*arguments).stdout.split())
 
 
 def test_the_server_s_words_are_shown_harmless_and_no_token_is_shown(

@@ -134,15 +134,15 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
     verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", document), *more)
     assert unread(verdict) == {kind}
     told = next(each["message"] for each in verdict["assumptions"] if each["subject"] == kind)
-    assert told.startswith("may not be listed (403): ")
-    assert told.endswith(f"; the right to list {resource_of(KINDS[kind])} is missing")
+    assert told.startswith("cannot be listed (403): ")
+    assert told.endswith(f"; missing permission: list {resource_of(KINDS[kind])}")
     assert run.returncode == UNCERTAIN
-    assert f"--exit-code: the answer is not certain: {kind}: may not be listed (403)" in run.stderr
+    assert f"--exit-code: the answer is not certain: {kind}: cannot be listed (403)" in run.stderr
     if kind in HIDING:
         assert verdict["outcome"] == "Uncertain"
         text = kpreempt("explain", "-f", str(tmp_path / "pod.yaml"), "--server", server.url).stdout
         assert " ".join(text.split()).startswith(
-            f"What becomes of shop/demanding is uncertain: {kind} may not be listed (403): "
+            f"What becomes of shop/demanding is uncertain: {kind} cannot be listed (403): "
         )
 
 
@@ -154,7 +154,7 @@ def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
     assert run.returncode == BAD_INPUT
     assert run.stderr.splitlines()[0] == (
         'Pod shop/api-new: spec.priorityClassName: which priority "high" stands for is unknown: PriorityClasses may '
-        "not be listed (403); the right to list priorityclasses.scheduling.k8s.io is missing"
+        "not be listed (403); missing permission: list priorityclasses.scheduling.k8s.io"
     )
     stated = kpreempt("explain", *API, "--server", server.url, "--priority", "1000", "--exit-code")
     assert (stated.returncode, "preempts 2 pods on node-b" in stated.stdout) == (UNCERTAIN, True)
@@ -167,7 +167,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     run = kpreempt("budgets", *at, "--fail-on", "error")
     assert run.returncode == GATE
     assert run.stdout.startswith("Findings unknown: PodDisruptionBudgets were not read.")
-    assert "the right to list poddisruptionbudgets.policy is missing" in run.stderr
+    assert "missing permission: list poddisruptionbudgets.policy" in run.stderr
     assert kpreempt("budgets", *at).returncode == 0
     text = " ".join(kpreempt("explain", *API, *at).stdout.split())
     assert "which budgets are violated is unknown" in text
@@ -210,11 +210,11 @@ def test_events_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: Fa
     namespace = cluster.objects["Pod"][0]["metadata"]["namespace"]
     run = kpreempt("who-preempted", name, "-n", namespace, "--server", server.url)
     text = " ".join(run.stdout.split())
-    assert "events may not be listed (403): " in text
-    assert "the right to list events is missing" in text
+    assert "events cannot be listed (403): " in text
+    assert "missing permission: list events" in text
     assert "kubectl get events" not in text
     gone = kpreempt("who-preempted", "nobody", "-n", "shop", "--server", server.url)
-    assert "events may not be listed (403); the right to list events is missing" in gone.stderr
+    assert "events cannot be listed (403); missing permission: list events" in gone.stderr
     assert "kubectl get events" not in gone.stderr
 
 
@@ -227,7 +227,7 @@ def test_a_dump_says_what_could_not_be_read(
     assert kpreempt("snapshot", "--to", dump, "--server", server.url, *more).returncode == 0
     run = kpreempt("budgets", "--snapshot", dump, "--fail-on", "error")
     assert run.returncode == GATE
-    assert "the right to list poddisruptionbudgets.policy is missing" in run.stderr
+    assert "missing permission: list poddisruptionbudgets.policy" in run.stderr
     # Another source brings what this one could not read.
     run = kpreempt("budgets", "--snapshot", dump, "--snapshot", str(DEMO / "cluster.yaml"))
     assert "could not be read" not in run.stdout or more
@@ -257,6 +257,6 @@ def test_every_command_tells_what_it_could_not_read(
     run = kpreempt(*command, "--server", server.url, "-o", "json", "--strict")
     assert run.returncode == GATE
     told = " ".join(run.stdout.split())
-    assert "the right to list persistentvolumeclaims is missing" in told
+    assert "missing permission: list persistentvolumeclaims" in told
     assert "resourceslices" not in told
     assert "runtimeclasses" not in told

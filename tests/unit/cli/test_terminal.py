@@ -47,7 +47,7 @@ def test_another_word_for_when_is_wrong_usage() -> None:
     ("columns", "expected"),
     [
         pytest.param("120", 120, id="COLUMNS is heeded"),
-        pytest.param("nonsense", 80, id="a COLUMNS that is no number is passed over"),
+        pytest.param("nonsense", 80, id="a COLUMNS that is not a number is passed over"),
         pytest.param("3", 40, id="a very narrow terminal is taken for 40"),
     ],
 )

@@ -57,7 +57,7 @@ def document(kpreempt: Kpreempt, *arguments: str) -> dict[str, Any]:
         pytest.param(["ds/agent"], "shop/agent: both missing replicas land.", id="a DaemonSet's other nodes"),
         pytest.param(
             ["job/report"],
-            "shop/report: none of 2 missing replicas lands at once, 2 preempt 2 pods.",
+            "shop/report: none of 2 missing replicas lands immediately, 2 preempt 2 pods.",
             id="a Job without pods, of its template",
         ),
         pytest.param(["cj", "nightly"], "shop/nightly: both replicas land.", id="a CronJob's next Job"),

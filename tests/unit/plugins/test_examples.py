@@ -51,7 +51,7 @@ def test_only_a_preemption_that_goes_not_by_priority_says_that_nominations_prote
 ) -> None:
     report = (PROJECT / "fixtures" / "plugins" / name / "report.txt").read_text(encoding="utf-8")
     assert ("so the nomination protects nothing" in report) == warns
-    assert "2 ELIGIBLE  yes" in report
+    assert "2 ELIGIBLE    yes" in report
 
 
 def test_pending_pods_that_are_alike_are_each_refused_by_their_own_name(

@@ -151,18 +151,18 @@ def test_the_dry_run_tells_each_reprieve_in_its_order() -> None:
     assert [words_of(card.all("h3")[0]) for card in cards] == ["node-b", "node-a"]
     assert words_of(cards[0]).startswith("node-bnominated: 1 victim (shop/job-1), no budget violated")
     assert rows_of(cards[0].all("table")[0]) == [
-        ["shop/job-1", "20", "12d", "evicted: short of cpu 1"],
+        ["shop/job-1", "20", "12d", "evicted: needs 1 more cpu"],
         ["shop/job-2", "5", "12d", "reprieved"],
     ]
     assert rows_of(cards[1].all("table")[0]) == [
-        ["shop/web-1", "10", "12d", "evicted: short of cpu 500m; violates budget web"]
+        ["shop/web-1", "10", "12d", "evicted: needs 500m more cpu; violates budget web"]
     ]
 
 
 def test_refusals_are_grouped_by_whether_preemption_may_help() -> None:
     section = section_of(parse(page_of(preempting())), "filter")
     assert [words_of(each) for each in section.all("p")[1:]] == [
-        "2 nodes where preemption may help:",
+        "2 nodes where preemption could help:",
         "1 node where it doesn't help:",
     ]
     assert words_of(section.all("ul")[1].all("li")[0]).startswith("1 Insufficient cpu NodeResourcesFit")
@@ -186,10 +186,10 @@ def test_the_map_has_what_is_there_requested_and_freed_in_words_too() -> None:
         "node-b nominated", "node-a candidate", "tiny is too small",
     ]  # fmt: skip
     assert "2 of 2 requested, 1.5 freed, the pod requests 1.5" in words_of(cards[0])
-    assert "2 of 110 there, 1 leaves, 1 comes" in words_of(cards[0])
+    assert "2 of 110 running, 1 evicted, 1 added" in words_of(cards[0])
     assert "victims: shop/job-1" in words_of(cards[0])
-    assert "nominated to it: shop/other" in words_of(cards[0])
-    assert "the pod requests 1.5, 500m too much" in words_of(cards[2])
+    assert "nominated here: shop/other" in words_of(cards[0])
+    assert "the pod requests 1.5, 500m over capacity" in words_of(cards[2])
 
 
 def test_the_bars_of_the_map_are_as_long_as_the_amounts() -> None:
@@ -235,7 +235,7 @@ def test_equal_pods_leave_outcomes_open() -> None:
         pods=[make_pod(name, node="node-a", cpu="1", priority=10, started=STARTED) for name in ("a", "b")],
     )
     page = parse(page_of(decide(cluster, make_pod("api", cpu="1", priority=1000))))
-    assert "1 of 2: shop/a or shop/b" in words_of(section_of(page, "equal-pods"))
+    assert "1 of 2: shop/a or shop/b" in words_of(section_of(page, "tied-pods"))
     assert "most likely" in words_of(section_of(page, "victims"))
 
 
@@ -247,7 +247,7 @@ def counts_of(page: Element) -> dict[str, str]:
 
 def test_the_banner_counts_what_is_sure() -> None:
     page = parse(page_of(preempting()))
-    assert counts_of(page) == {"of 3 nodes fit": "0", "candidates": "2", "evicted": "1", "against budgets": "0"}
+    assert counts_of(page) == {"of 3 nodes fit": "0", "candidates": "2", "evicted": "1", "violate budgets": "0"}
 
 
 def test_budgets_that_were_not_looked_at_are_not_counted_as_kept() -> None:
@@ -257,7 +257,7 @@ def test_budgets_that_were_not_looked_at_are_not_counted_as_kept() -> None:
         msgspec.structs.replace(preempting(), algorithm="kube-1.8"),
     ):
         page = parse(page_of(verdict))
-        assert "against budgets" not in counts_of(page)
+        assert "violate budgets" not in counts_of(page)
         assert "no budget violated" not in words_of(section_of(page, "dry-run"))
 
 
@@ -276,7 +276,7 @@ def test_where_the_order_decides_numbers_are_likely_and_no_more() -> None:
     )
     counts = counts_of(parse(page_of(inexact)))
     assert counts["evicted, most likely"] == "1"
-    assert "against budgets, at worst" in counts
+    assert "violate budgets, at worst" in counts
     uncertain = counts_of(parse(page_of(msgspec.structs.replace(verdict, outcome=Outcome.UNCERTAIN))))
     assert "evicted" not in uncertain
 
@@ -323,7 +323,7 @@ def test_stories_of_many_pods_stay_small_together() -> None:
     verdict = big_verdict(300)
     markup = render([verdict] * 60, "html")
     assert len(markup.encode()) < 2_000_000
-    assert "more pods are left out here" in markup
+    assert "more pods are omitted" in markup
 
 
 def pending_pod(number: int, **fields: object) -> PendingPod:
@@ -350,7 +350,7 @@ def test_pending_begins_with_the_summary_and_tells_pods_by_outcome() -> None:
     assert headings == [
         "More nodes",
         *("Waits", "Preempts", "Unschedulable", "Lands", "Other scheduler", "Gated"),
-        *("What is assumed", "Notes"),
+        *("Assumptions", "Notes"),
     ]
     cards = page.all(class_="card")
     assert [words_of(card.all("h3")[0]) for card in cards][:2] == ["shop/checkout-1", "shop/api-1"]
@@ -376,7 +376,7 @@ def test_pods_of_one_owner_share_a_row_with_all_their_names() -> None:
 def test_thousands_of_pending_pods_make_a_small_page() -> None:
     markup = page_of(all_pending([pending_pod(number) for number in range(5000)]))
     assert len(markup.encode()) < 2_000_000
-    assert "more pod kinds are left out here" in markup
+    assert "more pod kinds are omitted" in markup
 
 
 def test_no_pending_pod_is_said_so() -> None:
@@ -406,7 +406,7 @@ def test_what_could_not_be_decided_is_not_agreed_upon() -> None:
         algorithms=["kube-1.8", "kube-1.36"], items=[ComparedPod(pod="shop/api", error="no such class")]
     )
     page = parse(page_of(failed))
-    assert words_of(page.all("h1")[0]) == "kpreempt compare: not all decided"
+    assert words_of(page.all("h1")[0]) == "kpreempt compare: some undecided"
     assert page.all("header")[0].attributes["class"] == "banner warn"
     assert rows_of(section_of(page, "failed").all("table")[0]) == [["shop/api", "no such class"]]
 
@@ -429,12 +429,12 @@ def test_who_preempted_says_who_when_and_why() -> None:
 
 
 def test_answers_without_a_page_say_which_formats_there_are() -> None:
-    with pytest.raises(UsageError, match="no output format 'html'"):
+    with pytest.raises(UsageError, match="unknown output format 'html'"):
         render_answer(SchedulerPlugins(algorithm="kube-1.36", profiles=[]), "html", RenderOptions())
 
 
 def of_workload() -> Verdict:
-    """Three replicas: one lands, one preempts against a budget, one stays pending."""
+    """Three replicas: one lands, one preempts violating a budget, one stays pending."""
     replicas = [
         Replica(pod="shop/api-1", outcome=Outcome.LANDS, node="node-a", ties=["node-a", "node-b"]),
         Replica(
@@ -471,7 +471,7 @@ def test_a_workload_has_its_replicas_before_the_first_pod() -> None:
         ["shop/api-3", "unschedulable", "-"],
     ]
     assert tables["replicas"] == [["node-b", "1", "2"]]
-    assert "1 without a node: 0/3 nodes are available." in words_of(section_of(page, "replicas"))
+    assert "1 pending: 0/3 nodes are available." in words_of(section_of(page, "replicas"))
     assert tables["one-by-one"][1][3] == f"shop/web-1 (violates a budget), {MARKUP}"
     assert "1 eviction violates budget shop/web (allows 0)." in words_of(page.all(class_="lead")[0])
 

@@ -120,11 +120,11 @@ def test_each_change_says_what_it_brings(answer: dict[str, Any], words: str) -> 
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        pytest.param({}, "none found among those that are tried", id="nothing helps"),
+        pytest.param({}, "none found, trying single changes and pairs", id="nothing helps"),
         pytest.param(
-            {"verdicts": 40, "is_complete": False}, "none found; the search gave up after 40 verdicts", id="it gave up"
+            {"verdicts": 40, "is_complete": False}, "none found; the search stopped after 40 verdicts", id="it gave up"
         ),
-        pytest.param({"is_skipped": True, "is_complete": False}, "--node NAME seeks those for one node", id="too big"),
+        pytest.param({"is_skipped": True, "is_complete": False}, "--node NAME searches them for one", id="too big"),
     ],
 )
 def test_where_nothing_is_proposed_the_report_says_why(search: dict[str, Any], words: str) -> None:
@@ -133,7 +133,7 @@ def test_where_nothing_is_proposed_the_report_says_why(search: dict[str, Any], w
 
 def test_a_search_that_gave_up_says_so_below_what_it_found() -> None:
     found = proposal(Change(ChangeKind.UNCORDON, "a"))
-    assert "the search gave up after 8 verdicts" in section(never(found, verdicts=8, is_complete=False))
+    assert "the search stopped after 8 verdicts" in section(never(found, verdicts=8, is_complete=False))
 
 
 def test_options_never_break_at_a_space_so_that_they_can_be_copied() -> None:
@@ -153,7 +153,8 @@ def test_only_a_few_proposals_are_shown_unless_all_are_asked_for() -> None:
 
 def test_changes_that_only_help_together_are_said_to() -> None:
     both = proposal(Change(ChangeKind.UNCORDON, "a"), Change(ChangeKind.WITHOUT_POD, "shop/x"))
-    assert "no single change is enough; with this it lands: uncordon a, and remove pod shop/x" in section(never(both))
+    words = "no single change is enough; with this change, the pod lands: uncordon a, and remove pod shop/x"
+    assert words in section(never(both))
 
 
 def test_a_story_of_a_node_that_lost_by_score_gives_its_rank() -> None:
@@ -168,4 +169,4 @@ def test_a_story_of_a_node_that_lost_by_score_gives_its_rank() -> None:
         node_story=NodeStory("a", NodeEvaluation(), rank=3),
     )
     text = render([verdict], "text", options=RenderOptions())
-    assert "NODE        a fits and is number 3 of 3: 300, the best has 500" in text
+    assert "NODE          a fits and ranks number 3 of 3: score 300, the best is 500" in text

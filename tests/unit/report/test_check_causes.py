@@ -1,4 +1,4 @@
-"""Findings that have one cause are told once, with what helps and what waives them."""
+"""Findings that have one cause are told once, with fix and what waives them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_the_sentence_names_the_others() -> None:
     (cause,) = causes([bare(each) for each in range(9)])
     told = plain(cause_phrase(cause))
     assert told.startswith("Pod batch/task-0 evicted or deleted, and no controller recreates it")
-    assert told.endswith("; the same of Pod batch/task-1, Pod batch/task-2, Pod batch/task-3 and 5 more")
+    assert told.endswith("; also Pod batch/task-1, Pod batch/task-2, Pod batch/task-3 and 5 more")
 
 
 def test_verbose_names_all_of_a_cause_and_what_waives_each() -> None:
     findings = [unknown(f"Deployment shop/{each}", "the same") for each in range(9)]
     text = render_answer(replaced(quiet_check(), passed=False, findings=findings), "text", RenderOptions(verbose=True))
-    told = " ".join(text.partition("what helps")[0].split())
+    told = " ".join(text.partition("fix")[0].split())
     assert all(f"Deployment shop/{each}" in told for each in range(9))
     assert all(f"'fields-not-modelled=Deployment shop/{each}'" in " ".join(text.split()) for each in range(9))
 
@@ -83,7 +83,7 @@ def test_bare_pods_are_one_line_of_a_comment_and_one_annotation() -> None:
     comment = render_answer(check, "markdown", RenderOptions())
     assert comment.count("**lost-pods:**") == 1
     assert "`--waive 'lost-pods=Pod batch/task-0'`" in comment
-    block = comment.partition("<summary>Waivers for the rules file</summary>")[2].partition("</details>")[0]
+    block = comment.partition("<summary>Waivers for kpreempt.toml</summary>")[2].partition("</details>")[0]
     lines = block.partition("```text\n")[2].partition("```")[0]
     assert len(tomllib.loads(lines)["check"]["waive"]) == 30
     assert render_github(check, RenderOptions()).count("::error") == 1

@@ -48,7 +48,7 @@ def test_a_rule_that_holds_passes_and_one_that_is_off_is_skipped() -> None:
     cases = {case.attrib["name"].partition(":")[0]: case for case in suite_of(passed()).iter("testcase")}
     assert list(cases["max-pdb-violations"]) == []
     (skipped,) = cases["max-victims"]
-    assert (skipped.tag, skipped.attrib["message"]) == ("skipped", "the rule is switched off")
+    assert (skipped.tag, skipped.attrib["message"]) == ("skipped", "the rule is off")
 
 
 def test_findings_of_a_rule_are_one_failure_that_tells_them_all() -> None:

@@ -14,7 +14,7 @@ from kpreempt.verdict.check import Check, RuleId
 from kpreempt.verdict.simulation import BudgetLow, StepKind
 from tests.checks import HOSTILE, failed, finding, hostile, of_many, passed, replaced
 
-_OWN_BLOCK = re.compile(r"(<details><summary>[\w ]+</summary>|</details>)\s*")
+_OWN_BLOCK = re.compile(r"(<details><summary>[\w .]+</summary>|</details>)\s*")
 _LONGEST_COMMENT = 65_536
 
 
@@ -32,27 +32,27 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
     assert comment(passed()).splitlines()[:5] == [
         "### kpreempt check: passed",
         "",
-        "harmless: 3 pods roll, nothing is evicted. The change keeps the rules that are on.",
+        "harmless: 3 pods roll, nothing is evicted. All enabled rules pass.",
         "",
         "no pod evicted · settled<br>",
     ]
     assert comment(failed()).startswith(
         "### kpreempt check: failed\n\nin the worst of 20 runs, `PodDisruptionBudget shop/api` allowed 0"
     )
-    assert f" {len(RuleId)} rules not kept: " in comment(failed())
+    assert f" {len(RuleId)} rules violated" in comment(failed())
 
 
 def test_rules_that_are_off_are_left_out() -> None:
     assert "`max-victims`" not in comment(passed())
     row = next(line for line in comment(passed()).splitlines() if line.startswith("| `max-pdb-violations`"))
-    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["✓ holds", "0 (limit 0)", "no known budget is violated"]
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["✓ passes", "0 (limit 0)", "no known budget is violated"]
 
 
 def test_findings_have_names_as_code_and_say_where_they_are() -> None:
     assert (
         "**max-pdb-violations:** budget `batch/worker`: 2 evictions beyond its allowed disruptions (limit 0):"
-        " `batch/worker-a` and `batch/worker-b`\n\n- what helps: Add capacity first, give the change a lower priority,"
-        " or let the budget allow more.\n- for: `Deployment shop/api`, `./deploy/api v2.yaml:12`\n"
+        " `batch/worker-a` and `batch/worker-b`\n\n- fix: Add capacity first, give the change a lower priority, or"
+        " let the budget allow more.\n- object: `Deployment shop/api`, `./deploy/api v2.yaml:12`\n"
     ) in comment(failed())
 
 
@@ -65,8 +65,8 @@ def test_victims_are_a_tree_that_is_folded() -> None:
     text = comment(failed())
     folded = text.partition("<details><summary>What would happen</summary>")[2]
     assert (
-        "\n  - **batch/crunch-66b-9** (priority 0, `Deployment batch/crunch`) leaves `node-b` for"
-        " `shop/web-5d8f-new-1`; `batch/crunch-66b-new-3` **is left pending**\n"
+        "\n  - **batch/crunch-66b-9** (priority 0, `Deployment batch/crunch`) is evicted from `node-b` for"
+        " `shop/web-5d8f-new-1`; `batch/crunch-66b-new-3` **stays pending**\n"
     ) in folded
 
 

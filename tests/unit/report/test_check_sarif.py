@@ -101,7 +101,7 @@ def test_a_finding_without_a_file_is_at_the_first_of_the_change_and_says_so() ->
     check = replaced(failed(), findings=[finding(RuleId.BUDGETS_UNREADABLE)])
     (location,) = run_of(check)["results"][0]["locations"]
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "deploy/api%20v2.yaml"
-    assert "none of its own" in location["message"]["text"]
+    assert "has no file" in location["message"]["text"]
     (location,) = run_of(replaced(check, changes=[]))["results"][0]["locations"]
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "kpreempt-input.yaml"
     assert location["logicalLocations"] == [{"fullyQualifiedName": "cluster", "kind": "resource"}]

@@ -59,7 +59,7 @@ GAP = [
 SENTENCES = {
     "nothing changes": (quiet_check(), "harmless: nothing changes, nothing is evicted"),
     "pods roll": (replaced(quiet_check(), changes=[ROLLED]), "harmless: 12 pods roll, nothing is evicted"),
-    "pods are new": (replaced(quiet_check(), changes=[CREATED, MAP]), "harmless: 1 pod is new, nothing is evicted"),
+    "pods are new": (replaced(quiet_check(), changes=[CREATED, MAP]), "harmless: 1 pod is created, nothing is evicted"),
     "an object of no pods": (replaced(quiet_check(), changes=[MAP]), "harmless: 1 object changes, nothing is evicted"),
     "several runs that do nothing": (
         replaced(quiet_check(), changes=[ROLLED], runs=20),
@@ -82,10 +82,10 @@ SENTENCES = {
         "harmless: nothing changes, nothing is evicted",
     ),
     "pods are evicted": (of(displaced=evicted(42)), "42 pods are evicted"),
-    "a pod is lost": (of(displaced=evicted(1, lost=True)), "1 pod is evicted for good"),
+    "a pod is lost": (of(displaced=evicted(1, lost=True)), "1 pod is evicted and never recreated"),
     "pods go with their node": (
         of(displaced=evicted(2, with_node=True, lost=True)),
-        "2 pods go with their node, 2 pods for good",
+        "2 pods are lost with their node, 2 of them never recreated",
     ),
     "pods are evicted in another run only": (
         replaced(quiet_check(), runs=3, evictions=Range(least=0, most=2)),
@@ -93,11 +93,11 @@ SENTENCES = {
     ),
     "a budget breaks": (
         of(displaced=evicted(1), budgets=[BudgetLow(budget="shop/api", before=0, least=-1, after=0, violations=1)]),
-        "1 pod is evicted; budget shop/api breaks",
+        "1 pod is evicted; budget shop/api is violated",
     ),
     "pods stay pending": (
         of(waiting=[Waiting(pod="a/b", priority=0), Waiting(pod="a/c", priority=0, was_running=True)]),
-        "1 new pod stays pending; 1 pod that ran stays pending",
+        "1 new pod stays pending; 1 previously running pod stays pending",
     ),
     "a pod that waited before is no news": (
         of(waiting=[Waiting(pod="a/b", priority=0, waited_before=True)]),
@@ -105,7 +105,7 @@ SENTENCES = {
     ),
     "a quota refuses pods": (
         of(refused=[Refusal(workload="Deployment a/b", quota="a/q", message="", pods=2, left=2)]),
-        "2 pods are refused by quota",
+        "2 pods are rejected by quota",
     ),
     "a rollout does not complete": (
         of(workloads=[SimulatedWorkload(workload="StatefulSet a/b", is_changed=True, is_done=False)]),
@@ -113,20 +113,20 @@ SENTENCES = {
     ),
     "the cluster never settles": (of(end=SimulationEnd.LOOP, loop=["Deployment a/b", "Deployment a/c"]),
         "a/b and a/c never settle"),
-    "the end is not known": (of(end=SimulationEnd.BROKEN_OFF), "how it ends is not known"),
+    "the end is not known": (of(end=SimulationEnd.BROKEN_OFF), "the final state is unknown"),
     "the API server refuses an object": (
         replaced(passed(), findings=[finding(RuleId.APPLY_REFUSED, "Deployment shop/api")], passed=False),
-        "the API server refuses Deployment shop/api",
+        "the API server rejects Deployment shop/api",
     ),
     "a rule is broken by nothing that hurts": (
         replaced(quiet_check(), findings=[finding(RuleId.MAX_SNAPSHOT_AGE)], passed=False),
-        "nothing changes, nothing is evicted, but for max-snapshot-age",
+        "nothing changes, nothing is evicted; findings: max-snapshot-age",
     ),
     "something is not known, though it is waived": (
         replaced(
             quiet_check(), findings=[finding(RuleId.FIELDS_NOT_MODELLED, "x", standing=GateStanding.WAIVED)]
         ),
-        "nothing changes, nothing is evicted, as far as is known: fields-not-modelled",
+        "nothing changes, nothing is evicted (unverified: fields-not-modelled)",
     ),
     "what the change takes away comes first": (
         replaced(

@@ -290,12 +290,12 @@ def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
 CHAINS = {
     "nothing": ([], ""),
     "one eviction": (["p", "a"], "p preempts a"),
-    "what is not replaced is followed by another": (["p", "a", "b → c"], "p preempts a; then goes b"),
+    "what is not replaced is followed by another": (["p", "a", "b → c"], "p preempts a; the next victim is b"),
     "a node takes its pods along": (["Node n1", "a → b", "c"], "Node n1 loses a; its replacement b preempts c"),
     "a long one is cut in the middle": (
         ["p", *(f"v{place} → r{place}" for place in range(9))],
         "p preempts v0; its replacement r0 preempts v1; its replacement r1 preempts v2; its replacement r2 preempts v3;"
-        " its replacement r3 preempts v4; and so on, 4 more, down to v8",
+        " its replacement r3 preempts v4; and so on for 4 more, ending with v8",
     ),
 }
 
@@ -324,7 +324,7 @@ STANDINGS = {
     "one that fails has none": (GateStanding.FAILS, ""),
     "waived": (GateStanding.WAIVED, "waived by file until 2027-01-01: reason"),
     "accepted": (GateStanding.ACCEPTED, "accepted by file until 2027-01-01: reason"),
-    "not new": (GateStanding.NOT_NEW, "not new: there without the change, too (file) until 2027-01-01: reason"),
+    "not new": (GateStanding.NOT_NEW, "not new: present without the change (file) until 2027-01-01: reason"),
 }
 
 
@@ -380,15 +380,15 @@ def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
 
 
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
-    assert plain(verdict_phrase(passed())) == "the change keeps the rules that are on"
+    assert plain(verdict_phrase(passed())) == "all enabled rules pass"
     assert plain(verdict_phrase(failed())) == (
-        f"{len(RuleId)} rules not kept: max-pdb-violations, max-victims, max-victims-per-workload"
+        f"{len(RuleId)} rules violated: max-pdb-violations, max-victims, max-victims-per-workload"
         f" and {len(RuleId) - 3} more;"
         " 3 findings waived, accepted or not new"
     )
     forgiven = [each for each in failed().findings if each.standing is not GateStanding.FAILS]
     assert plain(verdict_phrase(replaced(failed(), passed=True, findings=forgiven))) == (
-        "nothing blocks the change; 3 findings waived, accepted or not new"
+        "no violations; 3 findings waived, accepted or not new"
     )
 
 
@@ -421,7 +421,7 @@ def test_an_outcome_says_how_often_it_comes_up_and_what_it_costs() -> None:
     )
     assert plain(outcome_phrase(share, 50)) == (
         "in 37 of 50 runs (first with seed 4): settled, 3 pods evicted (b 2, a 1), 1 budget violation (c 1),"
-        " 1 pod left pending (d 1), 2 evictions deep"
+        " 1 pod pending (d 1), cascade depth 2"
     )
 
 
@@ -439,7 +439,7 @@ def test_fifty_equal_pods_are_one_line() -> None:
     pods = "shop/api-old-000, shop/api-old-001, shop/api-old-002 and 47 more"
     assert told(steps) == [
         f"0s|ReplicaSet api-5 deletes {pods} (old version)",
-        f"|{pods} are gone from node-0, node-1 and 3 more",
+        f"|{pods} have terminated on node-0, node-1 and 3 more",
         f"1m01s|ReplicaSet api-6 creates {pods}",
         f"|{pods} land on node-0, node-1 and 3 more",
     ]

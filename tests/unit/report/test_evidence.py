@@ -37,20 +37,21 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
         ),
         pytest.param(
             InsufficientResources([CPU, MEMORY], pods=1),
-            "cpu: requests 2, 500m free of 4 (3.5 used); memory: requests 1Gi, 0 free of 8Gi (8Gi used); 1 pod there",
+            "cpu: requests 2, 500m free of 4 (3.5 used); memory: requests 1Gi, 0 free of 8Gi (8Gi used); 1"
+            " pod on the node",
             id="two resources are short",
         ),
         pytest.param(
-            InsufficientResources([SLOTS], pods=110), "pods: 110 of 110 slots taken", id="no slot for another pod"
+            InsufficientResources([SLOTS], pods=110), "110 of 110 pod slots used", id="no slot for another pod"
         ),
         pytest.param(
             InsufficientResources([Shortfall("cpu", 2000, 500, 1000, exceeds_node=True)]),
-            "cpu: requests 2, the whole node has 1",
+            "cpu: requests 2, the node has 1 in total",
             id="more than the node has",
         ),
         pytest.param(
             InsufficientResources([Shortfall("nvidia.com/gpu", 1, 0, 0, exceeds_node=True)]),
-            "nvidia.com/gpu: requests 1, the whole node has none",
+            "nvidia.com/gpu: requests 1, the node has none",
             id="a device that the node does not have",
         ),
         pytest.param(
@@ -68,37 +69,37 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
         ),
         pytest.param(UntoleratedTaint("spot", "", "NoExecute"), "taint spot:NoExecute", id="a taint without a value"),
         pytest.param(
-            NodeAffinityMismatch("nodeSelector", ["disk=ssd"]), "nodeSelector wants disk=ssd", id="a node selector"
+            NodeAffinityMismatch("nodeSelector", ["disk=ssd"]), "nodeSelector requires disk=ssd", id="a node selector"
         ),
-        pytest.param(NodeNameMismatch("node-x"), "the pod names node node-x", id="another node is named"),
+        pytest.param(NodeNameMismatch("node-x"), "spec.nodeName is node-x", id="another node is named"),
         pytest.param(
             PortConflict(443, "TCP", "0.0.0.0", ["shop/a"]),
-            "host port 443/TCP is held by shop/a",
+            "host port 443/TCP is used by shop/a",
             id="a port on all addresses",
         ),
         pytest.param(
             PortConflict(53, "UDP", "10.0.0.1", ["a", "b", "c", "d"]),
-            "host port 10.0.0.1:53/UDP is held by a, b, c and 1 more",
+            "host port 10.0.0.1:53/UDP is used by a, b, c and 1 more",
             id="a port on one address",
         ),
         pytest.param(
             AffinityConflict("affinity", "zone", "z1", "app=db"),
-            "no pod that its affinity wants (app=db) in zone=z1",
+            "no pod matching its required affinity (app=db) in zone=z1",
             id="no pod to be with",
         ),
         pytest.param(
             AffinityConflict("antiAffinity", "zone", "z1", "app=api", ["shop/api-1"]),
-            "its anti-affinity (app=api) refuses shop/api-1 in zone=z1",
+            "its anti-affinity (app=api) conflicts with shop/api-1 in zone=z1",
             id="a pod to stay away from",
         ),
         pytest.param(
             AffinityConflict("existingAntiAffinity", "zone", "z1", "app=api", ["shop/api-1", "shop/api-2"]),
-            "anti-affinity of shop/api-1 and shop/api-2 (app=api) refuses it in zone=z1",
+            "the anti-affinity of shop/api-1 and shop/api-2 (app=api) conflicts with it in zone=z1",
             id="pods that keep it away",
         ),
         pytest.param(
             SpreadConflict("zone", "z1", count=3, self_match=1, minimum=1, skew=3, max_skew=1),
-            "zone=z1 would have 4 pods, the least has 1: skew 3, at most 1",
+            "zone=z1 would have 4 pods, the minimum is 1: skew 3 exceeds maxSkew 1",
             id="too many in one zone",
         ),
         pytest.param(SpreadConflict("zone", ""), "the node has no label zone", id="no topology label"),
@@ -109,13 +110,13 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
         ),
         pytest.param(
             VolumeLimitExceeded("ebs.csi.aws.com", used=24, requested=2, limit=25),
-            "ebs.csi.aws.com: 24 of 25 volumes attached, the pod adds 2",
+            "ebs.csi.aws.com: 24 of 25 volumes attached; the pod adds 2",
             id="too many volumes",
         ),
         pytest.param(MissingFeatures(["Swap"]), "the node does not declare Swap", id="a missing feature"),
         pytest.param(
             InsufficientDevices("shop/c", "gpu", "gpu.example.com", wanted=2, matching=0),
-            "claim shop/c, request gpu wants 2 of gpu.example.com: no device matches",
+            "claim shop/c, request gpu for 2 of gpu.example.com: no device matches",
             id="a node without such devices",
         ),
         pytest.param(
@@ -130,8 +131,8 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
                 tainted=1,
                 holders=[DeviceHolder("d/a/g0", "shop/x", ["shop/p"], is_lower=True)],
             ),
-            "claim shop/c, request gpu wants 1 of gpu: 8 devices match; 7 are allocated, 6 of them to pods of lower"
-            " priority; 1 has a taint that it does not tolerate; they are used by shop/p",
+            "claim shop/c, request gpu for 1 of gpu: 8 devices match; 7 are allocated, 6 of them to lower-priority"
+            " pods; 1 has an untolerated taint; used by shop/p",
             id="devices that are taken",
         ),
         pytest.param(
@@ -144,22 +145,22 @@ SLOTS = Shortfall("pods", requested=1, used=110, allocatable=110)
                 allocated=1,
                 allocated_to_lower=1,
             ),
-            "request container-0-request-1 wants 1 of gpu: 1 device matches; 1 is allocated, to pods of lower priority",
+            "request container-0-request-1 for 1 of gpu: 1 device matches; 1 is allocated, to lower-priority pods",
             id="devices for an extended resource",
         ),
         pytest.param(
             InsufficientDevices("shop/c", "gpu", "gpu", wanted=0, matching=0, alternatives=2, updating=["d/a"]),
-            "claim shop/c, request gpu wants one of 2 alternatives: no device matches; pool d/a is being updated",
+            "claim shop/c, request gpu for one of 2 alternatives: no device matches; pool d/a is being updated",
             id="a pool that is being written",
         ),
         pytest.param(
             ClaimUnavailable("shop/c", ["d/a/g0"], ["metadata.name In a"]),
-            "the devices of claim shop/c can be reached from metadata.name In a only",
+            "the devices of claim shop/c are reachable only from metadata.name In a",
             id="devices elsewhere",
         ),
         pytest.param(
             ClaimUnavailable("shop/c", ["d/a/g0"]),
-            "the devices of claim shop/c were not made ready",
+            "the devices of claim shop/c could not be prepared",
             id="devices that are not ready",
         ),
         pytest.param(None, "", id="nothing recorded"),
@@ -174,17 +175,17 @@ def test_evidence_reads_as_a_phrase_with_numbers_and_names(detail: Detail | None
     [
         pytest.param(
             Status(Code.UNSCHEDULABLE, ["Insufficient cpu"], detail=InsufficientResources([CPU, MEMORY])),
-            "short of cpu 1.5, memory 1Gi",
+            "needs 1.5 more cpu and 1Gi more memory",
             id="resources",
         ),
         pytest.param(
             Status(Code.UNSCHEDULABLE, ["Too many pods"], detail=InsufficientResources([SLOTS, CPU])),
-            "no pod slot left, short of cpu 1.5",
+            "no pod slot left, needs 1.5 more cpu",
             id="slots and resources",
         ),
         pytest.param(
             Status(Code.UNSCHEDULABLE, ["taken"], detail=PortConflict(443, "TCP", "", [])),
-            "host port 443/TCP is taken",
+            "host port 443/TCP is in use",
             id="something else",
         ),
         pytest.param(Status(Code.UNSCHEDULABLE, ["some reason"]), "some reason", id="only the scheduler's words"),

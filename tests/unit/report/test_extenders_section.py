@@ -33,8 +33,8 @@ def verdict(*calls: ExtenderCall) -> Verdict:
 
 def test_a_line_for_each_call_in_a_section_of_its_own() -> None:
     text = render([verdict(FILTERED, FILTERED)], "text", options=RenderOptions(width=100))
-    line = "http://x filter, 2 nodes: refuses n1: no GPU"
-    assert f"\n\nEXTENDERS   {line}\n            {line}\n" in text
+    line = "http://x filter, 2 nodes: rejects n1: no GPU"
+    assert f"\n\nEXTENDERS     {line}\n              {line}\n" in text
 
 
 def test_no_call_no_section() -> None:
@@ -45,14 +45,14 @@ def test_no_call_no_section() -> None:
 @pytest.mark.parametrize(("verbose", "lines"), [(False, 8), (True, 20)])
 def test_many_calls_are_shown_in_part(verbose: bool, lines: int) -> None:
     text = render([verdict(*[FILTERED] * 20)], "text", options=RenderOptions(width=100, verbose=verbose))
-    assert text.count("refuses n1") == lines
+    assert text.count("rejects n1") == lines
     assert ("… and 12 more calls (-v -v)" in text) is not verbose
 
 
 def test_markdown_lists_the_calls_and_obeys_nothing_in_them() -> None:
     text = render([verdict(FILTERED, HOSTILE)], "markdown", options=RenderOptions())
     assert "**Extenders:**" in text
-    assert "refuses n1: no GPU" in text
+    assert "rejects n1: no GPU" in text
     assert "\x1b" not in text
     assert "<b>" not in text
 
@@ -66,20 +66,20 @@ def test_the_document_has_every_call() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        pytest.param(ExtenderCall("http://x", "filter", 2), "leaves all as it is", id="nothing"),
+        pytest.param(ExtenderCall("http://x", "filter", 2), "no change", id="nothing"),
         pytest.param(
             ExtenderCall("http://x", "filter", 2, returns_nodes=True),
-            "sends whole nodes back, which are scored as if no pods were on them",
+            "returns full Node objects, which are scored as if they had no pods",
             id="whole nodes",
         ),
         pytest.param(
             ExtenderCall("http://x", "preempt", 2, violations={"a": 0, "b": -1}),
-            "budget violations then count as 0 on a and -1 on b",
+            "sets the budget violations to 0 on a and -1 on b",
             id="numbers of its own",
         ),
         pytest.param(
             ExtenderCall("http://x", "prioritize", 2, error="EOF", ignored=True),
-            "http://x prioritize, 2 nodes: fails: EOF (passed over)",
+            "http://x prioritize, 2 nodes: fails: EOF (ignored)",
             id="a failure that is passed over",
         ),
     ],
@@ -94,19 +94,19 @@ def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
         pytest.param(
             ExtenderCall("http://x", "filter", refused={"n": "no GPU"}),
             Status(Code.UNSCHEDULABLE, ["no GPU"], plugin="http://x"),
-            "n passes all filters, and extender http://x refuses it: no GPU",
+            "n passes all filters, but extender http://x rejects it: no GPU",
             id="with a reason",
         ),
         pytest.param(
             ExtenderCall("http://x", "filter", refused={"n": ""}),
             Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [], plugin="http://x"),
-            "n passes all filters, and extender http://x refuses it without a reason",
+            "n passes all filters, but extender http://x rejects it without a reason",
             id="without one",
         ),
         pytest.param(
             ExtenderCall("http://x", "preempt", dropped=["n"]),
             Status(Code.UNSCHEDULABLE, ["Insufficient cpu"], plugin="NodeResourcesFit"),
-            "n is a candidate, which extender http://x drops",
+            "n is a candidate, but extender http://x drops it",
             id="a candidate",
         ),
     ],
@@ -123,7 +123,7 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
     silent = msgspec.structs.replace(verdict(), filter={"n1": refused, "n2": refused})
     text = render([silent], "text", options=RenderOptions(width=100))
     assert "shop/p is unschedulable now: both nodes give no reason" in text
-    assert "refused without a reason  http://x" in text
+    assert "rejected without a reason  http://x" in text
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_nodes_that_are_refused_without_a_word_are_said_to_be() -> None:
     [
         pytest.param(
             ProposalSearch(["a"], 3, extender_calls=12),
-            "none found among those that are tried, alone and in pairs; extenders were called 12 more times for this",
+            "none found, trying single changes and pairs; extenders were called 12 more times for this",
             id="how often extenders are called for it",
         ),
         pytest.param(
             ProposalSearch(is_complete=False, failing_extender="http://x"),
-            "not sought: extender http://x fails, which no change helps",
+            "not searched: extender http://x fails, which no change can fix",
             id="an extender fails",
         ),
     ],

@@ -97,7 +97,7 @@ def test_jsonl_is_one_line_for_each_verdict() -> None:
 
 
 def test_an_unknown_format_is_a_wrong_request() -> None:
-    with pytest.raises(UsageError, match="no output format 'html5'"):
+    with pytest.raises(UsageError, match="unknown output format 'html5'"):
         render([], "html5")
 
 

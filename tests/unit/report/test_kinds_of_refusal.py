@@ -48,18 +48,19 @@ def refused_by(*numbers: int) -> Verdict:
         pytest.param((1, 2), "of 3 nodes, 2 are cordoned and 1 has an untolerated taint", id="the most frequent first"),
         pytest.param(
             (9, 8, 7, 6, 5, 4),
-            "of 39 nodes, 9 have an untolerated taint, 8 are cordoned, 7 do not match its node affinity, 6 have a host"
-            " port taken, 5 have no volume for its claims and 4 are in the wrong zone for its volumes",
+            "of 39 nodes, 9 have an untolerated taint, 8 are cordoned, 7 do not match its node affinity, 6"
+            " have the host"
+            " port in use, 5 have no volume for its claims and 4 are in the wrong zone for its volumes",
             id="six kinds are all named",
         ),
         pytest.param(
             (10, 9, 8, 7, 6, 5, 4, 3, 2, 1),
-            "4 break its topology spread, 3 break a pod affinity rule and 3 more refuse it",
+            "4 violate its topology spread constraint, 3 violate a pod affinity rule and 3 more reject it",
             id="of ten kinds the rarest are counted",
         ),
         pytest.param(
             (9, 8, 7, 6, 5, 4, 3, 2, 1),
-            "2 break a pod affinity rule and 1 more refuses it",
+            "2 violate a pod affinity rule and 1 more rejects it",
             id="one node more",
         ),
     ],
@@ -74,7 +75,7 @@ def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, wid
     verdict = refused_by(*range(20, 20 - kinds, -1))
     text = render([verdict], "text", options=RenderOptions(width=width, extent=Extent.SCREEN))
     sentence = " ".join(text.partition("\n\n")[0].split())
-    assert sentence.endswith("preemption doesn't help: even when empty these nodes refuse it.")
+    assert sentence.endswith("preemption doesn't help: these nodes reject it even when empty.")
     assert "other" not in sentence
     told = [int(word) for word in sentence.replace("all ", "").split() if word.isdecimal()]
     assert sum(told) in (len(verdict.filter), 2 * len(verdict.filter))

@@ -16,34 +16,34 @@ NOT_ELIGIBLE = f"{CPU} preemption: not eligible due to a terminating pod on the 
     [
         pytest.param(PendingState.WAITS_FOR_CHANGE, "", Agreement.NONE, "", id="it has said nothing"),
         pytest.param(
-            PendingState.WAITS_FOR_CHANGE, CPU, Agreement.SAME, "last message of the scheduler: the same", id="the same"
+            PendingState.WAITS_FOR_CHANGE, CPU, Agreement.SAME, "last scheduler message: the same", id="the same"
         ),
         pytest.param(
             PendingState.WAITS_FOR_CHANGE,
             CPU,
             Agreement.DIFFERENT,
-            f"last message of the scheduler: {CPU}",
+            f"last scheduler message: {CPU}",
             id="something else",
         ),
         pytest.param(
             PendingState.WAITS_FOR_VICTIMS,
             CPU,
             Agreement.DIFFERENT,
-            f"message of the scheduler when it preempted: {CPU}",
+            f"scheduler message when it preempted: {CPU}",
             id="what it says of an attempt that evicts, which has nothing on preemption",
         ),
         pytest.param(
             PendingState.WAITS_FOR_VICTIMS,
             EVICTED,
             Agreement.DIFFERENT,
-            f"message of the scheduler when it preempted: {EVICTED}",
+            f"scheduler message when it preempted: {EVICTED}",
             id="what it says of an attempt that evicts since 1.37, which names the node",
         ),
         pytest.param(
             PendingState.WAITS_FOR_VICTIMS,
             NOT_ELIGIBLE,
             Agreement.DIFFERENT,
-            f"last message of the scheduler: {NOT_ELIGIBLE}",
+            f"last scheduler message: {NOT_ELIGIBLE}",
             id="something else, of an attempt after that",
         ),
     ],

@@ -24,7 +24,7 @@ from tests.factories import NOW, decide, make_node, make_pod
 
 WIDE = RenderOptions(width=1000)
 FULL = RenderOptions(width=1000, verbose=True)
-ELSEWHERE = "1 pod is pending in another: ml (1)."
+ELSEWHERE = "1 pod is pending in another namespace: ml (1)."
 TAINT = Taint("dedicated", "gpu", "NoSchedule")
 
 
@@ -87,7 +87,7 @@ def test_never_is_said_only_where_no_state_of_the_nodes_helps(
     verdict = decide(cluster, pod)
     assert (verdict.outcome, verdict.refused_for_good) == (Outcome.NEVER_LANDS, is_for_good)
     said = headline(cluster, pod)
-    assert ("even when empty these nodes refuse it" in said) == is_for_good
+    assert ("these nodes reject it even when empty" in said) == is_for_good
     assert "is unschedulable now" in said
     waiting = ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, pod])
     assert "unschedulable now; preemption doesn't help" in pending(waiting)
@@ -112,9 +112,9 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
 @pytest.mark.parametrize(
     ("phase", "words"),
     [
-        pytest.param("Running", "shop/x runs on b. Created anew: shop/x lands on ", id="runs"),
-        pytest.param("Pending", "shop/x is on b. Created anew: shop/x lands on ", id="starts"),
-        pytest.param("Succeeded", "shop/x has finished on b. Created anew: shop/x lands on ", id="has finished"),
+        pytest.param("Running", "shop/x runs on b. If it were recreated: shop/x lands on", id="runs"),
+        pytest.param("Pending", "shop/x is on b. If it were recreated: shop/x lands on", id="starts"),
+        pytest.param("Succeeded", "shop/x has finished on b. If it were recreated: shop/x lands on", id="has finished"),
     ],
 )
 def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str) -> None:
@@ -129,7 +129,7 @@ def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str)
     ("namespace", "selector", "words"),
     [
         pytest.param("shop", "", f"No pod is pending in namespace shop. {ELSEWHERE}", id="one"),
-        pytest.param("no", "", f'There is no namespace "no". {ELSEWHERE}', id="none"),
+        pytest.param("no", "", f'Namespace "no" does not exist. {ELSEWHERE}', id="none"),
         pytest.param("", "app=x", "No pending pod matches the selector; 1 other pod is pending.", id="a selector"),
         pytest.param(
             "ml",
@@ -147,5 +147,5 @@ def test_where_nothing_is_pending_it_says_what_else_is(namespace: str, selector:
 
 def test_a_namespace_is_not_denied_where_none_was_read() -> None:
     cluster = ClusterSnapshot(nodes=[make_node("a")])
-    assert "there may be no such namespace" in pending(cluster, "shop")
+    assert "the namespace may not exist" in pending(cluster, "shop")
     assert pending(cluster).strip() == "No pod is pending."

@@ -75,12 +75,12 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
             incoming(),
             "shop/api lands on node-a or node-b; nothing is evicted. Both have the best score; the scheduler "
             "picks one at random.",
-            id="it fits on equal nodes",
+            id="it fits on tied nodes",
         ),
         pytest.param(
             ClusterSnapshot(nodes=[make_node("node-a"), make_node("node-b")]),
             incoming(nominated="node-b"),
-            "shop/api lands on the node that it is nominated to, node-b; nothing is evicted.",
+            "shop/api lands on its nominated node, node-b; nothing is evicted.",
             id="it fits where it is nominated",
         ),
         pytest.param(
@@ -92,9 +92,9 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
         pytest.param(
             two_full_nodes(equal=True),
             incoming(),
-            "shop/api preempts 1 pod on node-a or node-b and lands there; no budget is violated. Both are equal by "
+            "shop/api preempts 1 pod on node-a or node-b and lands there; no budget is violated. Both are tied under "
             "every rule; the scheduler picks one at random.",
-            id="it preempts on one of equal nodes",
+            id="it preempts on one of tied nodes",
         ),
         pytest.param(
             two_full_nodes(make_budget("web", {"app": "web"}, 0)),
@@ -106,7 +106,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
             two_full_nodes(),
             incoming("64"),
             "shop/api is unschedulable now: both nodes are too small; "
-            "preemption doesn't help: even when empty these nodes refuse it.",
+            "preemption doesn't help: these nodes reject it even when empty.",
             id="it is too large for every node",
         ),
         pytest.param(
@@ -125,8 +125,8 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
         pytest.param(
             two_full_nodes(),
             incoming(preemption_policy="Never"),
-            "shop/api is unschedulable now: both nodes are too full; it may not preempt: preemptionPolicy=Never.",
-            id="it may not preempt",
+            "shop/api is unschedulable now: both nodes are too full; it can't preempt: preemptionPolicy=Never.",
+            id="it can't preempt",
         ),
         pytest.param(
             ClusterSnapshot(),
@@ -138,7 +138,7 @@ def two_full_nodes(*budgets: PodDisruptionBudget, equal: bool = False) -> Cluste
             ClusterSnapshot(nodes=[make_node("node-a")]),
             incoming(scheduling_gates=[PodSchedulingGate(name="example.com/quota")]),
             "shop/api is not scheduled: waiting for scheduling gates: [example.com/quota].",
-            id="a gate holds it back",
+            id="a gate blocks it",
         ),
     ],
 )
@@ -151,7 +151,7 @@ def test_an_uncertain_answer_says_so_and_what_it_would_be() -> None:
         decide(two_full_nodes(), incoming()), outcome=Outcome.UNCERTAIN, reason="claim shop/gpu is not evaluated"
     )
     assert first_sentences(verdict) == (
-        "What becomes of shop/api is uncertain: claim shop/gpu is not evaluated. Leaving that aside, it would preempt "
+        "The outcome for shop/api is uncertain: claim shop/gpu is not evaluated. Otherwise it would preempt "
         "pods on node-a."
     )
 
@@ -196,8 +196,8 @@ def test_what_was_filled_in_and_what_is_assumed_is_said() -> None:
         assumptions=[Assumption("Pod shop/api", "spec.resourceClaims", "is not evaluated")],
     )
     text = report(verdict)
-    assert "FILLED IN   spec.priority = 1000  (PriorityClass high)" in text
-    assert "ASSUMED     Pod shop/api spec.resourceClaims: is not evaluated" in text
+    assert "DEFAULTED     spec.priority = 1000  (PriorityClass high)" in text
+    assert "ASSUMED       Pod shop/api spec.resourceClaims: is not evaluated" in text
 
 
 def a_thousand_nodes() -> ClusterSnapshot:
@@ -245,11 +245,11 @@ def test_where_the_search_is_random_the_odds_are_said_at_the_top_and_at_the_choi
         decide(two_full_nodes(), incoming()),
         odds=Odds(SearchOrder.ANY, 100, [OddsOutcome(["node-b"], 0.75), OddsOutcome(["node-a"], 0.25)], 16, 15),
     )
-    said = "it ends on this node 25% of the time, on node-b 75%."
+    said = "it picks this node 25% of the time, node-b 75%."
     assert said in first_sentences(verdict)
     assert "node-b  wins 75% of the time" in report(verdict)
-    assert "every order counts as equally likely; 16 at a time are tried" in report(verdict)
-    assert "nothing is random" not in report(verdict)
+    assert "computed as if every order were equally likely; 16 at a time are tried" in report(verdict)
+    assert "no choice is random" not in report(verdict)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_where_only_some_nodes_are_scored_that_is_said() -> None:
         decide(ClusterSnapshot(nodes=[make_node("node-a"), make_node("node-b", cpu="2")]), incoming("1")),
         sampling=Sampling(nodes=2000, nodes_to_find=680, percentage=34),
     )
-    said = "stops looking once 680 nodes fit, from where its last search ended, which only it knows, so it may"
+    said = "stops searching once 680 nodes fit, starting where its last search ended, so it may"
     assert said in first_sentences(verdict)
 
 
@@ -282,7 +282,7 @@ def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
     assert first_sentences(verdict) == (
         "shop/api is unschedulable now: claim shop/data is not bound; preemption doesn't help."
     )
-    assert "1 FILTER    the pod is refused before any node is looked at" in text
+    assert "1 FILTER      the pod is rejected before any node is checked" in text
 
 
 def test_verdicts_without_codes_or_details_are_shown_as_they_are() -> None:

@@ -165,7 +165,7 @@ def test_a_session_begins_with_what_it_did(given: SessionVerdict, words: str) ->
         pytest.param(
             Panic("reclaim", "ml/a-0", SUBTRACTION.format(4000, 6000), "queue training"),
             True,
-            ["It would subtract cpu 6 from cpu 4", "It panics over queue training."],
+            ["It would subtract cpu 6 from cpu 4", "The panic is about queue training."],
             id="more than a queue has",
         ),
         pytest.param(Panic("preempt", "", "no node has a score"), True, ["no node has a score"], id="something else"),
@@ -175,7 +175,7 @@ def test_a_panic_says_what_it_is_about_and_that_it_does_not_pass(panic: Panic, i
     opening = {} if is_open else {"opening": None}
     shown = text(session(panic=panic, panics=True, **opening))
     assert [each for each in words if each not in shown] == []
-    assert "Every later session panics, too, until the cause is gone" in shown
+    assert "Every later session also panics until the cause is fixed" in shown
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_panic_says_what_it_is_about_and_that_it_does_not_pass(panic: Panic, i
 )
 def test_a_configuration_that_evicts_nobody_says_so(actions: list[str], is_told: bool) -> None:
     shown = text(session(configured_actions=actions))
-    assert ("no task is ever evicted with this configuration" in shown) == is_told
+    assert ("this configuration never evicts a task" in shown) == is_told
 
 
 def placed(task: str, outcome: AttemptOutcome, node: str, tied: list[str]) -> Attempt:
@@ -237,7 +237,8 @@ def test_tasks_on_many_nodes_are_told_together_unless_verbose() -> None:
         ),
         pytest.param(
             StatementOutcome.HELD,
-            "kept: 1 ready + 2 pipelined of 3 needed; nothing binds, and it stays allocated until the session closes",
+            "kept: 1 ready + 2 pipelined of 3 needed; nothing is bound, and the resources stay allocated"
+            " until the session closes",
             id="held",
         ),
     ],
@@ -287,7 +288,7 @@ def test_a_sample_says_which_victims_are_up_to_chance() -> None:
         evicted={"ml/a-0": 6, "ml/a-1": 3, "ml/b-0": 9},
     )
     shown = text(SessionAnswer(session=session(), sample=sample))
-    assert "10 sessions with every random choice drawn anew (seed 7), with 3 outcomes" in shown
+    assert "10 sessions with different random choices (seed 7), with 3 outcomes" in shown
     assert "1 of 10 the scheduler panics" in shown
     assert "by chance: ml/b-0 (9), ml/a-0 (6), ml/a-1 (3) of 10" in shown
 
@@ -301,7 +302,7 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
     ("answer", "words"),
     [
         pytest.param(
-            gang(GangOutcome.BOUND, tasks=BOUND), "bound at once with all 2 tasks; no task is evicted.", id="bound"
+            gang(GangOutcome.BOUND, tasks=BOUND), "bound immediately with all 2 tasks; no task is evicted.", id="bound"
         ),
         pytest.param(
             gang(GangOutcome.PIPELINED, tasks=TASKS, victims=[VICTIM]),
@@ -310,12 +311,12 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
         ),
         pytest.param(
             gang(GangOutcome.PIPELINED, tasks=TASKS),
-            "pipelined with 1 of 2 tasks; other tasks are terminating already.",
+            "pipelined with 1 of 2 tasks; other tasks are already terminating.",
             id="pipelined to what is releasing",
         ),
         pytest.param(
             gang(GangOutcome.NOT_PLACED, tasks=TASKS, victims=[VICTIM]),
-            "unschedulable: too few of its tasks fit, and yet 1 task is evicted for it.",
+            "unschedulable: too few of its tasks fit, although 1 task is evicted for it.",
             id="evictions, and it stays unschedulable",
         ),
         pytest.param(
@@ -323,9 +324,7 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
             "not be enqueued: rejected by overcommit.",
             id="rejected",
         ),
-        pytest.param(
-            gang(GangOutcome.REFUSED, reason="its queue is closed"), "refused: its queue is closed.", id="refused"
-        ),
+        pytest.param(gang(GangOutcome.REFUSED, reason="its queue is closed"), "its queue is closed.", id="refused"),
         pytest.param(
             gang(GangOutcome.IGNORED, reason="no such queue"), "ignored by Volcano: no such queue.", id="ignored"
         ),
@@ -343,7 +342,7 @@ def test_a_job_begins_with_what_becomes_of_it(answer: GangAnswer, words: str) ->
 
 def test_what_is_missing_names_the_node_that_comes_nearest() -> None:
     answer = gang(GangOutcome.NOT_PLACED, missing={"cpu": 500}, missing_for="ml/train-1", missing_on="n2")
-    assert "MISSING cpu 500m on n2, the node that is nearest to fitting train-1" in text(answer)
+    assert "MISSING cpu 500m on n2, the node closest to fitting train-1" in text(answer)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +352,7 @@ def test_what_is_missing_names_the_node_that_comes_nearest() -> None:
         pytest.param(
             0,
             session(action("allocate", binds=[Placement("ml/other-0", "n1")])),
-            "binds none of its tasks, and binds others: ml/other-0. A task is pipelined for one session only.",
+            "binds none of its tasks and binds others: ml/other-0. A task is pipelined for one session only.",
             id="another gets it",
         ),
         pytest.param(0, session(panics=True), "the next session panics", id="the scheduler panics then"),

@@ -46,7 +46,7 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
             [vote(1, "priority", [A], FIRST, [A]), vote(1, "gang", [A, B], KEPT, [A])],
             1,
             [A],
-            ["tier 1: priority names a; not b: priority says no", "tier 1: gang names all; left of both lists: a"],
+            ["tier 1: priority names a; not b: priority says no", "tier 1: gang names all; on both lists: a"],
             id="a later plugin cannot add to the list",
         ),
         pytest.param(
@@ -70,7 +70,7 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
             [],
             [
                 "tier 2: drf names all; none is on both lists",
-                "→ gang names none, clears the list and ends tier 1; once emptied, the list is never filled again",
+                "→ gang names none, clears the list and ends tier 1; once emptied, the list stays empty",
             ],
             id="a list that was cleared stays empty",
         ),
@@ -81,7 +81,7 @@ FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
             ["→ no tier names a victim"],
             id="no tier names a victim",
         ),
-        pytest.param([], 0, [], ["no plugin decides on victims: none"], id="no plugin decides"),
+        pytest.param([], 0, [], ["no plugin selects victims"], id="no plugin decides"),
     ],
 )
 def test_votes_are_told_with_how_they_combine(
