@@ -1,13 +1,13 @@
-"""Calls of HTTP extenders over the network: the only room but ``snapshot`` and ``cli`` that has effects.
+"""Calls of HTTP extenders over the network, the only package other than ``snapshot`` and ``cli`` with side effects.
 
-POST requests to an extender: each bounded in time as a whole and in size, and tried once.
+Calls are POST requests, each limited in total time and size, and never retried.
 
-Departures from Go's ``http.Client``: redirects are not followed, for they would take the pod elsewhere; every call has
-a connection of its own, which also keeps processes apart that were forked from one. TLS is as the settings state it
+Differences from Go's ``http.Client``: redirects are not followed, because they would send the pod elsewhere, and every
+call uses a new connection, which also isolates forked processes. TLS is configured by the extender's settings
 (``makeTransport``, ``pkg/scheduler/extender.go``, v1.36.3).
 
-Errors are in words like those of Go's ``net/http`` that the real scheduler puts in its events, and not the same to the
-letter: local ports and the address that a name leads to are left out.
+Errors are worded like those of Go's ``net/http``, which the real scheduler puts in its events, but not identically:
+local ports and resolved addresses are omitted.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _FAILURES = (urllib3_errors.HTTPError, http.client.HTTPException, OSError, Value
 
 
 def connect(settings: ExtenderSettings, *, environment: Mapping[str, str], max_bytes: int = MAX_BYTES) -> Call:
-    """The calls of an extender. Nothing is sent yet; certificates are read from their files now.
+    """Prepare the calls of an extender. Nothing is sent yet; certificates are read from their files now.
 
-    ``environment`` may name proxies (``HTTPS_PROXY``, ``HTTP_PROXY``, ``NO_PROXY``). Raises ``ConfigurationError``,
+    ``environment`` may set proxies (``HTTPS_PROXY``, ``HTTP_PROXY``, ``NO_PROXY``). Raises ``ConfigurationError``,
     ``InputError`` and ``UsageError`` for settings and proxies that cannot be used.
     """
     parts = _split(settings.url_prefix)
-    # To load the system's authorities takes its time.
+    # Loading the system's certificate authorities is slow.
     context = context_of(settings) if parts.scheme == "https" or settings.tls is not None else None
     is_reachable = parts.scheme in _PORTS and bool(parts.hostname)
     proxy = proxy_for(parts.geturl(), "", environment) if is_reachable else ""
@@ -64,21 +64,21 @@ def connect(settings: ExtenderSettings, *, environment: Mapping[str, str], max_b
 
 
 class _Transport:
-    """Makes the calls; ``seconds`` is what one may take, without end where it is not positive, as in Go."""
+    """Makes the calls; ``seconds`` limits each one, and a value that is not positive means no limit, as in Go."""
 
     def __init__(
         self, context: ssl.SSLContext | None, server_name: str, proxy: str, seconds: float, max_bytes: int
     ) -> None:
-        # Every call has a connection of its own.
+        # Every call uses a new connection.
         self._connect = partial(pool_manager, proxy, context, server_name)
         self._seconds = min(seconds, _LONGEST_SECONDS) if seconds > 0 else None
         self._max_bytes = max_bytes
 
     def __call__(self, url: str, body: bytes, /) -> bytes:
-        """The body of the answer to a POST. Raises ``ExtenderError``."""
+        """POST the body and return the response body. Raises ``ExtenderError``."""
         shown, parts = f'Post "{without_secrets(url)}"', _split(url)
         if parts.scheme not in _PORTS:
-            # Without slashes what looks like a scheme may be a user's name.
+            # Without slashes, the part before the colon may be a user name instead of a scheme.
             scheme = parts.scheme if "://" in url or "@" not in url else ""
             raise ExtenderError(f'{shown}: unsupported protocol scheme "{scheme}"')
         if not parts.hostname:
@@ -96,7 +96,7 @@ class _Transport:
 
 
 class _Exchange:
-    """One request and its answer. ``received`` is what there is of the body so far."""
+    """One request and its response. ``received`` is the part of the body read so far."""
 
     def __init__(
         self,
@@ -112,13 +112,13 @@ class _Exchange:
         self._shown = shown
         self._parts = parts
         self._body = body
-        # A little longer than anybody waits, so that a thread ends that was still looking up a name.
+        # Slightly longer than the caller waits, so that a thread stuck in a name lookup ends, too.
         self._timeout = None if seconds is None else seconds + 1
         self._max_bytes = max_bytes
         self._manager = manager
 
     def run(self) -> bytes:
-        """Send the request and read the answer. Raises ``ExtenderError``."""
+        """Send the request and read the response. Raises ``ExtenderError``."""
         try:
             return self._exchange()
         except _FAILURES as error:
@@ -150,7 +150,7 @@ class _Exchange:
         try:
             self.has_headers = True
             if response.status in _REDIRECTS:
-                raise ExtenderError(f"{self._shown}: it redirects (code {response.status}), which is not followed here")
+                raise ExtenderError(f"{self._shown}: redirected (code {response.status}), which is not followed")
             if response.status != 200:
                 raise ExtenderStatusError(response.status)
             return self._read(response)
@@ -158,14 +158,14 @@ class _Exchange:
             response.close()
 
     def _read(self, response: urllib3.BaseHTTPResponse) -> bytes:
-        """The body. What is wrong behind a whole value is not looked at, as in Go, whose decoder stops there."""
+        """Read the body. Anything after the first complete value is ignored, like Go's decoder does."""
         try:
             while chunk := response.read1(_CHUNK, decode_content=False):
                 self.received += chunk
                 if len(self.received) > self._max_bytes:
-                    raise ExtenderError(f"{self._shown}: the answer is longer than {self._max_bytes:,} bytes")
+                    raise ExtenderError(f"{self._shown}: response is larger than {self._max_bytes:,} bytes")
         except (urllib3_errors.ProtocolError, urllib3_errors.SSLError) as error:
-            # Whether half a body is enough is for the decoder to say.
+            # The decoder decides whether a partial body is enough.
             is_cut_short = any(isinstance(each, http.client.IncompleteRead) for each in causes(error))
             if not is_cut_short and not is_whole(bytes(self.received)):
                 raise
@@ -173,16 +173,16 @@ class _Exchange:
 
 
 def _scrubbed(answer: bytes, parts: SplitResult) -> bytes:
-    """An answer without the password that the extender was sent: its words are shown."""
+    """Remove the password sent to the extender from its response, because the response is shown."""
     if not parts.password:
         return answer
     secrets = (unquote(parts.password), parts.password)
-    # Byte by byte, since it need not be UTF-8.
+    # Work on bytes, since the response need not be UTF-8.
     return scrubbed(answer.decode("latin-1"), (each.encode().decode("latin-1") for each in secrets)).encode("latin-1")
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of a URL; none for what is no URL."""
+    """Split a URL; an invalid URL has no parts."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -192,24 +192,24 @@ def _split(url: str) -> SplitResult:
 
 
 def context_of(settings: ExtenderSettings) -> ssl.SSLContext:
-    """The context for ``https`` addresses. With ``enableHTTPS`` and no authority, any certificate will do.
+    """Return the TLS context for ``https`` addresses. With ``enableHTTPS`` and no CA, any certificate is accepted.
 
-    Raises ``ConfigurationError`` for what contradicts itself, and ``InputError`` for files and certificates that cannot
-    be used, which name the field and never what it holds.
+    Raises ``ConfigurationError`` for contradicting settings, and ``InputError`` for files and certificates that cannot
+    be used. Errors name the field, never its content.
     """
-    tls, where = settings.tls or TlsSettings(), f"extenders[{settings.index}].tlsConfig"
+    tls, tls_path = settings.tls or TlsSettings(), f"extenders[{settings.index}].tlsConfig"
     is_insecure = tls.insecure or (settings.enable_https and not tls.has_authority)
     if is_insecure and tls.has_authority:
         raise ConfigurationError(
-            "specifying a root certificates file with the insecure flag is not allowed", hint=f"{where}.insecure"
+            "specifying a root certificates file with the insecure flag is not allowed", hint=f"{tls_path}.insecure"
         )
-    authority = _content(tls.ca_data, tls.ca_file, f"{where}.caFile").decode(errors="replace")
-    trust = Trust(authority=authority, is_insecure=is_insecure, source=f"{where}.caData")
+    authority = _content(tls.ca_data, tls.ca_file, f"{tls_path}.caFile").decode(errors="replace")
+    trust = Trust(authority=authority, is_insecure=is_insecure, source=f"{tls_path}.caData")
     client = None
     if tls.has_certificate:
-        certificate = _content(tls.cert_data, tls.cert_file, f"{where}.certFile")
-        key = _content(tls.key_data, tls.key_file, f"{where}.keyFile")
-        client = ClientCertificate(certificate=certificate, key=key, source=where)
+        certificate = _content(tls.cert_data, tls.cert_file, f"{tls_path}.certFile")
+        key = _content(tls.key_data, tls.key_file, f"{tls_path}.keyFile")
+        client = ClientCertificate(certificate=certificate, key=key, source=tls_path)
     return tls_context(trust, client)
 
 
@@ -224,12 +224,12 @@ def _content(data: bytes, path: str, field: str) -> bytes:
 
 NO_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 NO_BODY = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
-# OpenSSL's codes of what is wrong with a certificate (``X509_V_ERR_…``).
+# OpenSSL's codes for certificate errors (``X509_V_ERR_…``).
 _NOT_YET_VALID, _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 9, 10, 62, 64
 
 
 def words_for(error: BaseException, host: str) -> str:
-    """Why there is no answer; ``host`` is ``name:port`` of the extender."""
+    """Describe why there is no response; ``host`` is ``name:port`` of the extender."""
     if isinstance(error, urllib3_errors.ProxyError):
         return f"proxyconnect: {words_for(error.original_error, host)}"
     tls = tls_error(error)
@@ -241,7 +241,7 @@ def words_for(error: BaseException, host: str) -> str:
             return f"remote error: tls: {reason.partition('ALERT_')[2].replace('_', ' ').lower()}"
         if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
             return "http: server gave HTTP response to HTTPS client"
-        return f"tls: {reason.replace('_', ' ').lower() or 'the connection is broken off'}"
+        return f"tls: {reason.replace('_', ' ').lower() or 'connection closed'}"
     chain = causes(error)
     if any(isinstance(each, socket.gaierror) for each in chain):
         return f"dial tcp: lookup {host.rpartition(':')[0]}: no such host"
@@ -260,11 +260,11 @@ def words_for(error: BaseException, host: str) -> str:
 
 
 def _system_words(cause: OSError | None) -> str:
-    """The system's words; those that are met most, as Linux has them everywhere."""
+    """Return the system's error text; the most common ones read the same on all platforms."""
     code = cause.errno if cause is not None else None
     known = {errno.ECONNREFUSED: "connection refused", errno.ECONNRESET: "connection reset by peer"}
     strerror = cause.strerror if cause is not None else ""
-    return known.get(code or 0) or (strerror or "it is not reached").lower()
+    return known.get(code or 0) or (strerror or "unreachable").lower()
 
 
 def _certificate_words(error: ssl.SSLCertVerificationError) -> str:

@@ -1,4 +1,4 @@
-"""What the API server and the controllers fill in between a manifest and the scheduler."""
+"""Simulate what the API server and controllers add to an object between its manifest and the scheduler."""
 
 from kpreempt.admission.admit import admit
 from kpreempt.admission.api_defaults import apply_api_defaults

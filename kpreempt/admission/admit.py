@@ -1,16 +1,16 @@
-"""All that the API server does to a new pod before the scheduler sees it, in the API server's order.
+"""Simulate the admission of a new pod, in the API server's order.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/kubeapiserver/options/plugins.go`` (the order, and which plugins are on by
-default); versions differ in what ``rules`` say. Webhooks and admission policies of a cluster are unknown here, and
-quotas are not counted. The parts:
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/kubeapiserver/options/plugins.go`` (the order, and the plugins enabled by
+default); differences between versions are in ``rules``. A cluster's webhooks and admission policies are unknown, and
+quotas are not checked here. The steps:
 
-* tolerations that every pod gets: ``plugin/pkg/admission/defaulttolerationseconds`` (with the API server's default of
-  300 seconds) and ``pkg/util/tolerations``. The toleration of memory pressure comes from a plugin that is off by
-  default (PodTolerationRestriction), so it is not added here;
-* what a RuntimeClass adds: ``plugin/pkg/admission/runtimeclass``;
-* fields that the API server of a version drops, as their feature gate is off, or not there yet:
-  ``dropDisabledFields`` in ``pkg/api/pod/util.go``, as far as they decide where a pod goes. Others that schedulers know
-  are left to them (``schedulers/kube/dormant_gates.py``);
+* default tolerations: ``plugin/pkg/admission/defaulttolerationseconds`` (with the API server's default of 300 seconds)
+  and ``pkg/util/tolerations``. The memory-pressure toleration comes from a plugin that is off by default
+  (PodTolerationRestriction), so it is not added;
+* overhead and scheduling of a RuntimeClass: ``plugin/pkg/admission/runtimeclass``;
+* fields that the API server of a version drops because their feature gate is off or does not exist yet:
+  ``dropDisabledFields`` in ``pkg/api/pod/util.go``, for fields that affect placement. The schedulers handle other
+  fields themselves (``schedulers/kube/dormant_gates.py``);
 * ``matchLabelKeys`` and ``mismatchLabelKeys``, which become label expressions: ``pkg/registry/core/pod/strategy.go``
   (``mutatePodAffinity`` and ``mutateTopologySpreadConstraints``). The scheduler reads only the selector of an affinity
   term, never its keys.
@@ -52,17 +52,17 @@ _Rules = TypeVar("_Rules", PodAffinity, PodAntiAffinity)
 
 
 def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> Admission:
-    """The pod as the scheduler would see it if it were created now, what was filled in, and what was assumed.
+    """Return the pod as the scheduler would see it if it were created now, the changes, and the assumptions.
 
-    Raises ``NotFoundError`` for an unknown PriorityClass and ``InputError`` where the API server would refuse the pod.
-    A pod that is in the cluster was admitted when it was created; this is for new ones.
+    Raises ``NotFoundError`` for an unknown PriorityClass, and ``InputError`` if the API server would reject the pod.
+    Pods in the cluster were admitted when they were created; this is for new ones.
     """
     changes: list[Admitted] = []
     assumptions: list[Assumption] = []
     name = pod.metadata.namespace
     known = {namespace.metadata.name for namespace in cluster.namespaces}
     if known and name not in known | _EVERY_CLUSTER_HAS and "Namespace" not in cluster.unread:
-        message = f'the input has no namespace "{name}"; without it the API server refuses the pod'
+        message = f'namespace "{name}" is not in the input; without it, the API server rejects the pod'
         assumptions.append(Assumption(subject=f"Pod {pod.key}", field="metadata.namespace", message=message))
     steps = (
         lambda pod: admit_api_defaults(pod, rules),
@@ -74,7 +74,7 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
         lambda pod: _with_label_keys(pod, rules),
         lambda pod: admit_pod_level_resources(pod, rules),
         lambda pod: _validated(pod, cluster),
-        # The stored pod is read back before the scheduler sees it, and gets the defaults once more.
+        # The stored pod is decoded again before the scheduler sees it, which applies the defaults once more.
         lambda pod: admit_api_defaults(pod, rules),
     )
     for step in steps:
@@ -87,7 +87,7 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
 
 def _with_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     state = state_of(cluster, "LimitRange")
-    # Where each container requests something, a default request would be no surprise.
+    # Without requests in every container, a default request needs an assumption.
     has_requests = all(each.resources.requests or each.resources.limits for each in pod.spec.containers)
     if not cluster.limit_ranges and (state is KindState.READ or (state is KindState.ABSENT and has_requests)):
         return Admission(pod)
@@ -97,13 +97,13 @@ def _with_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 
 
 def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
-    """The same pod; validation comes after every plugin that may change it. Raises ``InputError``."""
+    """Validate the pod after all mutating plugins, and return it unchanged. Raises ``InputError``."""
     if cluster.limit_ranges:
         from kpreempt.admission.limit_ranges import check_limit_ranges  # noqa: PLC0415 - few clusters have any
 
         check_limit_ranges(pod, cluster)
     name = pod.spec.runtime_class_name
-    # An overhead that an unread RuntimeClass may give is not held against the pod.
+    # If RuntimeClasses were not read, the overhead cannot be validated.
     is_known = pod.spec.overhead and not (name and _may_be_unread(name, cluster))
     if is_known and (not name or _find(pod, cluster).overhead is None):
         reason = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
@@ -112,7 +112,7 @@ def _validated(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 
 
 def _with_default_tolerations(pod: Pod) -> Admission:
-    """The pod with five minutes' tolerance of nodes that are not ready or not reachable, unless it has its own."""
+    """Add tolerations of 300 s for nodes that are not ready or unreachable, unless the pod has its own."""
     added = [
         Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=_DEFAULT_SECONDS)
         for key in (NOT_READY, UNREACHABLE)
@@ -126,7 +126,7 @@ def _with_default_tolerations(pod: Pod) -> Admission:
 
 
 def merge_tolerations(first: list[Toleration], second: list[Toleration]) -> list[Toleration]:
-    """Both lists in order, without those that another one covers; of equal ones the first stays."""
+    """Merge both lists in order, dropping tolerations that another one covers; of equal ones the first stays."""
     together = [*first, *second]
     merged: list[Toleration] = []
     for index, toleration in enumerate(together):
@@ -139,9 +139,9 @@ def merge_tolerations(first: list[Toleration], second: list[Toleration]) -> list
 
 
 def _toleration_changes(before: list[Toleration], after: list[Toleration], reason: str) -> list[Admitted]:
-    """A change for each toleration of ``after`` that is not in ``before``, at its new place.
+    """Return a change for each toleration of ``after`` that is not in ``before``, at its new index.
 
-    Its text is what people write: ``key=value:Effect``, with its seconds where it has some.
+    The text is the usual notation: ``key=value:Effect``, with the seconds if set.
     """
     changes = []
     for index, toleration in enumerate(after):
@@ -161,7 +161,7 @@ def _toleration_changes(before: list[Toleration], after: list[Toleration], reaso
 
 
 def _is_superset(wide: Toleration, narrow: Toleration) -> bool:
-    """Whether ``wide`` tolerates all that ``narrow`` does (upstream's ``isSuperset``, with its blind spots)."""
+    """Return whether ``wide`` tolerates everything ``narrow`` does (upstream's ``isSuperset``, including its gaps)."""
     if wide == narrow:
         return True
     if narrow.key != wide.key and (wide.key or wide.operator != "Exists"):
@@ -178,10 +178,10 @@ def _is_superset(wide: Toleration, narrow: Toleration) -> bool:
 
 
 def _with_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
-    """The pod with its RuntimeClass' overhead and placement.
+    """Apply the overhead and scheduling of the pod's RuntimeClass.
 
-    Raises ``InputError`` where the API server refuses the pod: an unknown class, an overhead that is not the class's,
-    a node selector that contradicts it. If RuntimeClasses were not read, the pod is taken as it is, with an assumption.
+    Raises ``InputError`` if the API server rejects the pod: an unknown class, an overhead that differs from the
+    class's, or a conflicting node selector. If RuntimeClasses were not read, the pod is unchanged, with an assumption.
     """
     name = pod.spec.runtime_class_name
     if name and _may_be_unread(name, cluster):
@@ -228,26 +228,26 @@ def _find(pod: Pod, cluster: ClusterSnapshot) -> RuntimeClass:
     if name in by_name:
         return by_name[name]
     near = difflib.get_close_matches(name, sorted(by_name), n=1)
-    there = f"; there is: {', '.join(sorted(by_name))}" if by_name else ""
+    there = f"; available: {', '.join(sorted(by_name))}" if by_name else ""
     reason = f'RuntimeClass "{name}" not found{there}'
     raise rejected(pod, reason, path="spec.runtimeClassName", hint=near[0] if near else "")
 
 
 def _without_disabled_fields(pod: Pod, rules: ApiServerRules) -> Admission:
-    """The pod without the fields that the API server drops, each with an assumption: a gate may be on after all."""
+    """Drop the fields that the API server drops, each with an assumption, because the gate may be on after all."""
     spec = pod.spec
     assumptions: list[Assumption] = []
 
     def dropped(field: str, gate: str, effect: str) -> None:
         message = (
-            f"dropped by the API server, whose feature gate {gate} is assumed to be off, as by default in this version,"
-            f" or is not there yet; where it is on, {effect}"
+            f"dropped: feature gate {gate} is assumed to be off in the API server, as by default in this version"
+            f" (or does not exist yet); if it is on, {effect}"
         )
         assumptions.append(Assumption(f"Pod {pod.key}", field, message))
 
     if not rules.pod_level_resources and spec.resources is not None:
         spec = msgspec.structs.replace(spec, resources=None)
-        effect = "what the pod requests as a whole takes the place of what its containers do"
+        effect = "pod-level requests replace those of the containers"
         dropped("spec.resources", "PodLevelResources", effect)
     if not rules.match_label_keys_in_pod_affinity and spec.affinity is not None:
         affinity = _with_terms(
@@ -256,13 +256,13 @@ def _without_disabled_fields(pod: Pod, rules: ApiServerRules) -> Admission:
         )
         if affinity != spec.affinity:
             spec = msgspec.structs.replace(spec, affinity=affinity)
-            effect = "they narrow the pods that its affinity is about to those with the same labels, or with others"
+            effect = "they restrict its affinity to pods with the same, or with different, labels"
             dropped("spec.affinity[].matchLabelKeys", "MatchLabelKeysInPodAffinity", effect)
     constraints = spec.topology_spread_constraints
     if not rules.match_label_keys_in_pod_topology_spread and any(each.match_label_keys for each in constraints):
         constraints = [msgspec.structs.replace(each, match_label_keys=[]) for each in constraints]
         spec = msgspec.structs.replace(spec, topology_spread_constraints=constraints)
-        effect = "they narrow the pods that are counted to those with the same labels"
+        effect = "only pods with the same labels are counted"
         dropped("spec.topologySpreadConstraints[].matchLabelKeys", "MatchLabelKeysInPodTopologySpread", effect)
     if spec is pod.spec:
         return Admission(pod)
@@ -270,14 +270,14 @@ def _without_disabled_fields(pod: Pod, rules: ApiServerRules) -> Admission:
 
 
 def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
-    """The pod with the labels that its affinity and spread terms refer to written into their selectors."""
+    """Write the labels that affinity and spread terms refer to into their selectors."""
     changes: list[Admitted] = []
     labels = pod.metadata.labels
 
     def selector(
         selector: LabelSelector | None, keys: list[str], operator: LabelSelectorOperator, path: str
     ) -> LabelSelector | None:
-        """The selector with one more expression per key of a label of the pod; None matches nothing and stays."""
+        """Add an expression per label key of the pod to the selector; ``None`` matches nothing and stays."""
         if selector is None:
             return None
         expressions = list(selector.match_expressions)
@@ -300,7 +300,7 @@ def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
     if affinity is not None and rules.match_label_keys_in_pod_affinity:
         affinity = _with_terms(affinity, merged)
     constraints = pod.spec.topology_spread_constraints
-    # Elsewhere the scheduler narrows the selector by itself.
+    # For other values, the scheduler itself restricts the selector.
     if rules.match_label_keys_in_pod_topology_spread_selector_merge:
         constraints = [
             msgspec.structs.replace(
@@ -317,7 +317,7 @@ def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
 
 
 def _with_terms(affinity: Affinity, changed: Callable[[PodAffinityTerm, str], PodAffinityTerm]) -> Affinity:
-    """The affinity with what ``changed`` makes of each term to other pods, which it gets with its path."""
+    """Return the affinity with ``changed`` applied to each pod affinity term and its path."""
 
     def with_terms(rules: _Rules, path: str) -> _Rules:
         required = [changed(term, f"{path}.{_REQUIRED}[{index}]") for index, term in enumerate(rules.required)]

@@ -1,7 +1,7 @@
-"""The defaults that the API types give a pod, as far as scheduling sees them: ``defaults``, and what is added up.
+"""Apply the defaults of the API types to a pod, as far as scheduling needs them: ``defaults``, and computed values.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` and ``zz_generated.defaults.go``
-(``SetObjectDefaults_Pod``), in their order: first what concerns the whole pod, then rounding.
+(``SetObjectDefaults_Pod``), in their order: pod-level fields first, then rounding.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _HUGE_PAGES_PREFIX = "hugepages-"
 class ApiDefaults:
     """The defaults of the API types, for many pods.
 
-    Containers that several pods share, as those of a snapshot do, are looked at once and stay shared.
+    Containers shared by several pods, as in a snapshot, are processed once and stay shared.
     """
 
     def __init__(self, rules: ApiServerRules = USUAL) -> None:
         self._completes_resources = rules.pod_level_resources and not rules.pod_level_resources_fix_defaulting
-        # Each list is kept beside what it became, so that no other one can have its identity.
+        # Each list is stored with its result, so that no other list can reuse its identity.
         self._completed: dict[tuple[int, bool], tuple[list[Container], list[Container]]] = {}
 
     def applied_to(self, pod: Pod, *, has_fields: bool = False) -> Pod:
-        """What ``apply_api_defaults`` gives; ``has_fields`` where ``POD_SPEC`` is known to have nothing to fill in."""
+        """Apply ``apply_api_defaults``; pass ``has_fields`` if ``POD_SPEC`` has no missing fields in this pod."""
         spec = pod.spec if has_fields else POD_SPEC.filled(pod.spec)
         changes: dict[str, object] = {}
         for name, containers in (("containers", spec.containers), ("init_containers", spec.init_containers)):
@@ -57,17 +57,17 @@ class ApiDefaults:
 
 
 def apply_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Pod:
-    """The pod with the defaults of the API types, and nothing that an admission plugin adds.
+    """Apply the defaults of the API types, without those of admission plugins.
 
-    Limits become requests that are missing, requests of the whole pod follow from its limits, ports of a pod on the
-    host's network become host ports, amounts are rounded up to thousandths. The very same pod comes back where nothing
-    is missing, so that applying it twice changes nothing more.
+    Limits fill in missing requests, pod-level requests follow from pod-level limits, container ports become host ports
+    on the host network, and amounts are rounded up to thousandths. If nothing is missing, the same object is returned,
+    so applying the defaults twice changes nothing.
     """
     return ApiDefaults(rules).applied_to(pod)
 
 
 def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
-    """The same as a step of admission; requests and host ports that were filled in are its changes."""
+    """Apply the defaults as a step of admission; added requests and host ports are its changes."""
     defaulted = apply_api_defaults(pod, rules)
     changes: list[Admitted] = []
     for field, before, after in (
@@ -85,16 +85,16 @@ def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
 
 
 def admit_pod_level_resources(pod: Pod, rules: ApiServerRules) -> Admission:
-    """The pod whose own resources are completed once admission is through (gate PodLevelResourcesFixDefaulting).
+    """Complete pod-level resources after admission (gate PodLevelResourcesFixDefaulting).
 
-    Unlike before, requests alone suffice for it, and limits that all containers have become the pod's, too. Follows
+    Unlike before, requests are sufficient for that, and limits that all containers have become pod limits, too. Follows
     ``DefaultPodLevelResources`` in ``pkg/api/pod/util.go`` of v1.37.1.
     """
     resources = pod.spec.resources
     if resources is None or not (rules.pod_level_resources and rules.pod_level_resources_fix_defaulting):
         return Admission(pod)
     resources = _pod_level_resources(pod, resources, by_requests=True)
-    # Limits of what is requested, where every container has one; never below the request.
+    # Set limits for requested resources that every container limits; never below the request.
     containers = [*pod.spec.containers, *pod.spec.init_containers]
     total, limits = total_limits(pod), dict(resources.limits)
     for name, request in resources.requests.items():
@@ -124,7 +124,7 @@ def _added(path: str, before: ResourceList, after: ResourceList) -> list[Admitte
 
 
 def _with_all_requests(pod: Pod) -> Pod:
-    """The pod whose containers ask for their limits, too, but are not rounded yet."""
+    """Set missing container requests to the limits, without rounding."""
     filled = container_defaults(is_pod=True)
     spec = pod.spec
     containers, init_containers = filled(spec, spec.containers), filled(spec, spec.init_containers)
@@ -134,9 +134,9 @@ def _with_all_requests(pod: Pod) -> Pod:
 def _pod_level_resources(
     pod: Pod, resources: ResourceRequirements, *, by_requests: bool = False
 ) -> ResourceRequirements:
-    """Resources of the whole pod, completed from its containers and from its own limits.
+    """Complete pod-level resources from the containers and from the pod's limits.
 
-    Without any limits there are no more requests, unless ``by_requests``.
+    Without any limits no requests are added, unless ``by_requests``.
     """
     limits, requests = dict(resources.limits), dict(resources.requests)
     if limits or requests:

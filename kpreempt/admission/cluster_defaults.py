@@ -1,17 +1,18 @@
-"""What the API server would have filled in to the objects of a cluster that no API server has seen.
+"""Apply API server defaults to the objects of a cluster that was written by hand.
 
-What an API server hands out has it already, which is found out fast; this is for clusters written by hand. Follows
-``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/core/v1/defaults.go`` (pods, nodes, namespaces).
+Objects from an API server have their defaults already, which is detected quickly. Follows ``k8s.io/kubernetes`` v1.36.3
+``pkg/apis/core/v1/defaults.go`` (pods, nodes, namespaces).
 
-Priorities come from classes as in ``kpreempt/admission/priority.py``. Departure: a pod without a class that was there
-before keeps no priority, which counts as 0, since the global default may be younger than the pod; that is said.
+Priorities come from classes as in ``kpreempt/admission/priority.py``. Difference: an existing pod without a class keeps
+no priority, which counts as 0, because the global default may be newer than the pod; an assumption reports it.
 
-Budgets without a status get the one that the disruption controller would compute. Departure: where the object that owns
-a pod is not in the input, its size is assumed to be the number of its pods, and that is said.
+PodDisruptionBudgets without a status get the one that the disruption controller would compute. Difference: if the
+object that owns a pod is not in the input, its size is assumed to be the number of its pods, and an assumption reports
+it.
 
-A new PersistentVolumeClaim gets the default storage class and the volume mode, after
+A new PersistentVolumeClaim gets the default storage class and the volume mode, as in
 ``plugin/pkg/admission/storage/storageclass/setdefault``, ``pkg/volume/util/storageclass.go`` (the newest default class
-wins, then the name) and ``pkg/apis/core/v1/defaults.go``. Claims for devices follow those of ``resource/v1``.
+wins, then the name) and ``pkg/apis/core/v1/defaults.go``. ResourceClaims follow ``resource/v1``.
 """
 
 from __future__ import annotations
@@ -50,20 +51,20 @@ _NEVER = "Never"
 
 _VALUE, _POLICY, _DEFAULT = "value", "preemptionPolicy", "globalDefault"
 _LACK = {
-    _VALUE: "names it and states no priority",
-    _POLICY: "names it and states no preemption policy",
-    _DEFAULT: "states neither priority nor class",
+    _VALUE: "names it without a priority",
+    _POLICY: "names it without a preemption policy",
+    _DEFAULT: "has neither priority nor class",
 }
 
 
 def complete_cluster(
     cluster: ClusterSnapshot, *, created: Collection[str] = ()
 ) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster as an API server and its controllers would have it, and what is assumed for that.
+    """Return the cluster as an API server and its controllers would have it, and the assumptions.
 
-    Objects get the defaults of their types, pods the priority of their class, budgets a status. ``created`` are the
-    keys of the pods that come now, to which the global default class applies. The very same cluster comes back where
-    nothing is missing.
+    Objects get the defaults of their types, pods the priority of their class, PodDisruptionBudgets a status.
+    ``created`` are the keys of new pods, which get the global default class. If nothing is missing, the same object is
+    returned.
     """
     cluster = apply_cluster_defaults(cluster)
     cluster, about_priorities = fill_priorities(cluster, created)
@@ -72,10 +73,10 @@ def complete_cluster(
 
 
 def apply_cluster_defaults(cluster: ClusterSnapshot) -> ClusterSnapshot:
-    """The cluster with the defaults that decide about scheduling; the very same one where nothing is missing.
+    """Return the cluster with the defaults that affect scheduling; the same object if nothing is missing.
 
-    Pods get what ``apply_api_defaults`` gives, nodes their capacity as allocatable, namespaces the label with their
-    name, claims for devices the mode and number of each request.
+    Pods get the result of ``apply_api_defaults``, nodes their capacity as allocatable, namespaces the label with their
+    name, and ResourceClaims the mode and count of each request.
     """
     changes = {
         "pods": _completed_pods(cluster.pods),
@@ -90,7 +91,7 @@ def apply_cluster_defaults(cluster: ClusterSnapshot) -> ClusterSnapshot:
 
 
 def apply_object_defaults(record: _Record) -> _Record:
-    """One object with the same defaults; the very same one where nothing is missing, or of another kind."""
+    """Apply these defaults to one object; return the same object if nothing is missing or for another kind."""
     if isinstance(record, Pod):
         return apply_api_defaults(record)  # type: ignore[return-value]
     part = RECORDS.get(type(record))
@@ -98,9 +99,9 @@ def apply_object_defaults(record: _Record) -> _Record:
 
 
 def _completed_pods(pods: list[Pod]) -> list[Pod]:
-    """The pods with their defaults. This runs for every pod of every snapshot, so what is usual is passed over fast.
+    """Apply pod defaults. This runs for every pod of every snapshot, so complete pods are skipped quickly.
 
-    Pods of a snapshot share their lists of containers, so that a list which lacks nothing is known by its identity.
+    Pods of a snapshot share their lists of containers, so a complete list is recognized by its identity.
     """
     complete: tuple[set[int], set[int]] = (set(), set())
     defaults = ApiDefaults()
@@ -108,7 +109,7 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
     for index, pod in enumerate(pods):
         spec = pod.spec
         known = complete[spec.host_network]
-        # All of ``POD_SPEC`` that a record may lack.
+        # The fields of ``POD_SPEC`` that a record may lack.
         has_fields = (
             spec.termination_grace_period_seconds is not None
             and spec.restart_policy != ""
@@ -132,7 +133,7 @@ def _completed_pods(pods: list[Pod]) -> list[Pod]:
 
 
 class _Case(NamedTuple):
-    """What pods lack that a class has a say in, and whether it gives it to them."""
+    """What a class may add to pods, and whether it does."""
 
     class_name: str
     field: str
@@ -142,12 +143,11 @@ class _Case(NamedTuple):
 def fill_priorities(
     cluster: ClusterSnapshot, created: Collection[str] = ()
 ) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster whose pods have the priority and the policy of their class where they state none, and what to say.
+    """Add the priority and preemption policy of their class to pods without them, and return the assumptions.
 
-    ``created`` are the keys of the pods that come now, to which the global default applies. What a class gives is sure,
-    and only told. A class that is not in the input, or a global default that may have come later than the pod, leaves
-    a pod at 0, and the answer is uncertain. Pods that have finished stay as they are. The very same cluster comes back
-    where nothing is filled in.
+    ``created`` are the keys of new pods, which get the global default. Values from a class are certain, and reported as
+    information. If a class is not in the input, or a global default may be newer than the pod, the pod's priority is
+    assumed to be 0, which is uncertain. Finished pods are unchanged. If nothing is added, the same object is returned.
     """
     classes = known_classes(cluster)
     never = {name for name, each in classes.items() if each.preemption_policy == _NEVER}
@@ -166,7 +166,7 @@ def fill_priorities(
         if name:
             case = _Case(name, _VALUE if spec.priority is None else _POLICY, name in classes)
         elif default is None or (default.value == 0 and default.preemption_policy != _NEVER):
-            # It would get 0, too.
+            # It would be 0 anyway.
             continue
         else:
             case = _Case(default.metadata.name, _DEFAULT, pod.key in created)
@@ -184,22 +184,23 @@ def _assumption(case: _Case, chosen: PriorityClass | None, pods: Sequence[str]) 
     lack = f"pod {pods[0]}{more} {_LACK[case.field]}"
     kind = AssumptionKind.TOLD if case.is_given else AssumptionKind.UNCERTAIN
     if chosen is None:
-        message = f"not in the input; {lack}, and is taken at 0"
+        message = f"not in the input; {lack}: priority assumed to be 0"
     elif case.is_given:
-        message = f"{lack}; it gives {chosen.preemption_policy if case.field == _POLICY else chosen.value}"
+        what = f"policy is {chosen.preemption_policy}" if case.field == _POLICY else f"value is {chosen.value}"
+        message = f"{lack}; its {what}"
     else:
-        message = f"{lack}, and is taken at 0; created now, it would get {chosen.value}"
+        message = f"{lack}: priority assumed to be 0; a new pod would get {chosen.value}"
     return Assumption(f"PriorityClass {case.class_name}", case.field, message, kind)
 
 
 def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster with a status for every budget that has none, and a sentence for each.
+    """Compute the status of every PodDisruptionBudget that has none, with an assumption for each.
 
-    The very same cluster comes back where all budgets have one.
+    If all have a status, the same object is returned.
     """
     if all(budget.status is not None for budget in cluster.pod_disruption_budgets):
         return cluster, []
-    # Clusters written by hand need it.
+    # Only clusters written by hand need it.
     from kpreempt.controllers.actions import SyncError  # noqa: PLC0415
     from kpreempt.controllers.disruption import (  # noqa: PLC0415
         Candidates,
@@ -220,18 +221,18 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
             sync = sync_budget(budget, candidates.of(budget), scales.scale_of, None)
         except SyncError as error:
             status = failed_status(budget)
-            why = f"the disruption controller could compute none ({error.message})"
-            message = f"has no status, and {why}, so 0 may be disrupted"
+            why = f"the disruption controller could not compute one ({error.message})"
+            message = f"no status, and {why}; assuming 0 disruptions allowed"
         else:
             status = sync.status
             message = (
-                f"has no status; as the disruption controller would compute it: {status.current_healthy} of "
-                f"{status.expected_pods} expected pods are ready, {status.desired_healthy} must stay, so "
-                f"{status.disruptions_allowed} may be disrupted"
+                f"no status; computed as by the disruption controller: {status.current_healthy} of "
+                f"{status.expected_pods} expected pods are healthy, {status.desired_healthy} must stay healthy: "
+                f"{status.disruptions_allowed} disruptions allowed"
             )
             guessed = [f"{scale.kind} {scale.namespace}/{scale.name}" for scale in sync.scales if scale.is_guessed]
             if guessed:
-                message += f" ({', '.join(guessed)} not in the input: counted by pods)"
+                message += f" ({', '.join(guessed)} not in the input: its size is the number of its pods)"
             else:
                 kind = AssumptionKind.TOLD
         budgets.append(msgspec.structs.replace(budget, status=status))
@@ -240,7 +241,7 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
 
 
 def admit_claim(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> PersistentVolumeClaim:
-    """The claim as the API server stores it, pending."""
+    """Return the claim as the API server stores it, pending."""
     class_name = claim.spec.storage_class_name
     if class_name is None and _BETA_CLASS_ANNOTATION not in claim.metadata.annotations:
         defaults = [

@@ -1,8 +1,8 @@
-"""On which nodes a DaemonSet gets a pod.
+"""The nodes on which a DaemonSet gets a pod.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/daemon/daemon_controller.go`` (``nodeShouldRunDaemonPod``): the
-controller makes a pod for a node whose labels the template selects and whose taints the pod tolerates. Resources,
-ports and volumes are left to the scheduler.
+controller creates a pod for a node if the pod's node selector and affinity match and it tolerates the node's taints.
+Resources, ports and volumes are left to the scheduler.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _EXPELLING_EFFECTS = frozenset({"NoExecute"})
 
 
 def daemon_node_names(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[str]:
-    """Names of the nodes for which the controller would make ``pod``, in their order.
+    """Return the names of nodes for which the controller would create ``pod``, in order.
 
-    ``pod`` is the DaemonSet's pod with the controller's tolerations and not yet tied to a node.
+    ``pod`` is the DaemonSet's pod with the controller's tolerations, not yet bound to a node.
     """
     return [node.name for node in nodes if _is_for(pod, node, rules, _REPELLING_EFFECTS)]
 
 
 def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[DaemonNode]:
-    """All nodes, with whether the controller would make ``pod`` for them, and whether one that is there may stay."""
+    """Return all nodes, with whether the controller would create ``pod`` there, and whether a running one may stay."""
     from kpreempt.controllers.daemon_set import DaemonNode  # noqa: PLC0415 - only simulations of DaemonSets need it
 
     return [
@@ -45,7 +45,7 @@ def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL)
 
 
 def _is_for(pod: Pod, node: Node, rules: ApiServerRules, effects: frozenset[str]) -> bool:
-    """Whether the pod selects the node, and tolerates its taints with these effects."""
+    """Return whether the pod selects the node, and tolerates its taints with these effects."""
     if pod.spec.node_name not in ("", node.name) or not pod.spec.selects(node.name, node.labels):
         return False
     compares = rules.taint_toleration_comparison_operators

@@ -1,9 +1,9 @@
-"""What the API server fills in to pods, workloads, claims, nodes and namespaces: one table, for records and plain data.
+"""API server defaults for pods, workloads, claims, nodes and namespaces, for both records and plain data.
 
-A record keeps only the part of an object that the scheduler knows; a manifest that is compared with what the cluster
-has needs all. Of workloads only what controllers read is filled in. Follows ``k8s.io/kubernetes`` v1.36.3
-``pkg/apis/{core,apps,batch,resource}/v1/defaults.go`` and the declared defaults of ``zz_generated.defaults.go``. What
-is added up or rounded is in ``api_defaults``.
+A record keeps only the part of an object that the scheduler reads; a manifest that is compared with the cluster needs
+all fields. For workloads only fields that controllers read are defaulted. Follows ``k8s.io/kubernetes`` v1.36.3
+``pkg/apis/{core,apps,batch,resource}/v1/defaults.go`` and the declared defaults of ``zz_generated.defaults.go``. Sums
+and rounding are in ``api_defaults``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kpreempt.model.pod import (
 )
 from kpreempt.model.workloads import Namespace
 
-# What a field becomes, by the part that it is in and by what is given.
+# Computes a field's value from the part that contains it and the given value.
 Rule = Callable[[Any, Any], Any]
 NAME_LABEL = "kubernetes.io/metadata.name"
 _ROLLING = "RollingUpdate"
@@ -37,9 +37,9 @@ _Given = TypeVar("_Given")
 
 
 class Part:
-    """The fields of one part of an object that are filled in, by their names in the API.
+    """The defaulted fields of one part of an object, by their names in the API.
 
-    Itself the rule of a field that holds such a part, or a list of them.
+    A part is also the rule of a field that holds such a part, or a list of them.
     """
 
     def __init__(self, **rules: Rule) -> None:
@@ -47,9 +47,9 @@ class Part:
         self._rules_of: dict[type, dict[str, Rule]] = {}
 
     def filled(self, part: _Given) -> _Given:
-        """The part with its defaults, a mapping or a record; the very same one where nothing is missing.
+        """Return the part, a mapping or a record, with its defaults; the same object if nothing is missing.
 
-        What is of a wrong type stays as it is: that is told where the object is decoded.
+        Values of a wrong type are unchanged: decoding the object reports them.
         """
         is_plain = isinstance(part, dict)
         changes = {}
@@ -64,7 +64,7 @@ class Part:
         return filled  # type: ignore[no-any-return]
 
     def rules_of(self, kind: type) -> dict[str, Rule]:
-        """The rules of the fields that a kind of record keeps, by their names in the record."""
+        """Return the rules for the fields of a record type, by their names in the record."""
         rules = self._rules_of.get(kind)
         if rules is None:
             fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
@@ -73,7 +73,7 @@ class Part:
         return rules
 
     def __call__(self, _: Any, given: Any) -> Any:
-        """What ``filled`` makes of a field's value, or of each element of a list."""
+        """Apply ``filled`` to a field's value, or to each element of a list."""
         if not isinstance(given, list):
             return self.filled(given)
         filled = [self.filled(each) for each in given]
@@ -81,18 +81,18 @@ class Part:
 
 
 def when_missing(default: Any) -> Rule:
-    """For a field in which zero and an empty text are values."""
+    """Default a field in which zero and an empty string are valid values."""
     return lambda _, given: default if given is None else given
 
 
 def when_empty(default: Any) -> Rule:
-    """For a field whose type has no other word for missing than zero or an empty text."""
+    """Default a field whose type cannot distinguish missing from zero or an empty string."""
     kind = type(default)
     return lambda _, given: default if given is None or (type(given) is kind and not given) else given
 
 
 def _image_policy(field: str) -> Rule:
-    """An image without tag and digest is the latest, which is pulled each time."""
+    """Default the pull policy: an image without tag and digest is ``latest``, which is always pulled."""
     return lambda part, given: (
         ("Always" if _is_latest(part.get(field)) else "IfNotPresent") if given in (None, "") else given
     )
@@ -107,14 +107,14 @@ def _is_latest(image: object) -> bool:
 
 
 def _with_limits(resources: Any, requests: Any) -> Any:
-    """The requests, and the limits of what is not requested."""
+    """Return the requests, adding limits of resources without a request."""
     limits = resources.get("limits") if isinstance(resources, dict) else resources.limits
     known = requests if isinstance(requests, dict) else {}
     return {**limits, **known} if isinstance(limits, dict) and not limits.keys() <= known.keys() else requests
 
 
 def _empty_dir(volume: Any, given: Any) -> Any:
-    """A volume without any source is an empty directory; of a record nobody knows which sources it had."""
+    """Default a volume without any source to emptyDir; records do not keep all sources, so they are unchanged."""
     if not isinstance(volume, dict):
         return given
     return given if any(value is not None for key, value in volume.items() if key != "name") else {}
@@ -132,7 +132,7 @@ _PROBE = Part(
     grpc=Part(service=when_missing("")),
 )
 _HOOK = Part(httpGet=_HTTP_GET)
-# Where a variable or a file gets its value.
+# The source of a variable's or a file's value.
 _REFERENCE = Part(
     fieldRef=Part(apiVersion=when_empty("v1")),
     resourceFieldRef=Part(divisor=when_empty("0")),
@@ -171,18 +171,18 @@ _SPEC: dict[str, Rule] = {
     "schedulerName": when_empty(DEFAULT_SCHEDULER_NAME),
     "terminationGracePeriodSeconds": when_missing(DEFAULT_GRACE_SECONDS),
     "securityContext": when_missing({}),
-    # The older name of the field is always served beside the newer one.
+    # The API serves both the old and the new name of the field.
     "serviceAccountName": lambda spec, given: given or spec.get("serviceAccount") or given,
     "serviceAccount": lambda spec, given: spec.get("serviceAccountName") or given,
     "volumes": VOLUME,
 }
-# All of a pod's spec but for its containers.
+# All of a pod's spec except its containers.
 POD_SPEC = Part(**_SPEC)
 
 
 @cache
 def container_defaults(*, is_pod: bool = False, on_host_network: bool = False) -> Part:
-    """Of a container; ``is_pod`` for what those of a template do not get."""
+    """Return the defaults of a container; ``is_pod`` adds those that a template does not get."""
     host_port: dict[str, Rule] = {}
     if on_host_network:
         host_port["hostPort"] = lambda port, given: (
@@ -204,14 +204,14 @@ def container_defaults(*, is_pod: bool = False, on_host_network: bool = False) -
 
 
 def template_with_defaults(template: dict[str, Any], *, is_pod: bool = False) -> dict[str, Any]:
-    """A pod template that is plain data with the API's defaults; ``is_pod`` for those that only pods get."""
+    """Apply API defaults to a pod template as plain data; ``is_pod`` adds those that only pods get."""
     spec = template.get("spec")
     return _template(is_pod, isinstance(spec, dict) and bool(spec.get("hostNetwork"))).filled(template)
 
 
 @cache
 def _template(is_pod: bool, on_host_network: bool) -> Part:
-    # Servers of old gave templates host ports as well.
+    # Older API servers gave templates host ports as well.
     container = container_defaults(is_pod=is_pod, on_host_network=on_host_network)
     of_pods: dict[str, Rule] = {"enableServiceLinks": when_missing(True)} if is_pod else {}
     return Part(
@@ -230,11 +230,11 @@ def _filled_template(_: Any, given: Any) -> Any:
 
 
 def _strategy(kind: str, **amounts: Rule) -> Rule:
-    """How pods are replaced, ``amounts`` in turn."""
+    """Defaults of an update strategy, with ``amounts`` for its rolling update."""
     rolling_update = Part(**amounts)
 
     def rolling(strategy: dict[str, Any], given: Any) -> Any:
-        # A StatefulSet that names the type alone has no such part.
+        # A StatefulSet that sets only the type does not get this part.
         is_bare = given is None and kind == "StatefulSet" and strategy.get("type")
         if is_bare or (strategy.get("type") or _ROLLING) != _ROLLING:
             return given
@@ -244,12 +244,12 @@ def _strategy(kind: str, **amounts: Rule) -> Rule:
 
 
 def _whole(**rules: Rule) -> Rule:
-    """A part that is made where it is missing."""
+    """A part that is created if missing."""
     part = Part(**rules)
     return lambda _, given: part.filled({} if given is None else given)
 
 
-# A Job in a CronJob gets these alone; the others come once it is made.
+# In a CronJob, a Job gets only these; the others are added when it is created.
 _OF_JOBS: dict[str, Rule] = {
     "template": _filled_template,
     "podFailurePolicy": Part(rules=Part(onPodConditions=Part(status=when_empty("True")))),
@@ -307,7 +307,7 @@ _WORKLOADS = {kind: Part(spec=Part(**rules)) for kind, rules in _SPECS.items()}
 
 
 def workload_with_defaults(document: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a workload with the API's defaults, those of its template included."""
+    """Return a copy of a workload with API defaults, including those of its template."""
     result = deepcopy(document)
     part = _WORKLOADS.get(str(document.get("kind")))
     return result if part is None else part.filled(result)
@@ -327,7 +327,7 @@ def _name_label(metadata: Any, given: Any) -> Any:
     return given if not name or given.get(NAME_LABEL) == name else {**given, NAME_LABEL: name}
 
 
-# Of whole records besides pods.
+# Rules of complete records other than pods.
 RECORDS: Mapping[type, Part] = {
     Node: Part(status=Part(allocatable=lambda status, given: given or status.capacity or given)),
     Namespace: Part(metadata=Part(labels=_name_label)),

@@ -1,7 +1,7 @@
-"""What the LimitRanges of a namespace give to containers, and the pods that they refuse.
+"""Container defaults of a namespace's LimitRanges, and the pods they reject.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``plugin/pkg/admission/limitranger`` and, for LimitRanges straight from a
-manifest, ``SetDefaults_LimitRangeItem`` of ``pkg/apis/core/v1/defaults.go``.
+Follows ``k8s.io/kubernetes`` v1.36.3 ``plugin/pkg/admission/limitranger`` and, for LimitRanges from manifests,
+``SetDefaults_LimitRangeItem`` of ``pkg/apis/core/v1/defaults.go``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ZERO = Quantity("0")
 
 
 def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
-    """The pod with the defaults of its namespace's LimitRanges.
+    """Apply the defaults of the namespace's LimitRanges.
 
-    The first LimitRange that has a default for a resource wins. Upstream takes them in arbitrary order, so two that
-    differ are an assumption, and so is that they could not be read.
+    The first LimitRange with a default for a resource wins. Upstream takes them in arbitrary order, so an assumption
+    reports LimitRanges that differ, or that could not be read.
     """
     ranges, unread = _ranges_of(pod, cluster), unread_of(cluster, ["LimitRange"])
     if not ranges:
@@ -43,11 +43,11 @@ def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
 
 
 def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
-    """Raise ``InputError`` where the bounds of a LimitRange refuse the pod, which has its defaults already."""
+    """Raise ``InputError`` if the limits of a LimitRange reject the pod, which has its defaults already."""
     ranges = _ranges_of(pod, cluster)
     if not ranges:
         return
-    # Many have the same resources, and are refused for the same.
+    # Many pods have the same resources, and are rejected for the same reason.
     by_amounts: dict[object, ResourceRequirements] = {}
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         both = (container.resources.requests, container.resources.limits)
@@ -61,14 +61,14 @@ def check_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> None:
 
 
 def claim_out_of_bounds(claim: PersistentVolumeClaim, cluster: ClusterSnapshot) -> str:
-    """Why the LimitRanges of its namespace refuse a claim; empty where they do not."""
+    """Return why the LimitRanges of its namespace reject a claim; empty if they do not."""
     requests = claim.spec.resources.requests
     for limit_range in cluster.limit_ranges:
         if limit_range.metadata.namespace != claim.metadata.namespace:
             continue
         for item in limit_range.spec.limits:
             if item.type == "PersistentVolumeClaim":
-                # A claim has no limits: its request is held against both bounds.
+                # A claim has no limits: its request is compared with both bounds.
                 for problem in _out_of_bounds(item, requests, {}, is_limited=False):
                     return f"LimitRange {_name(limit_range)}: {problem}"
     return ""
@@ -83,7 +83,7 @@ def _name(limit_range: LimitRange) -> str:
 
 
 def _container_defaults(limit_range: LimitRange) -> ResourceRequirements:
-    """Default limits and requests for containers. Of several items in one LimitRange the last wins."""
+    """Return default limits and requests of containers. If a LimitRange has several items, the last wins."""
     limits: ResourceList = {}
     requests: ResourceList = {}
     for item in limit_range.spec.limits:
@@ -95,7 +95,7 @@ def _container_defaults(limit_range: LimitRange) -> ResourceRequirements:
 
 
 def _with_defaults(pod: Pod, limit_range: LimitRange, given: ResourceRequirements, changes: list[Admitted]) -> Pod:
-    """The pod with what those before have not ``given`` to every container, to which this one's defaults are added."""
+    """Apply the defaults of a LimitRange that are not already ``given``."""
     whole = _container_defaults(limit_range)
     defaults = ResourceRequirements(
         requests={name: amount for name, amount in whole.requests.items() if name not in given.requests},
@@ -128,7 +128,7 @@ def _missing(path: str, have: ResourceList, defaults: ResourceList, reason: str)
 
 
 def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted]) -> list[Assumption]:
-    """An assumption for each resource whose default was taken from one LimitRange, and another one disagrees."""
+    """Return an assumption for each resource whose default differs between LimitRanges."""
     taken = {change.path.partition(".resources.")[2] for change in changes}
     seen: dict[str, tuple[Quantity, LimitRange]] = {}
     assumptions = []
@@ -140,8 +140,8 @@ def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted])
                 first, winner = seen.setdefault(key, (amount, limit_range))
                 if key in taken and first != amount:
                     message = (
-                        f"LimitRange {_name(winner)} gives {resource} {first} and {_name(limit_range)} {amount}; "
-                        "which of them the API server applies is arbitrary, the first is taken"
+                        f"LimitRange {_name(winner)} sets {resource} {first} and {_name(limit_range)} {amount}; "
+                        "the API server applies either; assuming the first"
                     )
                     path = f"spec.containers[].resources.{key}"
                     assumptions.append(Assumption(f"Pod {pod.key}", path, message, AssumptionKind.UNCERTAIN))
@@ -149,7 +149,7 @@ def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted])
 
 
 def _violations(pod: Pod, resources: Sequence[ResourceRequirements], limit_range: LimitRange) -> Iterator[str]:
-    """What is wrong with the pod, whose containers have these ``resources``."""
+    """Yield the LimitRange violations of a pod whose containers have these ``resources``."""
     for item in limit_range.spec.limits:
         if item.type == "Container":
             for each in resources:
@@ -168,7 +168,7 @@ def _violations(pod: Pod, resources: Sequence[ResourceRequirements], limit_range
 def _out_of_bounds(
     item: LimitRangeItem, requests: ResourceList, limits: ResourceList, *, is_limited: bool = True
 ) -> Iterator[str]:
-    """What the API server says to amounts outside the item's bounds, in its words; what ``is_limited`` needs limits."""
+    """Yield the API server's messages for amounts out of bounds; ``is_limited`` requires limits."""
     for name, least in item.min.items():
         request, limit = requests.get(name), limits.get(name)
         bound = f"minimum {name} usage per {item.type} is {least}"
@@ -199,7 +199,7 @@ def _out_of_bounds(
 
 
 def _is_less(left: Quantity, right: Quantity) -> bool:
-    """Compared in thousandths, as upstream does, or in whole units where those would overflow."""
+    """Compare in thousandths as upstream does, or in whole units if those would overflow."""
     if max(left.value, right.value) <= MAX_INT64 // 1000:
         return left.milli_value < right.milli_value
     return left.value < right.value

@@ -1,7 +1,7 @@
 """Sums of the requests or limits of a pod's containers, as quantities.
 
 Follows ``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go`` (``AggregateContainerRequests`` and
-``AggregateContainerLimits``), of which admission needs the form without a pod's status.
+``AggregateContainerLimits``), without the pod's status, which admission does not use.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _BINARY_SUFFIXES = ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), 
 
 
 def total_requests(pod: Pod) -> ResourceList:
-    """What all containers together ask for: sidecars add up, other init containers count only while they run."""
+    """Return the requests of all containers: sidecars add up, other init containers count only while they run."""
     return _total(pod, lambda container: container.resources.requests)
 
 
 def total_limits(pod: Pod) -> ResourceList:
-    """What all containers together may use, added up as requests are."""
+    """Return the limits of all containers, added up like requests."""
     return _total(pod, lambda container: container.resources.limits)
 
 
 def round_up_to_milli(amounts: ResourceList) -> ResourceList:
-    """The same amounts, those finer than a thousandth rounded up; the very list where none is."""
+    """Round amounts up to thousandths; return the same list if none changes."""
     if all(amount.nano % NANO_PER_MILLI == 0 for amount in amounts.values()):
         return amounts
     return {name: _rounded_up(amount) for name, amount in amounts.items()}
 
 
 def format_nano(nano: int, *, binary: bool = False) -> str:
-    """An amount in 1e-9 units as a quantity in its shortest exact form; ``binary`` prefers Ki, Mi, Gi."""
+    """Format an amount in 1e-9 units as its shortest exact quantity; ``binary`` prefers Ki, Mi, Gi."""
     if binary and nano and nano % NANO_PER_UNIT == 0:
         units = nano // NANO_PER_UNIT
         for bits, suffix in _BINARY_SUFFIXES:
@@ -69,7 +69,7 @@ def _total(pod: Pod, of: Callable[[Container], ResourceList]) -> ResourceList:
 
 
 def add_amounts(total: ResourceList, more: ResourceList) -> None:
-    """Add every amount of ``more`` to that of the same name in ``total``, which is changed."""
+    """Add every amount of ``more`` to ``total``, in place."""
     for name, amount in more.items():
         have = total.get(name)
         is_binary = have is not None and have.text.endswith("i")
@@ -77,7 +77,7 @@ def add_amounts(total: ResourceList, more: ResourceList) -> None:
 
 
 def raise_amounts(total: ResourceList, least: ResourceList) -> None:
-    """Raise the amounts in ``total``, which is changed, to at least those of ``least``."""
+    """Raise the amounts in ``total`` to at least those of ``least``, in place."""
     for name, amount in least.items():
         if name not in total or amount.nano > total[name].nano:
             total[name] = amount
@@ -87,5 +87,5 @@ def _rounded_up(amount: Quantity) -> Quantity:
     rest = amount.nano % NANO_PER_MILLI
     if rest == 0:
         return amount
-    # Away from zero, as upstream rounds.
+    # Rounds away from zero, like upstream.
     return quantity(format_nano(amount.nano - rest if amount.nano < 0 else amount.nano - rest + NANO_PER_MILLI))

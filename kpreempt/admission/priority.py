@@ -1,8 +1,8 @@
-"""Which priority and preemption policy a pod gets from its PriorityClass.
+"""The priority and preemption policy that a pod gets from its PriorityClass.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``plugin/pkg/admission/priority`` and the defaults of PriorityClass in
-``pkg/apis/scheduling/v1``. Departure: a priority or policy that the pod states itself is kept, and said, where the API
-server refuses a pod whose values differ from its class; so that a question can ask "and with priority 500?".
+``pkg/apis/scheduling/v1``. Difference: the API server rejects a pod whose own priority or policy differs from its
+class. Here the pod's value is kept and reported, so that a query can try another priority, such as 500.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kpreempt.model.policy import PriorityClass
 from kpreempt.verdict import Admitted, Assumption
 from kpreempt.verdict.unread import unread_of, why_unread
 
-# The API server creates these two at its start, so they exist even where the input does not hold them.
+# The API server creates these two at startup, so they exist even if the input lacks them.
 SYSTEM_PRIORITY_CLASSES = (
     PriorityClass(metadata=ObjectMeta(name="system-cluster-critical"), value=2_000_000_000),
     PriorityClass(metadata=ObjectMeta(name="system-node-critical"), value=2_000_001_000),
@@ -32,11 +32,11 @@ _DEFAULT_POLICY = "PreemptLowerPriority"
 
 
 def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
-    """The pod with priority, class name and preemption policy filled in.
+    """Set the pod's priority, class name and preemption policy.
 
-    Raises ``NotFoundError`` for a class that does not exist, listing those there are, or that is unknown because
-    classes were not read. If they were not, or there is no class at all, and the pod states its priority, that is kept
-    with an assumption. Unread, no class is taken for the default.
+    Raises ``NotFoundError`` for a class that does not exist, listing the existing ones, or that is unknown because
+    classes were not read. If classes were not read or do not exist, and the pod sets its priority, that is kept with an
+    assumption. Without the classes, no global default is assumed.
     """
     known = known_classes(cluster)
     unread = unread_of(cluster, [_KIND])
@@ -51,9 +51,9 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
         return fill_in(pod, chosen, f"PriorityClass {chosen.metadata.name}")
     if unread and pod.spec.priority is None:
         raise NotFoundError(
-            f'Pod {pod.key}: spec.priorityClassName: which priority "{pod.spec.priority_class_name}" stands for is '
+            f'Pod {pod.key}: spec.priorityClassName: the priority of "{pod.spec.priority_class_name}" is '
             f"unknown: PriorityClasses {why_unread(cluster.unread[_KIND])}",
-            hint="explain --priority N takes N for it",
+            hint="set it with explain --priority N",
         )
     if pod.spec.priority is None or (cluster.priority_classes and not unread):
         name = pod.spec.priority_class_name
@@ -63,41 +63,41 @@ def admit_priority(pod: Pod, cluster: ClusterSnapshot) -> Admission:
         )
         near = difflib.get_close_matches(name, sorted(known), n=1)
         raise NotFoundError(
-            f'Pod {pod.key}: spec.priorityClassName: there is no PriorityClass "{name}"; there is: {listed}',
+            f'Pod {pod.key}: spec.priorityClassName: PriorityClass "{name}" not found; available: {listed}',
             hint=near[0] if near else "",
         )
     filled = fill_in(pod, None, REASON_API_DEFAULT)
     assumption = Assumption(
         subject=f"Pod {pod.key}",
         field="spec.priorityClassName",
-        message=f'the input has no PriorityClass "{pod.spec.priority_class_name}"; '
-        f"the priority {pod.spec.priority} that the pod states is taken",
+        message=f'PriorityClass "{pod.spec.priority_class_name}" is not in the input; '
+        f"using the pod's own priority {pod.spec.priority}",
     )
     changes = [change for change in filled.changes if change.path == "spec.preemptionPolicy"]
     return msgspec.structs.replace(filled, changes=changes, assumptions=unread or [assumption])
 
 
 def may_have_default(cluster: ClusterSnapshot) -> bool:
-    """Whether there may be a default class, in a cluster whose classes were not read.
+    """Return whether a cluster whose classes were not read may have a global default.
 
-    If none of the pods names a class, the cluster hardly uses any.
+    If no pod names a class, the cluster probably uses none.
     """
     is_absent = state_of(cluster, _KIND) is KindState.ABSENT
     return not is_absent or any(pod.spec.priority_class_name for pod in cluster.pods)
 
 
 def known_classes(cluster: ClusterSnapshot) -> dict[str, PriorityClass]:
-    """The cluster's classes and the built-in ones, by name."""
+    """Return the cluster's classes and the built-in ones, by name."""
     return {each.metadata.name: each for each in (*SYSTEM_PRIORITY_CLASSES, *cluster.priority_classes)}
 
 
 def global_default(classes: Sequence[PriorityClass]) -> PriorityClass | None:
-    """The class for pods that name none. Where several claim to be it, upstream takes the one of lowest value."""
+    """Return the class for pods that name none. If there are several, upstream takes the one with the lowest value."""
     return min((each for each in classes if each.global_default), key=lambda each: each.value, default=None)
 
 
 def fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:
-    """The pod with what a class gives it, or none does, as far as it does not state that itself."""
+    """Set what the class provides, or the default without one, unless the pod sets it itself."""
     spec = pod.spec
     value = chosen.value if chosen is not None else 0
     policy = (chosen.preemption_policy if chosen is not None else None) or _DEFAULT_POLICY
@@ -122,4 +122,5 @@ def _change(path: str, stated: int | str | None, computed: int | str, reason: st
         return [Admitted(path, str(computed), reason)]
     if stated == computed:
         return []
-    return [Admitted(path, str(stated), f"stated; {computed} by {reason}")]
+    separator = " " if reason == REASON_API_DEFAULT else ": "
+    return [Admitted(path, str(stated), f"set in the manifest; {reason}{separator}{computed}")]

@@ -1,7 +1,7 @@
-"""What admission hands back, the pod as the scheduler sees it, and the facts of a version that it goes by.
+"""The result of admission, with the pod as the scheduler sees it, and the facts that differ between versions.
 
-The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them, which are those of feature gates.
-``kpreempt/analysis/algorithms.py`` hands them on. The defaults are those of Kubernetes 1.36.
+The facts are named after feature gates, as in ``kpreempt/schedulers/kube/versions.py``;
+``kpreempt/analysis/algorithms.py`` passes them on. The defaults are those of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kpreempt.errors import InputError
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Admitted, Assumption
 
-REASON_API_DEFAULT = "default of the API"
-_REFUSES = "the API server refuses the pod: "
+REASON_API_DEFAULT = "API default"
+_REFUSES = "the API server rejects the pod: "
 
 
 class Admission(msgspec.Struct, frozen=True, rename="camel"):
-    """A pod after one step of admission, or after all: what the step filled in, and what it had to assume."""
+    """A pod after one or all steps of admission, with the changes and the assumptions."""
 
     pod: Pod
     changes: list[Admitted] = []
@@ -27,7 +27,7 @@ class Admission(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodRefusedError(InputError):
-    """A pod that the API server would refuse to create."""
+    """A pod that the API server would reject."""
 
     @property
     def reason(self) -> str:
@@ -36,12 +36,12 @@ class PodRefusedError(InputError):
 
 
 def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRefusedError:
-    """The error for a pod that the API server would refuse to create, with the API server's reason."""
+    """Return the error for a pod that the API server would reject, with the API server's reason."""
     return PodRefusedError(f"{_REFUSES}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
 
 
 class ApiServerRules(NamedTuple):
-    """What the API server of one version makes of a new pod otherwise than that of another."""
+    """Differences between versions in how the API server treats new pods."""
 
     match_label_keys_in_pod_affinity: bool = True
     match_label_keys_in_pod_topology_spread: bool = True

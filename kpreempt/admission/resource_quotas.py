@@ -1,8 +1,8 @@
-"""What ResourceQuotas make of a pod that is to be created: what it takes of them, and which of them refuse it.
+"""The ResourceQuota usage of a pod that is to be created, and which quotas reject it.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/quota/v1/evaluator/core/pods.go`` and ``k8s.io/apiserver`` v0.36.3
-``pkg/admission/plugin/resourcequota/controller.go`` (``CheckRequest``), without the plugin's own configuration, by
-which some resources may be limited where no quota is.
+``pkg/admission/plugin/resourcequota/controller.go`` (``CheckRequest``), without the plugin's own configuration, which
+can limit resources even without a quota.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _REQUESTS, _LIMITS = "requests.", "limits."
 _HUGE_PAGES = "hugepages-"
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _COUNTS = ("pods", "count/pods")
-# Where a quota counts one of these, every container has to say how much.
+# If a quota counts one of these, every container must specify it.
 _REQUIRED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
-# Resources that requests and limits of the whole pod may be about.
+# Resources that pod-level requests and limits support.
 _POD_LEVEL = ("cpu", "memory")
 
 Amounts = dict[str, Quantity]
 
 
 def counts_pods(resource: str) -> bool:
-    """Whether a quota of this resource is about pods."""
+    """Return whether a quota of this resource applies to pods."""
     if resource in (*_COUNTS, *_COMPUTE) or resource.startswith((_HUGE_PAGES, f"{_REQUESTS}{_HUGE_PAGES}")):
         return True
     if resource.startswith((_REQUESTS, _LIMITS)):
@@ -40,7 +40,7 @@ def counts_pods(resource: str) -> bool:
 
 
 def usage_of(pod: Pod) -> Amounts:
-    """What a pod takes of quotas, by the names that these have for it; one that has ended is only there."""
+    """Return a pod's quota usage, by quota resource name; a finished pod only counts as an object."""
     if pod.is_terminal:
         return {"count/pods": _ONE}
     requests, limits = _amounts_of(pod)
@@ -48,7 +48,7 @@ def usage_of(pod: Pod) -> Amounts:
 
 
 def covers(quota: ResourceQuota, pod: Pod) -> bool:
-    """Whether the quota is about the pod: it counts something of pods, and the pod is within all its scopes."""
+    """Return whether the quota applies to the pod: it counts a pod resource, and all its scopes match."""
     if quota.metadata.namespace != pod.metadata.namespace or not any(map(counts_pods, quota.limits)):
         return False
     selector = quota.spec.scope_selector
@@ -58,9 +58,9 @@ def covers(quota: ResourceQuota, pod: Pod) -> bool:
 
 
 def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage: Mapping[str, Quantity]) -> str:
-    """Why the quota, which covers the pod, does not let it be created, in the API server's words, or an empty text.
+    """Return why the quota rejects a pod that it covers, in the API server's words, or an empty string.
 
-    ``used`` is what it has used, and ``usage`` what the pod takes.
+    ``used`` is the quota's current usage, and ``usage`` that of the pod.
     """
     name, hard = quota.metadata.name, quota.limits
     if missing := _unspecified(pod, [each for each in hard if counts_pods(each)]):
@@ -76,7 +76,7 @@ def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage:
 
 
 def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
-    """That quotas would not let a new pod be created, one for each of them."""
+    """Return an assumption for each quota that would reject a new pod."""
     asked = [quota for quota in cluster.resource_quotas if covers(quota, pod)]
     counts, usage = QuotaCounts(cluster.pods), usage_of(pod)
     refusals = {quota.key: refusal(quota, counts.used_of(quota), pod, usage) for quota in asked}
@@ -84,7 +84,7 @@ def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
         Assumption(
             f"ResourceQuota {key}",
             "spec.hard",
-            f"the API server would refuse the pod: {message}",
+            f"the API server would reject the pod: {message}",
             AssumptionKind.UNCERTAIN,
         )
         for key, message in refusals.items()
@@ -93,14 +93,14 @@ def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
 
 
 def changed(used: Mapping[str, Quantity], usage: Mapping[str, Quantity], by: int) -> Amounts:
-    """What is used once a pod that takes ``usage`` has come (1) or gone (-1), of what was counted before."""
+    """Return the usage after adding (1) or removing (-1) a pod with this ``usage``, for resources that are counted."""
     return {key: _moved(amount, usage[key], by) if key in usage else amount for key, amount in used.items()}
 
 
 class QuotaCounts:
-    """What pods use of quotas, as their controller counts.
+    """The usage of quotas by pods, as their controller computes it.
 
-    Pods between which no scope of a quota distinguishes are added up once, whoever many quotas there are.
+    Pods that no quota scope distinguishes are added up once, regardless of the number of quotas.
     """
 
     def __init__(self, pods: Iterable[Pod]) -> None:
@@ -108,13 +108,17 @@ class QuotaCounts:
         self._alike: dict[str, list[tuple[Pod, ResourceList]]] = {}
 
     def used_of(self, quota: ResourceQuota) -> Amounts:
-        """What is used of a quota; what its status does not say is counted, as for a quota that was made just now."""
+        """Return the usage of a quota; what its status lacks is computed, as for a new quota."""
         known = quota.status.used
-        told = {key: known[key] for key in known if key in quota.limits}
-        return told if all(key in told for key in quota.limits if counts_pods(key)) else {**self.counted(quota), **told}
+        known_amounts = {key: known[key] for key in known if key in quota.limits}
+        return (
+            known_amounts
+            if all(key in known_amounts for key in quota.limits if counts_pods(key))
+            else {**self.counted(quota), **known_amounts}
+        )
 
     def counted(self, quota: ResourceQuota) -> Amounts:
-        """What the pods use of a quota, whatever its status says."""
+        """Return the computed usage of a quota, regardless of its status."""
         total: ResourceList = {}
         namespace = quota.metadata.namespace
         if namespace not in self._alike:
@@ -126,7 +130,7 @@ class QuotaCounts:
 
 
 def _added_up(pods: Iterable[Pod]) -> list[tuple[Pod, ResourceList]]:
-    """One of each group of pods that are in the same scopes, and what they all use."""
+    """Return one pod of each group with the same scopes, and the total usage of the group."""
     alike: dict[tuple[str, bool, bool, bool], tuple[Pod, ResourceList]] = {}
     for pod in pods:
         scopes = (
@@ -161,7 +165,7 @@ def _compute(requests: ResourceList, limits: ResourceList) -> Amounts:
 
 
 def _amounts_of(pod: Pod) -> tuple[ResourceList, ResourceList]:
-    """Requests and limits with those of the whole pod and its overhead, which counts where there is a limit at all."""
+    """Return requests and limits including pod-level ones and overhead, which counts only if there is a limit."""
     requests, limits = total_requests(pod), total_limits(pod)
     whole = pod.spec.resources
     if whole is not None:
@@ -173,7 +177,7 @@ def _amounts_of(pod: Pod) -> tuple[ResourceList, ResourceList]:
 
 
 def _unspecified(pod: Pod, counted_resources: Iterable[str]) -> str:
-    """``limits.cpu for: app,proxy; …`` for what containers have to say and do not."""
+    """Return ``limits.cpu for: app,proxy; …`` for required resources that containers do not specify."""
     whole = pod.spec.resources
     own = (*whole.requests, *whole.limits) if whole is not None else ()
     if any(key in _POD_LEVEL or key.startswith(_HUGE_PAGES) for key in own):
@@ -212,7 +216,7 @@ def _has_class(name: str, wanted: ScopeRequirement) -> bool:
 
 
 def _is_best_effort(pod: Pod) -> bool:
-    """``ComputePodQOS``: nothing asks for CPU or memory, or has a limit of it; the whole pod decides where it says."""
+    """Return whether the QoS class is BestEffort (``ComputePodQOS``); pod-level CPU and memory take precedence."""
     whole = pod.spec.resources
     parts = (
         [whole] if whole is not None else [each.resources for each in (*pod.spec.containers, *pod.spec.init_containers)]
@@ -227,7 +231,7 @@ def _reaches_other_namespaces(pod: Pod) -> bool:
 
 
 def _is_extended(name: str) -> bool:
-    """Whether a quota may count it as ``requests.NAME``: not one of Kubernetes' own."""
+    """Return whether a quota can count the resource as ``requests.NAME``: it is not one of Kubernetes' own."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith(_REQUESTS)
 
 

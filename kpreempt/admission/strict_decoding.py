@@ -1,12 +1,11 @@
-"""Fields and resource names of a manifest that the API server does not know, for which it rejects the object.
+"""Find fields and resource names in a manifest that are unknown to the API server, which rejects the object.
 
-``kubectl apply`` has the API server decode objects strictly (``fieldValidation=Strict``): a field that the object's
-type does not have in the server's version is an error, and case counts. Which fields there are is in
-``api_types.json``, which ``tools/api_types.py`` writes. As in the decoder (``sigs.k8s.io/json``), the values of
-``RawExtension`` and other types that decode themselves are not looked into. Kinds that are not built in are not
-checked, nor are the types of values.
+``kubectl apply`` requests strict decoding (``fieldValidation=Strict``): a field that the object's type does not have in
+the server's version is an error, and case counts. The fields are listed in ``api_types.json``, which
+``tools/api_types.py`` writes. Like the decoder (``sigs.k8s.io/json``), this skips the values of ``RawExtension`` and
+other types that decode themselves. Custom resources and the types of values are not checked.
 
-Resource names follow ``validateContainerResourceName`` and its neighbors in ``k8s.io/kubernetes`` v1.36.3
+Resource names follow ``validateContainerResourceName`` and related functions in ``k8s.io/kubernetes`` v1.36.3
 ``pkg/apis/core/validation/validation.go``, which are the same from 1.29 to 1.38.
 """
 
@@ -27,7 +26,7 @@ Document = Mapping[str, Any]
 Path = tuple[str | int, ...]
 
 _LONGEST_NAME = 80
-# SOPS encrypts them in files, and takes its key out when it decrypts them before they are applied.
+# SOPS adds this key to encrypted files, and removes it on decryption.
 _ENCRYPTED = frozenset({"core.v1.Secret", "core.v1.ConfigMap"})
 _PLAIN_KEY = re.compile(r"[\w-]+")
 _HUGE_PAGES = "hugepages-"
@@ -47,12 +46,12 @@ _QUOTA = frozenset(
 _STANDARD = frozenset({*_QUOTA, "storage"})
 _STORAGE = frozenset({"storage"})
 _LIMIT_TYPES = frozenset({"Container", "Pod", "PersistentVolumeClaim"})
-# PodLevelResources is on by default from here on; before, the API server drops pod-level requests.
+# PodLevelResources is on by default from this version; before it, the API server drops pod-level requests.
 _POD_LEVEL_FROM = 34
 
 
 class ApiTypes(msgspec.Struct, frozen=True):
-    """The kinds of the API and the fields of their types, as ``tools/api_types.py`` describes them."""
+    """The kinds of the API and the fields of their types, as written by ``tools/api_types.py``."""
 
     minors: tuple[int, int]
     kinds: Mapping[str, str]
@@ -62,8 +61,8 @@ class ApiTypes(msgspec.Struct, frozen=True):
 class UnknownName(msgspec.Struct, frozen=True):
     """A field, or another name (``what``), that an object's type does not have.
 
-    ``path`` leads to it: keys and indices. ``known`` are the names that it may have instead; ``minors`` says which
-    minor versions have it if others do, as ``33-``, ``-30`` or ``33-35``.
+    ``path`` is its path: keys and indices. ``known`` are the valid names; ``minors`` are the minor versions that have
+    it, if any, as ``33-``, ``-30`` or ``33-35``.
     """
 
     what: str
@@ -85,16 +84,16 @@ class UnknownName(msgspec.Struct, frozen=True):
             return f"known {' '.join(filter(None, (since, until)))}"
         word = self.value or str(self.path[-1])
         near = nearest(word[:_LONGEST_NAME], self.known)
-        # Who writes gpu does not mean cpu.
+        # A user who writes gpu does not mean cpu.
         is_near = near in self.known and (self.what != "resource" or near[0] == word[:1].lower())
         return f"did you mean {near}?" if is_near else ""
 
 
 def unknown_names(document: Document, minor: int | None = None) -> Iterator[UnknownName]:
-    """What an object has that the API server of version 1.``minor`` does not know, in the order of the document.
+    """Yield unknown names in an object for the API server of version 1.``minor``, in document order.
 
-    Without ``minor``, and for a version that the table does not cover, the fields of all versions are known. Nothing
-    is yielded for a kind that is not built in.
+    Without ``minor``, and for versions that the table does not cover, the fields of all versions are known. Kinds that
+    are not built in yield nothing.
     """
     api = api_types()
     entry = api.kinds.get(f"{document.get('apiVersion')} {document.get('kind')}")
@@ -109,14 +108,14 @@ def unknown_names(document: Document, minor: int | None = None) -> Iterator[Unkn
     while waiting:
         path, type_name, value = waiting.pop()
         inner: list[tuple[Path, str, Any]] = []
-        # By key or index; a value of another type than it should be has none.
+        # By key or index; a value of the wrong type has no children.
         parts: Iterable[tuple[str | int, Any]] = ()
         if type_name.startswith("[]"):
             parts = enumerate(value) if isinstance(value, list) else ()
         elif isinstance(value, dict) and (type_name.startswith("{}") or type_name in api.types):
             parts = value.items()
         for key, each in parts:
-            # The type of what is there, empty for an unknown field, and the minor versions that have it.
+            # The type of the field, empty if it is unknown, and the minor versions that have it.
             found, minors = type_name[2:], ""
             if not type_name.startswith(("[]", "{}")):
                 found, _, minors = api.types[type_name].get(str(key), "").partition(" ")
@@ -133,13 +132,13 @@ def unknown_names(document: Document, minor: int | None = None) -> Iterator[Unkn
 
 
 def _is_within(minors: str, minor: int) -> bool:
-    """Whether ``33-``, ``-30`` or ``33-35`` has the minor version; an empty text has all."""
+    """Return whether ``33-``, ``-30`` or ``33-35`` contains the minor version; an empty string contains all."""
     first, _, last = minors.partition("-")
     return int(first or minor) <= minor <= int(last or minor)
 
 
 def path_text(path: Path) -> str:
-    """``spec.containers[0].resuorces``; a key that is not a plain word is in brackets: ``limits[nvidia.com/gpu]``."""
+    """Format as ``spec.containers[0].resuorces``; other keys are in brackets: ``limits[nvidia.com/gpu]``."""
     text = ""
     for part in path:
         is_plain = isinstance(part, str) and _PLAIN_KEY.fullmatch(part)
@@ -154,7 +153,7 @@ def _shortened(name: str) -> str:
 
 @cache
 def api_types() -> ApiTypes:
-    """The table, which is read when a manifest is first checked."""
+    """Load the table when a manifest is first checked."""
     data = get_data(__package__, "api_types.json")
     assert data is not None
     return msgspec.json.decode(data, type=ApiTypes)
@@ -173,7 +172,7 @@ def _is_resource_of(standard: Collection[str], name: str) -> bool:
 
 
 def _at(value: Any, keys: Iterable[str]) -> Mapping[str, Any]:
-    """The map that ``keys`` lead to; an empty one if there is none."""
+    """Return the map at the path ``keys``, or an empty one."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -182,7 +181,7 @@ def _at(value: Any, keys: Iterable[str]) -> Mapping[str, Any]:
 def _unknown_in(
     value: Any, keys: tuple[str, ...], path: Path, known: Collection[str], is_known: Callable[[str], bool]
 ) -> Iterator[UnknownName]:
-    """The resources in the map that ``keys`` lead to, below a value that is at ``path``, and that are not known."""
+    """Yield unknown resources in the map at ``keys`` below a value with the given ``path``."""
     for name in _at(value, keys):
         if not is_known(name):
             yield UnknownName("resource", (*path, *keys, name), known)
@@ -200,9 +199,9 @@ def _in_limit_range(item: Any, path: Path) -> Iterator[UnknownName]:
 
 
 def _in_claim(claim: Any, path: Path) -> Iterator[UnknownName]:
-    """A claim may request anything in addition to ``storage``, but not instead of it.
+    """Yield unknown resources of a claim, which may request others in addition to ``storage``, but not instead of it.
 
-    The API server does not look into the templates of a StatefulSet before 1.36.
+    Before 1.36 the API server does not check the claim templates of a StatefulSet.
     """
     keys = ("spec", "resources", "requests")
     if "volumeClaimTemplates" not in path and "storage" not in _at(claim, keys):
@@ -217,7 +216,7 @@ _RESOURCE_CHECKS: Mapping[str, Callable[[Any, Path], Iterator[UnknownName]]] = {
 
 
 class _ResourceMap(NamedTuple):
-    """A map of resources in a type: the keys that lead to it, the names that it may have, and since which version."""
+    """A map of resources in a type: its path, its valid names, and the first version that has it."""
 
     keys: tuple[str, ...]
     known: Collection[str]

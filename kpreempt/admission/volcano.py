@@ -1,9 +1,8 @@
-"""The pod groups that Volcano's controller makes for pods that name none, and what a group asks room for.
+"""Pod groups that Volcano's controller creates for pods without one, and their minimum resources.
 
 Follows Volcano v1.8.0 ``pkg/controllers/podgroup/pg_controller_handler.go``, ``pkg/controllers/util/util.go`` and
-``pkg/webhooks/admission/podgroups/mutate/mutate_podgroup.go``. Left out is what no plugin of the default
-configurations reads: annotations that a group takes over from the object that owns its pods, and budgets and cool-down
-times of a pod.
+``pkg/webhooks/admission/podgroups/mutate/mutate_podgroup.go``. Annotations inherited from the pods' owner, and the
+disruption budget and cooldown time of a pod, are omitted because no plugin of the default configurations reads them.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ _ONE = quantity("1")
 
 
 def with_pod_groups(cluster: ClusterSnapshot, scheduler_name: str = VOLCANO_SCHEDULER_NAME) -> ClusterSnapshot:
-    """The cluster once Volcano's controller has seen every pod: pods of its scheduler that name no group have one.
+    """Return the cluster with a pod group for every pod of Volcano's scheduler, as its controller creates them.
 
-    Pods with the same controller share a group of at least one member, which is new: its phase is ``Pending``. Its
-    uid in the group's name is replaced by a name where it is not known yet, and its time of creation is the pod's.
-    The very same cluster comes back where all pods have a group.
+    Pods with the same controller share a new group with a minimum of one member in phase ``Pending``. If the
+    controller's uid is unknown, its name is used in the group's name. The creation time is the pod's. If no group is
+    missing, the same object is returned.
     """
     if all(map(_has_group, (pod for pod in cluster.pods if pod.spec.scheduler_name == scheduler_name))):
         return cluster
@@ -59,7 +58,7 @@ def with_pod_groups(cluster: ClusterSnapshot, scheduler_name: str = VOLCANO_SCHE
 
 
 def admit_pod_group(group: PodGroup, cluster: ClusterSnapshot) -> PodGroup:
-    """A new group with its queue filled in: that of its namespace's annotation, or ``default``."""
+    """Set the queue of a new group: from its namespace's annotation, or ``default``."""
     if group.spec.queue:
         return group
     queues = {each.metadata.name: each.metadata.annotations.get(QUEUE_NAME) for each in cluster.namespaces}
@@ -67,10 +66,10 @@ def admit_pod_group(group: PodGroup, cluster: ClusterSnapshot) -> PodGroup:
 
 
 def quota_usage(spec: PodSpec, count: int = 1) -> ResourceList:
-    """What ``count`` such pods take of a quota, which is what a group asks room for before it is let in.
+    """Return the quota usage of ``count`` pods, which is what a group must fit in before it is enqueued.
 
-    Follows ``k8s.io/kubernetes`` v1.25.0 ``pkg/quota/v1/evaluator/core/pods.go``: each init container counts alone,
-    sidecars like others, and what has no request counts nothing. Extended resources are there under both names.
+    Follows ``k8s.io/kubernetes`` v1.25.0 ``pkg/quota/v1/evaluator/core/pods.go``: each init container counts by itself,
+    including sidecars, and without a request nothing is counted. Extended resources appear under both names.
     """
     requests = _total(spec, lambda container: container.resources.requests)
     limits = _total(spec, lambda container: container.resources.limits)
@@ -104,8 +103,8 @@ def _group_for(pod: Pod, queues: Mapping[str, str | None]) -> PodGroup:
     if controller is None:
         controller = OwnerReference(kind="Pod", name=meta.name, uid=meta.uid, api_version="v1", controller=True)
         owners = [controller]
-    told = meta.annotations or PodAnnotations()
-    annotations = {PREEMPTABLE: told.preemptable, REVOCABLE_ZONE: told.revocable_zone}
+    annotations_of_pod = meta.annotations or PodAnnotations()
+    annotations = {PREEMPTABLE: annotations_of_pod.preemptable, REVOCABLE_ZONE: annotations_of_pod.revocable_zone}
     return PodGroup(
         metadata=AnnotatedMeta(
             name=f"podgroup-{controller.uid or controller.name}",
@@ -117,7 +116,7 @@ def _group_for(pod: Pod, queues: Mapping[str, str | None]) -> PodGroup:
         ),
         spec=PodGroupSpec(
             min_member=1,
-            queue=told.queue_name or _queue_of(meta.namespace, queues),
+            queue=annotations_of_pod.queue_name or _queue_of(meta.namespace, queues),
             priority_class_name=pod.spec.priority_class_name,
             min_resources=quota_usage(pod.spec),
         ),

@@ -1,6 +1,6 @@
-"""Variables with what is selected from them, which is one step, as in cel-go v0.26.0 ``interpreter/attributes.go``.
+"""Variables with their selections, evaluated as one step like cel-go v0.26.0 ``interpreter/attributes.go``.
 
-Each selection costs one, and the whole another; where something is missing, those after it cost nothing.
+Each selection costs one, and the complete attribute one more; selections after a missing value cost nothing.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kpreempt.cel.values import (
     Value,
 )
 
-# A variable that is bound and was not used yet.
+# A variable that is bound but not yet evaluated.
 UNSET = object()
 
 
 @dataclass(slots=True, eq=False)
 class Selection:
-    """``.key``, ``[key]``, or with a question mark; ``test`` asks only whether there is something."""
+    """A selection ``.key`` or ``[key]``, optionally with a question mark; ``test`` only checks for presence."""
 
     key: Value
     dynamic: Evaluate | None
@@ -41,7 +41,7 @@ class Selection:
     test: bool = False
 
     def get(self, state: State, container: Value) -> Value:
-        """What is there, or a failure."""
+        """Return the selected value, or a failure."""
         state.cost += 1
         key = self._key(state)
         if type(key) is Failure:
@@ -52,7 +52,7 @@ class Selection:
         return missing(container, key) if found is ABSENT else found
 
     def find(self, state: State, container: Value) -> Value:
-        """What is there, or ``ABSENT``, which costs nothing."""
+        """Return the selected value, or ``ABSENT``, which costs nothing."""
         key = self._key(state)
         found = key if type(key) is Failure else lookup(container, key)
         if found is not ABSENT and type(found) is not Failure:
@@ -67,20 +67,20 @@ class Selection:
 
 
 class Attribute(Protocol):
-    """Something to select from."""
+    """A value that supports selections."""
 
-    # What evaluating it costs besides its selections.
+    # The evaluation cost without selections.
     cost: int
 
     def add(self, selection: Selection) -> None: ...
 
     def resolve(self) -> Evaluate:
-        """The value, without ``cost``."""
+        """Return the value, without ``cost``."""
         ...
 
 
 class Chain:
-    """A value and selections from it."""
+    """A value followed by selections."""
 
     cost = 1
 
@@ -106,7 +106,7 @@ class Chain:
         general = _from(selections)
         if any(type(each.key) is not str or each.dynamic or each.optional or each.test for each in selections):
             return lambda state: general(state, base(state))
-        # The usual case: names in maps.
+        # The common case: names in maps.
         keys = tuple(each.key for each in selections)
         count = len(keys)
 
@@ -128,7 +128,7 @@ class Chain:
 
 
 def _from(selections: tuple[Selection, ...]) -> Callable[[State, Value], Value]:
-    """The selections from a value that is there."""
+    """Return a function that applies the selections to a value."""
 
     def run_from(state: State, value: Value) -> Value:
         if type(value) is Failure:
@@ -154,7 +154,7 @@ def _from(selections: tuple[Selection, ...]) -> Callable[[State, Value], Value]:
 
 @dataclass(eq=False)
 class Conditional:
-    """``a ? b : c``: what is selected from it is selected from ``b`` or ``c``."""
+    """``a ? b : c``: selections apply to ``b`` or ``c``."""
 
     condition: Evaluate
     yes: Attribute
@@ -180,18 +180,18 @@ class Conditional:
 
 
 def variable(slot: int) -> Evaluate:
-    """A variable that has its value before it is used."""
+    """Return a variable that is set before it is used."""
     return lambda state: state.slots[slot]
 
 
 def bound(slot: int, initial: Evaluate) -> Evaluate:
-    """A variable that gets its value when it is first used."""
+    """Return a variable that is evaluated on first use."""
 
     def run(state: State) -> Value:
         value = state.slots[slot]
         if value is UNSET:
             value = initial(state)
-            # As in cel-go, an empty list that has a name grows in place where something is added to it.
+            # Like in cel-go, an empty list with a name grows in place when elements are added.
             if type(value) is List and not value:
                 value = Accumulator()
             elif type(value) in MAPS and not len(value):

@@ -1,4 +1,4 @@
-"""The types of an expression's parts, and the overloads that its calls may come to.
+"""Determine the types of an expression's nodes, and the possible overloads of its calls.
 
 Follows cel-go v0.26.0 ``checker/checker.go``, with its messages.
 """
@@ -38,7 +38,7 @@ _LITERALS: Final = {
     bytes: BYTES,
     type(None): NULL,
 }
-# Names of types, and what they are the names of.
+# Names of types, and the types they denote.
 TYPE_NAMES: Final = {
     "bool": "bool",
     "bytes": "bytes",
@@ -59,14 +59,14 @@ TYPE_NAMES: Final = {
 
 
 class Environment(NamedTuple):
-    """What an expression may speak about: variables, and the fields of their types."""
+    """What an expression can refer to: variables, and the fields of their types."""
 
     variables: Dictionary[str, Type]
     fields: Dictionary[str, Dictionary[str, Type]]
 
 
 def check(node: Node, environment: Environment, problems: Problems) -> None:
-    """Write types and overloads on all nodes, and report what does not fit."""
+    """Annotate all nodes with types and overloads, and report type errors."""
     checker = _Checker(environment, problems)
     checker.check(node)
     for each in checker.checked:
@@ -120,7 +120,7 @@ class _Checker:
         return self.message(node)
 
     def ident(self, node: Ident) -> Type | None:
-        """The type of a name, if there is such a name: a variable, or a type."""
+        """Return the type of a name if it exists: a variable, or a type."""
         name = node.name.removeprefix(".")
         for scope in reversed(self.scopes):
             if name in scope:
@@ -184,7 +184,7 @@ class _Checker:
         return self.fail(node, f"undeclared reference to '{node.function}' (in container '')")
 
     def resolve(self, node: Call, function: Function) -> Type:
-        """The overloads that the arguments leave, and the type of what they give."""
+        """Return the overloads that match the arguments, and the result type."""
         parts = ([node.target] if node.target else []) + node.args
         given = tuple(part.type for part in parts)
         if function.name in ("_&&_", "_||_"):
@@ -194,7 +194,7 @@ class _Checker:
         for overload in function.overloads:
             if overload.member is (node.target is None) or len(overload.params) != len(given):
                 continue
-            # Its type parameters are variables that nothing else has.
+            # Its type parameters are fresh variables.
             own = Mapping()
             for name in overload.type_params:
                 own.add(name, self.fresh())
@@ -219,7 +219,7 @@ class _Checker:
         for index in wrong:
             self.mismatch(node.args[index], BOOL, node.args[index].type)
         node.overloads = (overload,)
-        # cel-go makes a balanced tree of a chain, in which only the outermost operator's own terms spoil the result.
+        # cel-go balances a chain into a tree, in which only the outermost operator's own operands affect the result.
         outermost = {2: {0, 1}, 3: {2}}.get(len(node.args), set())
         return ERROR if outermost.intersection(wrong) else BOOL
 
@@ -249,12 +249,12 @@ class _Checker:
         return type_
 
     def join(self, previous: Type | None, current: Type) -> Type:
-        """The type of what a literal holds, with one more element."""
+        """Return the element type of a literal after adding one element."""
         if previous is None:
             return current
         if self.mapping.assign(previous, current):
             return most_general(previous, current)
-        # Mixed literals are refused once all types are known (``validators``).
+        # Mixed literals are rejected once all types are known (``validators``).
         return DYN
 
     def comprehension(self, node: Comprehension) -> Type:
@@ -300,7 +300,7 @@ class _Checker:
 
 
 def _dotted(node: Node) -> str | None:
-    """The name that selections from a variable may be as a whole."""
+    """Return the dotted name that selections from a variable may form."""
     names: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         names.append(node.field)

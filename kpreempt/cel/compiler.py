@@ -1,6 +1,6 @@
-"""From the text of an expression to what evaluates it: all steps, and their bounds.
+"""Compile the text of an expression to a program, with all steps and limits.
 
-``validate`` is what Kubernetes checks of constants once the types are right (cel-go v0.26.0 ``cel/validator.go``).
+``validate`` is Kubernetes' check of constants after type checking (cel-go v0.26.0 ``cel/validator.go``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kpreempt.cel.syntax import Call, ListNode, Literal, MapNode, Node, walk
 from kpreempt.cel.types import DYN, Type, TypeTooDeepError, equivalent
 from kpreempt.cel.values import Failure, FatalError, TooLargeError, Value
 
-# What Kubernetes lets one selector cost (``resourceapi.CELSelectorExpressionMaxCost``), and its length in bytes.
+# Kubernetes' cost limit for a selector (``resourceapi.CELSelectorExpressionMaxCost``), and its maximum length in bytes.
 COST_LIMIT = 1_000_000
 MAX_LENGTH = 10 * 1024
 
@@ -28,12 +28,12 @@ assert libraries
 class Program:
     """A compiled expression over variables in the order of the environment.
 
-    ``cost`` is what the last evaluation cost, in Kubernetes' units. ``by_chance`` says of it that a list was made in
-    the order of a map, which in cel-go chance decides: another evaluation might come out differently.
+    ``cost`` is the cost of the last evaluation, in Kubernetes' units. ``by_chance`` means that this evaluation made a
+    list in map order, which is random in cel-go: another evaluation might give another result.
     """
 
     def __init__(self, expression: str, environment: Environment, results: frozenset[Type]) -> None:
-        """``results`` are the types that it may have. Raises ``CompileError``."""
+        """``results`` are the permitted types of the result. Raises ``CompileError``."""
         if len(expression.encode(errors="replace")) > MAX_LENGTH:
             raise CompileError(f"Too long: may not be more than {MAX_LENGTH} bytes")
         try:
@@ -50,7 +50,7 @@ class Program:
         self.by_chance = False
 
     def value_for(self, *values: Value) -> Value:
-        """The value, which may be a ``Failure``. Raises ``EvaluationError`` where the evaluation itself ends early."""
+        """Return the value, which may be a ``Failure``. Raises ``EvaluationError`` if the evaluation is aborted."""
         state = State([*values, *[None] * (self._slots - self._variables)], COST_LIMIT)
         try:
             value = self._run(state)
@@ -95,7 +95,7 @@ assert _ALLOWED.keys() == COMPLAINTS.keys()
 
 
 def validate(tree: Node, problems: Problems) -> None:
-    """Report durations, timestamps, regular expressions and formats that are wrong, and mixed literals."""
+    """Report invalid durations, timestamps, regular expressions and formats, and mixed literals."""
     exempt = _formatted(tree)
     for node in walk(tree):
         if isinstance(node, Call):
@@ -124,7 +124,7 @@ def validate(tree: Node, problems: Problems) -> None:
 
 
 def _formatted(tree: Node) -> set[int]:
-    """What stands in a call of ``format`` may be mixed."""
+    """Return the arguments of ``format`` calls, which may be mixed."""
     found: set[int] = set()
     for node in walk(tree):
         if isinstance(node, Call) and node.function == "format" and id(node) not in found:
@@ -133,7 +133,7 @@ def _formatted(tree: Node) -> set[int]:
 
 
 def _mixed(nodes: list[Node], optionals: frozenset[int], problems: Problems, *, once: bool = False) -> None:
-    """Elements of different types are refused; the first one has the type that all should have."""
+    """Report elements of different types; the first one determines the type."""
     wanted: Type | None = None
     for index, node in enumerate(nodes):
         given = node.type
@@ -170,7 +170,7 @@ def _format(node: Call, problems: Problems) -> None:
 
 
 def _unfit(node: Node, letter: str) -> Node | None:
-    """The node whose type no clause of that letter can write; a ``%s`` looks into literals."""
+    """Return the node whose type no clause of that letter can format; ``%s`` checks inside literals."""
     if node.type is not DYN and node.type.kind not in _ALLOWED[letter]:
         return node
     if letter != "s":

@@ -1,7 +1,7 @@
-"""Selectors of devices: CEL expressions about one device, which say whether it may be allocated.
+"""Device selectors: CEL expressions that decide whether a device may be allocated.
 
-Follows ``k8s.io/dynamic-resource-allocation`` v0.36.3 ``cel/compile.go``, with consumable capacity. What a selector
-reads of a device matters, too: selectors say the same of devices that do not differ in it.
+Follows ``k8s.io/dynamic-resource-allocation`` v0.36.3 ``cel/compile.go``, with consumable capacity. The attributes that
+a selector reads are determined, too: devices that are equal in these have the same result.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _ENVIRONMENT = Environment(
 
 @dataclass(frozen=True)
 class DeviceView:
-    """What a selector sees of a device.
+    """A device as seen by a selector.
 
     ``attributes`` are as in the API: a name, with or without a domain, to one of ``{"string": ...}``, ``{"int": ...}``,
-    ``{"bool": ...}`` or ``{"version": ...}``; ``capacity`` is a name to ``{"value": quantity}``. Neither may be changed
-    any more: what selectors make of them is kept with the view.
+    ``{"bool": ...}`` or ``{"version": ...}``; ``capacity`` is a name to ``{"value": quantity}``. Neither may change
+    after creation: converted values are cached with the view.
     """
 
     driver: str
@@ -48,7 +48,7 @@ class DeviceView:
     allow_multiple_allocations: bool = False
 
     def value(self) -> Value:
-        """The device as a value. Raises ``EvaluationError`` for an attribute that Kubernetes does not read."""
+        """Return the device as a value. Raises ``EvaluationError`` for an attribute that Kubernetes cannot convert."""
         made = self.__dict__.get("_value")
         if made is None:
             made = _device(self)
@@ -57,28 +57,28 @@ class DeviceView:
 
 
 class DeviceSelector(Program):
-    """A compiled selector."""
+    """A compiled device selector."""
 
     def __init__(self, expression: str) -> None:
         """Raises ``CompileError``."""
         super().__init__(expression, _ENVIRONMENT, frozenset({BOOL, ANY}))
-        # The attributes that the result may depend on, besides driver, capacity and sharing; ``None``: it may be any.
+        # The attributes that affect the result, in addition to driver, capacity and sharing; ``None``: possibly all.
         self.attributes_read = attributes_read(self.tree)
 
     def matches(self, device: DeviceView) -> bool:
-        """Whether the device is one that the selector means. Raises ``EvaluationError``."""
+        """Return whether the device matches. Raises ``EvaluationError``."""
         return truth(self.value_for(device.value()))
 
 
 @lru_cache(maxsize=1024)
 def device_selector(expression: str) -> DeviceSelector:
-    """The selector that ``expression`` states, remembered by its text. Raises ``CompileError``."""
+    """Compile ``expression``; results are cached. Raises ``CompileError``."""
     return DeviceSelector(expression)
 
 
 @lru_cache(maxsize=4096)
 def is_version(text: str) -> bool:
-    """Whether an attribute may have this as its version."""
+    """Return whether an attribute may have this version."""
     try:
         parse_semver(text)
     except ValueError:
@@ -87,7 +87,7 @@ def is_version(text: str) -> bool:
 
 
 def truth(value: Value) -> bool:
-    """The result of a selector or a rule. Raises ``EvaluationError`` where it is none."""
+    """Return the Boolean result of a selector or a rule. Raises ``EvaluationError`` for other types."""
     if type(value) is bool:
         return value
     if type(value) is Failure:
@@ -166,7 +166,7 @@ def _attribute(name: str, attribute: Mapping[str, Any]) -> Value:
     raise EvaluationError(f"attribute {name}: unsupported attribute value")
 
 
-# An attribute's domain and its name.
+# An attribute's domain and name.
 AttributeName = tuple[str, str]
 
 _VARIABLE = "device"
@@ -174,11 +174,11 @@ _WHOLE = frozenset({"driver", "capacity", "allowMultipleAllocations"})
 
 
 class _UnknownError(Exception):
-    """Something is done with all attributes, or with the device itself."""
+    """The expression uses all attributes, or the device as a value."""
 
 
 def attributes_read(tree: Node) -> frozenset[AttributeName] | None:
-    """All attributes that the result may hang on; ``None`` where these may be any."""
+    """Return all attributes that may affect the result; ``None`` if it may be any."""
     try:
         return frozenset(_read(tree))
     except _UnknownError:
@@ -192,7 +192,7 @@ def _read(node: Node) -> Iterator[AttributeName]:
         return
     if isinstance(node, Select) and node.field in _WHOLE and _is_device(node.operand):
         return
-    # What a loop calls its variables may hide the device.
+    # A loop variable may shadow the device.
     if isinstance(node, Comprehension) or _is_device(node):
         raise _UnknownError
     for child in node.children():
@@ -200,7 +200,7 @@ def _read(node: Node) -> Iterator[AttributeName]:
 
 
 def _attribute_of(node: Node) -> AttributeName | None:
-    """The attribute, where the node is ``device.attributes["domain"].name``, or asks whether there is one."""
+    """Return the attribute if the node is ``device.attributes["domain"].name``, or tests its presence."""
     if isinstance(node, Select):
         domain, name = _domain(node.operand), node.field
     elif isinstance(node, Call) and node.function == "_[_]" and (key := _text(node.args[1])) is not None:
@@ -213,7 +213,7 @@ def _attribute_of(node: Node) -> AttributeName | None:
 
 
 def _domain(node: Node) -> str | None:
-    """The domain of ``device.attributes["domain"]``."""
+    """Return the domain in ``device.attributes["domain"]``."""
     if not (isinstance(node, Call) and node.function == "_[_]"):
         return None
     whole = node.args[0]

@@ -1,4 +1,4 @@
-"""Rules: CEL expressions about documents, as written for the API."""
+"""Rules: CEL expressions on documents in the API's format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rule(Program):
         super().__init__(expression, Environment(dict.fromkeys(self.variables, DYN), {}), frozenset({BOOL, DYN}))
 
     def evaluate(self, values: Mapping[str, Any]) -> bool:
-        """Whether the rule holds of JSON documents, one for each variable; those that are missing are null.
+        """Evaluate the rule on JSON documents, one for each variable; missing ones are null.
 
         Raises ``EvaluationError``.
         """
@@ -42,5 +42,5 @@ def _rule(expression: str, variables: tuple[str, ...]) -> Rule:
 
 
 def compile_rule(expression: str, variables: Sequence[str]) -> Rule:
-    """The rule over variables of any type, remembered by its text. Raises ``CompileError``."""
+    """Compile a rule with variables of any type; results are cached. Raises ``CompileError``."""
     return _rule(expression, tuple(variables))

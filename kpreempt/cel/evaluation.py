@@ -1,4 +1,4 @@
-"""What the parts of a compiled expression share while it is evaluated."""
+"""State shared by the parts of a compiled expression during evaluation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kpreempt.cel.values import (
 )
 
 COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
-# What may be done beyond what costs count: elements of nested values that are walked, and characters of long strings.
+# Limit for work that costs do not count: elements visited in nested values, and characters of long strings.
 _MAX_WORK: Final = 100_000_000
 _LONG: Final = 1000
 _SEARCH: Final = 20
@@ -35,18 +35,18 @@ _KEYS: Final = frozenset({str, int, Uint, bool, float})
 
 
 class CostExceededError(Exception):
-    """The evaluation costs more than it may."""
+    """The evaluation exceeds the cost limit."""
 
 
 @dataclass(slots=True, eq=False)
 class State:
-    """One evaluation: what it has cost so far, and its variables, each at a number of its own."""
+    """One evaluation: its cost so far, and its variables by slot."""
 
     slots: list[Value]
     limit: int
     cost: int = 0
     work: int = 0
-    # Whether a list was made in the order of a map, which in cel-go is chance.
+    # Whether a list was made in map order, which is random in cel-go.
     by_chance: bool = False
 
     def check(self) -> None:
@@ -55,7 +55,7 @@ class State:
             raise CostExceededError
 
     def weigh(self, args: Sequence[Value], *, walks: bool) -> None:
-        """Count what a call does that its cost does not tell: long strings, and what it ``walks`` through.
+        """Count work that a call's cost does not cover: long strings, and elements visited with ``walks``.
 
         Raises ``TooLargeError``.
         """
@@ -69,13 +69,13 @@ class State:
         self.check_work()
 
     def weigh_sum(self, args: Sequence[Value]) -> None:
-        """As ``weigh``, for lists that are copied one after the other. Raises ``TooLargeError``."""
+        """Like ``weigh``, for concatenated lists. Raises ``TooLargeError``."""
         if type(args[0]) is List:
             self.work += len(args[0]) + (len(args[1]) if type(args[1]) in LISTS else 0)
             self.check_work()
 
     def weigh_search(self, pattern: Value) -> None:
-        """As ``weigh``, for a search for a regular expression that was made. Raises ``TooLargeError``."""
+        """Like ``weigh``, for a completed regular expression search. Raises ``TooLargeError``."""
         try:
             self.work += _SEARCH * compile_regex(pattern).work()
         except RegexError:
@@ -92,7 +92,7 @@ Evaluate = Callable[[State], Value]
 
 
 def lookup(container: Value, key: Value) -> Value:
-    """The value at a key or an index; ``ABSENT`` where there is none, also where there can be none."""
+    """Return the value at a key or an index; ``ABSENT`` if there is none, or cannot be any."""
     kind = type(container)
     if kind in MAPS:
         return container.find(key)
@@ -108,13 +108,13 @@ def lookup(container: Value, key: Value) -> Value:
 
 
 def missing(container: Value, key: Value) -> Failure:
-    """What is said where ``lookup`` finds nothing."""
-    where = "index out of bounds" if type(container) in LISTS else "no such key"
-    return Failure(f"{where}: {shown(key)}")
+    """Return the failure when ``lookup`` finds nothing."""
+    problem = "index out of bounds" if type(container) in LISTS else "no such key"
+    return Failure(f"{problem}: {shown(key)}")
 
 
 def bad_key(key: Value) -> Failure | None:
-    """What is wrong with a value in brackets, whatever is before them."""
+    """Return a failure if a value cannot be an index or key of any container."""
     if type(key) in _KEYS:
         return None
     kind = "map[string]interface {}" if isinstance(key, Document) else go_name(key)
@@ -122,7 +122,7 @@ def bad_key(key: Value) -> Failure | None:
 
 
 def native(value: Value) -> Value:
-    """A value that was taken out of a variable that is optional: cel-go cannot take all of Kubernetes' types back."""
+    """Convert a value from an optional variable: cel-go cannot convert all of Kubernetes' types back."""
     kind = _NATIVE.get(type_name(value)) if isinstance(value, Opaque) else None
     return Failure(f"unsupported conversion to ref.Val: ({kind}){value}") if kind else value
 
@@ -137,7 +137,7 @@ _NATIVE: Final = {
 
 
 def settled(value: Value) -> Value:
-    """A list as others see it, once the comprehension that made it is done."""
+    """Return a list as others see it, once the comprehension that made it is complete."""
     if type(value) is not Accumulator:
         return value
     made = List()

@@ -1,6 +1,7 @@
-"""What a function is: its overloads, what they do and what they cost. ``libraries`` are full of them.
+"""Functions: overloads with their implementation and cost. ``libraries`` declares them.
 
-As in cel-go v0.26.0 ``common/decls``, with costs of ``interpreter/runtimecost.go`` and Kubernetes' ``library/cost.go``.
+Follows cel-go v0.26.0 ``common/decls``, with the costs of ``interpreter/runtimecost.go`` and Kubernetes'
+``library/cost.go``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from kpreempt.cel.types import Type, parse_type, split_types
 from kpreempt.cel.values import ABSENT, LISTS, MAPS, Failure, Opaque, OptionalValue, Value, type_name
 
 Implementation = Callable[..., Value]
-# The cost of a call by its arguments and its result, any of which may be a failure.
+# Computes the cost of a call from its arguments and its result, any of which may be a failure.
 Cost = Callable[[Sequence[Value], Value], int]
 
 TRAVERSAL = 0.1
@@ -23,24 +24,24 @@ REGEX_LENGTH = 0.25
 
 @dataclass(eq=False)
 class Overload:
-    """A function for arguments of certain types, as ``libraries`` have it in their tables.
+    """An implementation for certain argument types, as declared in ``libraries``.
 
-    ``signature`` is ``list(A).(int) -> A`` of a member, else ``(list(A), int) -> A``; the first of the ``params`` of a
-    member is what it is called on.
+    ``signature`` is ``list(A).(int) -> A`` for a member function, otherwise ``(list(A), int) -> A``; the first of a
+    member's ``params`` is its receiver.
     """
 
     function: str
     signature: InitVar[str]
     run: Implementation
-    # What a call costs whichever overload it is.
+    # The cost of a call with any overload.
     cost: Cost | None = None
-    # What this overload costs where it is known to be the one.
+    # The cost of this overload if it is known to be selected.
     overload_cost: Cost | None = None
-    # Arguments after one that is an error are not evaluated.
+    # Arguments after a failed one are not evaluated.
     early: bool = False
-    # Arguments are not looked at before the function itself does.
+    # Arguments are not checked before the function runs.
     unguarded: bool = False
-    # It does the same for all types, and says itself which of them it takes.
+    # The implementation is the same for all types, and checks them itself.
     is_operator: bool = False
     member: bool = field(init=False)
     params: tuple[Type, ...] = field(init=False)
@@ -55,7 +56,7 @@ class Overload:
 
     @cached_property
     def type_params(self) -> tuple[Type, ...]:
-        """The type parameters that stand in the signature."""
+        """The type parameters in the signature."""
         found: dict[Type, None] = {}
         waiting = [*self.params, self.result]
         while waiting:
@@ -66,11 +67,11 @@ class Overload:
         return tuple(found)
 
     def accepts(self, args: Sequence[Value]) -> bool:
-        """Whether values are such as the parameters say, so far as cel-go looks."""
+        """Return whether values match the parameters, as far as cel-go checks."""
         return len(args) == len(self.params) and all(map(_fits, self.params, args))
 
     def guarded(self, *args: Value) -> Value:
-        """The result, or a failure for values that do not fit."""
+        """Return the result, or a failure for values that do not match."""
         return self.run(*args) if self.accepts(args) else no_such_overload(self.function, args)
 
 
@@ -80,13 +81,13 @@ class Function:
 
     name: str
     overloads: list[Overload] = field(default_factory=list)
-    # An operator does the same for all types, and says itself which of them it takes.
+    # An operator has one implementation for all types, which checks them itself.
     operator: Implementation | None = None
-    # What a call costs whichever overload it is.
+    # The cost of a call with any overload.
     cost: Cost | None = None
 
     def dispatch(self, *args: Value) -> Value:
-        """The first overload that takes the values."""
+        """Call the first overload that accepts the values."""
         for overload in self.overloads:
             if len(args) == len(overload.params) and (overload.unguarded or overload.accepts(args)):
                 return overload.run(*args)
@@ -109,13 +110,13 @@ def declare(*overloads: Overload) -> None:
 def operator(
     name: str, run: Implementation, *signatures: str, costs: Mapping[str, Cost] | None = None
 ) -> Iterator[Overload]:
-    """The overloads of a function that does the same for all types; ``costs`` are those of some signatures."""
+    """Return the overloads of a function with one implementation; ``costs`` apply to some signatures."""
     for each in signatures:
         yield Overload(name, each, run, overload_cost=(costs or {}).get(each), is_operator=True)
 
 
 def no_such_overload(name: str, args: Sequence[Value]) -> Failure:
-    """What a call says of arguments that no overload takes; an error among them is told instead."""
+    """Return the failure of a call without a matching overload; an error among the arguments takes precedence."""
     for arg in args:
         if type(arg) is Failure:
             return arg
@@ -136,7 +137,7 @@ def _fits(param: Type, value: Value) -> bool:
 
 
 def size_of(value: Value) -> int:
-    """The size that costs are counted by: of what has one, else 1. Strings have code points."""
+    """Return the size used in costs, by default 1. Strings count code points."""
     kind = type(value)
     if kind is str or kind is bytes or kind in LISTS or kind in MAPS:
         return len(value)
@@ -144,29 +145,29 @@ def size_of(value: Value) -> int:
 
 
 def full_size(value: Value) -> int:
-    """As ``size_of``, but of an optional value that of what it has."""
+    """Like ``size_of``, but for an optional value, the size of its value."""
     while type(value) is OptionalValue and value.value is not ABSENT:
         value = value.value
     return size_of(value)
 
 
 def one(_args: Sequence[Value], _result: Value) -> int:
-    """A cost of one, whatever the arguments are."""
+    """A cost of one, regardless of the arguments."""
     return 1
 
 
 def per_character(index: int = 0, factor: float = TRAVERSAL) -> Cost:
-    """A cost for each character of an argument, rounded up."""
+    """A cost per character of an argument, rounded up."""
     return lambda args, _result: math.ceil(size_of(args[index]) * factor)
 
 
 def regex_cost(args: Sequence[Value], _result: Value) -> int:
-    """What it costs to look for the second argument in the first."""
+    """The cost of searching the first argument for the second one."""
     return math.ceil((1.0 + full_size(args[0])) * TRAVERSAL) * math.ceil(full_size(args[1]) * REGEX_LENGTH)
 
 
 def traversal(args: Sequence[Value], _result: Value) -> int:
-    """What walking through all of the first argument costs: a tenth per character, else one for each value."""
+    """The cost of traversing the first argument: a tenth per character, or one per value."""
     return _walked(args[0])
 
 

@@ -1,7 +1,7 @@
-"""Macros: calls that stand for loops and tests, written out while an expression is parsed.
+"""Macros: calls that stand for loops and tests, expanded during parsing.
 
 Follows cel-go v0.26.0 ``parser/macro.go``, ``cel/library.go``, ``ext/comprehensions.go``, ``ext/lists.go`` and
-``ext/bindings.go``. Nodes that a macro makes up are at the place of the call.
+``ext/bindings.go``. Generated nodes have the position of the call.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kpreempt.cel.values import Value
 ACCUMULATOR = "@result"
 _UNUSED = "#unused"
 _SORTED = "@__sortBy_input__"
-# Some macros write their target twice: a chain of those would double an expression with each of them.
+# Some macros use their target twice, so each one in a chain would double the size of the expression.
 _MAX_COPIED = 10_000
 
 
 class _MacroError(Exception):
-    """A macro is called wrongly: the place, and what is wrong."""
+    """A macro is called incorrectly: the position, and the problem."""
 
 
 class _At(NamedTuple):
-    """Makes nodes at one place."""
+    """Creates nodes at one position."""
 
     offset: int
 
@@ -51,7 +51,7 @@ class _At(NamedTuple):
         )
 
     def bind(self, name: str, value: Node, result: Node) -> Node:
-        """A comprehension over nothing: it evaluates ``value`` once ``name`` is used, and then ``result``."""
+        """Create a comprehension without a range that evaluates ``value`` on first use, and returns ``result``."""
         return Comprehension(
             self.offset,
             self.list(),
@@ -68,14 +68,14 @@ Macro = Callable[[_At, Node, list[Node]], Node | None]
 
 
 class Expander:
-    """Makes calls, and expands those that are macros."""
+    """Creates calls, and expands those that are macros."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._copied = 0
 
     def call(self, offset: int, function: str, args: list[Node], target: Node | None) -> Node:
-        """The call, or what it stands for."""
+        """Return the call, or its expansion."""
         plain = Call(offset, function, args, target)
         if function == "has" and len(args) == 1 and target is None:
             argument = args[0]
@@ -91,7 +91,7 @@ class Expander:
         if function in ("optMap", "optFlatMap"):
             self._copied += sum(1 for _ in walk(target))
             if self._copied > _MAX_COPIED:
-                self._problems.report(offset, f"{function} is chained too often")
+                self._problems.report(offset, f"{function} is chained too many times")
                 return Literal(offset, None)
         try:
             return macro(_At(offset), target, args) or plain
@@ -118,7 +118,7 @@ def _variables(args: list[Node], count: int = 2, problem: str = "argument must b
     return names[0], names[1]
 
 
-# Of the next three the test is the last argument, after one variable or two.
+# In the next three, the test is the last argument, after one or two variables.
 def _all(at: _At, target: Node, args: list[Node]) -> Node:
     variables = _variables(args, len(args) - 1)
     condition = at.call("@not_strictly_false", at.ident())
@@ -142,7 +142,7 @@ def _exists_one(at: _At, target: Node, args: list[Node]) -> Node:
 
 
 def _collect(at: _At, target: Node, variables: tuple[str, str], rest: list[Node]) -> Node:
-    """A list of the last of ``rest`` for each element, or for those alone for which the first holds."""
+    """Create a list of the last of ``rest`` for each element, or only for those that satisfy the first."""
     step = at.call("_+_", at.ident(), at.list(rest[-1]))
     if len(rest) == 2:
         step = at.call("_?_:_", rest[0], step, at.ident())

@@ -1,4 +1,4 @@
-"""Text to a syntax tree: tokens, literals and grammar, with cel-go's messages for the first syntax error.
+"""Parse text to a syntax tree: tokens, literals and grammar, with cel-go's messages for the first syntax error.
 
 Follows cel-go v0.26.0 ``parser``, ``parser/gen/CEL.g4`` and ``parser/unescape.go``.
 """
@@ -22,13 +22,13 @@ _DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
 
 
 def string(text: str) -> str:
-    """The string that a token states. Raises ``ValueError`` with cel-go's message."""
+    """Return the string that a token denotes. Raises ``ValueError`` with cel-go's message."""
     raw, body = _body(text)
     return body if raw or "\\" not in body else "".join(chr(code) for code, _ in _characters(body, of_bytes=False))
 
 
 def byte_string(text: str) -> bytes:
-    """The bytes that a token without its ``b`` states. Raises ``ValueError`` with cel-go's message."""
+    """Return the bytes that a token without its ``b`` denotes. Raises ``ValueError`` with cel-go's message."""
     raw, body = _body(text)
     if raw or "\\" not in body:
         return body.encode()
@@ -38,7 +38,7 @@ def byte_string(text: str) -> bytes:
 
 
 def integer(text: str) -> int:
-    """Raises ``ValueError`` where the number, with its sign, is no int64."""
+    """Raises ``ValueError`` if the number, with its sign, is not an int64."""
     number = _whole(text.removeprefix("-"))
     number = -number if text.startswith("-") else number
     if not MIN_INT <= number <= MAX_INT:
@@ -47,7 +47,7 @@ def integer(text: str) -> int:
 
 
 def unsigned(text: str) -> Uint:
-    """Raises ``ValueError`` where the number is no uint64."""
+    """Raises ``ValueError`` if the number is not a uint64."""
     number = _whole(text[:-1])
     if number > MAX_UINT:
         raise ValueError(text)
@@ -55,7 +55,7 @@ def unsigned(text: str) -> Uint:
 
 
 def double(text: str) -> float:
-    """Raises ``ValueError`` where the number is too large."""
+    """Raises ``ValueError`` if the number is too large."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(text)
@@ -66,7 +66,7 @@ def _whole(digits: str) -> int:
     if digits.startswith("0x"):
         return int(digits[2:], 16)
     digits = digits.lstrip("0") or "0"
-    # Python itself refuses to read very long numbers; all of them are too large anyway.
+    # Python itself refuses to parse very long numbers; all of them are too large anyway.
     if len(digits) > 20:
         raise ValueError(digits)
     return int(digits)
@@ -80,7 +80,7 @@ def _body(text: str) -> tuple[bool, str]:
 
 
 def _characters(body: str, *, of_bytes: bool) -> list[tuple[int, bool]]:
-    """Code points or bytes, and whether each was written as a number."""
+    """Return code points or bytes, and whether each was written as a number."""
     found = []
     place = 0
     while place < len(body):
@@ -162,7 +162,7 @@ _NUMBERS: dict[str, tuple[str, Callable[[str], Value]]] = {
     "NUM_UINT": ("uint", unsigned),
     "NUM_FLOAT": ("double", double),
 }
-# How tightly binary operators bind, and the functions that they are.
+# The precedence of binary operators, and the functions they call.
 _BINARY = {
     "||": (1, "_||_"), "&&": (2, "_&&_"),
     "<": (3, "_<_"), "<=": (3, "_<=_"), ">": (3, "_>_"), ">=": (3, "_>=_"), "==": (3, "_==_"), "!=": (3, "_!=_"),
@@ -170,16 +170,16 @@ _BINARY = {
     "+": (4, "_+_"), "-": (4, "_-_"), "*": (5, "_*_"), "/": (5, "_/_"), "%": (5, "_%_"),
 }  # fmt: skip
 _PREFIX = {"!": "!_", "-": "-_"}
-# Operators whose chains count as nesting: relations and calculations, each of their own kind.
+# Operators whose chains count as nesting: relations and calculations, each separately.
 _NESTING = {3: "relation", 4: "calc", 5: "calc"}
 
 
 class _StopError(Exception):
-    """The syntax is wrong in a way that nothing more can be said after it."""
+    """A syntax error after which parsing cannot continue."""
 
 
 def parse(text: str, problems: Problems) -> Node | None:
-    """The tree, with macros expanded; ``None`` where errors were reported."""
+    """Return the tree with macros expanded; ``None`` if errors were reported."""
     parser = _Parser(text, problems)
     try:
         node = parser.expression()
@@ -226,7 +226,7 @@ class _Parser:
         raise _StopError
 
     def fail_start(self, *also: str) -> NoReturn:
-        """No expression starts here; ``also`` is what else might stand here."""
+        """No expression starts here; ``also`` are other tokens that would be valid here."""
         allowed = _STARTS.union(also)
         expected = ", ".join(name for name in _ORDER if name.strip("'") in allowed)
         following = self.tokens[min(self.place + 1, len(self.tokens) - 1)].kind
@@ -240,7 +240,7 @@ class _Parser:
             raise _StopError
 
     def expression(self, *also: str) -> Node:
-        """A whole expression, the ternary operator included."""
+        """Parse an expression, including the ternary operator."""
         self.enter("expr")
         node = self.binary(1, also)
         if question := self.accept("?"):
@@ -253,7 +253,7 @@ class _Parser:
         return node
 
     def binary(self, least: int, also: tuple[str, ...]) -> Node:
-        """Operators that bind at least as tightly as ``least``; of equal ones the left one is inner."""
+        """Parse operators with a precedence of at least ``least``; equal ones associate to the left."""
         before = dict(self.depths)
         for rule in ("relation", "calc"):
             self.enter(rule)
@@ -277,7 +277,7 @@ class _Parser:
                 self.enter(_NESTING[strength])
             right = self.binary(strength + 1, ())
             if strength < 3 and chain is not None and chain.function == function:
-                # Chains of these may be long, and are one call of all.
+                # Chains of these may be long, and become a single call.
                 chain.args.append(right)
                 continue
             left = chain = Call(operator.offset, function, [left, right])
@@ -288,7 +288,7 @@ class _Parser:
         return self.token.kind == "-" and self.tokens[self.place + 1].kind in ("NUM_INT", "NUM_FLOAT")
 
     def member(self, also: tuple[str, ...]) -> Node:
-        """A primary expression with all that is selected from it, called on it and looked up in it."""
+        """Parse a primary expression with its selections, calls and lookups."""
         before = self.depths["member"]
         self.enter("member")
         node = self.primary(also)
@@ -385,7 +385,7 @@ class _Parser:
         return Literal(token.offset, value)
 
     def name(self, also: tuple[str, ...]) -> Node:
-        """A variable, a function that is called, or a message that is made."""
+        """Parse a variable, a function call, or a message literal."""
         start = self.token.offset
         dot = "." if self.accept(".") else ""
         if self.token.kind != "IDENTIFIER":
@@ -400,7 +400,7 @@ class _Parser:
         return Ident(token.offset, dot + token.text)
 
     def message_name(self, first: str) -> str | None:
-        """The dotted name before a brace, if that is what stands here; it is taken then."""
+        """Parse the dotted name before a brace, if there is one here."""
         ahead = self.place
         names = [first]
         while self.tokens[ahead].kind == "." and self.tokens[ahead + 1].kind == "IDENTIFIER":
@@ -492,14 +492,14 @@ _TOKEN = re.compile(
     )
 )
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
-# What follows an opening quote that is never closed: up to where no string can go on.
+# The text after an opening quote that is never closed, up to where a string must end.
 _OPEN_STRING = {
     quote: re.compile(rf"{quote}(?:{_ESCAPE}|[^\\{quote[0]}\n\r])*(?:\\?[^{quote[0]}]|\\)?") for quote in ('"', "'")
 }
 
 
 class Token(NamedTuple):
-    """``kind`` is a name of the grammar, or the text itself for operators and keywords; the last is ``<EOF>``."""
+    """A token; ``kind`` is a name in the grammar, or the text of operators and keywords; the last is ``<EOF>``."""
 
     kind: str
     text: str
@@ -507,13 +507,13 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, problems: Problems) -> list[Token]:
-    """All tokens; what is none is reported and passed over."""
+    """Return all tokens; invalid text is reported and skipped."""
     found = []
     place = 0
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            # What starts no token takes one character more than could still have become one.
+            # Text that starts no token includes one character more than could still have become one.
             unclosed = _OPEN_STRING[text[place]].match(text, place) if text[place] in _OPEN_STRING else None
             end = unclosed.end() if unclosed else min(place + (2 if text[place] in "&|=" else 1), len(text))
             problems.report(place, f"Syntax error: token recognition error at: '{text[place:end]}'")

@@ -1,7 +1,7 @@
-"""A checked tree to a function that evaluates it and counts what that costs: loops, calls and operators.
+"""Turn a checked tree into a function that evaluates it and counts its cost: loops, calls and operators.
 
-Follows cel-go v0.26.0 ``interpreter/planner.go``, ``interpretable.go``, ``decorators.go`` and ``runtimecost.go``: what
-is constant is worked out here and costs nothing, and an operator looks at an error as it does there.
+Follows cel-go v0.26.0 ``interpreter/planner.go``, ``interpretable.go``, ``decorators.go`` and ``runtimecost.go``:
+constant parts are evaluated here at no cost, and operators treat errors as they do there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LIST_COST, _MAP_COST = 10, 30
 
 
 class Plan:
-    """A part of an expression: a constant, an attribute from which more may be selected, or anything else."""
+    """A part of an expression: a constant, an attribute that supports more selections, or anything else."""
 
     def __init__(
         self, run: Evaluate | None = None, *, attribute: Attribute | None = None, constant: Value = ABSENT
@@ -56,7 +56,7 @@ class Plan:
         return self.constant is not ABSENT
 
     def evaluate(self) -> Evaluate:
-        """The function; nothing may be selected from the part any more."""
+        """Return the function; no more selections are added to this part."""
         if self._run is not None:
             return self._run
         if self.attribute is None:
@@ -64,7 +64,7 @@ class Plan:
             return lambda _state: value
         resolve, cost = self.attribute.resolve(), self.attribute.cost
         if self.test_only:
-            # ``has`` costs one less than what it asks about, even where that costs nothing.
+            # ``has`` costs one less than its argument, even if that costs nothing.
             def tested(state: State) -> Value:
                 state.cost += cost - 1
                 value = resolve(state)
@@ -81,14 +81,14 @@ class Plan:
         return run
 
     def selectable(self) -> Attribute:
-        """The part as something to select from."""
+        """Return the part as an attribute that supports selections."""
         return self.attribute if self.attribute is not None else Chain(self.evaluate())
 
 
 def plan(node: Node, variables: Mapping[str, int]) -> tuple[Evaluate, int]:
-    """The function of a checked tree and how many slots it needs; ``variables`` are in the slots that they are given.
+    """Plan a checked tree; return the function and its number of slots. ``variables`` are assigned to slots.
 
-    Raises ``CompileError`` where a constant part fails.
+    Raises ``CompileError`` if a constant part fails.
     """
     planner = _Planner(variables)
     return planner.plan(node).evaluate(), planner.count
@@ -139,7 +139,7 @@ class _Planner:
         return found
 
     def selected(self, operand: Node, selection: Selection) -> Plan:
-        """The operand with one more selection; what was asked about a part stays what it is."""
+        """Add a selection to the operand; properties of its previous part are unchanged."""
         inner = self.plan(operand)
         attribute = Chain(inner.evaluate()) if inner.test_only else inner.selectable()
         attribute.add(selection)
@@ -174,7 +174,7 @@ class _Planner:
         return _instantiated(convert(value))
 
     def membership(self, node: Call, item: Plan, items: Plan) -> Plan | None:
-        """``in`` a constant list of simple values, which is one look."""
+        """Plan ``in`` for a constant list of simple values as a single lookup."""
         constant = items.constant
         if len(node.overloads) != 1 or type(constant) not in LISTS:
             return None
@@ -261,7 +261,7 @@ class _Planner:
         over = self.plan(node.range)
         slot, first, second = self.slot(), self.slot(), self.slot()
         if over.is_constant and not over.constant and not initial.is_constant:
-            # Nothing is walked: the result has the variable.
+            # No elements are visited: the result holds the variable.
             self.scopes.append({node.accumulator: bound(slot, initial.evaluate())})
             result = self.plan(node.result).evaluate()
             self.scopes.pop()
@@ -292,7 +292,7 @@ class _Planner:
 
 
 def _same_numbers(element: Value) -> list[Value]:
-    """An element of a constant list, and what it is in the other types of numbers."""
+    """Return an element of a constant list, and equal values of other number types."""
     if type(element) not in (int, Uint, float) or (type(element) is float and not element.is_integer()):
         return [element]
     whole = int(element)
@@ -314,7 +314,7 @@ def fold(
     two: bool,
     collects: bool,
 ) -> Evaluate:
-    """``slots`` are those of what is carried along, and of one or ``two`` variables; what ``collects`` makes a list."""
+    """Build a loop with slots for the accumulator and one or ``two`` variables; ``collects`` builds a list."""
     carried, first, second = slots
 
     def run(state: State) -> Value:
@@ -324,7 +324,7 @@ def fold(
         variables = state.slots
         variables[carried] = UNSET
         if type(items) in LISTS:
-            # Elements that the loop itself adds are not walked.
+            # Elements that the loop itself adds are not visited.
             pairs = enumerate(items[: len(items)])
         elif type(items) in MAPS:
             pairs = items.items()
@@ -347,7 +347,7 @@ def fold(
 
 
 def logic(terms: list[Evaluate], *, decisive: bool) -> Evaluate:
-    """``&&`` and ``||``: one term may decide, whatever the others are; else the first error is the result."""
+    """Evaluate ``&&`` or ``||``: one term may decide; otherwise the first error is the result."""
 
     def run(state: State) -> Value:
         failure: Failure | None = None
@@ -369,7 +369,7 @@ def _compared(left: Evaluate, right: Evaluate, cost: Cost, result: Callable[[Val
         for arg in args:
             if type(arg) is Failure:
                 return arg
-        # What is nested in only one of them is not walked.
+        # Elements nested in only one of them are not visited.
         state.weigh(args[:1], walks=type(args[0]) is type(args[1]))
         return result(equal(*args))
 
@@ -395,7 +395,7 @@ def _or(optional_run: Evaluate, other: Evaluate, *, unwraps: bool = False) -> Ev
     return run
 
 
-# Calls that look at their arguments themselves.
+# Calls that evaluate their arguments themselves.
 LAZY_CALLS: dict[str, Callable[..., Evaluate]] = {
     "_==_": lambda left, right: _compared(left, right, equality_cost, lambda same: same),
     "_!=_": lambda left, right: _compared(left, right, inequality_cost, lambda same: same is not True),
@@ -405,9 +405,9 @@ LAZY_CALLS: dict[str, Callable[..., Evaluate]] = {
 }
 # Calls whose second argument is a regular expression.
 PATTERNS = frozenset({"matches", "find", "findAll"})
-# What a call costs by its result, which therefore has to be there.
+# Costs that depend on the result, which must therefore be available.
 _BY_RESULT = frozenset({"join", "slice", "lists.range", "reverse"})
-# Functions that walk through all of their arguments, at all depths.
+# Functions that traverse all of their arguments, at all depths.
 _WALKING = frozenset(
     [
         "format",
@@ -426,7 +426,7 @@ _WALKING = frozenset(
 
 
 def ordinary(node: Call, args: list[Evaluate]) -> Evaluate:
-    """A call whose arguments are evaluated first."""
+    """Build a call whose arguments are evaluated first."""
     function = FUNCTIONS[node.function]
     overload = node.overloads[0] if len(node.overloads) == 1 else None
     cost = (overload.overload_cost if overload else None) or function.cost
@@ -438,7 +438,7 @@ def ordinary(node: Call, args: list[Evaluate]) -> Evaluate:
 
 
 def pattern_call(node: Call, args: list[Evaluate], pattern: str) -> Evaluate:
-    """A call with a constant regular expression, which is compiled before."""
+    """Build a call with a constant regular expression, which is compiled in advance."""
     try:
         compile_regex(pattern)
     except RegexError as error:
@@ -466,7 +466,7 @@ def _call(name: str, args: list[Evaluate], method: Implementation, cost: Cost | 
             value = arg(state)
             if type(value) is Failure:
                 if early and index < last:
-                    # cel-go finds no costs for a call that lacks arguments.
+                    # cel-go computes no cost for a call that lacks arguments.
                     return value
                 failure = failure or value
             values.append(value)
@@ -494,5 +494,5 @@ def _charge(state: State, cost: Cost | None, values: Sequence[Value], result: Va
         state.cost += 1
         return
     state.cost += cost(values, result)
-    # What costs much is not begun where it is too much.
+    # Expensive calls are not started if they exceed the limit.
     state.check()

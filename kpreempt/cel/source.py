@@ -1,4 +1,4 @@
-"""The text of an expression, and how errors in it are shown."""
+"""The text of an expression, and how its errors are shown."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _MAX_SNIPPET = 16384
 
 
 class Problems:
-    """The errors of one expression, in the order in which they were found."""
+    """The errors of an expression, in order of discovery."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: list[tuple[int, int, str]] = []
 
     def report(self, offset: int | None, message: str) -> None:
-        """An error at a code point; without one for the expression as a whole."""
+        """Report an error at a code point, or for the entire expression without ``offset``."""
         if offset is None:
             self._found.append((-1, 0, message))
             return
@@ -27,14 +27,14 @@ class Problems:
         return bool(self._found)
 
     def fail(self) -> None:
-        """Raise a ``CompileError`` of what was found, if anything was."""
+        """Raise a ``CompileError`` if any errors were reported."""
         if self._found:
             raise CompileError(f"compilation failed: {self._shown()}")
 
     def _shown(self) -> str:
-        # More than a hundred are counted only, and those are the first that were found.
-        kept = sorted(self._found[:_MAX_SHOWN], key=lambda problem: problem[:2])
-        lines = [self._display(*problem) for problem in kept]
+        # Only the first hundred are shown, and the rest is counted.
+        first_errors = sorted(self._found[:_MAX_SHOWN], key=lambda problem: problem[:2])
+        lines = [self._display(*problem) for problem in first_errors]
         if len(self._found) > _MAX_SHOWN:
             lines.append(f"{len(self._found) - _MAX_SHOWN} more errors were truncated")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The syntax tree of an expression. Nodes are told apart by identity; the checker writes on them what it finds."""
+"""The syntax tree of an expression. Nodes are compared by identity; the checker annotates them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A part of an expression; ``offset`` is the code point that messages about it point at."""
+    """A part of an expression; ``offset`` is the code point shown in messages."""
 
     offset: int
     type: Type = field(init=False)
-    # Those that the argument types leave possible; none before the check, and on what is no call.
+    # The overloads that the argument types allow; none before the check, and on nodes that are not calls.
     overloads: tuple[Overload, ...] = field(init=False, default=())
 
     def children(self) -> Iterable[Node]:
-        """The nodes below this one, in the order of the text."""
+        """The child nodes in text order."""
         return ()
 
 
 @dataclass(eq=False, slots=True)
 class Literal(Node):
-    """A constant, or a name that stands for one."""
+    """A constant, or a name that denotes one."""
 
     value: Value
 
@@ -39,7 +39,7 @@ class Ident(Node):
     """A variable."""
 
     name: str
-    # The name of the type that the check found the name to stand for.
+    # The type name that the checker resolved the name to.
     constant: str | None = field(init=False, default=None)
 
 
@@ -50,7 +50,7 @@ class Select(Node):
     operand: Node
     field: str
     test_only: bool = False
-    # The dotted name as a whole, where the check found it to be a variable or a type.
+    # The complete dotted name, if the checker resolved it to a variable or a type.
     resolved: Ident | None = None
 
     def children(self) -> Iterable[Node]:
@@ -59,7 +59,7 @@ class Select(Node):
 
 @dataclass(eq=False, slots=True)
 class Call(Node):
-    """A function or an operator; ``target`` is what a method is called on."""
+    """A function or operator call; ``target`` is the receiver of a method."""
 
     function: str
     args: list[Node]
@@ -103,9 +103,9 @@ class StructNode(Node):
 
 @dataclass(eq=False, slots=True)
 class Comprehension(Node):
-    """What macros are made of: a loop over a list or a map that carries one value along.
+    """A loop over a list or a map with an accumulator, as created by macros.
 
-    It has one variable or two; the name of the second is empty where there is none.
+    It has one or two variables; the name of the second is empty if there is one.
     """
 
     range: Node
@@ -122,7 +122,7 @@ class Comprehension(Node):
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, without recursion."""
+    """Yield the node and all its descendants, without recursion."""
     waiting = [node]
     while waiting:
         node = waiting.pop()

@@ -1,6 +1,7 @@
-"""Types that expressions are checked with, and which of them may stand for which.
+"""The types used by the checker, and which of them are assignable.
 
-Follows cel-go v0.26.0 ``common/types/types.go`` and ``checker/types.go``. A type is told by its text, as in messages.
+Follows cel-go v0.26.0 ``common/types/types.go`` and ``checker/types.go``. A type is identified by its text, as in
+messages.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-# Types that are called otherwise where the compiler tells the type of a whole expression.
+# Types with another name when the compiler reports the type of an entire expression.
 _FULL_NAMES: Final = {
     "any": "google.protobuf.Any",
     "duration": "google.protobuf.Duration",
@@ -20,14 +21,14 @@ _FULL_NAMES: Final = {
 _PRIMITIVE: Final = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
 _SIMPLE: Final = _PRIMITIVE | {"dyn", "any", "null", "duration", "timestamp", "!error!"}
 _PARAMETER: Final = re.compile(r"[A-Z]|_var[0-9]+")
-# Deeper types are refused: comparing them takes a recursion as deep.
+# Deeper types are rejected: comparing them needs recursion of the same depth.
 MAX_DEPTH: Final = 120
 
 
 class Type:
     """A type: ``kind`` is ``list``, ``map``, ``type``, ``opaque``, ``struct``, ``param``, or a simple type's text.
 
-    Made by ``make_type``, which shares equal ones, so that types are equal when identical.
+    Created by ``make_type``, which shares equal types, so that equality is identity.
     """
 
     __slots__ = ("depth", "kind", "name", "params", "text")
@@ -38,13 +39,13 @@ class Type:
 
     @property
     def full_name(self) -> str:
-        """The text of the type where a compiled expression's type is told."""
+        """The text of the type when the type of a compiled expression is reported."""
         name = f"<{self.name}>" if self.kind == "param" else _FULL_NAMES.get(self.name, self.name)
         return f"{name}({', '.join(param.full_name for param in self.params)})" if self.params else name
 
     @property
     def runtime_name(self) -> str:
-        """The name of the type without what it holds, as ``type()`` gives it."""
+        """The name of the type without parameters, as ``type()`` returns it."""
         return _FULL_NAMES.get(self.name, self.name)
 
     @property
@@ -62,7 +63,7 @@ class TypeTooDeepError(Exception):
 
 @lru_cache(maxsize=4096)
 def make_type(kind: str, *params: Type, name: str = "") -> Type:
-    """The type of that kind, called like the kind unless it has a ``name``; equal ones are shared."""
+    """Return the type of that kind, named like the kind unless it has a ``name``; equal types are shared."""
     name = name or kind
     text = f"{name}({', '.join(param.text for param in params)})" if params else name
     made = Type(kind, name, params, text)
@@ -84,7 +85,7 @@ ERROR: Final = make_type("!error!")
 
 
 def parse_type(text: str) -> Type:
-    """The type that a declaration writes: ``map(K, list(int))``."""
+    """Parse a type in a declaration: ``map(K, list(int))``."""
     name, _, rest = text.partition("(")
     params = tuple(parse_type(part) for part in split_types(rest[:-1]))
     if params or name == "type":
@@ -97,7 +98,7 @@ def parse_type(text: str) -> Type:
 
 
 def split_types(text: str) -> list[str]:
-    """The types of a list of them, each of which may have parameters."""
+    """Split a list of types, each of which may have parameters."""
     parts, depth = [""], 0
     for char in text:
         depth += (char == "(") - (char == ")")
@@ -109,7 +110,7 @@ def split_types(text: str) -> list[str]:
 
 
 class Mapping:
-    """What type variables were found to stand for. ``assign`` changes it only where it succeeds."""
+    """Substitutions of type variables. ``assign`` changes them only on success."""
 
     def __init__(self) -> None:
         self._found: dict[Type, Type] = {}
@@ -118,11 +119,11 @@ class Mapping:
         self._found[param] = to
 
     def assign(self, wanted: Type, given: Type) -> bool:
-        """Whether a value of one type may be used as the other."""
+        """Return whether a value of type ``given`` may be used as ``wanted``."""
         return self.assign_all((wanted,), (given,))
 
     def assign_all(self, wanted: tuple[Type, ...], given: tuple[Type, ...]) -> bool:
-        """Whether all may, of equally many."""
+        """Return whether all are assignable, in lists of equal length."""
         before = dict(self._found)
         if len(wanted) == len(given) and all(map(self._assign, wanted, given)):
             return True
@@ -152,7 +153,7 @@ class Mapping:
         return one is other
 
     def _bind(self, type_: Type, param: Type) -> tuple[bool, bool]:
-        """Whether ``param`` may be ``type_``, and whether it stood for something before."""
+        """Return whether ``param`` can be ``type_``, and whether it was already bound."""
         if type_ is param:
             return True, True
         known = self._found.get(param)
@@ -179,7 +180,7 @@ class Mapping:
         return all(self._unreferenced(param, inner) for inner in within.params)
 
     def substitute(self, type_: Type, *, to_dyn: bool = False) -> Type:
-        """The type with its variables replaced by what they stand for; with ``to_dyn`` unknown ones by ``dyn``."""
+        """Replace bound variables in a type; with ``to_dyn`` unbound ones become ``dyn``."""
         known = self._found.get(type_)
         if known is not None:
             return self.substitute(known, to_dyn=to_dyn)
@@ -193,7 +194,7 @@ class Mapping:
 
 
 def most_general(one: Type, other: Type) -> Type:
-    """The one of two types, of which either may stand for the other, that says less."""
+    """Return the more general of two types that are assignable to each other."""
     return one if _less_specific(one, other) else other
 
 
@@ -214,7 +215,7 @@ def _less_specific(one: Type, other: Type) -> bool:
 
 
 def equivalent(one: Type, other: Type) -> bool:
-    """Equal but for the names of type parameters."""
+    """Return whether types are equal except for the names of type parameters."""
     if one.kind != other.kind or len(one.params) != len(other.params):
         return False
     return (one.kind == "param" or one.name == other.name) and all(map(equivalent, one.params, other.params))

@@ -1,4 +1,4 @@
-"""Values of CEL: what they are in Python, how they are called, ordered and compared.
+"""CEL values: their Python types, names, order and equality.
 
     bool, string, bytes, double    bool, str, bytes, float
     int, uint                      int, Uint
@@ -7,7 +7,7 @@
     timestamp, duration            Timestamp, Duration
     type, optional_type            TypeValue, OptionalValue
     kubernetes.*, net.*            subclasses of Opaque (``libraries``)
-    errors                         Failure: a value like any other, until an operator looks at it
+    errors                         Failure: a value, until an operator handles it
 
 Follows cel-go v0.26.0 ``common/types``.
 """
@@ -24,23 +24,23 @@ MAX_INT: Final = 2**63 - 1
 MAX_UINT: Final = 2**64 - 1
 SECOND: Final = 1_000_000_000
 
-# The elements that one value may have inside, all depths counted: a list may be built of itself for next to no cost.
+# The maximum number of nested elements of a value: a list can be built from itself at almost no cost.
 MAX_WEIGHT: Final = 2_000_000
 
 Value = Any
 
 
 class TooLargeError(Exception):
-    """A value, or the work on values, grows beyond what an evaluation may use; ``str`` is the message."""
+    """A value, or the work on values, exceeds the limits of an evaluation; ``str`` is the message."""
 
 
 class FatalError(Exception):
-    """An evaluation ends at once, whatever operators around would make of an error."""
+    """An evaluation is aborted, regardless of operators that would absorb an error."""
 
 
 @dataclass(slots=True, eq=False)
 class Failure:
-    """An error of an evaluation, which goes where the value would have gone."""
+    """An evaluation error, which takes the place of a value."""
 
     message: str
 
@@ -55,7 +55,7 @@ class Uint(int):
 
 
 class List(list[Value]):
-    """A list; ``weight`` is how many elements are in it at all depths."""
+    """A list; ``weight`` is its number of elements at all depths."""
 
     __slots__ = ("weight",)
 
@@ -65,7 +65,7 @@ class List(list[Value]):
         self.weigh(self)
 
     def weigh(self, items: Iterable[Value]) -> None:
-        """Count elements that were added. Raises ``TooLargeError``."""
+        """Count added elements. Raises ``TooLargeError``."""
         weight = self.weight
         for item in items:
             weight += item.weight if type(item) in _WEIGHED else 1
@@ -75,7 +75,7 @@ class List(list[Value]):
 
 
 class Accumulator(List):
-    """The list that a comprehension makes, which grows in place."""
+    """The list that a comprehension builds in place."""
 
     __slots__ = ()
 
@@ -86,9 +86,9 @@ class Accumulator(List):
 
 
 class Map:
-    """A map. Keys of different types are different, though numbers find each other (``find``).
+    """A map. Keys of different types differ, but equal numbers match (``find``).
 
-    cel-go walks a map in an order that chance decides; here it is the order in which keys were put in.
+    cel-go iterates over a map in random order; here it is insertion order.
     """
 
     __slots__ = ("entries", "weight")
@@ -110,7 +110,7 @@ class Map:
         self.entries.pop(hashed(key), None)
 
     def find(self, key: Value) -> Value:
-        """The value at ``key``, or ``ABSENT``."""
+        """Return the value at ``key``, or ``ABSENT``."""
         found = self.entries.get(hashed(key), ABSENT)
         if found is not ABSENT or type(key) not in NUMBERS:
             return found
@@ -134,7 +134,7 @@ class Map:
 
 
 class Document(Map):
-    """A map that comes from outside: its keys are strings, and nothing else is looked for."""
+    """A map from JSON input: its keys are strings, and other keys are not looked up."""
 
     __slots__ = ()
 
@@ -143,7 +143,7 @@ class Document(Map):
 
 
 class DefaultMap(Document):
-    """A map in which every key is found, with an empty map where there is nothing; it contains no more for that."""
+    """A map in which a lookup of a missing key returns an empty map, without adding it."""
 
     __slots__ = ()
 
@@ -175,14 +175,14 @@ class TypeValue:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A span of time in nanoseconds."""
+    """A duration in nanoseconds."""
 
     nanoseconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A moment: nanoseconds since 1970 in UTC, and the seconds east of it that the moment was written with."""
+    """A timestamp: nanoseconds since 1970 in UTC, and the offset in seconds with which it was written."""
 
     nanoseconds: int
     offset: int = 0
@@ -190,7 +190,7 @@ class Timestamp:
 
 @dataclass(slots=True, eq=False)
 class OptionalValue:
-    """A value that may be missing; ``ABSENT`` is one that is."""
+    """A value that may be missing, in which case it is ``ABSENT``."""
 
     value: Value
 
@@ -200,7 +200,7 @@ EMPTY_MAP: Final = Map()
 
 
 class Opaque:
-    """A value of a type of Kubernetes' own."""
+    """A value of a type defined by Kubernetes."""
 
     __slots__ = ()
     type_name = ""
@@ -209,7 +209,7 @@ class Opaque:
         raise NotImplementedError
 
     def size(self) -> int:
-        """What cost is counted by."""
+        """The size that costs are based on."""
         return 1
 
 
@@ -234,7 +234,7 @@ _TYPE_NAMES: Final = {
 
 
 def type_name(value: Value) -> str:
-    """The name of the value's type, as messages and ``type()`` have it."""
+    """Return the name of the value's type, as in messages and ``type()``."""
     return _TYPE_NAMES.get(type(value)) or value.type_name
 
 
@@ -262,14 +262,14 @@ _GO_NAMES: Final = {
 
 
 def go_name(value: Value) -> str:
-    """The name of cel-go's own type for the value, which a few messages have."""
+    """Return the name of cel-go's own type for the value, which some messages use."""
     return _GO_NAMES[type_name(value)]
 
 
 def hashed(key: Value) -> Value:
-    """What stands for ``key`` in a dict: equal for equal keys of one type alone, and never for others.
+    """Return a dict key for ``key``: equal for equal keys of the same type, and never otherwise.
 
-    Raises ``FatalError`` for what no key can be in Go, on which cel-go ends.
+    Raises ``FatalError`` for types that cannot be keys in Go, which make cel-go panic.
     """
     if type(key) is str:
         return key
@@ -285,7 +285,7 @@ _UNHASHABLE: Final = frozenset({"bytes", "kubernetes.Semver", "kubernetes.NamedF
 
 
 def _other_numbers(number: int | float) -> Iterator[Value]:
-    """The same number in the other types of numbers that can hold it without loss."""
+    """Yield the same number in the other number types that represent it exactly."""
     if isinstance(number, float) and not number.is_integer():
         return
     whole = int(number)
@@ -298,7 +298,7 @@ def _other_numbers(number: int | float) -> Iterator[Value]:
 
 
 def equal(left: Value, right: Value) -> bool | Failure:
-    """``left == right``: by value, numbers across their types; a failure where a type of Kubernetes' meets another."""
+    """``left == right``: by value, numbers across types; a failure if a Kubernetes type meets another type."""
     kind = type(left)
     if kind is str:
         return type(right) is str and left == right
@@ -309,7 +309,7 @@ def equal(left: Value, right: Value) -> bool | Failure:
     if kind in LISTS:
         if type(right) not in LISTS or len(left) != len(right):
             return False
-        # A failure inside counts as equal, as in cel-go.
+        # A failure inside counts as equal, like in cel-go.
         return all(equal(one, other) is not False for one, other in zip(left, right, strict=True))
     if kind in MAPS:
         if type(right) not in MAPS or len(left) != len(right):
@@ -338,7 +338,7 @@ _ORDERED: Final = frozenset({str, bytes, bool})
 
 
 def compare(left: Value, right: Value) -> int | Failure | None:
-    """-1, 0 or 1, or a failure; ``None`` where the type of ``left`` has no order."""
+    """Return -1, 0 or 1, or a failure; ``None`` if the type of ``left`` has no order."""
     kind = type(left)
     if kind in NUMBERS:
         if type(right) not in NUMBERS:
@@ -356,7 +356,7 @@ def compare(left: Value, right: Value) -> int | Failure | None:
 
 
 def is_zero(value: Value) -> bool:
-    """Whether a value is its type's zero: empty, 0, false or null."""
+    """Return whether a value is its type's zero: empty, 0, false or null."""
     if type(value) in NUMBERS or type(value) in (str, bytes, bool, type(None)):
         return not value
     if type(value) in LISTS or type(value) in MAPS:
@@ -367,7 +367,7 @@ def is_zero(value: Value) -> bool:
 
 
 def from_json(document: Value) -> Value:
-    """A JSON document as values, with keys in the order in which they are written. Raises ``TooLargeError``."""
+    """Convert a JSON document to values, with keys in document order. Raises ``TooLargeError``."""
     if isinstance(document, dict):
         return Document((str(key), from_json(value)) for key, value in document.items())
     if isinstance(document, list | tuple):

@@ -1,8 +1,8 @@
-"""What Kubernetes' controllers do next, as pure functions: nothing waits, and nothing is random.
+"""The next actions of Kubernetes' controllers, as pure functions without waiting or randomness.
 
-Each takes records of what its controller looks at, and ``now`` where ages count, and returns the actions of one sync
-(``actions.py``). A caller carries them out and asks again, until there are none. Where a controller keeps books of its
-own (StatefulSets, Jobs), a step also gives the record with its next status.
+Each takes records of the objects its controller watches, and ``now`` if ages matter, and returns the actions of one
+sync (``actions.py``). The caller applies them and calls again until there are none. If a controller keeps its own
+status (StatefulSets, Jobs), a step also returns the record with the next status.
 
-Records hold what the API server lets in: sizes and amounts that it refuses, such as negative ones, are not expected.
+Records hold what the API server accepts: invalid sizes and amounts, such as negative ones, are not expected.
 """

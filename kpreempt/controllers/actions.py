@@ -1,12 +1,12 @@
-"""What controllers have in common: pods as they see them, what they do next, what stops them, and facts of a version.
+"""Shared parts of controllers: their view of pods, actions, errors, and differences between versions.
 
-A caller carries actions out in their order, and then asks again. Amounts that are a number or a percentage of another
-number follow ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/intstr/intstr.go`` (``GetScaledValueFromIntOrPercent``). Which
-pods are active, ready and available follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go``,
+A caller applies actions in order, and then calls again. Amounts that are a number or a percentage follow
+``k8s.io/apimachinery`` v0.36.3 ``pkg/util/intstr/intstr.go`` (``GetScaledValueFromIntOrPercent``). Which pods are
+active, ready and available follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go``,
 ``pkg/api/v1/pod/util.go`` and ``pkg/apis/core/helper/helpers.go`` (``GetDeletionCostFromPodAnnotations``).
 
-The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them; what each stands for says
-``changes.py`` there. ``kpreempt/analysis/algorithms.py`` hands them on. The defaults are those of Kubernetes 1.36.
+The version facts have the names used in ``kpreempt/schedulers/kube/versions.py`` and are explained in ``changes.py``
+there; ``kpreempt/analysis/algorithms.py`` passes them on. The defaults are those of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from kpreempt.model.labels import parse_int64
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 
-# Why a pod is deleted: its owner is too big, has another template by now, or another pod is in its place; it has
-# finished; its node is none of its owner's; its Job has finished, or is suspended.
+# Why a pod is deleted: its owner is too big, its template is outdated, or another pod took its place; it has finished;
+# its node is not one of its owner's; its Job has finished or is suspended.
 DeletionReason = Literal["scale-down", "update", "duplicate", "finished", "misplaced", "job-finished", "job-suspended"]
 
 
 class CreatePods(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``count`` pods are made, all alike. Of those with an identity there is one: a name, a node or an index.
+    """Create ``count`` equal pods. Pods with an identity (a name, a node or an index) are created one by one.
 
-    ``name`` is that of a StatefulSet's pod, ``node_name`` where a DaemonSet's has to go, ``index`` the completion that
-    a Job's pod works on. ``revision`` names the template, where the controller chooses between two.
+    ``name`` is that of a StatefulSet's pod, ``node_name`` the node of a DaemonSet's pod, ``index`` the completion index
+    of a Job's pod. ``revision`` names the template if the controller chooses between two.
     """
 
     count: int = 1
@@ -43,23 +43,23 @@ class CreatePods(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeletePod(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A pod is asked to end; it is gone after its grace period and without finalizers."""
+    """Delete a pod, which is gone after its grace period and without finalizers."""
 
     name: str
     reason: DeletionReason
 
 
 class ReleasePod(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A Job takes its finalizer off a pod that it has counted."""
+    """A Job removes its finalizer from a pod that it has counted."""
 
     name: str
 
 
 class CreateReplicaSet(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A Deployment makes a ReplicaSet of its present template, with ``replicas`` pods.
+    """A Deployment creates a ReplicaSet of its current template, with ``replicas`` pods.
 
-    ``desired_replicas`` and ``max_replicas`` are what the controller notes on it: the Deployment's size, without and
-    with the surge.
+    ``desired_replicas`` and ``max_replicas`` are the annotations that the controller sets: the Deployment's size,
+    without and with the surge.
     """
 
     replicas: int
@@ -68,7 +68,7 @@ class CreateReplicaSet(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ScaleReplicaSet(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A Deployment gives one of its ReplicaSets ``replicas`` pods, and notes its own size on it, as above."""
+    """A Deployment scales one of its ReplicaSets to ``replicas`` pods, and updates its annotations."""
 
     name: str
     replicas: int
@@ -80,10 +80,10 @@ Action = CreatePods | DeletePod | ReleasePod | CreateReplicaSet | ScaleReplicaSe
 
 
 class SyncError(KpreemptError):
-    """A controller cannot go on with an object, and upstream's would try again and again; the message says why.
+    """A controller cannot proceed with an object, and upstream would retry forever; the message says why.
 
-    ``controllers_words`` is what the controller itself would say, where that is known, and else the message. Where it
-    depends on the order of a Go map, ``any_of`` has all that it may say.
+    ``controllers_words`` is the controller's own message if known, otherwise the message. If it depends on the order of
+    a Go map, ``any_of`` has all possible messages.
     """
 
     def __init__(self, message: str, *, controllers_words: str = "", any_of: tuple[str, ...] = ()) -> None:
@@ -92,15 +92,15 @@ class SyncError(KpreemptError):
         self.any_of = any_of
 
 
-# A sign and the digits of an int64; longer texts are numbers that upstream cannot read, or zeros in a row.
+# A sign and the digits of an int64; longer texts are unreadable numbers upstream, or have leading zeros.
 _LONGEST_NUMBER = 20
 _MOST_SHOWN = 40
 
 
 def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
-    """``amount`` itself where it is a number, or that percentage of ``total``, rounded to a whole number.
+    """Return ``amount`` if it is a number, otherwise that percentage of ``total``, rounded to an integer.
 
-    Raises ``SyncError`` for a text that is no percentage.
+    Raises ``SyncError`` for a text that is not a percentage.
     """
     if isinstance(amount, int):
         return amount
@@ -120,7 +120,7 @@ def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
 
 
 class ControllerRules(NamedTuple):
-    """What the controllers of one version do otherwise than those of another."""
+    """Differences between versions in the behavior of controllers."""
 
     counts_replaced_daemon_pods: bool = True
     counts_restarts_of_sidecars: bool = True
@@ -145,13 +145,13 @@ _SECOND = timedelta(seconds=1)
 
 
 class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What controllers look at in a pod. Empty texts and ``None`` are what is not known or not there.
+    """The fields of a pod that controllers read. Empty strings and ``None`` mean unknown or missing.
 
-    ``ready_since`` is when the condition Ready last became what it is. ``tied_to`` is the one node that a DaemonSet's
-    pod asks for. ``revision`` names the template that it was made from. ``index`` is a Job's completion index, and
-    ``is_tracked`` whether the Job's finalizer is on it: without, the Job has counted the pod already. ``conditions``
-    are types with their status, ``exit_codes`` the containers that have ended with the codes that they ended with, and
-    ``finished_at`` is when the last of them did.
+    ``ready_since`` is the last transition of the Ready condition. ``tied_to`` is the only node that a DaemonSet's pod
+    selects. ``revision`` names the template it was created from. ``index`` is a Job's completion index, and
+    ``is_tracked`` whether the Job's finalizer is present: without it, the Job has already counted the pod.
+    ``conditions`` are types with their status, ``exit_codes`` the exit codes of terminated containers, and
+    ``finished_at`` is when the last of them terminated.
     """
 
     name: str
@@ -175,30 +175,30 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def has_finished(self) -> bool:
-        """Whether its phase is Succeeded or Failed."""
+        """Whether the phase is Succeeded or Failed."""
         return self.phase in TERMINAL_PHASES
 
     @property
     def is_active(self) -> bool:
-        """Whether it has neither finished nor been told to end."""
+        """Whether the pod has neither finished nor is terminating."""
         return not self.has_finished and not self.is_terminating
 
     @property
     def target_node(self) -> str:
-        """The node that it is on, or has to go to."""
+        """The node that the pod is on or must go to."""
         return self.node_name or self.tied_to
 
     def is_available(self, min_ready_seconds: int, now: datetime) -> bool:
-        """Whether it has been ready for so long."""
+        """Return whether the pod has been ready for ``min_ready_seconds``."""
         if not self.is_ready or min_ready_seconds == 0:
             return self.is_ready
         return self.ready_since is not None and (now - self.ready_since) // _SECOND >= min_ready_seconds
 
 
 def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
-    """``pod`` as the controllers of a version see it."""
+    """Return ``pod`` as the controllers of a version see it."""
     ready = ready_condition(pod)
-    # How often the container that did so most often began anew, and the sidecar that did.
+    # The highest restart count of a container and of a sidecar.
     status = pod.status
     sidecars = {each.name for each in pod.spec.init_containers if each.restart_policy == "Always"}
     restarts = max((each.restart_count for each in status.container_statuses), default=0)
@@ -228,34 +228,34 @@ def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
 
 
 def ready_condition(pod: Pod) -> PodCondition | None:
-    """The condition Ready, of which the first counts."""
+    """Return the first Ready condition."""
     return next((condition for condition in pod.status.conditions if condition.type == "Ready"), None)
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether its condition Ready is there and true."""
+    """Return whether the Ready condition is present and true."""
     ready = ready_condition(pod)
     return ready is not None and ready.status == "True"
 
 
 def deployment_told_of(pod: Pod, replica_set: str) -> str:
-    """The Deployment that names its ReplicaSets so, by the hash that the pod bears; empty where it is none such."""
+    """Return the Deployment of a ReplicaSet, by the pod's template hash; empty if the name does not match."""
     ending = f"-{pod.metadata.labels.get(TEMPLATE_HASH_LABEL, '')}"
     return replica_set.removesuffix(ending) if len(ending) > 1 and replica_set.endswith(ending) else ""
 
 
 def tied_node(pod: Pod) -> str:
-    """The node that required affinity asks for by name, as a DaemonSet's pod does; else an empty text."""
+    """Return the node that required affinity names, as in a DaemonSet's pod, or an empty string."""
     return tied_node_of(pod.spec.affinity)
 
 
 def active_pods(pods: Iterable[ControlledPod]) -> list[ControlledPod]:
-    """Those that count as a replica: neither finished nor told to end."""
+    """Return the pods that count as replicas: neither finished nor terminating."""
     return [pod for pod in pods if pod.is_active]
 
 
 def deletion_cost(annotation: str) -> int:
-    """What ``controller.kubernetes.io/pod-deletion-cost`` says: an int32 without plus and leading zeros, or else 0."""
+    """Parse ``controller.kubernetes.io/pod-deletion-cost``: an int32 without plus sign or leading zeros, else 0."""
     if len(annotation) > _LONGEST_COST or not (annotation == "0" or annotation[:1] in tuple("-123456789")):
         return 0
     cost = parse_int64(annotation)
@@ -263,7 +263,7 @@ def deletion_cost(annotation: str) -> int:
 
 
 def _finished_at(pod: Pod, ready: PodCondition | None) -> datetime | None:
-    """When it ended, as a Job reckons it; the model knows nothing of its containers' ends."""
+    """Return when the pod finished, as a Job computes it; the model does not have container end times."""
     if ready is not None and ready.status == "False" and ready.last_transition_time is not None:
         return ready.last_transition_time
     deleted = pod.metadata.deletion_timestamp

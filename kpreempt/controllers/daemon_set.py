@@ -1,9 +1,9 @@
-"""Which pods a DaemonSet makes and deletes next.
+"""The pods that a DaemonSet creates and deletes next.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/daemon/daemon_controller.go`` (``podsShouldBeOnNode``,
-``manage``) and ``update.go`` (``rollingUpdate``). Departures: nodes are taken in their order, where upstream's order is
-chance; a failed pod is deleted at once, where upstream holds back if it happens again and again; a pod on a node that
-is gone holds up no update; and of the two marks of a pod's template only the hash counts, not the generation of old.
+``manage``) and ``update.go`` (``rollingUpdate``). Differences: nodes are processed in order, while upstream's order is
+random; a failed pod is deleted at once, while upstream backs off if it keeps failing; a pod on a deleted node does not
+block an update; and only the hash identifies a pod's template, not the old generation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 class DaemonSetState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a DaemonSet; ``revision`` is the hash of its present template.
+    """The fields of a DaemonSet that the controller reads; ``revision`` is the hash of its current template.
 
     ``rules`` are those of the controller's version.
     """
@@ -43,9 +43,9 @@ class DaemonSetState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DaemonNode(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node: whether a pod should run there, and whether one that is there may stay.
+    """A node: whether a pod should run there, and whether an existing one may stay.
 
-    A pod may stay, though none would be made, where taints that it does not tolerate have the effect NoSchedule only.
+    A pod may stay although none would be created if the taints it does not tolerate are NoSchedule only.
     """
 
     name: str
@@ -56,10 +56,10 @@ class DaemonNode(msgspec.Struct, frozen=True, omit_defaults=True):
 def reconcile_daemon_set(
     daemon_set: DaemonSetState, pods: Sequence[ControlledPod], nodes: Sequence[DaemonNode], now: datetime
 ) -> list[Action]:
-    """What the controller does next to the set's ``pods``; ``nodes`` are all nodes of the cluster.
+    """Return the controller's next actions for the set's ``pods``; ``nodes`` are all nodes of the cluster.
 
-    First every node gets its pod and loses what is too much; only where that is done an update goes on. Raises
-    ``SyncError`` for amounts of the strategy that are no percentage.
+    First every node gets its pod and loses surplus ones; only after that an update continues. Raises ``SyncError`` for
+    amounts of the strategy that are not percentages.
     """
     state = _Sync(daemon_set, pods, nodes, now)
     actions = state.manage()
@@ -67,7 +67,7 @@ def reconcile_daemon_set(
 
 
 class _Pair(msgspec.Struct, frozen=True):
-    """The pods on a node that were not told to end, at most one of the present template and one of another."""
+    """The pods on a node that are not terminating, at most one of the current template and one of another."""
 
     new: ControlledPod | None = None
     old: ControlledPod | None = None
@@ -80,12 +80,12 @@ class _Sync:
         self._set = daemon_set
         self._nodes = {node.name: node for node in nodes}
         self._now = now
-        # One that has ended and was told to go is done with, and one that is tied to no node is nobody's.
+        # Ignore finished pods that are terminating, and pods that are not tied to a node.
         own = (pod for pod in pods if pod.target_node and not (pod.has_finished and pod.is_terminating))
         self._pods = grouped(own, lambda pod: pod.target_node)
 
     def manage(self) -> list[Action]:
-        """What brings every node to the pods that it should have, whatever their template."""
+        """Return the actions that give every node the pods it should have, regardless of their template."""
         actions: list[Action] = []
         for node in self._nodes.values():
             there = self._pods.get(node.name)
@@ -101,23 +101,23 @@ class _Sync:
 
     def _tidy(self, node: DaemonNode, there: Iterable[ControlledPod]) -> list[Action]:
         staying = [pod for pod in there if not pod.is_terminating]
-        # Of several failed ones the others wait, as they do upstream for the backoff after the first.
+        # If several have failed, the others wait, as they do upstream for the backoff after the first one.
         failed = next((pod for pod in staying if pod.phase == "Failed"), None)
         ended = (pod for pod in staying if pod.phase == "Succeeded" or pod is failed)
         actions: list[Action] = [DeletePod(pod.name, "finished") for pod in ended]
-        # Those on a node first, then the oldest.
+        # Pods on a node first, then the oldest.
         running = sorted(
             (pod for pod in staying if not pod.has_finished),
             key=lambda pod: (not pod.node_name, pod.created or _BEFORE_ALL, pod.name),
         )
-        # Without a surge one pod at a time is on a node.
+        # Without a surge, a node has one pod at a time.
         surges = self._set.strategy == "RollingUpdate" and scaled_value(self._set.max_surge, 1, round_up=True) > 0
         if not surges:
             return [*actions, *(DeletePod(pod.name, "duplicate") for pod in running[1:])]
         if not running and node.should_run:
-            # A surging set has one pod at least that stays, whatever leaves.
+            # A surging set keeps at least one pod, whatever else is terminating.
             return [*actions, CreatePods(node_name=node.name)]
-        # Of each template the oldest stays; the old one as long as it is ready, and the new one is not available.
+        # The oldest of each template stays; the old one as long as it is ready and the new one is not available.
         new = next((pod for pod in running if self._is_new(pod)), None)
         old = next((pod for pod in running if not self._is_new(pod)), None)
         actions += (DeletePod(pod.name, "duplicate") for pod in running if pod is not new and pod is not old)
@@ -126,17 +126,17 @@ class _Sync:
         return actions
 
     def update(self) -> list[Action]:
-        """What brings the present template to as many nodes as may go without a pod, or have two."""
+        """Return the actions that roll the current template out to as many nodes as the strategy allows."""
         wanted = [node.name for node in self._nodes.values() if node.should_run]
         unavailable = scaled_value(self._set.max_unavailable, len(wanted), round_up=True)
         surge = scaled_value(self._set.max_surge, len(wanted), round_up=True)
         if surge != 0:
             return self._surge(surge, len(wanted))
-        # The API server lets nobody ask for neither; where it comes to that, one of the nodes may lack its pod.
+        # The API server rejects 0 for both; if it happens anyway, one node may be without its pod.
         return self._replace(unavailable or min(len(wanted), 1), wanted)
 
     def _replace(self, most: int, wanted: Sequence[str]) -> list[Action]:
-        """Old pods go where they are not available, and others as long as no more than ``most`` nodes lack a pod."""
+        """Delete old pods that are unavailable, and others while at most ``most`` nodes lack a pod."""
         missing = 0
         broken: list[Action] = []
         healthy: list[Action] = []
@@ -154,7 +154,7 @@ class _Sync:
         return [*broken, *healthy[: max(most - missing, 0)]]
 
     def _surge(self, most: int, wanted: int) -> list[Action]:
-        """New pods come beside old ones, on ``most`` nodes at a time, and old ones go once those are available."""
+        """Create new pods next to old ones, on ``most`` nodes at a time; delete old ones once these are available."""
         surging = available = 0
         leaving: list[Action] = []
         misplaced: list[Action] = []
@@ -174,7 +174,7 @@ class _Sync:
                 else:
                     surging += 1
             elif name not in self._nodes or not self._nodes[name].should_run:
-                # One that is available goes only once another is, elsewhere.
+                # An available pod is deleted only once another is available elsewhere.
                 gone = misplaced if self._is_available(pair.old) else leaving
                 gone.append(DeletePod(pair.old.name, "misplaced"))
             elif not self._is_available(pair.old):
@@ -185,14 +185,14 @@ class _Sync:
         return [*created, *leaving, *misplaced[: max(available - wanted, 0)]]
 
     def _in_order(self, others: Iterable[str]) -> list[str]:
-        """The nodes that have pods, in the cluster's order, then those that it does not have; with ``others``."""
+        """Return the nodes with pods and ``others``: in the cluster's order, then unknown ones."""
         names = {*self._pods, *others}
         return [name for name in self._nodes if name in names] + [
             name for name in self._pods if name not in self._nodes
         ]
 
     def _pair(self, node_name: str) -> _Pair | None:
-        """The node's pods, or ``None`` where there are too many of one kind."""
+        """Return the node's pods, or ``None`` if there are too many of one kind."""
         staying = [pod for pod in self._pods.get(node_name, ()) if not pod.is_terminating]
         new = [pod for pod in staying if self._is_new(pod)]
         old = [pod for pod in staying if not self._is_new(pod)]

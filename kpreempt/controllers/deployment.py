@@ -1,16 +1,15 @@
-"""Which sizes a Deployment gives its ReplicaSets next, and how many pods these make or delete, and which.
+"""The sizes of a Deployment's ReplicaSets, and the pods these create or delete next.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/deployment/deployment_controller.go`` (``syncDeployment``),
-``rolling.go`` and ``recreate.go``. Left out is what changes no size: the progress deadline, and the clean-up of old
-ReplicaSets; and rollbacks that a client of old asks for by annotation. How a Deployment that is scaled, or paused,
-spreads its size over its ReplicaSets follows ``sync.go`` (``isScalingEvent``, ``scale``) and
-``util/deployment_util.go`` (``GetReplicaSetProportion``, ``ResolveFenceposts``). Departure: sizes do not overflow 32
-bits.
+``rolling.go`` and ``recreate.go``. Omitted are parts that change no size (the progress deadline, cleaning up old
+ReplicaSets), and rollbacks that old clients request by annotation. How a scaled or paused Deployment distributes its
+size over its ReplicaSets follows ``sync.go`` (``isScalingEvent``, ``scale``) and ``util/deployment_util.go``
+(``GetReplicaSetProportion``, ``ResolveFenceposts``). Difference: sizes do not overflow 32 bits.
 
-ReplicaSets, and ReplicationControllers alike, follow ``pkg/controller/replicaset/replica_set.go`` (``manageReplicas``)
-and ``replica_set_utils.go`` (``calculateStatus``), and for which pods go first ``pkg/controller/controller_utils.go``
-(``ActivePods``, ``ActivePodsWithRanks``). A step makes or deletes at most as many pods as upstream does at a time.
-Departure: pods that no rule tells apart stay in the order in which they come, where upstream's depends on its cache.
+ReplicaSets and ReplicationControllers follow ``pkg/controller/replicaset/replica_set.go`` (``manageReplicas``) and
+``replica_set_utils.go`` (``calculateStatus``), and the deletion order follows ``pkg/controller/controller_utils.go``
+(``ActivePods``, ``ActivePodsWithRanks``). A step creates or deletes at most as many pods as upstream does at a time.
+Difference: pods that no rule distinguishes stay in input order, while upstream's order depends on its cache.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 class DeploymentState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a Deployment. ``status_replicas`` is how many pods its status says there are."""
+    """The fields of a Deployment that the controller reads. ``status_replicas`` is its number of pods by its status."""
 
     replicas: int = 1
     strategy: StrategyType = "RollingUpdate"
@@ -51,12 +50,11 @@ class DeploymentState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ReplicaSetState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a ReplicaSet of the Deployment.
+    """The fields of a Deployment's ReplicaSet that the controller reads.
 
-    ``replicas`` is the size it should have, ``pods`` how many active ones there are, ``available`` how many of them
-    have been ready for long enough, and ``unfinished`` how many exist that have not ended, those on their way out
-    included.
-    ``desired_replicas`` and ``max_replicas`` are the Deployment's size, without and with the surge, as noted on it.
+    ``replicas`` is its desired size, ``pods`` the number of active pods, ``available`` how many of them have been ready
+    for long enough, and ``unfinished`` the number of pods that have not finished, including terminating ones.
+    ``desired_replicas`` and ``max_replicas`` are its annotations: the Deployment's size, without and with the surge.
     """
 
     name: str
@@ -70,7 +68,7 @@ class ReplicaSetState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Allowances(msgspec.Struct, frozen=True):
-    """How many pods there may be beyond the Deployment's size, and how many of its size may be missing."""
+    """How many pods may exist beyond the Deployment's size, and how many of its size may be unavailable."""
 
     surge: int
     unavailable: int
@@ -79,27 +77,27 @@ class Allowances(msgspec.Struct, frozen=True):
 def reconcile_deployment(
     deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]
 ) -> list[Action]:
-    """What the controller does next to the ReplicaSets: ``new`` has the present template, ``old`` are all others.
+    """Return the controller's next actions: ``new`` has the current template, ``old`` are all other ReplicaSets.
 
-    Raises ``SyncError`` where the strategy's amounts are no percentages.
+    Raises ``SyncError`` if the strategy's amounts are not percentages.
     """
     with_pods = [each for each in (*old, new) if each is not None and each.replicas > 0]
-    # Whether one with pods has noted another size of the Deployment than it has now.
+    # Whether a ReplicaSet with pods is annotated with another size of the Deployment.
     is_scaled = any(each.desired_replicas not in (None, deployment.replicas) for each in with_pods)
     if deployment.paused or is_scaled:
         return _scale(deployment, new, old, with_pods)
     if deployment.strategy == "Recreate":
-        # Everything old goes, to its last pod, before anything new comes.
+        # Recreate: all old pods terminate before new ones are created.
         ending: list[Action] = [resized(deployment, each.name, 0) for each in old if each.replicas > 0]
         if ending or any(each.pods > 0 or each.unfinished > 0 for each in old):
             return ending
         if new is None:
             return [_creation(deployment, deployment.replicas)]
         return [resized(deployment, new.name, deployment.replicas)] if new.replicas != deployment.replicas else []
-    # First up, then down; both in one step only where the new ReplicaSet is just made.
+    # First up, then down; both in one step only if the new ReplicaSet was just created.
     actions: list[Action] = []
     if new is None:
-        # Its name is the caller's affair; none of the old ones has an empty one.
+        # The caller chooses its name; none of the old ones has an empty name.
         new = ReplicaSetState("")
         new = msgspec.structs.replace(new, replicas=_grown(deployment, new, old))
         actions.append(_creation(deployment, new.replicas))
@@ -112,7 +110,7 @@ def reconcile_deployment(
 
 
 def is_complete(deployment: DeploymentState, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> bool:
-    """Whether the rollout has ended: all pods are of the new ReplicaSet, as many as there should be, and available."""
+    """Return whether the rollout is complete: all pods are of the new ReplicaSet, complete in number, and available."""
     every = [each for each in (*old, new) if each is not None]
     updated = new.pods if new is not None else 0
     pods, available = (sum(each.pods for each in every), sum(each.available for each in every))
@@ -125,20 +123,20 @@ def _creation(deployment: DeploymentState, replicas: int) -> CreateReplicaSet:
 
 
 def _grown(deployment: DeploymentState, new: ReplicaSetState, old: Sequence[ReplicaSetState]) -> int:
-    """The new ReplicaSet's size once it has taken the room that the surge leaves."""
+    """Return the new ReplicaSet's size after using what the surge allows."""
     room = deployment.replicas + allowances(deployment).surge - sum(each.replicas for each in (*old, new))
     return new.replicas + min(max(room, 0), deployment.replicas - new.replicas)
 
 
 def _shrink_old(deployment: DeploymentState, new: ReplicaSetState, old: list[ReplicaSetState]) -> list[Action]:
-    """The old ReplicaSets lose what is unhealthy, and then as much as may be missing, the oldest first."""
+    """Shrink the old ReplicaSets: first unhealthy pods, then as many as may be unavailable, oldest first."""
     least = deployment.replicas - allowances(deployment).unavailable
     most_removed = sum(each.replicas for each in (*old, new)) - least - (new.replicas - new.available)
     if not old or most_removed <= 0:
         return []
     ordered = oldest_first(old)
     cleaned, ended_well = _without_unhealthy(ordered, most_removed)
-    # What is available is the same after the clean-up: statuses follow later.
+    # Availability is unchanged after the cleanup: statuses follow later.
     spare = new.available + sum(each.available for each in old) - least
     actions: list[Action] = []
     for before, after in zip(ordered, cleaned, strict=True):
@@ -150,9 +148,9 @@ def _shrink_old(deployment: DeploymentState, new: ReplicaSetState, old: list[Rep
 
 
 def _without_unhealthy(ordered: list[ReplicaSetState], most: int) -> tuple[list[ReplicaSetState], bool]:
-    """The ReplicaSets with up to ``most`` pods fewer that are not available, and whether that went well.
+    """Remove up to ``most`` unavailable pods from the ReplicaSets, and return whether that succeeded.
 
-    Where more are available than there should be, a smaller size has not taken effect yet, and upstream gives up.
+    If more are available than desired, a scale-down has not taken effect yet, and upstream gives up.
     """
     result = list(ordered)
     for index, each in enumerate(ordered):
@@ -173,11 +171,11 @@ def _scale(
     old: Sequence[ReplicaSetState],
     active: list[ReplicaSetState],
 ) -> list[Action]:
-    """The sizes after scaling: all to the only ReplicaSet with pods, or else in proportion to their sizes.
+    """Return the sizes after scaling: all to the only ReplicaSet with pods, otherwise in proportion to their sizes.
 
-    Raises ``SyncError`` where the strategy's amounts are no percentages.
+    Raises ``SyncError`` if the strategy's amounts are not percentages.
     """
-    # The only one with pods, or where none has any the new or the youngest.
+    # The only one with pods or, if none has any, the new or the youngest one.
     only = active[0] if active else new or (oldest_first(old)[-1] if old else None)
     if only is not None and len(active) <= 1:
         return [] if only.replicas == deployment.replicas else [resized(deployment, only.name, deployment.replicas)]
@@ -189,13 +187,13 @@ def _scale(
 def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -> list[Action]:
     most = deployment.replicas + allowances(deployment).surge if deployment.replicas > 0 else 0
     to_add = most - sum(each.replicas for each in active)
-    # The biggest first; of equals the youngest grow first, and the oldest shrink first.
+    # The biggest first; of equal ones the youngest grows first, and the oldest shrinks first.
     by_age = oldest_first(active)
     ordered = sorted(reversed(by_age) if to_add > 0 else by_age, key=lambda each: -each.replicas)
     sizes: list[int] = []
     added = 0
     for each in ordered:
-        # How many pods more, or fewer, the ReplicaSet gets of those that are still to be given out.
+        # How many of the remaining pods to add or remove in this ReplicaSet.
         left, share = to_add - added, 0
         if to_add and left:
             growth = _growth(deployment, each)
@@ -214,21 +212,21 @@ def _in_proportion(deployment: DeploymentState, active: list[ReplicaSetState]) -
 
 
 def _growth(deployment: DeploymentState, replica_set: ReplicaSetState) -> int:
-    """By how much it would grow if it kept its part of the Deployment's largest size."""
+    """Return by how much the ReplicaSet would grow to keep its share of the Deployment's maximum size."""
     if deployment.replicas == 0:
         return -replica_set.replicas
     before = replica_set.max_replicas or deployment.status_replicas
     if before == 0:
         return 0
     most = deployment.replicas + allowances(deployment).surge
-    # A float, and halves away from zero, as upstream has it.
+    # A float, rounding halves away from zero, like upstream.
     return int(replica_set.replicas * most / before + 0.5) - replica_set.replicas
 
 
 def allowances(deployment: DeploymentState) -> Allowances:
-    """Surges are rounded up and what may be missing down; where both come to nothing, one may be missing.
+    """Round surges up and unavailable pods down; if both are zero, one pod may be unavailable.
 
-    Raises ``SyncError`` for amounts that are no percentage.
+    Raises ``SyncError`` for amounts that are not percentages.
     """
     if deployment.strategy != "RollingUpdate":
         return Allowances(surge=0, unavailable=0)
@@ -241,12 +239,12 @@ def allowances(deployment: DeploymentState) -> Allowances:
 
 
 def oldest_first(replica_sets: Iterable[ReplicaSetState]) -> list[ReplicaSetState]:
-    """By creation, then by name; those that do not say when they were made come first."""
+    """Sort by creation time, then by name; those without a creation time come first."""
     return sorted(replica_sets, key=lambda each: (each.created or _BEFORE_ALL, each.name))
 
 
 def resized(deployment: DeploymentState, name: str, replicas: int) -> ScaleReplicaSet:
-    """The action that gives the ReplicaSet a size, and notes the Deployment's own on it."""
+    """Return the action that scales the ReplicaSet and updates its annotations."""
     surge = allowances(deployment).surge
     return ScaleReplicaSet(
         name=name,
@@ -263,7 +261,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class ReplicaCounts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a ReplicaSet's status says of its active pods, and, in ``terminating``, of those on their way out."""
+    """A ReplicaSet's status: its active pods and, in ``terminating``, the terminating ones."""
 
     replicas: int = 0
     ready: int = 0
@@ -274,11 +272,11 @@ class ReplicaCounts(msgspec.Struct, frozen=True, omit_defaults=True):
 def reconcile_replica_set(
     replicas: int, pods: Sequence[ControlledPod], related: Sequence[ControlledPod], now: datetime
 ) -> list[Action]:
-    """What is done so that ``replicas`` of the set's ``pods`` are active.
+    """Return the actions that bring the number of active ``pods`` to ``replicas``.
 
-    Pods that have finished or were told to end do not count, so that an evicted pod is replaced at once, while it still
-    has its grace period. ``related`` are the pods of all ReplicaSets of the same Deployment, and none where there is no
-    Deployment: of pods on the same node it deletes the most crowded first.
+    Finished and terminating pods do not count, so an evicted pod is replaced at once, during its grace period.
+    ``related`` are the pods of all ReplicaSets of the same Deployment (none without a Deployment): pods on nodes with
+    the most of them are deleted first.
     """
     active = active_pods(pods)
     surplus = len(active) - replicas
@@ -290,7 +288,7 @@ def reconcile_replica_set(
 
 
 def count_replicas(pods: Sequence[ControlledPod], min_ready_seconds: int, now: datetime) -> ReplicaCounts:
-    """The status of a ReplicaSet with ``pods``; a pod is available once it has been ready for ``min_ready_seconds``."""
+    """Return the status of a ReplicaSet with ``pods``; a pod is available after ``min_ready_seconds``."""
     active = active_pods(pods)
     return ReplicaCounts(
         replicas=len(active),
@@ -301,17 +299,17 @@ def count_replicas(pods: Sequence[ControlledPod], min_ready_seconds: int, now: d
 
 
 def in_deletion_order(pods: Iterable[ControlledPod]) -> list[ControlledPod]:
-    """``pods``, of which the first go first, by the plain rules that Jobs use."""
+    """Sort ``pods`` in deletion order, by the plain rules that Jobs use."""
     return sorted(pods, key=cmp_to_key(_compare_plainly))
 
 
 def in_ranked_deletion_order(
     pods: Sequence[ControlledPod], related: Iterable[ControlledPod], now: datetime
 ) -> list[ControlledPod]:
-    """``pods``, of which the first go first, by the rules of ReplicaSets.
+    """Sort ``pods`` in deletion order, by the rules of ReplicaSets.
 
-    ``related`` are the pods of all ReplicaSets of one Deployment: a pod goes the earlier the more of them are active on
-    its node. Ages count by powers of two, so that equal ones are told apart by uid, which is as good as chance.
+    ``related`` are the pods of all ReplicaSets of one Deployment: pods on nodes with more of these active are deleted
+    first. Ages are compared by powers of two, and equal ones by uid, which is effectively random.
     """
     on_node = Counter(pod.node_name for pod in related if pod.is_active)
 
@@ -340,7 +338,7 @@ def _compare_plainly(left: ControlledPod, right: ControlledPod) -> int:
 
 
 def _compare_progress(left: ControlledPod, right: ControlledPod) -> int:
-    """Unassigned before assigned, earlier phases before later ones, not ready before ready."""
+    """Order unassigned before assigned, earlier phases before later ones, not ready before ready."""
     return (
         bool(left.node_name) - bool(right.node_name)
         or _PHASES.get(left.phase, 0) - _PHASES.get(right.phase, 0)
@@ -349,7 +347,7 @@ def _compare_progress(left: ControlledPod, right: ControlledPod) -> int:
 
 
 def _compare_times(left: datetime | None, right: datetime | None) -> int:
-    """No time before any, later before earlier."""
+    """Order missing times first, then later before earlier."""
     if left is None or right is None:
         return (left is not None) - (right is not None)
     return (left < right) - (left > right)
@@ -358,7 +356,7 @@ def _compare_times(left: datetime | None, right: datetime | None) -> int:
 def _compare_ages(
     left: datetime | None, right: datetime | None, left_pod: ControlledPod, right_pod: ControlledPod, now: datetime
 ) -> int:
-    """No time before any, younger before older by powers of two, then by uid; 0 only for equal times or uids."""
+    """Order missing times first, then younger by powers of two, then by uid; 0 only for equal times or uids."""
     if left is None or right is None or left == right:
         return _compare_times(left, right)
     ranks = _magnitude(now - left) - _magnitude(now - right)

@@ -1,10 +1,10 @@
-"""The status that the disruption controller gives a PodDisruptionBudget.
+"""The status that the disruption controller sets on a PodDisruptionBudget.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/disruption/disruption.go`` (``trySync``, ``failSafe``).
 
-How many pods the owners of a set of pods want to have together follows ``getExpectedScale`` and its finders there: a
-ReplicaSet counts as its Deployment where it has one; pods without an owner count nothing. Departure: an owner that is
-not in the input counts as many pods as it has, which ``Scale`` says.
+The desired number of pods of the owners follows ``getExpectedScale`` and its finders there: a ReplicaSet counts as its
+Deployment if it has one; pods without an owner count nothing. Difference: an owner that is not in the input is assumed
+to have the size of its pod count, which ``Scale`` records.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.model.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 
-# How long a pod whose eviction was granted counts as gone without being told to end.
+# How long a pod counts as disrupted after its eviction was granted, without being deleted.
 DELETION_TIMEOUT = timedelta(minutes=2)
 _OVER = timedelta.max
 
 
 class Selected(msgspec.Struct, frozen=True):
-    """The pods that a budget selects, and how many of them are ready and not told to end."""
+    """The pods that a budget selects, and how many of them are ready and not terminating."""
 
     pods: Sequence[Pod]
     num_healthy: int
 
     @classmethod
     def among(cls, pods: Sequence[Pod]) -> Selected:
-        """These very pods."""
+        """Build from these pods."""
         return cls(pods, sum(map(_is_healthy, pods)))
 
 
 class Candidates:
-    """Pods, found by the budgets of their namespace that select them."""
+    """Pods, indexed for the budgets of their namespace."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self._pods = grouped(pods, lambda pod: pod.metadata.namespace)
-        # Whoever many budgets select is looked at once.
+        # Each pod is evaluated once, regardless of how many budgets select it.
         self._indexes: dict[str, tuple[LabelIndex, list[bool]]] = {}
 
     def of(self, budget: PodDisruptionBudget) -> Selected:
-        """The pods that the budget selects, in their order; an empty selector selects all, a missing one none."""
+        """Return the pods that the budget selects, in order; an empty selector selects all, a missing one none."""
         selector, namespace = budget.spec.selector, budget.metadata.namespace
         pods = self._pods.get(namespace, [])
         if selector is None:
@@ -64,17 +64,17 @@ class Candidates:
 
 
 class BudgetSync(msgspec.Struct, frozen=True):
-    """A budget's new status, and the workloads whose sizes it was reckoned from, where it was reckoned from any."""
+    """A budget's new status, and the workloads whose sizes it was computed from, if any."""
 
     status: PodDisruptionBudgetStatus
     scales: list[Scale]
 
 
 def sync_budget(budget: PodDisruptionBudget, selected: Selected, scale_of: ScaleOf, now: datetime | None) -> BudgetSync:
-    """The budget's status with the pods that it selects, as ``Candidates`` has them.
+    """Return the budget's status with the pods that it selects, as returned by ``Candidates``.
 
-    ``now`` ends the time of pods whose eviction was granted; without it there are none such. Raises ``SyncError``
-    where the controller would fail: the status is then that of ``failed_status``.
+    ``now`` expires granted evictions; without it there are none. Raises ``SyncError`` if the controller would fail: the
+    status is then that of ``failed_status``.
     """
     if budget.spec.selector is not None and not budget.spec.selector.is_valid():
         raise SyncError("its selector is invalid")
@@ -102,19 +102,19 @@ def sync_budget(budget: PodDisruptionBudget, selected: Selected, scale_of: Scale
 
 
 def failed_status(budget: PodDisruptionBudget) -> PodDisruptionBudgetStatus:
-    """The status after a failure: what it was, but that nothing may be disrupted."""
+    """Return the status after a failure: the previous one, but without allowed disruptions."""
     return msgspec.structs.replace(budget.status or PodDisruptionBudgetStatus(), disruptions_allowed=0)
 
 
 def needs_scale(spec: PodDisruptionBudgetSpec) -> bool:
-    """Whether the controller has to know how many pods their owners want; else it counts those that there are."""
+    """Return whether the controller needs the desired sizes of owners; otherwise it counts the existing pods."""
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
 
 def desired_healthy(spec: PodDisruptionBudgetSpec, expected: int) -> int:
-    """How many of the expected pods have to stay, percentages rounded up. A budget that says nothing lets none go.
+    """Return how many of the expected pods must stay healthy, percentages rounded up; all for an empty spec.
 
-    Raises ``SyncError`` for a text that is no percentage.
+    Raises ``SyncError`` for a text that is not a percentage.
     """
     if spec.max_unavailable is not None:
         return max(expected - scaled_value(spec.max_unavailable, expected, round_up=True), 0)
@@ -122,12 +122,12 @@ def desired_healthy(spec: PodDisruptionBudgetSpec, expected: int) -> int:
 
 
 def disruptions_allowed(healthy: int, desired: int, expected: int) -> int:
-    """How many pods may go now: those that are healthy above the desired number; none where no pods are expected."""
+    """Return the disruptions allowed now: healthy pods above the desired number; 0 if no pods are expected."""
     return max(healthy - desired, 0) if expected > 0 else 0
 
 
 def _granted_evictions(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime | None) -> dict[str, timedelta]:
-    """Of the pods whose eviction was granted those that are still to be told to end, and since when."""
+    """Return the granted evictions of pods that are not terminating yet, with their age."""
     granted: dict[str, timedelta] = {}
     if budget.status is None or not budget.status.disrupted_pods or now is None:
         return granted
@@ -139,8 +139,8 @@ def _granted_evictions(budget: PodDisruptionBudget, pods: Iterable[Pod], now: da
         try:
             since = now - msgspec.convert(text, Time)
         except msgspec.ValidationError:
-            raise SyncError(f"the time at which the eviction of pod {pod.key} was granted is none") from None
-        # At the very end of its time a pod is still on the list, and yet healthy.
+            raise SyncError(f"the time in status.disruptedPods of pod {pod.key} is invalid") from None
+        # At exactly the deadline a pod is still listed, but counts as healthy.
         if since <= DELETION_TIMEOUT:
             granted[pod.metadata.name] = since
     return granted
@@ -153,7 +153,7 @@ def _is_healthy(pod: Pod) -> bool:
 _Workload = ReplicaSet | Deployment | StatefulSet | ReplicationController
 _Key = tuple[str, str, str]
 
-# Owners that have no size, with the resource that upstream names when it refuses to compute with them.
+# Owners without a size, with the resource that upstream names in its error.
 WITHOUT_SCALE = {
     ("apps", "DaemonSet"): "daemonsets.apps",
     ("batch", "Job"): "jobs.batch",
@@ -164,7 +164,7 @@ WITHOUT_SCALE = {
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """How many pods a workload should have; ``is_guessed`` where it had to be counted by the pods that there are."""
+    """The desired size of a workload; ``is_guessed`` if it is the number of existing pods."""
 
     namespace: str
     kind: str
@@ -173,13 +173,12 @@ class Scale(msgspec.Struct, frozen=True):
     is_guessed: bool = False
 
 
-# The workload that an owner in a namespace counts as, ``None`` where there is none such; raises ``SyncError`` for one
-# that has no size.
+# The workload that an owner in a namespace counts as, or ``None``; raises ``SyncError`` if it has no size.
 ScaleOf = Callable[[str, OwnerReference], Scale | None]
 
 
 def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
-    """Each workload that ``pods`` belong to, once, in their order.
+    """Return each workload that ``pods`` belong to, once, in order.
 
     Raises ``SyncError`` for a pod whose owner has no size.
     """
@@ -207,9 +206,9 @@ def owner_scales(pods: Iterable[Pod], scale_of: ScaleOf) -> list[Scale]:
         except SyncError as error:
             errors.append(error)
     if errors:
-        # Pods come in no order, and the first that fails is the one that is told of.
-        told = tuple(dict.fromkeys(error.controllers_words for error in errors))
-        raise SyncError(errors[0].message, controllers_words=told[0], any_of=told if len(told) > 1 else ())
+        # Upstream's pods are unordered; it reports the first that fails.
+        messages = tuple(dict.fromkeys(error.controllers_words for error in errors))
+        raise SyncError(errors[0].message, controllers_words=messages[0], any_of=messages if len(messages) > 1 else ())
     return list(scales)
 
 
@@ -220,7 +219,7 @@ class Scales:
         self._cluster = cluster
 
     def scale_of(self, namespace: str, owner: OwnerReference) -> Scale:
-        """The workload that ``owner`` counts as: itself, or the Deployment that it belongs to."""
+        """Return the workload that ``owner`` counts as: itself, or the Deployment that it belongs to."""
         workload = self._find((namespace, owner.kind, owner.name), owner.uid)
         if workload is None:
             pods = self._pods_by_owner[namespace, owner.kind, owner.name]

@@ -1,16 +1,16 @@
-"""Which pods a Job makes and deletes next, and when it has ended.
+"""The pods that a Job creates and deletes next, and when it has finished.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/job/job_controller.go`` (``syncJob``, ``manageJob``,
 ``trackJobStatusAndRemoveFinalizers``, ``isPodFailed``), ``pod_failure_policy.go`` (``matchPodFailurePolicy``),
 ``indexed_job_utils.go`` and ``backoff_utils.go``.
 
-A preempted pod gets the condition DisruptionTarget and is told to end. By default it counts as failed right then, it is
-replaced after the backoff, ten seconds for the first, beside its grace period, and what it exits with no longer
-matters. With a podFailurePolicy, or the podReplacementPolicy Failed, it counts once it has ended, and a rule may ignore
-it; if it ends well it counts as a success.
+A preempted pod gets the condition DisruptionTarget and is terminating. By default it counts as failed at that moment,
+is replaced after the backoff (ten seconds for the first failure, in parallel with its grace period), and its exit code
+no longer matters. With a podFailurePolicy or podReplacementPolicy Failed it counts once it has ended, and a rule may
+ignore it; if it succeeds, it counts as a success.
 
-Left out: limits per index, success policies, Jobs that another controller manages, and restarts of containers, which
-for the restart policy OnFailure count towards the backoff limit. Departure: a pod is counted and released in one step.
+Omitted: limits per index, success policies, Jobs managed by another controller, and container restarts, which count
+toward the backoff limit with restart policy OnFailure. Difference: a pod is counted and released in one step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SECOND = timedelta(seconds=1)
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """What is done, the Job with its next status, and after which time there is more to do, where that is known."""
+    """The actions, the Job with its next status, and the delay until the next action, if known."""
 
     actions: list[Action]
     job: JobState
@@ -48,7 +48,7 @@ class JobStep(msgspec.Struct, frozen=True):
 
 
 def reconcile_job(job: JobState, pods: Sequence[ControlledPod], now: datetime) -> JobStep:
-    """What the controller does next to the Job's ``pods``, those included that have ended and are not counted yet."""
+    """Return the controller's next actions for the Job's ``pods``, including finished ones that are not counted yet."""
     if job.has_ended:
         return JobStep(actions=[], job=job)
     start = None if job.is_suspended else job.start_time or now
@@ -65,7 +65,7 @@ class _Sync:
         succeeded = [pod for pod in countable if pod.phase == "Succeeded"]
         failed = [pod for pod in countable if job.has_failed(pod)]
         indexes = with_indexes(job.completed_indexes, (pod.index for pod in succeeded if pod.index is not None))
-        # The pods that have failed since the last success, ignored ones too, and when the last did.
+        # The pods that failed since the last success, including ignored ones, and the time of the last failure.
         failures = [pod.finished_at or pod.created or now for pod in failed]
         row, last = job.failures_in_a_row, job.last_failure
         if succeeded:
@@ -109,13 +109,13 @@ class _Sync:
         return "", ""
 
     def _end(self, ending: Ending, reason: str, actions: list[Action]) -> JobStep:
-        """The Job on its way to its end: it has ended once none of its pods is left that was told to, or at once."""
+        """Finish the Job: once its terminating pods are gone, or at once."""
         job = self._job
         waits = job.rules.keeps_jobs_until_their_pods_end
         released = {action.name for action in actions if isinstance(action, ReleasePod)}
         tracked = [pod for pod in self._pods if pod.is_tracked and pod.name not in released]
         if ending == "Failed" or not waits:
-            # Whatever has not ended is a failure, too; what has failed is counted already.
+            # Pods that have not ended count as failed, too; failed ones are already counted.
             lost = [pod for pod in tracked if pod.phase != "Succeeded" and not job.has_failed(pod)]
             failed = sum(job.is_counted(pod) for pod in lost if not job.is_indexed or _is_index(pod.index, job))
             job = msgspec.structs.replace(job, failed=job.failed + failed)
@@ -126,7 +126,7 @@ class _Sync:
         return JobStep(actions=[*actions, *(ReleasePod(pod.name) for pod in tracked)], job=job)
 
     def _manage(self) -> tuple[list[Action], timedelta | None]:
-        """Pods that go, or else pods that come, and how long they have to wait if they have to."""
+        """Return pods to delete or create, and the delay before creating if there is one."""
         job = self._job
         if job.is_suspended:
             return self._removal(len(self._active), "job-suspended"), None
@@ -141,7 +141,7 @@ class _Sync:
         if count <= 0:
             return [], None
         if job.failures_in_a_row and job.last_failure is not None:
-            # The exponent is bounded: far fewer doublings reach the longest wait.
+            # The exponent is bounded: far fewer doublings reach the maximum delay.
             wait = min(FIRST_BACKOFF * 2 ** min(job.failures_in_a_row - 1, 10), LONGEST_BACKOFF)
             left = wait - (self._now - job.last_failure)
             if left > timedelta(0):
@@ -154,7 +154,7 @@ class _Sync:
         return [CreatePods(index=index) for index in first_missing(taken, count, job.completions or 0)], None
 
     def _removal(self, least: int, reason: Literal["scale-down", "job-suspended"]) -> list[Action]:
-        """Active pods that go: ``least`` at least, and of an indexed Job whose index is wrong or taken."""
+        """Return at least ``least`` active pods to delete, including those with a wrong or duplicate index."""
         going: list[ControlledPod] = []
         staying = self._active
         if self._job.is_indexed:
@@ -168,7 +168,7 @@ class _Sync:
             going += (pod for same in ordered for pod in same[:-1])
             staying = [same[-1] for same in ordered]
         going += in_deletion_order(staying)[: max(least - len(going), 0)]
-        # Their finalizer goes first, so that they count for nothing.
+        # Their finalizer is removed first, so they are not counted.
         return [
             action
             for pod in (going if reason == "job-suspended" else going[:BURST])
@@ -185,9 +185,9 @@ _Intervals = tuple[tuple[int, int], ...]
 
 
 class FailureRule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A rule of a Job's podFailurePolicy, over conditions (types with their status) or over exit codes.
+    """A rule of a Job's podFailurePolicy, on conditions (types with their status) or on exit codes.
 
-    ``exit_code_operator`` is empty for a rule over conditions; an empty ``container`` means any.
+    ``exit_code_operator`` is empty for a rule on conditions; an empty ``container`` means any.
     """
 
     action: Literal["FailJob", "FailIndex", "Ignore", "Count"]
@@ -197,7 +197,7 @@ class FailureRule(msgspec.Struct, frozen=True, omit_defaults=True):
     container: str = ""
 
     def matches(self, pod: ControlledPod) -> bool:
-        """Whether the rule is about a pod that failed like this one."""
+        """Return whether the rule matches a failed pod."""
         if not self.exit_code_operator:
             return any(condition in self.conditions for condition in pod.conditions)
         return any(
@@ -209,14 +209,15 @@ class FailureRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a Job, and what its status says, which a step hands on to the next.
+    """The fields of a Job that the controller reads, and its status, which each step passes to the next.
 
-    ``completions`` is ``None`` for a Job that is done with its first success. ``replaces_failed_only`` is whether its
-    podReplacementPolicy is Failed. ``failure_rules`` is ``None`` where there is no podFailurePolicy.
+    ``completions`` is ``None`` for a Job that succeeds with its first success. ``replaces_failed_only`` means that its
+    podReplacementPolicy is Failed. ``failure_rules`` is ``None`` without a podFailurePolicy.
 
-    ``succeeded`` and ``failed`` are the pods counted so far, and ``completed_indexes`` the indexes, from and to.
-    ``failures_in_a_row`` since the last success put off the next pods. ``ending`` is how the Job is going to end,
-    ``reason`` why, and ``has_ended`` whether it has, with its last pod. ``rules`` are those of the version.
+    ``succeeded`` and ``failed`` are the pods counted so far, and ``completed_indexes`` the intervals of indexes.
+    ``failures_in_a_row`` since the last success delay the next pods. ``ending`` is how the Job is going to finish,
+    ``reason`` why, and ``has_ended`` whether it has finished, including its last pod. ``rules`` are those of the
+    version.
     """
 
     parallelism: int = 1
@@ -240,31 +241,34 @@ class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def waits_for_the_end(self) -> bool:
-        """Whether pods are replaced, and counted, only once they have ended, and not already when they were told to."""
+        """Whether pods are replaced and counted only once they have ended, instead of when they are deleted."""
         return self.replaces_failed_only or self.failure_rules is not None
 
     def has_failed(self, pod: ControlledPod) -> bool:
-        """Whether ``pod`` counts as failed: by its phase, or because it was deleted before it could end by itself."""
+        """Return whether ``pod`` counts as failed: by its phase, or because it was deleted before it ended."""
         if pod.phase == "Failed":
             return True
         return not self.waits_for_the_end and pod.is_terminating and pod.phase != "Succeeded"
 
     def action_on(self, pod: ControlledPod) -> str:
-        """The action of the first rule about a failed ``pod``, or an empty text. FailIndex is for limits per index."""
+        """Return the action of the first rule that matches a failed ``pod``; empty if none does.
+
+        FailIndex is only for per-index limits.
+        """
         return next((rule.action for rule in self.failure_rules or () if rule.matches(pod)), "")
 
     def is_counted(self, pod: ControlledPod) -> bool:
-        """Whether a failed ``pod`` counts towards the backoff limit."""
+        """Return whether a failed ``pod`` counts toward the backoff limit."""
         return self.action_on(pod) != "Ignore"
 
 
 def total(intervals: _Intervals) -> int:
-    """How many indexes there are in ``intervals``."""
+    """Return the number of indexes in ``intervals``."""
     return sum(last - first + 1 for first, last in intervals)
 
 
 def with_indexes(intervals: _Intervals, indexes: Iterable[int]) -> _Intervals:
-    """``intervals`` with some more indexes, in order, and as few as possible."""
+    """Add indexes to ``intervals``, merging adjacent ones."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted([*intervals, *((index, index) for index in indexes)]):
         if merged and first <= merged[-1][1] + 1:
@@ -275,7 +279,7 @@ def with_indexes(intervals: _Intervals, indexes: Iterable[int]) -> _Intervals:
 
 
 def first_missing(intervals: _Intervals, count: int, end: int) -> list[int]:
-    """The first ``count`` indexes below ``end`` that are not in ``intervals``, which are in order."""
+    """Return the first ``count`` indexes below ``end`` that are not in ``intervals``, in order."""
     missing: list[int] = []
     start = 0
     for first, last in (*intervals, (end, end)):

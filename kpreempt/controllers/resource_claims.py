@@ -1,8 +1,8 @@
-"""Claims for devices, as they are made for pods, allocated with them, and given back when these are gone.
+"""ResourceClaims: created for pods, allocated with them, and released after them.
 
 Follows ``pkg/controller/resourceclaim/controller.go`` and, for what the scheduler writes when it binds a pod,
-``plugins/dynamicresources/dynamicresources.go`` of v1.36.3. Departure: a claim that is made from a template is named
-after the pod and its reference, without the random end.
+``plugins/dynamicresources/dynamicresources.go`` of v1.36.3. Difference: a claim created from a template is named after
+the pod and its reference, without the random suffix.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _replace = msgspec.structs.replace
 def with_generated_claims(
     pod: Pod, templates: Iterable[ResourceClaimTemplate], there: Collection[str]
 ) -> tuple[Pod, list[ResourceClaim]]:
-    """The pod with the names of the claims that are made for it, and those that are not ``there`` yet, by key.
+    """Return the pod with the names of the claims created for it, and those of them that are not ``there`` yet.
 
-    A reference to a template that there is not stays without a claim.
+    A reference to a missing template stays without a claim.
     """
     wanted = [each for each in pod.spec.resource_claims if each.resource_claim_template_name is not None]
     known = {each.name for each in pod.status.resource_claim_statuses}
@@ -64,12 +64,12 @@ def with_generated_claims(
     return _replace(pod, status=_replace(pod.status, resource_claim_statuses=statuses)), made
 
 
-def released(claims: list[ResourceClaim], gone: Iterable[Pod]) -> list[ResourceClaim]:
-    """The claims once these pods are gone: their own are deleted, and others that nobody uses lose their devices.
+def released(claims: list[ResourceClaim], deleted: Iterable[Pod]) -> list[ResourceClaim]:
+    """Return the claims once these pods are gone: generated claims are deleted, other unused ones are deallocated.
 
-    The very same list where nothing changes.
+    If nothing changes, the same list is returned.
     """
-    by_key = {pod.key: pod.metadata.uid for pod in gone}
+    by_key = {pod.key: pod.metadata.uid for pod in deleted}
     if not claims or not by_key:
         return claims
     left = [each for claim in claims if (each := _left(claim, by_key)) is not None]
@@ -79,21 +79,25 @@ def released(claims: list[ResourceClaim], gone: Iterable[Pod]) -> list[ResourceC
 
 
 def vacated(claims: list[ResourceClaim], pod: Pod) -> list[ResourceClaim]:
-    """The claims if the pod were pending: nobody else's devices change, and its own claims are not allocated yet."""
-    gone = {pod.key: pod.metadata.uid}
-    return [_left(claim, gone) or _replace(claim, status=ResourceClaimStatus()) for claim in claims]
+    """Return the claims as if the pod were pending: its own claims are not allocated, others are unchanged."""
+    deleted = {pod.key: pod.metadata.uid}
+    return [_left(claim, deleted) or _replace(claim, status=ResourceClaimStatus()) for claim in claims]
 
 
-def _left(claim: ResourceClaim, gone: Mapping[str, str]) -> ResourceClaim | None:
+def _left(claim: ResourceClaim, deleted: Mapping[str, str]) -> ResourceClaim | None:
     namespace = claim.metadata.namespace
     owner = controller_of(claim.metadata)
-    if owner is not None and owner.kind == "Pod" and gone.get(f"{namespace}/{owner.name}") == owner.uid:
+    if owner is not None and owner.kind == "Pod" and deleted.get(f"{namespace}/{owner.name}") == owner.uid:
         return None
     users = claim.status.reserved_for
-    kept = [each for each in users if each.resource != _PODS or gone.get(f"{namespace}/{each.name}", None) != each.uid]
-    if len(kept) == len(users):
+    remaining = [
+        each for each in users if each.resource != _PODS or deleted.get(f"{namespace}/{each.name}", None) != each.uid
+    ]
+    if len(remaining) == len(users):
         return claim
-    return _replace(claim, status=_replace(claim.status, reserved_for=kept) if kept else ResourceClaimStatus())
+    return _replace(
+        claim, status=_replace(claim.status, reserved_for=remaining) if remaining else ResourceClaimStatus()
+    )
 
 
 def allocated(
@@ -103,9 +107,9 @@ def allocated(
     node_name: str,
     slices: Iterable[ResourceSlice],
 ) -> list[ResourceClaim]:
-    """The claims once the pod is bound to the node: those that it uses have it as a user, and these devices.
+    """Return the claims after the pod was bound: its claims are reserved for it and have these devices allocated.
 
-    A claim for extended resources is made for it.
+    A claim for extended resources is created for it.
     """
     found = grouped(devices, lambda each: each.claim)
     generated = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
@@ -167,7 +171,7 @@ def _allocation(devices: Sequence[AllocatedDevice], claim: ResourceClaim | None,
 
 
 class _Places:
-    """From where devices can be reached, of pools of which a node reaches some."""
+    """The nodes from which devices are reachable, for pools that only some nodes can reach."""
 
     def __init__(self, slices: Sequence[ResourceSlice], node_name: str) -> None:
         self._node_name = node_name
@@ -178,7 +182,7 @@ class _Places:
         }
 
     def selector_of(self, devices: Sequence[AllocatedDevice]) -> NodeSelector | None:
-        """The node alone where a device is its own; else all that the devices' slices select."""
+        """Return the node alone if a device is local to it, otherwise the terms that the devices' slices select."""
         selectors = []
         for each in devices:
             found = self._known.get((each.driver, each.pool, each.device))

@@ -1,8 +1,9 @@
-"""Which pods a StatefulSet makes and deletes next.
+"""The pods that a StatefulSet creates and deletes next.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/statefulset/stateful_set_control.go`` (``updateStatefulSet``) and
-``stateful_set_utils.go``. Claims and labels that were tampered with are left out. Departures: pods of Parallel sets
-come and go in the order of their ordinals, where upstream does it all at once, and at most 500 are made at a time.
+``stateful_set_utils.go``. Repairing modified claims and labels is omitted. Differences: pods of Parallel sets are
+created and deleted in order of their ordinals, while upstream does it all at once, and at most 500 are created at a
+time.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from kpreempt.controllers.actions import (
 )
 
 BURST = 500
-# Upstream reads ordinals as int32.
+# Upstream parses ordinals as int32.
 MAX_ORDINAL = 2**31 - 1
 _MOST_DIGITS = 10
 
 
 class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the controller looks at in a StatefulSet.
+    """The fields of a StatefulSet that the controller reads.
 
-    ``partition`` is how many pods keep the old template, and ``None`` where the strategy has no ``rollingUpdate`` part.
-    ``current_revision`` and ``update_revision`` name the template that was rolled out last and the present one, and
-    ``current_replicas`` is how many pods of the former the status counts. ``rules`` are those of the controller's
-    version; ``max_unavailable`` means something only where the gate MaxUnavailableStatefulSet is on.
+    ``partition`` is the number of pods that keep the old template, and ``None`` if the strategy has no
+    ``rollingUpdate`` part. ``current_revision`` and ``update_revision`` name the last template that was completely
+    rolled out and the current one; ``current_replicas`` is the number of pods of the former by the status. ``rules``
+    are those of the controller's version; ``max_unavailable`` only matters if the gate MaxUnavailableStatefulSet is on.
     """
 
     name: str
@@ -54,7 +55,7 @@ class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StatefulSetStep(msgspec.Struct, frozen=True):
-    """What is done, and the set with what its status then says, for the next step."""
+    """The actions, and the set with its status for the next step."""
 
     actions: list[Action]
     stateful_set: StatefulSetState
@@ -63,27 +64,27 @@ class StatefulSetStep(msgspec.Struct, frozen=True):
 def reconcile_stateful_set(
     stateful_set: StatefulSetState, pods: Sequence[ControlledPod], now: datetime
 ) -> StatefulSetStep:
-    """What the controller does next to the set's ``pods``, those on their way out included: they hold their ordinals.
+    """Return the controller's next actions for the set's ``pods``; terminating ones keep their ordinals.
 
-    Raises ``SyncError`` for a ``max_unavailable`` that is no percentage.
+    Raises ``SyncError`` for a ``max_unavailable`` that is not a percentage.
     """
     if not stateful_set.current_revision:
-        # A set without a history starts with the present template.
+        # A set without a history starts with the current template.
         stateful_set = msgspec.structs.replace(stateful_set, current_revision=stateful_set.update_revision)
     members = _Members(stateful_set, pods, now)
     actions: list[Action] = []
     updates: list[DeletePod] = []
-    # Where a set is ordered, whatever is done or waited for ends the step.
+    # If a set is ordered, any action or wait ends the step.
     is_done = members.fill(actions) or members.reduce(actions)
     if not is_done and stateful_set.strategy == "RollingUpdate":
         updates = members.outdated()
-    gone = {action.name for action in actions if isinstance(action, DeletePod)}
-    actions.extend(each for each in updates if each.name not in gone)
+    deleted = {action.name for action in actions if isinstance(action, DeletePod)}
+    actions.extend(each for each in updates if each.name not in deleted)
     return StatefulSetStep(actions=actions, stateful_set=members.with_status(len(updates)))
 
 
 def ordinal_of(name: str) -> int:
-    """The number at the end of a pod's name, or -1 where it has none that is an ordinal."""
+    """Return the number at the end of a pod's name, or -1 if it is not an ordinal."""
     digits = name.rpartition("-")[2]
     if digits == name or len(digits) > _MOST_DIGITS or not (digits.isascii() and digits.isdecimal()):
         return -1
@@ -92,7 +93,7 @@ def ordinal_of(name: str) -> int:
 
 
 class _Members:
-    """The pods of a set by their ordinals, as they were before the step, and those that it makes."""
+    """The pods of a set by ordinal, as they were before the step, and those it creates."""
 
     def __init__(self, stateful_set: StatefulSetState, pods: Sequence[ControlledPod], now: datetime) -> None:
         self._set = stateful_set
@@ -101,18 +102,18 @@ class _Members:
         owned = {ordinal_of(pod.name): pod for pod in pods if pod.name.rpartition("-")[0] == stateful_set.name}
         self._pods = {ordinal: pod for ordinal, pod in owned.items() if ordinal >= 0}
         self._made: dict[int, CreatePods] = {}
-        # How many of the first pods no update reaches.
-        self._kept = max(stateful_set.partition or 0, 0)
+        # The number of pods that updates do not reach.
+        self._num_old = max(stateful_set.partition or 0, 0)
 
     def fill(self, actions: list[Action]) -> bool:
-        """Makes what is missing and deletes what has finished; whether the step ends here."""
+        """Create missing pods and delete finished ones; return whether the step ends here."""
         for ordinal in self._ordinals:
             pod = self._pods.get(ordinal)
             if pod is None:
                 self._made[ordinal] = CreatePods(name=f"{self._set.name}-{ordinal}", revision=self._revision(ordinal))
                 actions.append(self._made[ordinal])
             elif pod.has_finished and not pod.is_terminating:
-                # Another is made once it is gone.
+                # Another one is created once it is gone.
                 actions.append(DeletePod(pod.name, "finished"))
             if not self._set.parallel and not (pod is not None and self._is_well(pod)):
                 return True
@@ -121,7 +122,7 @@ class _Members:
         return False
 
     def reduce(self, actions: list[Action]) -> bool:
-        """Deletes pods beyond the set's size, the last first; whether the step ends here."""
+        """Delete pods beyond the set's size, the last first; return whether the step ends here."""
         condemned = [
             self._pods[ordinal] for ordinal in sorted(self._pods, reverse=True) if ordinal not in self._ordinals
         ]
@@ -132,16 +133,16 @@ class _Members:
             return False
         last = condemned[0]
         first_unavailable = next((pod for pod in reversed(condemned) if self._is_unavailable(pod)), None)
-        # One that is not well goes only where it is the first of them, so that none hides the trouble of another.
+        # An unhealthy pod is deleted only if it is the first unhealthy one, so that it cannot hide another problem.
         if not last.is_terminating and (self._is_well(last) or last is first_unavailable):
             actions.append(DeletePod(last.name, "scale-down"))
         return True
 
     def outdated(self) -> list[DeletePod]:
-        """Pods that go because of their template, the last first, where enough of the others are available."""
+        """Return pods to delete because of their template, the last first, if enough others are available."""
         if self._set.rules.max_unavailable_stateful_set:
             return self._several_outdated()
-        for ordinal in reversed(self._ordinals[self._kept :]):
+        for ordinal in reversed(self._ordinals[self._num_old :]):
             if self._is_outdated(ordinal):
                 return [self._update(ordinal)]
             pod = self._pods.get(ordinal)
@@ -155,18 +156,18 @@ class _Members:
         most = 1 if amount is None else max(scaled_value(amount, wanted, round_up=False), 1)
         there = [pod for ordinal, pod in self._pods.items() if ordinal in self._ordinals]
         room = most - (wanted - sum(not self._is_unavailable(pod) for pod in there))
-        reached = self._ordinals[self._kept :]
+        reached = self._ordinals[self._num_old :]
         known = sorted({*self._pods, *self._made}, reverse=True)
         outdated = [ordinal for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]
         lost: list[int] = []
         if self._set.parallel and self._set.rules.updates_unavailable_pods_first:
-            # Pods that are unavailable anyway are replaced first, however many they are.
+            # Unavailable pods are replaced first, regardless of their number.
             lost = [each for each in outdated if each not in self._pods or self._is_unavailable(self._pods[each])]
             outdated = [each for each in outdated if each not in lost]
         return [self._update(ordinal) for ordinal in (*lost, *outdated[: max(room, 0)])]
 
     def with_status(self, updates: int) -> StatefulSetState:
-        """The set with its next status, once ``updates`` pods have been deleted for their template."""
+        """Return the set with its next status, after deleting ``updates`` pods with an old template."""
         state = self._set
         pods = self._pods.values()
         staying = Counter(pod.revision for pod in pods if not pod.is_terminating)
@@ -183,12 +184,12 @@ class _Members:
         return msgspec.structs.replace(state, current_replicas=staying[state.current_revision] - updates)
 
     def _revision(self, ordinal: int) -> str:
-        """The template of a pod that is made now."""
+        """Return the revision for a pod created now."""
         state = self._set
-        kept = state.partition
-        if kept is None:
-            kept = state.current_replicas if state.strategy == "RollingUpdate" else 0
-        return state.current_revision if ordinal < state.start + kept else state.update_revision
+        num_old = state.partition
+        if num_old is None:
+            num_old = state.current_replicas if state.strategy == "RollingUpdate" else 0
+        return state.current_revision if ordinal < state.start + num_old else state.update_revision
 
     def _is_outdated(self, ordinal: int) -> bool:
         pod = self._pods.get(ordinal)

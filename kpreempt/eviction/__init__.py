@@ -1,1 +1,1 @@
-"""Evictions: what the API server answers to one, the budgets it asks, and which pods ``kubectl drain`` chooses."""
+"""Evictions: the API server's response, the PodDisruptionBudgets it checks, and the pods ``kubectl drain`` selects."""

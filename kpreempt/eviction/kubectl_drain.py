@@ -1,8 +1,8 @@
-"""``kubectl drain``: its options, which pods of a node it evicts, and what it says of those that stay.
+"""``kubectl drain``: its options, which pods of a node it evicts, and its messages about the others.
 
 Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go``, ``pkg/drain/filters.go`` and ``pkg/drain/drain.go``. The
-words for a failed eviction are those of v0.32 to v0.34, too. Older clients wait in another way: a wait that is over may
-say "global timeout reached", and v0.29 has no blank after "due to error:".
+messages for a failed eviction are the same in v0.32 to v0.34. Older clients wait differently: a timed-out wait may
+report "global timeout reached", and v0.29 has no space after "due to error:".
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ USAGE = "See 'kubectl drain -h' for help and examples"
 _DURATION = re.compile(r"(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+|0")
 _PART = re.compile(r"(\d+(?:\.\d*)?)(ns|us|µs|ms|s|m|h)")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-# What the client says of a request, or of a wait, for which the time is over.
+# The client's message for a request or a wait that timed out.
 DEADLINE = "context deadline exceeded"
 
 
 class DrainOptions(msgspec.Struct, frozen=True, rename="camel"):
-    """The options of ``kubectl drain``; ``timeout`` is in seconds, and 0 for none."""
+    """The options of ``kubectl drain``; ``timeout`` is in seconds, and 0 means none."""
 
     force: bool = False
     ignore_daemon_sets: bool = False
@@ -39,16 +39,16 @@ class DrainOptions(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def grace(self) -> int | None:
-        """The grace period that is asked for; ``None`` is the pod's own."""
+        """The requested grace period; ``None`` means the pod's own."""
         return self.grace_period_seconds if self.grace_period_seconds >= 0 else None
 
 
 class CommandError(Exception):
-    """A command line that kubectl refuses; the text is what it prints, a line each."""
+    """A command line that kubectl rejects; the text is what it prints, one error per line."""
 
 
 def shown_duration(seconds: float) -> str:
-    """Seconds as Go prints a duration: ``20s``, ``1m0s``."""
+    """Format seconds like Go formats a duration: ``20s``, ``1m0s``."""
     whole = int(seconds)
     minutes, rest = divmod(seconds, 60)
     text = f"{rest:.9f}".rstrip("0").rstrip(".") + "s"
@@ -61,7 +61,7 @@ def shown_duration(seconds: float) -> str:
 
 
 def timeout_seconds(text: str) -> float:
-    """The seconds of ``--timeout``. Raises ``CommandError``."""
+    """Parse the value of ``--timeout`` to seconds. Raises ``CommandError``."""
     if not _DURATION.fullmatch(text):
         problem = f'time: invalid duration "{text}"'
         raise CommandError(f'error: invalid argument "{text}" for "--timeout" flag: {problem}\n{USAGE}')
@@ -69,9 +69,9 @@ def timeout_seconds(text: str) -> float:
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is done with the pods of a node: texts with the pods that they are about, in the order of the list.
+    """What happens to the pods of a node: messages with the pods they apply to, in list order.
 
-    With errors nothing of the node is evicted, and warnings are not shown.
+    With errors nothing on the node is evicted, and warnings are not shown.
     """
 
     pods: list[Pod]
@@ -79,16 +79,16 @@ class Choice(msgspec.Struct, frozen=True):
     errors: dict[str, list[str]]
 
     def shown_errors(self) -> list[str]:
-        """The errors, as kubectl shows them; their order is random there, and by text here."""
+        """Return the errors as kubectl prints them; kubectl's order is random, here they are sorted."""
         return sorted(f"cannot delete {text}: {', '.join(pods)}" for text, pods in self.errors.items())
 
     def shown_warnings(self) -> list[str]:
-        """The warnings, likewise."""
+        """Return the warnings as kubectl prints them, sorted."""
         return sorted(f"{text}: {', '.join(pods)}" for text, pods in self.warnings.items())
 
 
 class _Finding(msgspec.Struct, frozen=True):
-    """What the filters say of a pod."""
+    """The result of the filters for a pod."""
 
     is_deleted: bool = False
     warning: str = ""
@@ -103,7 +103,7 @@ def choose_pods(
     daemon_sets: Collection[tuple[str, str]],
     now: datetime,
 ) -> Choice:
-    """What is done with the pods of ``node``; ``daemon_sets`` are namespaces and names of those that exist."""
+    """Decide what happens to the pods of ``node``; ``daemon_sets`` are namespaces and names of existing ones."""
     chosen: list[Pod] = []
     warnings: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
@@ -123,9 +123,9 @@ def choose_pods(
 
 
 def _filtered(pod: Pod, options: DrainOptions, daemon_sets: Collection[tuple[str, str]], now: datetime) -> _Finding:
-    """What the last filter says that kubectl comes to: the first that leaves a pod alone, or objects, ends it.
+    """Return the result of the last filter that runs: the first one that skips a pod or reports an error ends it.
 
-    So its warnings of local storage, and of a DaemonSet that does not exist, never show: a later filter has the say.
+    So its warnings about local storage and missing DaemonSets are never shown: a later filter overrides them.
     """
     until, patience = pod.metadata.deletion_timestamp, options.skip_wait_for_delete_timeout_seconds
     if patience > 0 and until is not None and int((now - until).total_seconds()) > patience:
@@ -152,16 +152,16 @@ def _filtered(pod: Pod, options: DrainOptions, daemon_sets: Collection[tuple[str
 
 
 def timed_out(timeout: float) -> str:
-    """The time that was given for a node, in seconds, is over before a pod was evicted."""
+    """The timeout for a node, in seconds, expired before a pod was evicted."""
     return f"global timeout reached: {shown_duration(timeout)}"
 
 
 def not_evicted(pod: Pod, why: str) -> str:
-    """A pod is not evicted."""
+    """A pod could not be evicted."""
     return f'error when evicting pods/"{pod.metadata.name}" -n "{pod.metadata.namespace}": {why}'
 
 
 def still_there(pod: Pod, why: str) -> str:
-    """A pod that was evicted is not gone."""
+    """An evicted pod is not gone."""
     metadata = pod.metadata
     return f'error when waiting for pod "{metadata.name}" in namespace "{metadata.namespace}" to terminate: {why}'

@@ -1,6 +1,6 @@
-"""Budgets with their conditions, what the API server answers, and the facts that differ between its versions.
+"""PodDisruptionBudgets with conditions, responses of the API server, and differences between its versions.
 
-The facts have the names that ``kpreempt/schedulers/kube/versions.py`` gives them; the defaults are those of 1.36.
+The version facts have the names used in ``kpreempt/schedulers/kube/versions.py``; the defaults are those of 1.36.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CREATED = 201
 
 
 class EvictionRules(NamedTuple):
-    """What the API server of one version does otherwise with evictions than that of another."""
+    """Differences between versions in how the API server handles evictions."""
 
     eviction_refusals_tell_why: bool = True
     eviction_forbidden_tells_why: bool = False
@@ -31,7 +31,7 @@ USUAL = EvictionRules()
 
 
 class BudgetCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A condition of a budget's status. ``message_one_of`` are the messages that chance chooses from, if it does."""
+    """A condition of a budget's status. ``message_one_of`` are the possible messages if it is random."""
 
     type: str = ""
     status: str = ""
@@ -43,19 +43,19 @@ class BudgetCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 class StoredBudget(msgspec.Struct, frozen=True):
-    """A budget as the API server keeps it; schedulers read no conditions, so that the model has none."""
+    """A budget as the API server stores it; the model has no conditions, because schedulers do not read them."""
 
     budget: PodDisruptionBudget
     conditions: tuple[BudgetCondition, ...] = ()
 
     @property
     def allowed_condition(self) -> BudgetCondition | None:
-        """The condition that says whether a pod may go."""
+        """The condition that says whether disruptions are allowed."""
         return next((each for each in self.conditions if each.type == ALLOWED_CONDITION), None)
 
 
 class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a request was refused; ``reason`` is its type, as on the wire."""
+    """Why a request was rejected; ``reason`` is its type, as in the API."""
 
     reason: str = ""
     message: str = ""
@@ -63,7 +63,7 @@ class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Details(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a refusal is about. ``retry_after_seconds`` is what the client is told to wait."""
+    """The object of a rejection. ``retry_after_seconds`` is the delay that the client should wait."""
 
     name: str = ""
     group: str = ""
@@ -73,7 +73,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """An answer of the API server; without a reason and details where it gives none."""
+    """A response of the API server; reason and details are empty if it gives none."""
 
     status: int = CREATED
     reason: str = ""
@@ -85,7 +85,7 @@ ACCEPTED = Answer()
 
 
 class RefusalError(Exception):
-    """Raised where the API server refuses; never reaches a user."""
+    """Raised when the API server rejects a request; never shown to a user."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.message)
@@ -95,7 +95,7 @@ class RefusalError(Exception):
 def with_condition(
     conditions: tuple[BudgetCondition, ...], new: BudgetCondition, now: datetime | None
 ) -> tuple[BudgetCondition, ...]:
-    """The conditions with ``new`` in its place; the time moves where the status does."""
+    """Set a condition; its transition time changes if its status does."""
     for place, old in enumerate(conditions):
         if old.type == new.type:
             since = old.last_transition_time if old.status == new.status else now

@@ -1,4 +1,4 @@
-"""Label selectors, with the words in which Kubernetes refuses one.
+"""Label selectors, with Kubernetes' error messages.
 
 Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/labels/selector.go`` (``Parse``, ``NewRequirement``),
 ``pkg/apis/meta/v1/helpers.go`` (``LabelSelectorAsSelector``) and ``pkg/api/validate/content/kube.go``.
@@ -37,18 +37,18 @@ _PREFIX_RULE = (
 
 
 class SelectorError(ValueError):
-    """A selector that Kubernetes refuses, in its words."""
+    """A selector that Kubernetes rejects, with its message."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """One part of a selector."""
+    """One requirement of a selector."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` satisfy it."""
+        """Return whether ``labels`` satisfy the requirement."""
         if self.operator in ("=", "=="):
             return labels.get(self.key) == self.values[0]
         if self.operator == "!=":
@@ -57,12 +57,12 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 def parse_selector(text: str) -> list[Requirement]:
-    """The parts of a selector as it is given on a command line. Raises ``SelectorError``."""
+    """Parse a selector from a command line. Raises ``SelectorError``."""
     return _Parser(text).parse()
 
 
 def problem_of(selector: LabelSelector | None) -> str:
-    """Why the disruption controller cannot use a budget's selector, in its words, or an empty text."""
+    """Return why the disruption controller cannot use a budget's selector, in its words, or an empty string."""
     if selector is None:
         return ""
     for key, value in selector.match_labels.items():
@@ -100,7 +100,7 @@ def _requirement_problem(key: str, operator: str, values: Sequence[str]) -> str:
 
 
 def _key_problem(key: str) -> str:
-    """What is wrong with a label's key, as ``Invalid value: …``, or an empty text."""
+    """Return what is wrong with a label's key, as ``Invalid value: …``, or an empty string."""
     prefix, slash, name = key.partition("/")
     if not slash:
         prefix, name = "", key
@@ -131,7 +131,7 @@ def _quoted(text: str) -> str:
 
 
 class _Parser:
-    """The grammar of ``labels.Parse``. ``in`` and ``notin`` are names where a key or a value may stand."""
+    """The grammar of ``labels.Parse``. ``in`` and ``notin`` are names where a key or a value may appear."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _scanned(text)
@@ -233,7 +233,7 @@ class _Parser:
 
 
 def _scanned(text: str) -> list[tuple[str, str]]:
-    """The tokens of a selector, each with its kind, and the end."""
+    """Return the tokens of a selector with their kinds, including the end."""
     tokens: list[tuple[str, str]] = []
     place = 0
     while True:
@@ -248,7 +248,7 @@ def _scanned(text: str) -> list[tuple[str, str]]:
             word = text[start:place]
             tokens.append((word if word in _TOKENS else "name", word))
             continue
-        # The longest run of symbols that is a token; what is none goes on until there is one.
+        # The longest run of symbols that is a token; an invalid run is extended until it is one.
         found = ""
         while place < len(text) and text[place] in _SYMBOLS:
             longer = text[start : place + 1]

@@ -1,4 +1,4 @@
-"""What the API server answers to an eviction, and what becomes of the budgets that it asks.
+"""The API server's response to an eviction, and the effect on the PodDisruptionBudgets it checks.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``, ``checkAndDecrement``),
 ``pkg/controller/disruption/disruption.go`` (``updatePdbStatus``, ``failSafe``) and the helpers of
@@ -43,12 +43,12 @@ _SYNC_FAILED = "SyncFailed"
 def answer_eviction(
     name: str, pod: Pod | None, budgets: Iterable[StoredBudget], now: datetime, rules: EvictionRules = USUAL
 ) -> Answer:
-    """What the API server answers to the eviction of the pod ``name``, which is ``None`` if it is not there."""
+    """Return the response to the eviction of the pod ``name``; ``pod`` is ``None`` if it does not exist."""
     if pod is None:
         return not_found(name)
     if ignores_budgets(pod):
         return ACCEPTED
-    # Of one name there is one budget.
+    # A name identifies only one budget.
     own = budgets_of(pod, {each.budget.key: each for each in budgets}.values())
     if len(own) > 1:
         return SEVERAL_BUDGETS
@@ -61,18 +61,18 @@ def answer_eviction(
 
 
 def ignores_budgets(pod: Pod) -> bool:
-    """Whether the pod goes whatever its budgets say: it ends, has ended, or has not begun (``canIgnorePDB``)."""
+    """Return whether the pod is evicted regardless of budgets: terminating, finished or pending (``canIgnorePDB``)."""
     is_over = pod.status.phase in TERMINAL_PHASES or pod.status.phase == "Pending"
     return is_over or pod.metadata.deletion_timestamp is not None
 
 
 def not_found(name: str) -> Answer:
-    """The refusal of what is about no pod."""
+    """Return the rejection for a pod that does not exist."""
     return Answer(404, "NotFound", f'pods "{name}" not found', Details(name=name, kind="pods"))
 
 
 def being_terminated(namespace: str, name: str) -> Answer:
-    """The refusal of every eviction in a namespace that is on its way out."""
+    """Return the rejection for every eviction in a terminating namespace."""
     message = (
         f'pods "{name}" is forbidden: unable to create new content in namespace {namespace} '
         "because it is being terminated"
@@ -82,13 +82,13 @@ def being_terminated(namespace: str, name: str) -> Answer:
 
 
 def is_of_terminating_namespace(answer: Answer) -> bool:
-    """Whether a refusal is that of ``being_terminated``."""
+    """Return whether a rejection is that of ``being_terminated``."""
     causes = answer.details.causes if answer.details is not None else ()
     return any(each.reason == "NamespaceTerminating" for each in causes)
 
 
 def budgets_of(pod: Pod, budgets: Iterable[StoredBudget]) -> list[StoredBudget]:
-    """The budgets of its namespace that select the pod; one without a selector or with an invalid one selects none."""
+    """Return the budgets that select the pod; a missing or invalid selector selects none."""
     return [
         each
         for each in budgets
@@ -100,7 +100,7 @@ def budgets_of(pod: Pod, budgets: Iterable[StoredBudget]) -> list[StoredBudget]:
 
 
 def lets_unready_go(pod: Pod, stored: StoredBudget) -> bool:
-    """Whether a pod may go because it is not ready, at no cost to the budget."""
+    """Return whether the pod may be evicted because it is not ready, without using the budget."""
     if is_ready(pod):
         return False
     if stored.budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
@@ -110,7 +110,7 @@ def lets_unready_go(pod: Pod, stored: StoredBudget) -> bool:
 
 
 def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionRules = USUAL) -> StoredBudget:
-    """The budget once it has let a pod go. Raises ``RefusalError`` where it does not."""
+    """Return the budget after it allowed an eviction. Raises ``RefusalError`` if it does not allow it."""
     metadata, status = stored.budget.metadata, status_of(stored)
     if status.observed_generation < metadata.generation:
         raise RefusalError(being_processed(metadata.name))
@@ -133,30 +133,30 @@ def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionR
 
 
 def why_shut(stored: StoredBudget, rules: EvictionRules = USUAL) -> str:
-    """Why a budget that allows no disruption does not, in the API server's words."""
+    """Return why a budget allows no disruptions, in the API server's words."""
     name, status, condition = stored.budget.metadata.name, status_of(stored), stored.allowed_condition
     needs = f"needs {status.desired_healthy} healthy pods and has {status.current_healthy} currently"
-    said = condition if condition is not None and condition.status == "False" and condition.message else None
+    rejecting = condition if condition is not None and condition.status == "False" and condition.message else None
     if not rules.eviction_refusals_tell_why:
         return f"The disruption budget {name} {needs}"
-    if said is not None and said.reason == _SYNC_FAILED:
-        why = f"does not allow evicting pods currently because it failed sync: {said.message}"
+    if rejecting is not None and rejecting.reason == _SYNC_FAILED:
+        why = f"does not allow evicting pods currently because it failed sync: {rejecting.message}"
     elif status.current_healthy <= status.desired_healthy:
         why = needs
-    elif said is not None:
-        why = f"does not allow evicting pods currently ({said.reason}): {said.message}"
+    elif rejecting is not None:
+        why = f"does not allow evicting pods currently ({rejecting.reason}): {rejecting.message}"
     else:
         why = "does not allow evicting pods currently"
     return f"The disruption budget {name} {why}"
 
 
 def being_processed(name: str) -> Answer:
-    """The refusal while the controller has not seen a budget as it is."""
+    """Return the rejection while the controller has not observed the latest budget."""
     return _violated(f"The disruption budget {name} is still being processed by the server.", retry_after=10)
 
 
 def failed_conditions(stored: StoredBudget, error: SyncError, now: datetime | None) -> tuple[BudgetCondition, ...]:
-    """The budget's conditions once its controller could not reckon what it wants."""
+    """Return the budget's conditions after its controller failed to compute its status."""
     condition = BudgetCondition(
         type=ALLOWED_CONDITION,
         status="False",
@@ -169,7 +169,7 @@ def failed_conditions(stored: StoredBudget, error: SyncError, now: datetime | No
 
 
 def with_allowed_condition(stored: StoredBudget, now: datetime | None) -> StoredBudget:
-    """The budget with the condition that its status asks for."""
+    """Return the budget with the condition that matches its status."""
     status = status_of(stored)
     is_open = status.disruptions_allowed > 0
     condition = BudgetCondition(
@@ -182,7 +182,7 @@ def with_allowed_condition(stored: StoredBudget, now: datetime | None) -> Stored
 
 
 def status_of(stored: StoredBudget) -> PodDisruptionBudgetStatus:
-    """Its status; that of a budget that no controller has seen is all zeros."""
+    """Return the status; all zeros if no controller has seen the budget."""
     return stored.budget.status or PodDisruptionBudgetStatus()
 
 
@@ -194,7 +194,7 @@ def _violated(why: str, retry_after: int = 0) -> Answer:
 def _forbidden(name: str, problem: str, cause: str, rules: EvictionRules) -> Answer:
     causes: tuple[Cause, ...] = ()
     if rules.eviction_forbidden_tells_why:
-        told = f"The disruption budget {name} does not allow evicting pods currently: {cause or problem}"
-        causes = (Cause(reason=CAUSE, message=told),)
+        cause_text = f"The disruption budget {name} does not allow evicting pods currently: {cause or problem}"
+        causes = (Cause(reason=CAUSE, message=cause_text),)
     details = Details(name=name, group="policy", kind="poddisruptionbudget", causes=causes)
     return Answer(403, "Forbidden", f'poddisruptionbudget.policy "{name}" is forbidden: {problem}', details)

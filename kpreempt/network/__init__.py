@@ -1,1 +1,1 @@
-"""What all connections share: TLS from settings, proxies, and deadlines. Nothing here connects."""
+"""Shared parts of all connections: TLS settings, proxies and deadlines. Nothing here opens a connection."""

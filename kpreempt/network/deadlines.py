@@ -1,7 +1,7 @@
-"""Requests that end at a time of the wall clock, whatever the other end does.
+"""Requests with a wall-clock deadline that holds no matter what the server does.
 
-A timeout of a socket bounds one read only: a server that drips a byte now and then, into headers, body or trailers, is
-waited for without end, and the look-up of a name has no timeout at all.
+A socket timeout limits only a single read: a server that sends a byte now and then, in headers, body or trailers, can
+delay a request forever, and name lookups have no timeout at all.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class DeadlineError(Exception):
-    """A request has taken longer than it may."""
+    """A request exceeded its deadline."""
 
 
 class Request(Generic[T]):
-    """Work over connections of a ``pool_manager``, in a thread of its own."""
+    """Work that uses connections of a ``pool_manager``, in a separate thread."""
 
     def __init__(self, work: Callable[[], T]) -> None:
-        """Begin."""
+        """Start the work."""
         self._result: Future[T] = Future()
         self._connections: list[Any] = []
         self._sockets: list[socket.socket] = []
@@ -36,7 +36,7 @@ class Request(Generic[T]):
         threading.Thread(target=self._run, args=(work,), daemon=True).start()
 
     def result(self, seconds: float | None) -> T:
-        """What the work returns, or raises. Raises ``DeadlineError`` where that takes longer."""
+        """Return or raise what the work does. Raises ``DeadlineError`` if that takes longer than ``seconds``."""
         try:
             return self._result.result(seconds)
         except TimeoutError:
@@ -45,13 +45,13 @@ class Request(Generic[T]):
             raise DeadlineError from None
 
     def abandon(self) -> None:
-        """End the connections, and with them the thread, for which nobody waits any more."""
+        """Close the connections, which ends the abandoned thread."""
         self._is_abandoned = True
-        # A connection has its socket from before TLS is spoken, and gives it away to an answer without a length.
+        # A connection has its socket before the TLS handshake, and hands it over to a response without a length.
         held = [each for connected in self._connections if (each := connected.sock) is not None]
         for each in (*held, *self._sockets):
             with suppress(OSError):
-                # TLS would say goodbye first.
+                # Closing TLS properly would send a final message first.
                 socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def _run(self, work: Callable[[], T]) -> None:
@@ -62,7 +62,7 @@ class Request(Generic[T]):
             self._result.set_exception(error)
 
     def uses(self, connected: Any) -> None:
-        """Note a connection that the work goes on with. Raises ``OSError`` where nobody waits for it any more."""
+        """Register a connection that the work uses. Raises ``OSError`` if the request was abandoned."""
         if self._is_abandoned:
             raise ConnectionAbortedError
         self._connections.append(connected)
@@ -70,12 +70,12 @@ class Request(Generic[T]):
             self._sockets.append(connected.sock)
 
 
-# The request that a thread is for.
+# The request that a thread works for.
 _HERE = threading.local()
 
 
 def within(seconds: float | None, work: Callable[[], T]) -> T:
-    """What ``work`` returns or raises. Once it takes longer it is cut off, and ``DeadlineError`` is raised."""
+    """Run ``work`` and return its result. Raises ``DeadlineError`` once it takes longer than ``seconds``."""
     if seconds is None:
         return work()
     request = Request(work)
@@ -87,7 +87,7 @@ def within(seconds: float | None, work: Callable[[], T]) -> T:
 
 
 class _Noted:
-    """A connection that tells the request of its thread that it is used."""
+    """A connection that registers itself with the request of its thread."""
 
     def connect(self) -> None:
         self._note()
@@ -123,9 +123,9 @@ class _SecurePool(connectionpool.HTTPSConnectionPool):
 def pool_manager(
     proxy: str, tls: ssl.SSLContext | None, server_name: str = "", *, connections: int = 1
 ) -> urllib3.PoolManager:
-    """A manager of connections, through the ``proxy`` if there is one, that the request which uses one can cut off.
+    """Return a connection manager, using ``proxy`` if set, whose connections a request can close.
 
-    ``server_name`` is the one that the server's certificate has, if that is not its host's.
+    ``server_name`` is the name in the server's certificate if it differs from the host.
     """
     settings: dict[str, Any] = {"maxsize": connections}
     if tls is not None:
@@ -133,7 +133,7 @@ def pool_manager(
         if server_name:
             settings["server_hostname"] = server_name
         if tls.verify_mode == ssl.CERT_NONE:
-            # Somebody asked for it, and need not be told at every request.
+            # The user disabled verification explicitly, and needs no warning for every request.
             urllib3.disable_warnings(exceptions.InsecureRequestWarning)
     if proxy:
         auth = urllib3.util.parse_url(proxy).auth

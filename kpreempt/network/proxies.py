@@ -1,4 +1,4 @@
-"""Which proxy a server is reached through, after Go's ``golang.org/x/net/http/httpproxy`` (v0.48)."""
+"""Select the proxy for a server, like Go's ``golang.org/x/net/http/httpproxy`` (v0.48)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _SCHEMES = ("http", "https")
 
 
 def proxy_for(server: str, proxy_url: str, environment: Mapping[str, str]) -> str:
-    """The URL of the proxy for ``server``, or an empty text. ``proxy_url``, the cluster's own, goes before the rest.
+    """Return the URL of the proxy for ``server``, or an empty string. The cluster's ``proxy_url`` takes precedence.
 
-    It may hold a password. Raises ``InputError`` for a proxy that cannot be used.
+    The URL may hold a password. Raises ``InputError`` for a proxy that cannot be used.
     """
     if proxy_url:
         return _checked(proxy_url, "proxy-url")
@@ -23,7 +23,7 @@ def proxy_for(server: str, proxy_url: str, environment: Mapping[str, str]) -> st
     found = environment.get(name) or environment.get(name.lower()) or ""
     if not found:
         return ""
-    # ``NO_PROXY`` or loopback keeps the server from the proxy.
+    # ``NO_PROXY`` and loopback addresses bypass the proxy.
     parts = urlsplit(server)
     host, port = (parts.hostname or "").rstrip("."), parts.port or _DEFAULT_PORTS.get(parts.scheme)
     address = _address(host)
@@ -42,9 +42,9 @@ def _checked(url: str, source: str) -> str:
     except ValueError:
         is_usable, scheme = False, "http"
     if scheme.startswith("socks"):
-        raise InputError("SOCKS proxies are not supported", source=source, hint="an http:// or https:// proxy")
+        raise InputError("SOCKS proxies are not supported", source=source, hint="use an http:// or https:// proxy")
     if not is_usable or scheme not in _SCHEMES:
-        raise UsageError(f"{source} is not the URL of a proxy", hint="http://proxy.example:3128")
+        raise UsageError(f"{source} is not a proxy URL", hint="http://proxy.example:3128")
     return url
 
 

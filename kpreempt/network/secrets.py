@@ -1,4 +1,4 @@
-"""Text that another end of a connection sends, without the credentials that it was sent."""
+"""Remove sent credentials from text that a server returns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from string import ascii_lowercase, ascii_uppercase
 
 REDACTED = "[redacted]"
-# This many characters in a row give a secret away; a server may cut or wrap what it repeats.
+# This many consecutive characters reveal a secret; a server may truncate or wrap what it repeats.
 _TELLING = 8
-# Types of content and names of hosts come in small letters.
+# Content types and host names are lower case.
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def scrubbed(text: str, secrets: Iterable[str]) -> str:
-    """The text with ``[redacted]`` for every secret, and for any 8 characters in a row of one."""
+    """Replace every secret, and any 8 consecutive characters of one, by ``[redacted]``."""
     pieces = {
         secret[at : at + _TELLING]
         for secret in (each.translate(_SMALL) for each in secrets)
@@ -24,7 +24,7 @@ def scrubbed(text: str, secrets: Iterable[str]) -> str:
     for length in {len(piece) for piece in pieces}:
         for at in range(len(text) - length + 1):
             end = at + length
-            # A short secret has to stand alone: a token that is one letter is not each such letter of a text.
+            # A short secret is only replaced as a whole word: a one-letter token must not match that letter everywhere.
             if small[at:end] in pieces and (
                 length == _TELLING or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
             ):

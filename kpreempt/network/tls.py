@@ -1,6 +1,6 @@
-"""Trust and client certificates, and what an error of TLS was raised for.
+"""Server trust, client certificates, and TLS errors.
 
-Private keys reach OpenSSL without a file on the disk.
+Private keys reach OpenSSL without a file on disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kpreempt.errors import InputError, UsageError
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
-    """Which servers are believed: those whose certificate ``authority`` (PEM) signed, or the system's; or all."""
+    """Which servers are trusted: those with a certificate from ``authority`` (PEM) or the system's CAs, or all."""
 
     authority: str = ""
     is_insecure: bool = False
@@ -27,7 +27,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientCertificate(msgspec.Struct, frozen=True, kw_only=True):
-    """A certificate and its key as PEM, and whose they are."""
+    """A certificate and its key in PEM, and the name of their source."""
 
     certificate: bytes
     key: bytes
@@ -38,14 +38,14 @@ class ClientCertificate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tls_context(trust: Trust, client: ClientCertificate | None) -> ssl.SSLContext:
-    """The context for a server. Raises ``InputError`` for certificates and keys that cannot be used."""
+    """Return the TLS context for a server. Raises ``InputError`` for certificates and keys that cannot be used."""
     try:
         context = ssl.create_default_context(cadata=trust.authority or None)
     except ssl.SSLError:
         raise InputError(
-            "the certificate authority holds no certificate in PEM", source=trust.source, hint="-----BEGIN CERTIFICATE"
+            "the certificate authority contains no PEM certificate", source=trust.source, hint="-----BEGIN CERTIFICATE"
         ) from None
-    # Python 3.13 refuses the authorities that kubeadm and others made without key identifiers; kubectl takes them.
+    # Python 3.13 rejects CAs without key identifiers, such as those of older kubeadm releases; kubectl accepts them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if trust.is_insecure:
         context.check_hostname = False
@@ -57,11 +57,11 @@ def tls_context(trust: Trust, client: ClientCertificate | None) -> ssl.SSLContex
         except UsageError as error:
             raise InputError(error.message, source=client.source, hint=error.hint) from None
         except OSError:
-            # Of what comes through a pipe OpenSSL only says that it cannot go back in it.
+            # For a pipe, OpenSSL only reports that it cannot seek.
             raise InputError(
-                "the client certificate or the client key cannot be used",
+                "the client certificate or key cannot be used",
                 source=client.source,
-                hint="client-certificate and client-key have to be PEM, and to belong together",
+                hint="client-certificate and client-key must be PEM and match each other",
             ) from None
     return context
 
@@ -72,7 +72,7 @@ def _no_password() -> str:
 
 @contextmanager
 def _as_path(content: bytes) -> Iterator[str]:
-    """A path that gives the content once: a pipe, or a file that only the user may read where pipes have no path."""
+    """Yield a path from which the content can be read once: a pipe, or a private file if pipes have no path."""
     if not Path("/dev/fd").is_dir():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "pem")
@@ -87,7 +87,7 @@ def _as_path(content: bytes) -> Iterator[str]:
 
 
 def _feed(writer: int, content: bytes) -> None:
-    """Write what a pipe may be too small for; a reader that has had enough is no failure."""
+    """Write content that may exceed the pipe's buffer; a reader that stops early is not an error."""
     try:
         with os.fdopen(writer, "wb") as stream:
             stream.write(content)
@@ -96,7 +96,7 @@ def _feed(writer: int, content: bytes) -> None:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """The error and what it was raised for, from the outside in."""
+    """Return the error and its causes, outermost first."""
     found: list[BaseException] = []
     each: BaseException | None = error
     while each is not None and each not in found:
@@ -106,5 +106,5 @@ def causes(error: BaseException) -> list[BaseException]:
 
 
 def tls_error(error: BaseException) -> ssl.SSLError | None:
-    """The failure of TLS behind an error; 1.3 tells a refused client certificate only with the first answer."""
+    """Return the TLS error behind an error; TLS 1.3 reports a rejected client certificate with the first response."""
     return next((each for each in causes(error) if isinstance(each, ssl.SSLError)), None)

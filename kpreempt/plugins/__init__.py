@@ -1,4 +1,4 @@
-"""Plugins of your own for today's scheduler: everything that one needs, and nothing else is stable.
+"""The stable API for custom plugins of the current scheduler.
 
 A plugin is a class that derives from the extension points that it implements::
 
@@ -12,8 +12,8 @@ A plugin is a class that derives from the extension points that it implements::
             return unschedulable("node(s) belonged to another team", team=team)
 
 The extension points are those of the scheduling framework (``k8s.io/kube-scheduler`` v0.36.3
-``framework/interface.go``), under the same names; docs/writing-plugins.md goes through them. Within this version of
-kpreempt's interface names may be added here, and none goes.
+``framework/interface.go``), with the same names; docs/writing-plugins.md describes them. Within this version of
+kpreempt's interface, names may be added, but are never removed.
 """
 
 from kpreempt.model.node import Node
@@ -59,16 +59,16 @@ Fact = str | int | float | bool
 
 
 def unschedulable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
-    """Refuse a node, or the pod on all nodes, in a way that evictions may mend.
+    """Reject a node, or the pod on all nodes, when evictions could help.
 
     ``reason`` is the same for all nodes, so that the scheduler's message can count them. ``summary`` and ``facts`` are
-    what the plugin saw on this one; the report shows them beside the node.
+    details of this node, which the report shows next to it.
     """
     return _refusal(Code.UNSCHEDULABLE, reason, summary, facts)
 
 
 def unresolvable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
-    """Refuse a node, or the pod on all nodes, in a way that no eviction mends; otherwise as ``unschedulable``."""
+    """Reject a node, or the pod on all nodes, when no eviction can help. Arguments are those of ``unschedulable``."""
     return _refusal(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, summary, facts)
 
 

@@ -49,10 +49,10 @@ def _error_differences(message: str, verdict: dict[str, Any]) -> list[str]:
     """The cycle ends with an error, or no cycle is run for such a pod."""
     if verdict.get("outcome") == "NotScheduled":
         return []
-    is_error = verdict.get("reason", "").startswith("the scheduler ends in an error")
+    is_error = verdict.get("reason", "").startswith("the scheduler fails with an error")
     if verdict.get("message") == message and is_error:
         return []
-    return [f"the scheduler ends in an error: {message!r}, got {verdict.get('message')!r}"]
+    return [f"the scheduler fails with an error: {message!r}, got {verdict.get('message')!r}"]
 
 
 def _waiting_differences(status: dict[str, Any], verdict: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
-"""The functions of Kubernetes' CEL, a module for each library; importing this package declares all of them.
+"""Kubernetes' CEL functions, a module for each library; importing this package declares all of them.
 
-Which there are, and in which version, says ``k8s.io/apiserver`` v0.36.3 ``pkg/cel/environment/base.go``.
+``k8s.io/apiserver`` v0.36.3 ``pkg/cel/environment/base.go`` lists the functions and their versions.
 """
 
 from kpreempt.cel.libraries import (  # noqa: F401

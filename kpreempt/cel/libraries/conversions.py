@@ -1,6 +1,6 @@
-"""Conversions between types, and ``string.format``, also for the check of constant formats.
+"""Type conversions and ``string.format``, including the check of constant formats.
 
-As in cel-go v0.26.0: ``ConvertToType`` of each type in ``common/types``, and ``ext/formatting.go``.
+Follows cel-go v0.26.0: ``ConvertToType`` of each type in ``common/types``, and ``ext/formatting.go``.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def _impossible(kind: str) -> Failure:
 
 
 def _check_length(text: str) -> None:
-    """Numbers that are written longer are not read: nothing says how often one would be. Raises ``TooLargeError``."""
+    """Limit the length of written numbers, whose parsing has no cost. Raises ``TooLargeError``."""
     if len(text) > _MAX_LENGTH:
-        raise TooLargeError(f"a number is written with more than {_MAX_LENGTH} characters")
+        raise TooLargeError(f"a number has more than {_MAX_LENGTH} characters")
 
 
 def _whole(text: str) -> int | None:
-    """The number that digits state, as far as it can matter."""
+    """Return the number that digits denote, as far as it matters."""
     _check_length(text)
     if not _WHOLE.fullmatch(text):
         return None
@@ -97,7 +97,7 @@ def _bytes_to_string(value: bytes) -> Value:
 
 
 def _to_text(value: Value) -> Value:
-    """``string(value)`` of the types that cel-go itself can turn into text."""
+    """Convert a value to a string, for types that cel-go itself converts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -180,18 +180,18 @@ _SPECIAL = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
 class FormatError(Exception):
-    """A format that fits its arguments not; ``str`` is the message."""
+    """A format that does not match its arguments; ``str`` is the message."""
 
 
 class Clause(NamedTuple):
-    """``%.3f``: the letter, the precision, and which argument it is for."""
+    """A clause such as ``%.3f``: its letter, precision, and argument index."""
 
     letter: str
     precision: int
     argument: int
 
 
-# What each clause cannot do with a value of another type.
+# The message of each clause for a value of another type.
 COMPLAINTS = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations,"
     " and timestamps",
@@ -206,14 +206,14 @@ COMPLAINTS = {
 
 
 def complaint(letter: str, kind: str) -> str:
-    """What is said where a clause gets a value of that type."""
+    """Return the message for a value of the wrong type."""
     return f"error during formatting: {COMPLAINTS[letter]}, was given {kind}"
 
 
 def clauses(text: str, count: int, *, checked: bool = False) -> Iterator[str | Clause]:
-    """The parts of a format for ``count`` arguments. Raises ``FormatError``.
+    """Yield the parts of a format with ``count`` arguments. Raises ``FormatError``.
 
-    ``checked``: for the compiler, which would look at an argument that is not there: it says so in its own words.
+    ``checked`` is for the compiler, which reports missing arguments itself.
     """
     place = index = 0
     while place < len(text):
@@ -255,14 +255,14 @@ def _clause(text: str, place: int, index: int) -> tuple[Clause, int]:
         precision = int(match[1])
     letter = text[place]
     if letter not in COMPLAINTS:
-        # Go looks at a byte.
+        # Go reads a byte.
         byte = chr(letter.encode(errors="surrogatepass")[0])
         raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{byte}"')
     return Clause(letter, precision, index), place + 1
 
 
 def format_string(text: str, args: List) -> Value:
-    """The text with its clauses replaced by arguments, or a failure."""
+    """Return the text with its clauses replaced by arguments, or a failure."""
     parts = []
     length = 0
     try:
@@ -305,7 +305,7 @@ def _key(key: Value) -> str:
 
 
 def _member(value: Value) -> str:
-    """A value inside a list or a map."""
+    """Format a value inside a list or a map."""
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, bytes):
@@ -327,7 +327,7 @@ def _member(value: Value) -> str:
 
 
 def _floating(value: Value, clause: Clause) -> str | None:
-    """``%f`` or ``%e``."""
+    """Format ``%f`` or ``%e``."""
     if type(value) is not float and not (type(value) is str and value in _SPECIAL):
         return None
     number, is_fixed = float(value), clause.letter == "f"
@@ -337,7 +337,7 @@ def _floating(value: Value, clause: Clause) -> str | None:
         return text if is_fixed else text.rjust(clause.precision)
     if is_fixed:
         return f"{number:,.{clause.precision}f}"
-    # What is written as the precision is the width for cel-go, and the precision is always six.
+    # cel-go takes the written precision as the width, and the precision is always six.
     mantissa, _, exponent = f"{number:.6e}".partition("e")
     superscript = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
     return f"{mantissa}\u00d710{exponent.removeprefix('+').translate(superscript)}".rjust(clause.precision)

@@ -1,4 +1,4 @@
-"""Named formats, as in Kubernetes' ``library/format.go`` and ``apimachinery`` v0.36.3 ``pkg/api/validate/content``."""
+"""Named formats, like Kubernetes' ``library/format.go`` and ``apimachinery`` v0.36.3 ``pkg/api/validate/content``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}
 
 @dataclass(eq=False)
 class NamedFormat(Opaque):
-    """A format; ``check`` tells what is wrong with a text, and ``cost`` is how long its regex is taken to be."""
+    """A format; ``check`` returns the problems of a text, and ``cost`` is the assumed length of its regex."""
 
     name: str
     cost: int
@@ -51,10 +51,10 @@ def _regex_problem(text: str, pattern: str, *examples: str) -> str:
 
 
 def _shaped(pattern: str, most: int, problem: str, text: str) -> list[str]:
-    """What is wrong with a text that has to match, and may have so many bytes."""
+    """Return the problems of a text with a pattern and a maximum number of bytes."""
     problems = _too_long(text, most)
     if not _matches(pattern, text):
-        # A label that would be good but for its dots is told so.
+        # A label that would be valid without its dots gets a separate message.
         has_dots = pattern == _LABEL and _matches(_SUBDOMAIN, text)
         problems.append("must not contain dots" if has_dots else problem)
     return problems
@@ -106,7 +106,7 @@ def _qualified_name(text: str) -> list[str]:
 
 
 def _prefix(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """The check of a name to which more is put: a dash at the end is no harm, and goes with what is before it."""
+    """Check a name prefix: trailing dashes are allowed and removed first."""
     return lambda text: check(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 
@@ -122,7 +122,7 @@ def _is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
     try:
-        # The year 0 is a leap year.
+        # Year 0 is a leap year.
         date.fromisoformat(text if text[:4] != "0000" else f"0400{text[4:]}")
     except ValueError:
         return False

@@ -95,7 +95,7 @@ def _distinct(items: List) -> Value:
     found: list[Value] = []
     seen = set()
     for item in items:
-        # Texts and whole numbers are what they are; others take a look at each.
+        # Strings and integers hash to themselves; others need a lookup.
         if type(item) in (str, int, bool):
             if (type(item), item) not in seen and not (
                 type(item) is int and any(equal(item, other) is True for other in found if type(other) is not int)
@@ -121,13 +121,13 @@ def _sort_by(items: Value, keys: Value, name: str = "@sortByAssociatedKeys") -> 
         return Failure("list elements must be comparable")
     if len(keys) > 1 and any(type_name(key) != type_name(keys[0]) for key in keys):
         return Failure("list elements must have the same type")
-    # Where one of them is not a number, there is no order.
+    # If one of them is NaN, there is no order.
     order = cmp_to_key(lambda one, other: found if isinstance(found := compare(one, other), int) else 0)
     return List(items[index] for index in sorted(range(len(items)), key=lambda index: order(keys[index])))
 
 
 def _insert(target: Map, *entry: Value) -> Value:
-    """Entries put into the map that a comprehension makes, which is nobody else's."""
+    """Insert entries into the map that a comprehension builds, in place."""
     pairs = [entry] if len(entry) == 2 else list(entry[0].items())
     for key, value in pairs:
         if target.find(key) is not ABSENT:

@@ -1,6 +1,6 @@
-"""Addresses, networks and URLs, as in Kubernetes' ``library/ip.go``, ``library/cidr.go`` and ``library/urls.go``.
+"""Addresses, networks and URLs, like Kubernetes' ``library/ip.go``, ``library/cidr.go`` and ``library/urls.go``.
 
-Texts are read as Go's ``net/netip`` and ``net/url`` read them.
+Texts are parsed like Go's ``net/netip`` and ``net/url`` do.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class IP(Opaque):
 
 @dataclass(eq=False)
 class CIDR(Opaque):
-    """A network by an address inside, whose bits beyond the prefix count only for equality."""
+    """A network given by an address in it, whose bits beyond the prefix only matter for equality."""
 
     address: Address
     length: int
@@ -66,11 +66,11 @@ class CIDR(Opaque):
 
 
 class BadAddressError(Exception):
-    """Text that is no address; ``str`` is Go's message."""
+    """Text that is not an address; ``str`` is Go's message."""
 
 
 def parse_address(text: str) -> tuple[Address, str]:
-    """An address, and its zone. Raises ``BadAddressError``."""
+    """Parse an address and its zone. Raises ``BadAddressError``."""
     for char in text[:_MAX_LENGTH]:
         if char == ".":
             return _parse4(text, text), ""
@@ -149,7 +149,7 @@ def _parse6(whole: str) -> tuple[IPv6Address, str]:
 
 
 def _after_field(text: str, whole: str) -> tuple[str, bool]:
-    """What follows the colons after a field, and whether they are two."""
+    """Return the rest after the colons that follow a field, and whether there are two."""
     if not text:
         return "", False
     if text[0] != ":":
@@ -160,7 +160,7 @@ def _after_field(text: str, whole: str) -> tuple[str, bool]:
 
 
 def _embedded(text: str, whole: str, packed: bytearray, ellipsis: int) -> IPv4Address:
-    """The IPv4 address at the end of an IPv6 one."""
+    """Parse the IPv4 address at the end of an IPv6 address."""
     if ellipsis < 0 and len(packed) != 12:
         raise _bad(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)
     if len(packed) + 4 > 16:
@@ -216,7 +216,7 @@ def _prefix(text: str) -> CIDR:
 def _contains_ip(network: CIDR, other: Value) -> Value:
     other = _ip(other) if type(other) is str else other
     if type(other) is not IP:
-        # Whatever is wrong with the other one, cel-go complains about the network.
+        # Whatever is wrong with the other one, cel-go reports the network.
         return NO_SUCH_OVERLOAD
     return other.address.version == network.address.version and other.address in network.network
 
@@ -243,7 +243,7 @@ def _is_link_local_multicast(ip: IP) -> bool:
 
 
 def _containing(is_text: bool, is_network: bool, args: Sequence[Value], _result: Value) -> int:
-    """Two networks are compared, and what is text is read first."""
+    """Two networks are compared, and strings are parsed first."""
     size = size_of(args[0])
     total = math.ceil(2 * size * TRAVERSAL)
     if is_network:
@@ -265,12 +265,12 @@ _MAX_PARAMETERS = 10_000
 
 
 class UrlError(Exception):
-    """Text that is no URL; ``str`` is Go's message."""
+    """Text that is not a URL; ``str`` is Go's message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """The parts of a URL; ``path`` is as it was written, or as Go would write it."""
+    """The parts of a URL; ``path`` is as written, or as Go would write it."""
 
     scheme: str = ""
     user: str = ""
@@ -280,7 +280,7 @@ class Url:
     query: str = ""
     fragment: str = ""
     no_host: bool = False
-    asks: bool = False
+    has_bare_query: bool = False
 
     @property
     def hostname(self) -> str:
@@ -297,7 +297,7 @@ class Url:
         return port if colon and _PORT.fullmatch(f":{port}") else ""
 
     def parameters(self) -> dict[str, list[str]]:
-        """The query, without what is wrong in it."""
+        """The query parameters, without invalid ones."""
         found: dict[str, list[str]] = {}
         if self.query.count("&") + 1 > _MAX_PARAMETERS:
             return found
@@ -318,17 +318,17 @@ class Url:
                 text += f"{self.user}@" if self.user else ""
                 text += self.host
             text += self.path
-        text += f"?{self.query}" if self.asks or self.query else ""
+        text += f"?{self.query}" if self.has_bare_query or self.query else ""
         return text + (f"#{self.fragment}" if self.fragment else "")
 
 
 def parse_request_uri(text: str) -> None:
-    """Look whether the text is a URL or an absolute path. Raises ``UrlError``."""
+    """Check that the text is a URL or an absolute path. Raises ``UrlError``."""
     _checked(text, via_request=True)
 
 
 def parse_url(text: str) -> Url:
-    """The URL, with what follows ``#`` as its fragment. Raises ``UrlError``."""
+    """Parse a URL, with the text after ``#`` as its fragment. Raises ``UrlError``."""
     rest, _, fragment = text.partition("#")
     found = _checked(rest, via_request=False)
     if problem := _bad_escape(fragment):
@@ -355,11 +355,11 @@ def _parse(text: str, *, via_request: bool) -> Url:
     match = _SCHEME.match(text)
     scheme = match[1].lower() if match else ""
     rest = text[match.end() :] if match else text
-    asks = rest.endswith("?") and rest.count("?") == 1
+    has_bare_query = rest.endswith("?") and rest.count("?") == 1
     rest, _, query = rest.partition("?")
     if not rest.startswith("/"):
         if scheme:
-            return Url(scheme=scheme, opaque=rest, query=query, asks=asks)
+            return Url(scheme=scheme, opaque=rest, query=query, has_bare_query=has_bare_query)
         if via_request:
             raise UrlError("invalid URI for request")
         if ":" in rest.split("/")[0]:
@@ -379,9 +379,9 @@ def _parse(text: str, *, via_request: bool) -> Url:
         no_host = True
     if problem := _bad_escape(rest):
         raise UrlError(problem)
-    # The path as it was written if that is valid, else escaped again.
+    # The path as written if valid, otherwise escaped again.
     path = rest if _PATH_VALID.fullmatch(rest) else quote_from_bytes(unquote_to_bytes(rest), safe=_PATH_SAFE)
-    return Url(scheme, user, host, path, "", query, "", no_host, asks)
+    return Url(scheme, user, host, path, "", query, "", no_host, has_bare_query)
 
 
 def _host(scheme: str, host: str) -> str:
@@ -404,7 +404,7 @@ def _host(scheme: str, host: str) -> str:
         return f"[{name}]{host[end + 1 :]}"
     colon = host.find(":")
     if colon >= 0:
-        # Only HTTP knows no lists of hosts.
+        # Only HTTP URLs cannot have a list of hosts.
         colon = colon if scheme in ("http", "https") else host.rfind(":")
         _check_port(host[colon:])
     return _unescaped_host(host)

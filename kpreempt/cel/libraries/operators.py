@@ -1,6 +1,6 @@
-"""Arithmetic, order, membership and size, as in cel-go v0.26.0 ``common/stdlib`` and ``common/types``; optional values.
+"""Arithmetic, order, membership, size and optional values, like cel-go v0.26.0 ``common/stdlib`` and ``common/types``.
 
-Values that may be missing are as in ``cel/library.go``. Functions that ask an authorizer are declared everywhere.
+Optional values follow ``cel/library.go``. Functions that need an authorizer are declared everywhere.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ from kpreempt.cel.values import (
 INT_OVERFLOW = Failure("integer overflow")
 UINT_OVERFLOW = Failure("unsigned integer overflow")
 MIN_TIME, MAX_TIME = -62135596800, 253402300799
-# Longer strings are refused: some functions multiply lengths at no cost.
+# Longer strings are rejected: some functions multiply lengths at no cost.
 MAX_LENGTH = 16 * 1024 * 1024
 
-# Types that answer to any function with a plain "no such overload".
+# Types whose unknown functions fail with a plain "no such overload".
 _RECEIVERS = (str, Duration, Timestamp)
 
 
 def checked_text(length: int) -> None:
-    """Raises ``TooLargeError`` where a text of that length would be too long."""
+    """Raises ``TooLargeError`` if a string of that length would be too long."""
     if length > MAX_LENGTH:
-        raise TooLargeError(f"a string is longer than {MAX_LENGTH} characters")
+        raise TooLargeError(f"a string has more than {MAX_LENGTH} characters")
 
 
 def unsupported(name: str, value: Value) -> Failure:
-    """What an operator says of a type that it does not know."""
+    """Return an operator's failure for a type it does not support."""
     return NO_SUCH_OVERLOAD if isinstance(value, _RECEIVERS) else Failure(f"no such overload: {name}")
 
 
 def checked_int(number: int) -> Value:
-    """The number, or a failure where it is no int64."""
+    """Return the number, or a failure if it overflows int64."""
     return number if MIN_INT <= number <= MAX_INT else INT_OVERFLOW
 
 
@@ -67,7 +67,7 @@ def _checked_uint(number: int) -> Value:
 
 
 def checked_time(moment: Timestamp) -> Value:
-    """The moment, or a failure where it is not in the years 1 to 9999."""
+    """Return the time, or a failure if it is outside the years 1 to 9999."""
     return moment if MIN_TIME <= moment.nanoseconds // SECOND <= MAX_TIME else Failure("timestamp overflow")
 
 
@@ -195,12 +195,12 @@ def _size(value: Value) -> Value:
 
 
 def inequality_cost(args: Sequence[Value], _result: Value) -> int:
-    """What ``!=`` costs, and any comparison of texts: that of the smaller one."""
+    """The cost of ``!=`` and of comparing strings: that of the smaller argument."""
     return math.ceil(min(full_size(args[0]), full_size(args[1])) * TRAVERSAL)
 
 
 def equality_cost(args: Sequence[Value], result: Value) -> int:
-    """What ``==`` costs; equality of Kubernetes' own types is constant."""
+    """The cost of ``==``; equality of Kubernetes' own types is constant."""
     return 1 if isinstance(args[0], Opaque) else inequality_cost(args, result)
 
 
@@ -223,7 +223,7 @@ _ORDER = [
 
 
 def planned(*_args: Value) -> Value:
-    """What the planner writes out itself, or what asks an authorizer, which no expression here has."""
+    """Placeholder for operators that the planner implements, and for functions that need an authorizer."""
     return NO_SUCH_OVERLOAD
 
 

@@ -1,6 +1,6 @@
-"""Quantities and semantic versions, as in Kubernetes' ``library/quantity.go`` and ``library/semverlib.go``.
+"""Quantities and semantic versions, like Kubernetes' ``library/quantity.go`` and ``library/semverlib.go``.
 
-Amounts are those of ``apimachinery``'s ``pkg/api/resource``, versions those of ``github.com/blang/semver/v4``.
+Quantities follow ``apimachinery``'s ``pkg/api/resource``, versions follow ``github.com/blang/semver/v4``.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SCALED_DIGITS = 18
 
 @dataclass(eq=False)
 class QuantityValue(Opaque):
-    """An amount. ``scaled`` is value and power of ten where upstream has it in an int64, else it has a big number.
+    """A quantity. ``scaled`` is value and power of ten if upstream stores it as int64; otherwise it is a big number.
 
-    ``sum`` is one that was added up: cel-go then has a pointer, which nothing is equal to on the right hand.
+    ``sum`` marks the result of an addition: a pointer in cel-go, which nothing equals on the right-hand side.
     """
 
     nano: int
@@ -48,7 +48,7 @@ def parse_quantity(text: str) -> QuantityValue:
     shape = _SHAPE.fullmatch(text)
     if not text or shape is None:
         raise ValueError(_WRONG_FORMAT)
-    # Upstream takes a number without digits for nothing.
+    # Upstream parses a number without digits as zero.
     if not shape[1].strip("."):
         text = text[: shape.start(1)] + "0" + text[shape.end(1) :]
     try:
@@ -66,7 +66,7 @@ def _quantity(text: str) -> Value:
 
 
 def _integer(amount: QuantityValue) -> int | None:
-    """The amount as an int64, where upstream can tell it without rounding."""
+    """Return the quantity as an int64 if upstream can do so without rounding."""
     if amount.scaled is None or amount.scaled[1] < 0:
         return None
     value, scale = amount.scaled
@@ -80,12 +80,12 @@ def _as_float(amount: QuantityValue) -> float:
 
 
 def _total(sign: int, left: QuantityValue, right: QuantityValue | int) -> QuantityValue:
-    """The sum or difference, as an int64 with a scale as long as it is one on the way there."""
+    """Return the sum or difference, as a scaled int64 as long as no step overflows."""
     if isinstance(right, int):
         right = QuantityValue(right * NANO_PER_UNIT, (right, 0))
     if left.scaled is not None and right.scaled is not None:
         value, scale = right.scaled
-        # The least int64 has no negative: upstream goes on with itself.
+        # The minimum int64 has no negation: upstream continues with itself.
         scaled = _added_scaled(left.scaled, (wrap_int64(sign * value), scale))
         if scaled is not None:
             value, shift = scaled[0], scaled[1] + 9
@@ -112,7 +112,7 @@ _ALPHANUMERIC = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 @dataclass(eq=False)
 class Semver(Opaque):
-    """A version; ``order`` compares as versions do."""
+    """A semantic version."""
 
     numbers: tuple[int, int, int]
     prerelease: tuple[int | str, ...]
@@ -121,7 +121,7 @@ class Semver(Opaque):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """What versions are ordered by: the build does not count, and a prerelease comes before the release."""
+        """Sort key of versions: build metadata is ignored, and a prerelease comes before the release."""
         return self.numbers, not self.prerelease, tuple((isinstance(part, str), part) for part in self.prerelease)
 
     def equals(self, other: Value) -> bool | Failure:
@@ -185,7 +185,7 @@ def _build(text: str) -> str:
 
 
 def _normalized(text: str) -> str:
-    """A version as people write it, made whole: without ``v`` and leading zeroes, with missing numbers."""
+    """Normalize a loosely written version: remove ``v`` and leading zeros, and add missing numbers."""
     parts = text.removeprefix("v").split(".", 2)
     for index, part in enumerate(parts):
         if len(part.encode(errors="surrogatepass")) > 1:

@@ -1,7 +1,7 @@
 """Strings and regular expressions.
 
-Strings are version 2 of cel-go v0.26.0 ``ext/strings.go`` and those of the standard library; regular expressions are
-cel-go's ``matches`` and Kubernetes' ``library/regex.go``.
+String functions are those of the standard library and version 2 of cel-go v0.26.0 ``ext/strings.go``; regular
+expressions are cel-go's ``matches`` and Kubernetes' ``library/regex.go``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _out_of_range(index: int) -> Failure:
 
 
 def _plain(test: Callable[[str, str], bool], text: Value, other: Value) -> Value:
-    """A test of two strings, which says nothing of the types of others."""
+    """Test two strings; other types are not checked."""
     return test(text, other) if type(text) is str and type(other) is str else NO_SUCH_OVERLOAD
 
 
@@ -109,10 +109,10 @@ _TWICE: Cost = per_character(factor=2 * TRAVERSAL)
 
 
 def _searched(search: Callable[[Regex, str], Value], text: str, pattern: str, head: str = "Illegal regex: ") -> Value:
-    """What a search of the text for the pattern finds."""
+    """Search the text for the pattern."""
     try:
         regex = compile_regex(pattern)
-        # What was left over from elsewhere does not count.
+        # Work left over from other searches does not count.
         regex.work()
         return search(regex, text)
     except RegexError as error:

@@ -1,4 +1,4 @@
-"""Numbers, and values as Go's ``%v`` and ``%q`` write them in messages."""
+"""Format numbers and values like Go's ``%v`` and ``%q`` in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "
 
 
 def shown(value: Value) -> str:
-    """A value in a message."""
+    """Format a value for a message."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -36,7 +36,7 @@ def shown(value: Value) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string in quotes, as Go's ``%q`` writes it."""
+    """Quote a string like Go's ``%q``."""
     return f'"{"".join(map(_escaped, text))}"'
 
 
@@ -52,7 +52,7 @@ def _escaped(char: str) -> str:
 
 
 def float_text(number: float) -> str:
-    """A double as ``%g`` and ``%v`` have it: as few digits as tell it apart, with an exponent from a million on."""
+    """Format a double like ``%g`` and ``%v``: the shortest exact digits, with an exponent from a million up."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -66,20 +66,20 @@ def float_text(number: float) -> str:
 
 
 def plain_text(number: float) -> str:
-    """A finite double without an exponent, with as few digits as tell it apart."""
+    """Format a finite double without an exponent, with the shortest exact digits."""
     digits, exponent = _digits(number)
     return ("-" if math.copysign(1.0, number) < 0 else "") + _plain(digits, exponent)
 
 
 def seconds_text(nanoseconds: int) -> str:
-    """A duration in seconds as a double, as Go's ``Duration.Seconds`` has it."""
+    """Format a duration in seconds like Go's ``Duration.Seconds``."""
     whole, rest = divmod(abs(nanoseconds), 1_000_000_000)
     seconds = float(whole) + rest / 1e9
     return plain_text(-seconds if nanoseconds < 0 else seconds)
 
 
 def _digits(number: float) -> tuple[str, int]:
-    """The digits, and the power of ten of the first."""
+    """Return the digits, and the power of ten of the first one."""
     if number == 0:
         return "0", 0
     _, digits, exponent = Decimal(repr(abs(number))).as_tuple()

@@ -1,4 +1,4 @@
-"""Parts of moments and durations, as in cel-go v0.26.0 ``common/stdlib``, and their text, as Go's ``time`` has it."""
+"""Parts of timestamps and durations, like cel-go v0.26.0 ``common/stdlib``, and their text, like Go's ``time``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from kpreempt.cel.functions import Overload, declare
 from kpreempt.cel.values import SECOND, Duration, Failure, Timestamp, Value
 
-# What a year is on average, over 400 of them.
+# The average length of a year over 400 years.
 _YEAR = 146097 * 24 * 3600 * SECOND // 400
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 
@@ -21,7 +21,7 @@ def _quotient(unit: int, duration: Duration) -> int:
 
 
 def _zone(name: str) -> tzinfo | int | Failure:
-    """A zone, or the seconds east of UTC."""
+    """Return a time zone, or the offset from UTC in seconds."""
     if name in ("", "UTC"):
         return timezone.utc  # noqa: UP017
     if ":" not in name:
@@ -47,7 +47,7 @@ def _part(part: str, moment: Timestamp, zone: str = "") -> Value:
     try:
         return _PARTS[part](_clock(moment, found))
     except OverflowError:
-        # Python's clock ends with the year 9999, and begins with 1: the calendar is the same 400 years away.
+        # Python's calendar covers the years 1 to 9999; it repeats every 400 years.
         away = -400 if moment.nanoseconds > 0 else 400
         moved = Timestamp(moment.nanoseconds + away * _YEAR, moment.offset)
         return _PARTS[part](_clock(moved, found)) - (away if part == "getFullYear" else 0)
@@ -96,13 +96,13 @@ _MAX_LENGTH = 1000
 
 
 def parse_duration(text: str) -> int | None:
-    """The nanoseconds that ``1h30m`` and the like state, or ``None``."""
+    """Parse a duration like ``1h30m`` to nanoseconds, or return ``None``."""
     match = _DURATION.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         return None
     total = 0
     for whole, fraction, only, unit in _PART.findall(match[2]):
-        # Fractions are cut off, and those beyond what an int64 holds are not looked at.
+        # Fractions are truncated, and digits beyond an int64 are ignored.
         digits = (fraction or only)[:18]
         total += int(whole or "0") * _UNITS[unit]
         total += int(float(int(digits or "0")) * (float(_UNITS[unit]) / 10 ** len(digits)))
@@ -113,7 +113,7 @@ def parse_duration(text: str) -> int | None:
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
-    """The moment that RFC 3339 states, or ``None``."""
+    """Parse an RFC 3339 timestamp, or return ``None``."""
     match = _RFC3339.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         return None
@@ -124,7 +124,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
         if hours > 24 or minutes > 60:
             return None
         offset = (hours * 60 + minutes) * 60 * (-1 if match[9] == "-" else 1)
-    # Python knows no year 0, which is a leap year like 400.
+    # Python has no year 0, which is a leap year like 400.
     try:
         shifted = datetime(year or 400, month, day, hour, minute, second, tzinfo=_EPOCH.tzinfo) - _EPOCH
     except ValueError:
@@ -135,15 +135,15 @@ def parse_timestamp(text: str) -> Timestamp | None:
 
 
 def civil(moment: Timestamp, offset: int) -> datetime:
-    """The wall clock at an offset from UTC in seconds, without the part below a microsecond.
+    """Return local time at an offset from UTC in seconds, truncated to microseconds.
 
-    Raises ``OverflowError`` beyond the years 1 to 9999.
+    Raises ``OverflowError`` outside the years 1 to 9999.
     """
     return _EPOCH.replace(tzinfo=None) + timedelta(seconds=moment.nanoseconds // SECOND + offset)
 
 
 def timestamp_text(moment: Timestamp) -> str:
-    """RFC 3339 with as many digits of a second as there are, in the zone that the moment was written with."""
+    """Format as RFC 3339 with the necessary digits of a second, in the zone in which the timestamp was written."""
     try:
         clock = civil(moment, moment.offset)
     except OverflowError:

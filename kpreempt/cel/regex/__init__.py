@@ -1,11 +1,11 @@
-"""Regular expressions as Go's ``regexp`` (RE2) has them, in time linear in the text.
+"""Regular expressions like Go's ``regexp`` (RE2), in time linear in the text.
 
-Python's ``re`` tries alternatives one after the other, which a hostile expression makes last for ever; and it differs
-in what spaces, ``$`` and other things mean. Here an expression becomes a program of instructions, and an automaton
-whose states are made as they come up.
+Python's ``re`` backtracks, which can take exponential time for a hostile expression, and it treats spaces, ``$`` and
+other syntax differently. Here an expression becomes a program of instructions, run by an automaton whose states are
+created on demand.
 
-A state is the instructions that threads have come to, those first that Perl would try first. Where two threads meet,
-the later one ends, so that there are never more threads than instructions. Steps that were made once are remembered.
+A state is the ordered list of instructions that threads have reached, in Perl's order of preference. If two threads
+meet, the later one ends, so there are never more threads than instructions. Transitions are cached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _MAX_REMEMBERED: Final = 200_000
 _MAX_WORK: Final = 2_000_000
 _MIRROR: Final = {"A": "z", "z": "A", "^": "$", "$": "^", "b": "b", "B": "B"}
 
-# An instruction: a class with the next place, an assertion with the next, or two places to go on at; else a match.
+# An instruction: a class with the next instruction, an assertion with the next one, or two alternatives; otherwise a
+# match.
 _Instruction = tuple[Chars | str | None, int, int]
 _State = tuple[int, ...]
 _START, _LINE, _WORD, _OTHER = range(4)
@@ -32,11 +33,11 @@ _SEARCHING: Final = -1
 
 
 class RegexWorkError(Exception):
-    """A search looks at more than it may; ``str`` is the message."""
+    """A search exceeds its work limit; ``str`` is the message."""
 
 
 class _Program:
-    """The instructions of a tree; the first is where threads start."""
+    """The instructions of a tree; threads start at the first one."""
 
     def __init__(self, tree: Tree, *, mirrored: bool) -> None:
         self.instructions: list[_Instruction] = []
@@ -51,7 +52,7 @@ class _Program:
         return len(self.instructions) - 1
 
     def emit(self, tree: Tree, after: int) -> int:
-        """Instructions for a tree, after which ``after`` comes; where they start."""
+        """Emit instructions for a tree that continue at ``after``; return where they start."""
         if isinstance(tree, One):
             return self.add((tree.chars, after, -1))
         if isinstance(tree, Assertion):
@@ -78,7 +79,7 @@ class _Program:
             start = body = self.emit(tree.part, loop)
             self.instructions[loop] = (None, body, after) if tree.greedy else (None, after, body)
             if not tree.least:
-                # What may be empty is tried once before it is left out, as in Go.
+                # Like in Go, an expression that may be empty is tried once before it is skipped.
                 again = (None, body, after) if tree.greedy else (None, after, body)
                 start = self.add(again) if _may_be_empty(tree.part) else loop
         else:
@@ -102,32 +103,32 @@ def _may_be_empty(tree: Tree) -> bool:
 
 
 class _Automaton:
-    """Runs a program over a text; ``longest`` prefers long matches to those that Perl would find first."""
+    """Runs a program on a text; ``longest`` prefers the longest match to the one Perl would find first."""
 
     def __init__(self, program: _Program, *, searching: bool, longest: bool) -> None:
         self._program = program
         self._first: _State = (program.start, _SEARCHING) if searching else (program.start,)
         self._longest = longest
-        # States by their numbers, and for each the steps that were made from it.
+        # States by number, and the transitions from each.
         self._states: dict[_State, int] = {}
         self._members: list[_State] = []
         self._steps: list[dict[tuple[int, str], tuple[bool, int]]] = []
         self._remembered = 0
-        # Instructions that were looked at since somebody asked.
+        # Instructions visited since the last query.
         self.work = 0
 
     def end(self, text: str, start: int, stop: int, *, shortest: bool = False) -> int | None:
-        """Where the preferred match from ``start`` to ``stop`` ends; with ``shortest`` any end will do.
+        """Return the end of the preferred match from ``start`` up to ``stop``; with ``shortest``, of any match.
 
         Raises ``RegexWorkError``.
         """
         state = self._number(self._first)
         asserts = self._program.asserts
-        # What is before the text's first character, which counts for assertions alone.
+        # The character before the start, which only assertions read.
         before = _OTHER if not asserts else _kind(text[start - 1]) if start else _START
         found = None
         for place in range(start, stop + 1):
-            # Past the end there is no character, which no class has.
+            # Past the end there is no character, which no class contains.
             char = text[place] if place < len(text) else ""
             matched, state = self._steps[state].get((before, char)) or self._step(state, before, char)
             if matched:
@@ -141,7 +142,7 @@ class _Automaton:
         return found
 
     def _number(self, state: _State) -> int:
-        """The number of a state, which it keeps until all are forgotten."""
+        """Return the number of a state, which is valid until all states are dropped."""
         number = self._states.get(state)
         if number is None:
             number = self._states[state] = len(self._members)
@@ -150,11 +151,11 @@ class _Automaton:
         return number
 
     def _step(self, number: int, before: int, char: str) -> tuple[bool, int]:
-        """Whether there is a match before ``char``, and the number of the state after it, or less than none."""
+        """Return whether there is a match before ``char``, and the next state, negative if there is none."""
         state = self._members[number]
         code = ord(char) if char else -1
         threads: dict[int, None] = {}
-        # Matches that start further on are looked for until there is one.
+        # Later starting points are tried until there is a match.
         searching = state[-1] == _SEARCHING
         matched = self._follow(state[:-1] if searching else state, before, char, threads)
         following: dict[int, None] = {}
@@ -168,7 +169,7 @@ class _Automaton:
             following[_SEARCHING] = None
         self.work += len(state) + len(threads) + len(following) + 1
         if self.work > _MAX_WORK:
-            raise RegexWorkError("a regular expression takes too long")
+            raise RegexWorkError("a regular expression takes too much time")
         self._remembered += len(following) + 1
         is_full = self._remembered > _MAX_REMEMBERED
         if is_full:
@@ -182,7 +183,7 @@ class _Automaton:
         return step
 
     def _follow(self, state: _State, before: int, char: str, threads: dict[int, None]) -> bool:
-        """The threads that wait for a character, in order; whether one matches, after which others are of no use."""
+        """Collect the threads that wait for a character, in order; return whether one matches and ends later ones."""
         instructions = self._program.instructions
         matched = False
         seen = set()
@@ -225,7 +226,7 @@ def _kind(char: str) -> int:
 
 
 class Regex:
-    """A compiled expression. Places are code points."""
+    """A compiled expression. Positions are code points."""
 
     def __init__(self, pattern: str) -> None:
         """Raises ``RegexError``."""
@@ -235,7 +236,7 @@ class Regex:
         self._back: _Automaton | None = None
 
     def work(self) -> int:
-        """How many instructions were looked at since this was asked last."""
+        """Return the number of instructions visited since the last call."""
         done = 0
         for automaton in (self._search, self._back):
             if automaton is not None:
@@ -244,23 +245,23 @@ class Regex:
         return done
 
     def matches(self, text: str) -> bool:
-        """Whether it matches somewhere in the text."""
+        """Return whether the expression matches anywhere in the text."""
         return self._search.end(text, 0, len(text), shortest=True) is not None
 
     def find(self, text: str, start: int = 0) -> tuple[int, int] | None:
-        """Where the leftmost match from ``start`` on is; of those the one that Perl would find."""
+        """Return the span of the leftmost match at or after ``start``; among these, the one Perl would find."""
         end = self._search.end(text, start, len(text))
         if end is None:
             return None
         if self._back is None:
             self._back = _Automaton(_Program(self._tree, mirrored=True), searching=False, longest=True)
-        # Read backwards the longest match that ends there starts where the leftmost one does.
+        # Read backwards, the longest match that ends there starts where the leftmost one does.
         from_end = self._back.end(text[::-1], len(text) - end, len(text) - start)
         assert from_end is not None
         return len(text) - from_end, end
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
-        """The matches one after the other; an empty one does not count right after another match."""
+        """Return the consecutive matches; an empty match right after another one is skipped."""
         found: list[str] = []
         place, previous = 0, -1
         while place <= len(text) and limit != len(found):
@@ -277,5 +278,5 @@ class Regex:
 
 @lru_cache(maxsize=1024)
 def compile_regex(pattern: str) -> Regex:
-    """The expression, remembered by its text. Raises ``RegexError``."""
+    """Compile an expression; results are cached. Raises ``RegexError``."""
     return Regex(pattern)

@@ -1,4 +1,4 @@
-"""Classes of characters: ranges of code points."""
+"""Classes of characters as ranges of code points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Chars:
 
     @classmethod
     def of(cls, ranges: Iterable[tuple[int, int]]) -> Chars:
-        """A class of ranges in any order."""
+        """Build a class from ranges in any order."""
         merged: list[tuple[int, int]] = []
         for low, high in sorted(ranges):
             if merged and low <= merged[-1][1] + 1:
@@ -46,7 +46,7 @@ class Chars:
 
 
 def _ascii(text: str) -> Chars:
-    """The class that ``a-z0-9_`` and the like write."""
+    """Build the class written like ``a-z0-9_``."""
     ranges = []
     place = 0
     while place < len(text):
@@ -126,7 +126,7 @@ _CATEGORIES = frozenset(
 
 @lru_cache(maxsize=64)
 def unicode_class(name: str) -> Chars | None:
-    """The characters of a general category of Unicode, or none for another name; scripts are not known here."""
+    """Return the characters of a Unicode general category, or ``None`` for other names; scripts are not supported."""
     if name == "Any":
         return PERL["any"]
     if name not in _CATEGORIES:
@@ -136,7 +136,7 @@ def unicode_class(name: str) -> Chars | None:
 
 @lru_cache(maxsize=1)
 def _categories() -> dict[str, list[tuple[int, int]]]:
-    """The ranges of each category, but those of code points that stand for nothing."""
+    """Return the ranges of each category, without unassigned code points."""
     from unicodedata import category  # noqa: PLC0415
 
     found: dict[str, list[tuple[int, int]]] = {}
@@ -151,10 +151,10 @@ def _categories() -> dict[str, list[tuple[int, int]]]:
 
 
 def folded(chars: Chars) -> Chars:
-    """The class with all other cases of its characters."""
+    """Return the class with all case variants of its characters."""
     ranges = list(chars.ranges)
     for low, high in chars.ranges:
-        # Letters that have a case are below this; large ranges are walked in that part alone.
+        # All letters with case are below this; large ranges are only scanned up to it.
         for code in range(low, min(high, 0x1E943) + 1):
             ranges.extend(_cases(code))
     return Chars.of(ranges)
@@ -164,7 +164,7 @@ def folded(chars: Chars) -> Chars:
 def _cases(code: int) -> tuple[tuple[int, int], ...]:
     char = chr(code)
     others = {char.lower(), char.upper(), char.lower().upper(), char.upper().lower(), char.title()}
-    # Letters that are another's case without being its simple lower or upper one.
+    # Letters that are a case variant of another one, but not its simple lower or upper case.
     if others & {"k", "K", "\u212a"}:
         others |= {"k", "K", "\u212a"}
     if others & {"s", "S", "\u017f"}:

@@ -1,4 +1,4 @@
-"""The syntax of RE2 as a tree, with the messages of Go's ``regexp/syntax``."""
+"""Parse RE2 syntax to a tree, with the messages of Go's ``regexp/syntax``."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _MAX_DEPTH = 150
 _REPEAT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}", re.ASCII)
 _FLAGS = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])", re.ASCII)
 _GROUP_NAME = re.compile(r"\(\?P?<([A-Za-z0-9_]*)>", re.ASCII)
-# Up to the character at which flags turn out to be none.
+# Up to the first character that cannot be a flag.
 _PERL = re.compile(r"\(\?[imsU]*(?:-[imsU]*)?.", re.ASCII | re.DOTALL)
 _CONTROL = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ")
 
 
 class RegexError(Exception):
-    """An expression that Go does not compile; ``str`` is its message."""
+    """An expression that Go rejects; ``str`` is its message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """Nothing."""
+    """The empty expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +37,28 @@ class One:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A place: ``A`` and ``z`` are the text's ends, ``^`` and ``$`` a line's, ``b`` and ``B`` about words."""
+    """An assertion: ``A`` and ``z`` for the ends of the text, ``^`` and ``$`` of a line, ``b`` and ``B`` for words."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other."""
+    """Expressions in sequence."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The first that leads to a match."""
+    """Alternatives; the first that leads to a match is chosen."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """At least ``least`` times; ``most`` is ``None`` for any number."""
+    """At least ``least`` repetitions; ``most`` is ``None`` for any number."""
 
     part: Tree
     least: int
@@ -78,7 +78,7 @@ class _Flags:
 
 
 def parse(pattern: str) -> Tree:
-    """The tree of a pattern. Raises ``RegexError``."""
+    """Parse a pattern. Raises ``RegexError``."""
     parser = _Parser(pattern)
     tree = parser.alternatives(_Flags())
     if parser.place < len(pattern):
@@ -92,14 +92,14 @@ class _Parser:
         self.place = 0
         self.depth = 0
 
-    def fail(self, code: str, where: str) -> NoReturn:
-        raise RegexError(f"error parsing regexp: {code}: `{where}`")
+    def fail(self, code: str, context: str) -> NoReturn:
+        raise RegexError(f"error parsing regexp: {code}: `{context}`")
 
     def peek(self) -> str:
         return self.pattern[self.place : self.place + 1]
 
     def alternatives(self, flags: _Flags) -> Tree:
-        """What stands up to a closing parenthesis or the end; flags may change on the way."""
+        """Parse up to a closing parenthesis or the end; flags may change in between."""
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             self.fail("expression nests too deeply", self.pattern)
@@ -132,7 +132,7 @@ class _Parser:
         return flags
 
     def repeat(self, parts: list[Tree], previous: str, flags: _Flags) -> str:
-        """Repeat the last part; gives the operator, ``previous`` is one that stands right before it."""
+        """Repeat the last part; return the operator. ``previous`` is an operator directly before it."""
         start = self.place
         least, most = self.counts()
         greedy = not flags.lazy
@@ -150,7 +150,7 @@ class _Parser:
         return this
 
     def counts(self) -> tuple[int, int | None]:
-        """How often at least and at most, as the operator that stands here says."""
+        """Return the minimum and maximum count of the operator at this position."""
         if match := _REPEAT.match(self.pattern, self.place):
             self.place = match.end()
             least = int(match[1][:9])
@@ -162,7 +162,7 @@ class _Parser:
         return {"*": (0, None), "+": (1, None), "?": (0, 1)}[self.pattern[self.place - 1]]
 
     def atom(self, flags: _Flags) -> list[Tree]:
-        """The parts that stand here, of which a repetition means the last."""
+        """Parse the next atom; a repetition applies to the last part."""
         char = self.peek()
         if char == "(":
             return [self.group(flags)]
@@ -208,7 +208,7 @@ class _Parser:
         self.place += match.end()
 
     def escape(self, flags: _Flags) -> list[Tree]:
-        """What a backslash starts, outside of brackets."""
+        """Parse an escape sequence outside of brackets."""
         letter = self.pattern[self.place + 1 : self.place + 2]
         if letter == "Q":
             end = self.pattern.find("\\E", self.place + 2)
@@ -226,7 +226,7 @@ class _Parser:
         return [One(self.single(self.escaped_char(), flags))]
 
     def perl_class(self, flags: _Flags) -> Chars | None:
-        """A class that a letter after a backslash names; nothing where something else stands."""
+        """Parse a class escape, such as for digits; return ``None`` for anything else."""
         letter = self.pattern[self.place + 1 : self.place + 2]
         if letter and letter in "dDsSwW":
             self.place += 2
@@ -247,13 +247,13 @@ class _Parser:
         found = unicode_class(name.removeprefix("^"))
         if found is None:
             known = len(name.removeprefix("^")) > 2 and name.removeprefix("^")[0].isupper()
-            code = "scripts of Unicode are not supported here" if known else "invalid character class range"
+            code = "Unicode scripts are not supported" if known else "invalid character class range"
             self.fail(code, self.pattern[start : self.place])
         found = _cased(found, flags)
         return found.negated() if negative else found
 
     def escaped_char(self) -> str:
-        """The character that an escape stands for, inside and outside of brackets."""
+        """Parse the character of an escape, inside or outside of brackets."""
         start = self.place
         letter = self.pattern[start + 1 : start + 2]
         if not letter:
@@ -277,7 +277,7 @@ class _Parser:
         return self.fail("invalid escape sequence", self.pattern[start : start + 2])
 
     def bracket(self, flags: _Flags) -> Chars:
-        """``[...]``."""
+        """Parse ``[...]``."""
         start = self.place
         self.place += 1
         negative = self.peek() == "^"
@@ -288,7 +288,7 @@ class _Parser:
             if not self.peek():
                 self.fail("missing closing ]", self.pattern[start:])
             if self.peek() == "-" and not first and self.pattern[self.place + 1 : self.place + 2] != "]":
-                # A dash stands for itself only at the ends.
+                # A dash is literal only at the ends.
                 following = self.pattern[self.place + 1 : self.place + 2]
                 if following:
                     self.fail("invalid character class range", "-" + following)
@@ -305,7 +305,7 @@ class _Parser:
         return chars.negated() if negative else chars
 
     def named_class(self, flags: _Flags) -> Chars | None:
-        """``[:alpha:]``, inside of brackets."""
+        """Parse ``[:alpha:]``, inside of brackets."""
         if not self.pattern.startswith("[:", self.place):
             return None
         end = self.pattern.find(":]", self.place + 2)
@@ -351,7 +351,7 @@ def _sequence(parts: list[Tree]) -> Tree:
 
 
 def _repeats(tree: Tree) -> int:
-    """How often the innermost part is repeated by counts, at most."""
+    """Return the maximum repetition count of the innermost part."""
     if isinstance(tree, Repeat):
         most = tree.most if tree.most is not None else tree.least
         return max(most, 1) * _repeats(tree.part)

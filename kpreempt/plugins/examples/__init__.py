@@ -1,11 +1,11 @@
-"""Worked examples of plugins: read them, run them, begin with one of them.
+"""Example plugins to read, run and use as a starting point.
 
-Each module stands alone and imports nothing of kpreempt but ``kpreempt.plugins``, as a plugin of your own does.
+Each module is self-contained and imports only ``kpreempt.plugins``, as your own plugins do.
 
-- ``capacity_scheduling``: elastic quotas. PreFilter with add-pod and remove-pod, objects of a custom kind, and a
-  preemption that does not go by priority.
-- ``preemption_toleration``: pods that are spared for a while. A preemption by priority with one rule more, typed
+- ``capacity_scheduling``: elastic quotas. PreFilter with add-pod and remove-pod, custom resources, and a preemption
+  that is not by priority.
+- ``preemption_toleration``: pods that are protected for a while. Preemption by priority with an additional rule, typed
   arguments, annotations.
-- ``rack_colocation``: pods that belong together share a rack. Filter and Score, and what a dry run needs of a plugin
-  whose answer about one node depends on pods on others.
+- ``rack_colocation``: pods of a group share a rack. Filter and Score, and what a dry run needs from a plugin whose
+  result for a node depends on pods on other nodes.
 """

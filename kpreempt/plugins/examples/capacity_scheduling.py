@@ -1,22 +1,22 @@
-"""CapacityScheduling: namespaces with a guaranteed share each, that lend to others what they do not use.
+"""CapacityScheduling: each namespace has a guaranteed quota and lends the unused part to others.
 
 Follows ``pkg/capacityscheduling`` of ``kubernetes-sigs/scheduler-plugins`` v0.34.7, with the preemption of
-kube-scheduler 1.36 around it. An ElasticQuota gives its namespace ``min``, which is guaranteed, and ``max``, above
-which it never gets. A pod in such a namespace is refused before any node is looked at where the namespace would use
-more than its ``max``, or all of them together more than all their ``min``. Then it may preempt: in its own namespace
-pods of lower priority, or, while its namespace is within its ``min``, pods of namespaces that use more than theirs,
-whatever their priority. Pods in namespaces without a quota preempt each other by priority.
+kube-scheduler 1.36 around it. An ElasticQuota gives its namespace a guaranteed ``min`` and an upper limit ``max``.
+PreFilter rejects a pod if its namespace would exceed its ``max``, or if all namespaces together would exceed the sum of
+their ``min``. The pod may then preempt pods of lower priority in its own namespace or, while its namespace is within
+its ``min``, pods of any priority in namespaces that exceed theirs. Pods in namespaces without a quota preempt each
+other by priority.
 
-Upstream's oddities are kept. ``max`` of a quota that names some resources allows nothing of CPU, memory and ephemeral
-storage where it does not name these. Sidecars count as other init containers do, and requests of a whole pod not at
-all. Of several quotas in a namespace the first counts.
+Upstream's quirks are kept. A ``max`` that names some resources allows no CPU, memory or ephemeral storage unless it
+names these. Sidecars count like other init containers, and pod-level requests are ignored. If a namespace has several
+quotas, the first one counts.
 
-Departures:
+Differences from upstream:
 
-- A victim that has to go only because of a quota, and whose budget allows it not, counts as a violated budget here.
-- Where a pod neither fits beside the incoming one nor would be within the quotas beside nominated pods, upstream takes
-  it off the node twice, and the node's dry run ends in an error. Here it is a victim.
-- Pods on nodes are counted as a scheduler counts them that has just started; pods in phase Unknown are counted.
+- A victim that must be evicted only because of a quota, against its PodDisruptionBudget, counts as a PDB violation.
+- If a pod neither fits next to the incoming pod nor is within the quotas with nominated pods, upstream removes it from
+  the node twice, and the node's dry run fails. Here it is a victim.
+- Pods on nodes are counted as by a scheduler that has just started; pods in phase Unknown are counted.
 - Amounts do not overflow, and Reserve does not run in a what-if.
 """
 
@@ -51,14 +51,14 @@ REASON_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 REASON_NO_STATE = "not eligible due to failed to read from cycleState"
 REASON_QUOTA = "global quota max exceeded"
 
-_ASKED = "CapacityScheduling/asked"
+_REQUESTED = "CapacityScheduling/asked"
 _USAGE = "CapacityScheduling/usage"
 
 
-class Asked(NamedTuple):
-    """What a pod asks for: alone, and with nominated pods that come before it in its namespace, and in all.
+class Requested(NamedTuple):
+    """The requests of a pod: alone, with earlier nominated pods of its namespace, and with all nominated pods.
 
-    ``is_over_min`` says that its namespace would not be within ``min`` with it.
+    ``is_over_min`` means that its namespace would exceed its ``min``.
     """
 
     alone: Resource
@@ -68,7 +68,7 @@ class Asked(NamedTuple):
 
 
 class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
-    """Admits by elastic quotas, and preempts to give namespaces back what they are guaranteed."""
+    """Admits pods by elastic quotas, and preempts to restore guaranteed quotas."""
 
     wants = Wanted(kinds=(ELASTIC_QUOTA,))
     message_prefix = ""
@@ -76,90 +76,90 @@ class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Refuse a pod with which its quota, or all quotas together, would be exceeded."""
+        """Reject a pod that would exceed its quota, or the sum of all quotas."""
         usage = self._usage.clone()
         state.write(_USAGE, usage)
         request = request_of(pod)
         namespace = pod.metadata.namespace
         if namespace not in usage.quotas:
-            state.write(_ASKED, Asked(request, request, request))
+            state.write(_REQUESTED, Requested(request, request, request))
             return None, SUCCESS
-        asked = self._with_nominated(pod, request, usage)
-        state.write(_ASKED, asked)
+        requested = self._with_nominated(pod, request, usage)
+        state.write(_REQUESTED, requested)
         rejected = f"Pod {pod.key} is rejected in PreFilter because"
         reasons = (
             f"{rejected} ElasticQuota {namespace} is more than Max",
             f"{rejected} total ElasticQuota used is more than min",
         )
-        return None, usage.refusal(namespace, asked.in_namespace, asked.in_all, reasons)
+        return None, usage.refusal(namespace, requested.in_namespace, requested.in_all, reasons)
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Count a pod in its quota."""
+        """Add a pod to its quota's usage."""
         _read(state)[1].count(added.pod, 1)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Take a pod out of its quota."""
+        """Remove a pod from its quota's usage."""
         _read(state)[1].count(removed.pod, -1)
 
     def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:
-        """Not with ``preemptionPolicy: Never``, nor while pods that make room for it are on their way out."""
+        """Return ineligible for ``preemptionPolicy: Never``, and while victims on the nominated node terminate."""
         if pod.spec.preemption_policy == "Never":
             return Eligibility(False, REASON_NEVER)
-        if state.read(_ASKED) is None:
-            # An earlier plugin has refused the pod for good, or this one runs at postFilter only.
+        if state.read(_REQUESTED) is None:
+            # An earlier plugin rejected the pod permanently, or this plugin is enabled only at postFilter.
             return Eligibility(False, REASON_NO_STATE)
         nominated = pod.status.nominated_node_name
         if not nominated or filtered.get(nominated).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return Eligibility(True)
         node_info = self.handle.snapshot.node(nominated)
         if node_info is not None:
-            asked, usage = _read(state)
+            requested, usage = _read(state)
             for info in node_info.pods:
                 is_going = info.pod.metadata.deletion_timestamp is not None
-                if is_going and (by_priority(usage, pod, info) or gives_back(asked, usage, pod, info)):
+                if is_going and (by_priority(usage, pod, info) or gives_back(requested, usage, pod, info)):
                     return Eligibility(False, REASON_TERMINATING)
         return Eligibility(True)
 
     def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
-        """Whether ``victim`` may go: in the own namespace by priority, in others where they use more than ``min``."""
-        asked, usage = _read(state)
-        if pod.metadata.namespace in usage.quotas and not asked.is_over_min:
-            return gives_back(asked, usage, pod, victim)
+        """Return whether ``victim`` may be evicted: by priority in the same namespace, otherwise if over ``min``."""
+        requested, usage = _read(state)
+        if pod.metadata.namespace in usage.quotas and not requested.is_over_min:
+            return gives_back(requested, usage, pod, victim)
         return by_priority(usage, pod, victim)
 
     def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
-        """Upstream's words."""
+        """Upstream's message."""
         return f"No victims found on node {node_info.name} for preemptor pod {pod.metadata.name}"
 
     def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo, put_back: PodInfo | None) -> Status:
-        """Whether the quotas allow the pod, once victims are gone; nominated pods count when one is put back."""
-        asked, usage = _read(state)
+        """Check the quotas once victims are removed; nominated pods count when a pod is put back."""
+        requested, usage = _read(state)
         namespace = pod.metadata.namespace
         if namespace not in usage.quotas:
             return SUCCESS
         both = (REASON_QUOTA, REASON_QUOTA)
         if put_back is None:
-            return usage.refusal(namespace, asked.alone, asked.alone, both)
-        return usage.refusal(namespace, asked.in_namespace, asked.in_all, both)
+            return usage.refusal(namespace, requested.alone, requested.alone, both)
+        return usage.refusal(namespace, requested.in_namespace, requested.in_all, both)
 
     def num_candidates(self, num_nodes: int) -> int:
-        """All nodes."""
+        """Try all nodes."""
         return num_nodes
 
     @cached_property
     def _usage(self) -> Usage:
-        """As the cluster is; the plugin is made anew for each cluster."""
+        """The current usage; the plugin is created once per cluster."""
         snapshot = self.handle.snapshot
         return usage_of(snapshot.documents(ELASTIC_QUOTA.key), snapshot.objects.pods)
 
     @cached_property
     def _nominated(self) -> list[Pod]:
-        """The pods for which room is kept, node by node."""
+        """The nominated pods, node by node."""
         snapshot = self.handle.snapshot
         return [info.pod for node_info in snapshot.nodes for info in snapshot.nominated_pods(node_info.name)]
 
-    def _with_nominated(self, pod: Pod, request: Resource, usage: Usage) -> Asked:
-        """What the pod asks for, beside nominated pods of other namespaces as long as these are within their min."""
+    def _with_nominated(self, pod: Pod, request: Resource, usage: Usage) -> Requested:
+        """Return the pod's requests, with nominated pods of other namespaces while these are within their min."""
         in_namespace, in_all = request, request
         for other in self._nominated:
             namespace = other.metadata.namespace
@@ -171,30 +171,30 @@ class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
             elif other.priority >= pod.priority:
                 in_namespace = plus(in_namespace, request_of(other))
                 in_all = plus(in_all, request_of(other))
-        return Asked(request, in_namespace, in_all, usage.is_over_min(pod.metadata.namespace, in_namespace))
+        return Requested(request, in_namespace, in_all, usage.is_over_min(pod.metadata.namespace, in_namespace))
 
 
 def by_priority(usage: Usage, pod: Pod, victim: PodInfo) -> bool:
-    """Whether ``victim`` is less important and in reach: in the same namespace, or both are under no quota."""
+    """Return whether ``victim`` has lower priority, and is in the same namespace or both have no quota."""
     own, theirs = pod.metadata.namespace, victim.pod.metadata.namespace
     is_in_reach = theirs == own if own in usage.quotas else theirs not in usage.quotas
     return is_in_reach and victim.priority < pod.priority
 
 
-def gives_back(asked: Asked, usage: Usage, pod: Pod, victim: PodInfo) -> bool:
-    """Whether ``victim`` is in a namespace that uses more than its min, and the own one would be within its."""
+def gives_back(requested: Requested, usage: Usage, pod: Pod, victim: PodInfo) -> bool:
+    """Return whether ``victim``'s namespace exceeds its min, while the pod's would stay within its own."""
     own, theirs = pod.metadata.namespace, victim.pod.metadata.namespace
     if own not in usage.quotas or theirs not in usage.quotas or theirs == own:
         return False
-    return not asked.is_over_min and usage.is_over_min(theirs)
+    return not requested.is_over_min and usage.is_over_min(theirs)
 
 
-def _read(state: CycleState) -> tuple[Asked, Usage]:
-    """What PreFilter has left."""
-    asked, usage = state.read(_ASKED), state.read(_USAGE)
-    if not isinstance(asked, Asked) or not isinstance(usage, Usage):
+def _read(state: CycleState) -> tuple[Requested, Usage]:
+    """Return the state that PreFilter wrote."""
+    requested, usage = state.read(_REQUESTED), state.read(_USAGE)
+    if not isinstance(requested, Requested) or not isinstance(usage, Usage):
         raise PluginError("CapacityScheduling does not run at preFilter")
-    return asked, usage
+    return requested, usage
 
 
 def _is_same(one: Pod, other: Pod) -> bool:

@@ -1,7 +1,7 @@
-"""Elastic quotas: what a namespace is guaranteed and allowed, what it uses, and where that is more.
+"""Elastic quotas: guaranteed and maximum amounts of a namespace, and its usage.
 
 Follows ``pkg/capacityscheduling/elasticquota.go`` of ``kubernetes-sigs/scheduler-plugins`` v0.34.7. Used by
-``capacity_scheduling``, which says where it departs.
+``capacity_scheduling``, which lists the differences.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ALWAYS_COUNTED = ("cpu", "memory", "ephemeral-storage")
 
 
 class Quota(NamedTuple):
-    """An ElasticQuota: ``namespace/name``, what is guaranteed, and how much there may be (``None``: no end)."""
+    """An ElasticQuota: ``namespace/name``, the guaranteed amount, and the maximum (``None``: unlimited)."""
 
     key: str
     min: Resource
@@ -26,9 +26,9 @@ class Quota(NamedTuple):
 
 
 class Usage:
-    """What the namespaces with a quota use. ``total`` is their sum, ``guaranteed`` that of all ``min``.
+    """The usage of namespaces with a quota. ``total`` is their sum, ``guaranteed`` the sum of all ``min``.
 
-    No ``Resource`` in here is changed, only replaced, so that copies for many nodes cost little.
+    ``Resource`` values are replaced, never changed, so copies for many nodes are cheap.
     """
 
     __slots__ = ("guaranteed", "quotas", "total", "used")
@@ -42,13 +42,13 @@ class Usage:
         self.guaranteed = guaranteed
 
     def clone(self) -> Usage:
-        """An independent copy, as ``CycleState.clone`` asks for."""
+        """Return an independent copy, as required by ``CycleState.clone``."""
         return Usage(self.quotas, dict(self.used), self.total, self.guaranteed)
 
     def count(self, pod: Pod, sign: int) -> None:
-        """Count a pod that came (1), or that went (-1).
+        """Add a pod (1) or remove it (-1).
 
-        The framework adds none that is there already, and removes none that is not: so nobody is counted twice.
+        The framework never adds a pod twice, or removes one that is not there.
         """
         used = self.used.get(pod.metadata.namespace)
         if used is not None:
@@ -56,27 +56,29 @@ class Usage:
             self.used[pod.metadata.namespace] = plus(used, request, sign)
             self.total = plus(self.total, request, sign)
 
-    def is_over_min(self, namespace: str, asked: Resource | None = None) -> bool:
-        """Whether a namespace uses more than it is guaranteed, or would with what is asked for."""
+    def is_over_min(self, namespace: str, requested: Resource | None = None) -> bool:
+        """Return whether a namespace exceeds its guaranteed amount, or would with these requests."""
         guaranteed, used = self.quotas[namespace].min, self.used[namespace]
-        if asked is None:
+        if requested is None:
             return bool(exceeded(guaranteed, used, unnamed=0))
-        return bool(exceeded(guaranteed, asked, used, unnamed=0))
+        return bool(exceeded(guaranteed, requested, used, unnamed=0))
 
-    def refusal(self, namespace: str, asked: Resource, asked_of_all: Resource, reasons: tuple[str, str]) -> Status:
-        """Success, or that ``max`` of the namespace is exceeded, or by all together the sum of ``min``."""
+    def refusal(
+        self, namespace: str, requested: Resource, requested_by_all: Resource, reasons: tuple[str, str]
+    ) -> Status:
+        """Return success, or a rejection if ``max`` of the namespace or the sum of all ``min`` is exceeded."""
         quota = self.quotas[namespace]
-        if quota.max is not None and (name := exceeded(quota.max, asked, self.used[namespace])):
-            facts = _facts(name, used=self.used[namespace], asked=asked, max=quota.max)
+        if quota.max is not None and (name := exceeded(quota.max, requested, self.used[namespace])):
+            facts = _facts(name, used=self.used[namespace], requested=requested, max=quota.max)
             return unschedulable(reasons[0], f"ElasticQuota {quota.key}", **facts)
-        if name := exceeded(self.guaranteed, plus(self.total, asked_of_all), unnamed=0):
-            facts = _facts(name, used=self.total, asked=asked_of_all, min=self.guaranteed)
+        if name := exceeded(self.guaranteed, plus(self.total, requested_by_all), unnamed=0):
+            facts = _facts(name, used=self.total, requested=requested_by_all, min=self.guaranteed)
             return unschedulable(reasons[1], "all ElasticQuotas together", **facts)
         return SUCCESS
 
 
 def usage_of(documents: Iterable[Mapping[str, Any]], pods: Iterable[Pod]) -> Usage:
-    """The quotas, and what the pods with a node use that have not finished. Raises ``PluginError`` for a bad quota."""
+    """Read the quotas, and count the active pods on nodes. Raises ``PluginError`` for an invalid quota."""
     quotas: dict[str, Quota] = {}
     for document in documents:
         namespace, quota = quota_of(document)
@@ -93,7 +95,7 @@ def usage_of(documents: Iterable[Mapping[str, Any]], pods: Iterable[Pod]) -> Usa
 
 
 def request_of(pod: Pod) -> Resource:
-    """What upstream counts for a pod: its containers, or an init container where that is more, and the overhead."""
+    """Return the request as upstream counts it: containers, or an init container if larger, plus overhead."""
     request = Resource()
     for container in pod.spec.containers:
         request.add(Resource.from_quantities(container.resources.requests))
@@ -109,22 +111,22 @@ def request_of(pod: Pod) -> Resource:
 
 
 def plus(one: Resource, other: Resource, sign: int = 1) -> Resource:
-    """The sum, or with ``sign`` -1 the difference, as a record of its own."""
+    """Return the sum or, with ``sign`` -1, the difference as a new resource."""
     result = one.clone()
     result.add(other, sign)
     return result
 
 
-def exceeded(limit: Resource, asked: Resource, used: Resource = NOTHING, *, unnamed: int | None = None) -> str:
-    """The first resource of which ``asked`` and ``used`` together are more than ``limit``; empty where there is none.
+def exceeded(limit: Resource, requested: Resource, used: Resource = NOTHING, *, unnamed: int | None = None) -> str:
+    """Return the first resource of which ``requested`` plus ``used`` exceed ``limit``, or an empty string.
 
-    Of others than CPU, memory and ephemeral storage those count that are asked for; ``unnamed`` is the limit of such a
-    one that ``limit`` does not name (``None``: there is none).
+    Besides CPU, memory and ephemeral storage only requested resources are checked; ``unnamed`` is the limit of a
+    requested resource that ``limit`` does not name (``None``: unlimited).
     """
     for name in _ALWAYS_COUNTED:
-        if asked.amount(name) + used.amount(name) > limit.amount(name):
+        if requested.amount(name) + used.amount(name) > limit.amount(name):
             return name
-    for name, amount in asked.scalar.items():
+    for name, amount in requested.scalar.items():
         at_most = limit.scalar.get(name, unnamed)
         if at_most is not None and amount + used.scalar.get(name, 0) > at_most:
             return name
@@ -132,13 +134,13 @@ def exceeded(limit: Resource, asked: Resource, used: Resource = NOTHING, *, unna
 
 
 def _facts(name: str, **amounts: Resource) -> dict[str, Any]:
-    """A resource, and amounts of it as they are written in manifests."""
+    """Return a resource name, and amounts of it in manifest notation."""
     unit = "m" if name == "cpu" else ""
     return {"resource": name, **{what: f"{amount.amount(name)}{unit}" for what, amount in amounts.items()}}
 
 
 def quota_of(document: Mapping[str, Any]) -> tuple[str, Quota]:
-    """The namespace and the quota of an object; raises ``PluginError`` where it is none."""
+    """Return namespace and quota of an object; raise ``PluginError`` if it is invalid."""
     metadata = document["metadata"]
     namespace = metadata["namespace"]
     key = f"{namespace}/{metadata['name']}"
@@ -150,7 +152,7 @@ def quota_of(document: Mapping[str, Any]) -> tuple[str, Quota]:
 
 
 def _amounts(key: str, spec: Mapping[str, Any], field: str) -> Resource | None:
-    """The amounts in ``min`` or ``max``, or ``None`` where there is no such field."""
+    """Return the amounts in ``min`` or ``max``, or ``None`` if the field is missing."""
     amounts = spec.get(field)
     if amounts is None:
         return None

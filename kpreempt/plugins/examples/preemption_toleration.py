@@ -1,17 +1,17 @@
-"""PreemptionToleration: pods whose PriorityClass says that they are spared, for a while or for good.
+"""PreemptionToleration: a PriorityClass protects its pods from preemption, for a while or forever.
 
 Follows ``pkg/preemptiontoleration`` of ``kubernetes-sigs/scheduler-plugins`` v0.34.7, with the preemption of
-kube-scheduler 1.36 around it. It takes the place of DefaultPreemption. A PriorityClass may say in annotations::
+kube-scheduler 1.36 around it. It replaces DefaultPreemption. A PriorityClass may have these annotations::
 
     preemption-toleration.scheduling.x-k8s.io/minimum-preemptable-priority: "10000"
     preemption-toleration.scheduling.x-k8s.io/toleration-seconds: "3600"
 
-Its pods are then not evicted for pods of a priority below 10000 in the hour after they were scheduled; with a negative
-number of seconds never. An annotation that is not a number makes the class one without toleration. Where the class of
-a pod of lower priority is not there, the dry run of its node ends in an error.
+Pods with a priority below 10000 then cannot preempt its pods during the first hour after these were scheduled; with a
+negative number of seconds they never can. An annotation that is not a number disables the toleration. If the class of a
+lower-priority pod is missing, the dry run of its node ends in an error.
 
-Departures: a class of which only value and name are known, because the input has no annotations, tolerates nothing;
-and the two classes of the system, which every API server has, are known also where the input has them not.
+Differences from upstream: a class of which the input has only value and name, without annotations, tolerates nothing;
+and the two system classes, which every API server has, are known even if the input lacks them.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ REASON_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-# More would take a while to read, and none is a number of 64 bits unless it begins with zeros.
+# Longer numbers are slow to parse, and exceed 64 bits unless they begin with zeros.
 _MOST_DIGITS = 1000
 
 
 class PreemptionTolerationArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How many of the nodes where evictions may help are tried: those of DefaultPreemption, and with its defaults.
+    """The number of nodes to try: fields and defaults of DefaultPreemption's arguments.
 
-    Raises ``ValueError`` for what kube-scheduler refuses.
+    Raises ``ValueError`` for values that kube-scheduler rejects.
     """
 
     min_candidate_nodes_percentage: int | None = None
@@ -75,34 +75,34 @@ class PreemptionTolerationArgs(msgspec.Struct, frozen=True, rename="camel", forb
 
     @property
     def percentage(self) -> int:
-        """Of the nodes, so many per cent."""
+        """The percentage of nodes to try."""
         return 10 if self.min_candidate_nodes_percentage is None else self.min_candidate_nodes_percentage
 
     @property
     def absolute(self) -> int:
-        """So many nodes at least."""
+        """The minimum number of nodes to try."""
         return 100 if self.min_candidate_nodes_absolute is None else self.min_candidate_nodes_absolute
 
 
 class Policy(NamedTuple):
-    """Of which priority a pod must be to evict in any case, and for how long others cannot; negative: never."""
+    """The priority at which a pod can always evict, and how long others cannot; negative: never."""
 
     minimum_priority: int
     seconds: int
 
 
 class PreemptionToleration(PreemptionPlugin):
-    """Preempts by priority, but for pods that are spared."""
+    """Preempts by priority, except for pods that tolerate preemption."""
 
     args_type = PreemptionTolerationArgs
-    # The conditions of pods say since when they are scheduled.
+    # The conditions of pods, which record when they were scheduled.
     wants = Wanted(kinds=(PRIORITY_CLASS,), pod_conditions=True)
     message_prefix = ""
 
     def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:
-        """Not with ``preemptionPolicy: Never``, nor while a pod of lower priority leaves the nominated node.
+        """Return ineligible for ``preemptionPolicy: Never``, or if a lower-priority pod leaves the nominated node.
 
-        As in DefaultPreemption, but whoever asked that pod to leave.
+        Unlike in DefaultPreemption, it does not matter why that pod terminates.
         """
         if pod.spec.preemption_policy == "Never":
             return Eligibility(False, REASON_NEVER)
@@ -117,7 +117,7 @@ class PreemptionToleration(PreemptionPlugin):
         return Eligibility(True)
 
     def is_eligible_pod(self, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
-        """Whether ``victim``, whose priority is lower, is not spared. Raises ``PluginError`` without its class."""
+        """Return whether ``victim`` of lower priority may be evicted. Raises ``PluginError`` without its class."""
         name = victim.pod.spec.priority_class_name
         if not name:
             return True
@@ -127,17 +127,17 @@ class PreemptionToleration(PreemptionPlugin):
         return policy is None or not is_spared(policy, pod.priority, victim.pod, self.handle.snapshot.now)
 
     def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
-        """Upstream's words."""
+        """Upstream's message."""
         return f"No victims found on node {node_info.name} for preemptor pod {pod.metadata.name}"
 
     def num_candidates(self, num_nodes: int) -> int:
-        """As many as the arguments say."""
+        """Return the number that the arguments specify."""
         wanted = max(num_nodes * self.args.percentage // 100, self.args.absolute)
         return int(min(wanted, num_nodes))
 
     @cached_property
     def _policies(self) -> dict[str, Policy | None]:
-        """The classes of the cluster with their policies; ``None`` where an annotation is not a number."""
+        """The policies of the cluster's classes; ``None`` if an annotation is not a number."""
         snapshot = self.handle.snapshot
         values = _SYSTEM_CLASSES | {each.metadata.name: each.value for each in snapshot.objects.priority_classes}
         annotations = dict(map(_annotations_of, snapshot.documents(PRIORITY_CLASS.key)))
@@ -145,14 +145,14 @@ class PreemptionToleration(PreemptionPlugin):
 
 
 def policy_of(value: int, annotations: Mapping[str, object]) -> Policy | None:
-    """The policy of a class of this value; ``None`` where an annotation is not a number of its size."""
+    """Return the policy of a class with this value; ``None`` if an annotation is not a valid number."""
     minimum = _integer(annotations.get(MINIMUM_PREEMPTABLE_PRIORITY, str(value + 1)), bits=32)
     seconds = _integer(annotations.get(TOLERATION_SECONDS, "0"), bits=64)
     return None if minimum is None or seconds is None else Policy(minimum, seconds)
 
 
 def is_spared(policy: Policy, priority: int, victim: Pod, now: datetime) -> bool:
-    """Whether ``victim`` stays, for a pod of that priority, at that time."""
+    """Return whether ``victim`` is protected from a pod of that priority at that time."""
     if priority >= policy.minimum_priority:
         return False
     if policy.seconds < 0:
@@ -163,13 +163,14 @@ def is_spared(policy: Policy, priority: int, victim: Pod, now: datetime) -> bool
     since = condition.last_transition_time or datetime.min.replace(tzinfo=UTC)
     if since.tzinfo is None:
         since = since.replace(tzinfo=UTC)
-    # Go counts durations in an int64 of nanoseconds; one of more than 292 years turns negative, and is over.
+    # Go stores durations in an int64 of nanoseconds; more than 292 years overflow to a negative value, which has
+    # expired.
     nanoseconds = (policy.seconds * 10**9 + 2**63) % 2**64 - 2**63
     return nanoseconds > (now - since) // timedelta(microseconds=1) * 1000
 
 
 def _annotations_of(document: Mapping[str, Any]) -> tuple[str, Mapping[str, object]]:
-    """Name and annotations of a PriorityClass."""
+    """Return name and annotations of a PriorityClass."""
     metadata = document["metadata"]
     annotations = metadata.get("annotations") or {}
     if not isinstance(annotations, Mapping):
@@ -178,7 +179,7 @@ def _annotations_of(document: Mapping[str, Any]) -> tuple[str, Mapping[str, obje
 
 
 def _integer(text: object, *, bits: int) -> int | None:
-    """What Go's ``strconv.ParseInt`` reads in base 10, or ``None``."""
+    """Parse an integer like Go's ``strconv.ParseInt`` in base 10, or return ``None``."""
     if not isinstance(text, str) or len(text) > _MOST_DIGITS or not _INTEGER.fullmatch(text):
         return None
     number = int(text)

@@ -1,22 +1,21 @@
-"""RackColocation: the pods of a group all run in one rack, near each other. An example of ours, with no upstream.
+"""RackColocation: keep all pods of a group in one rack. This example has no upstream.
 
-Pods of a namespace with the same value of the label ``example.com/group`` are a group; ``example.com/rack`` on nodes
-says in which rack they are. Both names can be set, and how many pods of a group a rack may hold::
+Pods of a namespace with the same value of the label ``example.com/group`` form a group; the label ``example.com/rack``
+of a node names its rack. Both labels are configurable, as is the maximum number of pods of a group per rack::
 
     pluginConfig:
     - name: RackColocation
       args: {groupLabel: example.com/team, topologyKey: topology.kubernetes.io/zone, maxPods: 8}
 
 PreFilter counts the group's pods in each rack, add-pod and remove-pod keep the counts exact in a dry run, Filter
-refuses, and Score prefers nodes that have pods of the group already.
+rejects nodes, and Score prefers nodes that already have pods of the group.
 
-Which code a refusal has decides whether the scheduler tries evictions on the node. Evictions happen on one node, and
-that is in one rack. So where pods of the group are in another rack, nothing that happens on this node helps: the node
-is unresolvable. Where the rack has its number of the group's pods, evictions help only if enough of them are on this
-very node.
+The status code of a rejection decides whether the scheduler tries evictions on the node. Evictions happen on one node,
+in one rack. So if pods of the group are in another rack, no eviction on this node can help: it is unresolvable. If the
+rack has its maximum number of the group's pods, evictions help only if enough of these pods are on this node.
 
-As with Kubernetes' own pod affinity a nominated pod counts when the node that it is nominated to is looked at, and not
-before. Pods of the group on nodes without a rack are not counted.
+As with Kubernetes' own pod affinity, a nominated pod counts only on the node that it is nominated to. Pods of the group
+on nodes without a rack are not counted.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ from kpreempt.plugins import (
     unschedulable,
 )
 
-REASON_NO_RACK = "node(s) were in no rack"
+REASON_NO_RACK = "node(s) were not in a rack"
 REASON_OTHER_RACK = "node(s) were outside the rack of the pod's group"
-REASON_FULL_RACK = "node(s) were in a rack with as many pods of the group as there may be"
+REASON_FULL_RACK = "node(s) were in a rack with the maximum number of pods of the group"
 
 _MEMBERS = "RackColocation/members"
 
 
 class RackColocationArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The label that names a pod's group, the label that names a node's rack, and the most pods of a group in a rack.
+    """The label of a pod's group, the label of a node's rack, and the maximum pods of a group per rack.
 
-    ``max_pods`` 0 is no limit. Raises ``ValueError`` for a label without a name, and a negative number.
+    ``max_pods`` 0 means no limit. Raises ``ValueError`` for an empty label or a negative number.
     """
 
     group_label: str = "example.com/group"
@@ -70,7 +69,7 @@ class RackColocationArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unk
 
 
 class Members:
-    """How many pods of the group are in each rack where there are some; a state that changes, so it can be copied."""
+    """The number of pods of the group per rack; cycle state that changes must be cloneable."""
 
     __slots__ = ("in_rack",)
 
@@ -78,11 +77,11 @@ class Members:
         self.in_rack = in_rack
 
     def clone(self) -> Members:
-        """An independent copy: the framework clones the state for each node that it tries evictions on."""
+        """Return an independent copy: the framework clones the state for each node it tries evictions on."""
         return Members(Counter(self.in_rack))
 
     def change(self, rack: str, number: int) -> None:
-        """Count pods that came, or with a negative number that went; a rack that has none left is forgotten."""
+        """Add pods or, with a negative number, remove them; racks without pods are dropped."""
         self.in_rack[rack] += number
         if not self.in_rack[rack]:
             del self.in_rack[rack]
@@ -96,7 +95,7 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Count the pod's group; skip a pod that is in none, which leaves Filter, add-pod and remove-pod out, too."""
+        """Count the pod's group; skip a pod without a group, which also skips Filter, add-pod and remove-pod."""
         if not self._group(pod):
             return None, SKIP
         in_rack = self._in_racks.get((pod.metadata.namespace, self._group(pod)), Counter())
@@ -104,23 +103,23 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
         return None, SUCCESS
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Count a pod that came to the node."""
+        """Count a pod that is added to the node."""
         self._change(state, pod, added, node_info, 1)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Count a pod no more that went from the node."""
+        """Uncount a pod that is removed from the node."""
         self._change(state, pod, removed, node_info, -1)
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse nodes outside the group's rack, and in a rack that has enough of the group."""
+        """Reject nodes outside the group's rack, and in a rack that has the maximum number of pods."""
         rack = self._rack(node_info)
         if not rack:
             return unresolvable(REASON_NO_RACK, label=self.args.topology_key)
         in_rack = self._members(state).in_rack
         elsewhere = {name: number for name, number in in_rack.items() if name != rack}
         if elsewhere:
-            where = ", ".join(sorted(elsewhere))
-            return unresolvable(REASON_OTHER_RACK, group=self._group(pod), rack=rack, others=where)
+            racks = ", ".join(sorted(elsewhere))
+            return unresolvable(REASON_OTHER_RACK, group=self._group(pod), rack=rack, others=racks)
         too_many = in_rack[rack] + 1 - self.args.max_pods
         if self.args.max_pods and too_many > 0:
             here = self._members_on(node_info, pod)
@@ -129,20 +128,20 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip where there is nothing to be near to: no group, or none of its pods in a rack."""
+        """Skip if the pod has no group, or no pod of the group is in a rack."""
         return SUCCESS if self._group(pod) and self._members(state).in_rack else SKIP
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The number of the group's pods on the node."""
+        """Return the number of the group's pods on the node."""
         return self._members_on(node_info, pod)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """100 for the node with the most of them."""
+        """Scale the scores so that the highest is 100."""
         return normalize_to_max(scores)
 
     @cached_property
     def _in_racks(self) -> dict[tuple[str, str], Counter[str]]:
-        """By namespace and group the pods in each rack: counted once, as the plugin is made anew for each cluster."""
+        """Pods per rack, by namespace and group, counted once; the plugin is created once per cluster."""
         counts: dict[tuple[str, str], Counter[str]] = {}
         for node_info in self.handle.snapshot.nodes:
             if rack := self._rack(node_info):
@@ -153,7 +152,7 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
 
     def _members(self, state: CycleState) -> Members:
         members = state.read(_MEMBERS)
-        # None where this plugin is enabled at filter and not at preFilter: then no pod counts.
+        # Missing if this plugin is enabled at filter but not at preFilter: then no pod counts.
         return members if isinstance(members, Members) else Members(Counter())
 
     def _change(self, state: CycleState, pod: Pod, changed: PodInfo, node_info: NodeInfo, number: int) -> None:
@@ -167,7 +166,7 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
         return node_info.node.metadata.labels.get(self.args.topology_key, "")
 
     def _is_member(self, info: PodInfo, pod: Pod) -> bool:
-        """Whether a pod is of the group that ``pod`` is in."""
+        """Return whether a pod is in the same group as ``pod``."""
         return info.pod.metadata.namespace == pod.metadata.namespace and self._group(info.pod) == self._group(pod)
 
     def _members_on(self, node_info: NodeInfo, pod: Pod) -> int:

@@ -1,6 +1,6 @@
-"""How a scheduler and an HTTP extender speak with each other: what is sent, and what is made of the answer.
+"""The protocol between a scheduler and an HTTP extender: what is sent, and how responses are interpreted.
 
-Nothing here touches a network: a ``Call`` is handed in (``kpreempt.extenders`` makes real ones).
+Nothing here uses the network: a ``Call`` is passed in (``kpreempt.extenders`` makes real ones).
 """
 
 from kpreempt.schedulers.extender_protocol.answers import ExtenderError, ExtenderStatusError, HostPriority, is_whole

@@ -1,9 +1,8 @@
-"""What an extender answers, read as Go's ``encoding/json`` reads it into the types of a version.
+"""Parse extender responses like Go's ``encoding/json`` does for the types of a version.
 
-The first value of the body counts, whatever follows. Names of fields count in any case; ``null`` leaves a field as it
-is; unknown fields are passed over. What is of another type is an ``ExtenderError`` in Go's words, as is text that is
-not JSON (``scanner.go`` and ``stream.go``, Go 1.24): once it has been rejected, the first character is found that
-cannot stand where it does.
+Only the first value of the body counts. Field names match in any case; ``null`` leaves a field unset; unknown fields
+are ignored. A wrong type raises an ``ExtenderError`` in Go's words, as does invalid JSON (``scanner.go`` and
+``stream.go``, Go 1.24): after a rejection, the position of the first invalid character is computed.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ import msgspec
 from kpreempt.model.node import Node
 from kpreempt.model.quantity import MAX_INT64, Quantity, quantity
 
-# Longer numbers fit no type that there is; they are kept as text.
+# Longer numbers fit no type; they are kept as text.
 _LONGEST_NUMBER = 64
 
 
 class FilterResult(NamedTuple):
-    """The answer to a filter call. ``nodes`` and ``node_names`` are ``None`` where they are missing."""
+    """The response to a filter call. ``nodes`` and ``node_names`` are ``None`` if missing."""
 
     nodes: list[Node] | None
     node_names: list[str] | None
@@ -31,7 +30,7 @@ class FilterResult(NamedTuple):
 
 
 class MetaVictims(NamedTuple):
-    """The victims on a node by their UIDs, and how many budgets are said to be violated."""
+    """The victims on a node by UID, and the reported number of PDB violations."""
 
     uids: list[str]
     num_violations: int
@@ -45,19 +44,19 @@ class HostPriority(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """A number as it is written."""
+    """A number in its original notation."""
 
     text: str
 
 
 class _Object(NamedTuple):
-    """An object's fields in their order, repeated ones included."""
+    """The fields of an object in order, including duplicates."""
 
     pairs: list[tuple[str, Any]]
 
 
 def read_filter_result(body: bytes, *, has_unresolvable: bool) -> FilterResult:
-    """The answer to a filter call; ``has_unresolvable`` says whether the version knows such nodes."""
+    """Parse the response to a filter call; ``has_unresolvable`` tells if the version has that field."""
     fields = _fields(_decode(body), "v1.ExtenderFilterResult")
     path = "ExtenderFilterResult"
     nodes = _last(fields, "nodes")
@@ -76,9 +75,9 @@ def read_filter_result(body: bytes, *, has_unresolvable: bool) -> FilterResult:
 
 
 def read_preemption_result(body: bytes) -> dict[str, MetaVictims]:
-    """The answer to a preemption call: victims by node, in the order of the answer.
+    """Parse the response to a preemption call: victims by node, in response order.
 
-    A node without a value, or a pod without one, is refused: the real scheduler panics there.
+    A null node or pod is rejected; the real scheduler panics.
     """
     fields = _fields(_decode(body), "v1.ExtenderPreemptionResult")
     path = "ExtenderPreemptionResult.NodeNameToMetaVictims"
@@ -90,13 +89,13 @@ def read_preemption_result(body: bytes) -> dict[str, MetaVictims]:
             raise _mismatch(value, path, "map[string]*v1.MetaVictims")
         for node, each in value.pairs:
             if each is None:
-                raise ExtenderError(f'the answer names node "{_clean(node)}" without victims (null)')
+                raise ExtenderError(f'the response has node "{_clean(node)}" without victims (null)')
             victims[_clean(node)] = _meta_victims(each, path)
     return victims
 
 
 def read_priorities(body: bytes) -> list[HostPriority]:
-    """The answer to a prioritize call, in its order."""
+    """Parse the response to a prioritize call, in order."""
     value = _decode(body)
     if value is None:
         return []
@@ -111,7 +110,7 @@ def read_priorities(body: bytes) -> list[HostPriority]:
 
 
 def is_whole(body: bytes) -> bool:
-    """Whether the body begins with a whole value, which is all that is read of it."""
+    """Return whether the body starts with a complete value, which is all that is parsed."""
     try:
         _raw_value(body.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -125,7 +124,7 @@ def _meta_victims(value: Any, path: str) -> MetaVictims:
     uids = []
     for each in [] if pods is None else _list(pods, f"MetaVictims.{place}", "[]*v1.MetaPod"):
         if each is None:
-            raise ExtenderError("the answer names a pod without a UID (null)")
+            raise ExtenderError("the response has a pod without a UID (null)")
         uids.append(_text(_last(_fields(each, "v1.MetaPod", f"MetaVictims.{place}"), "uid"), f"MetaPod.{place}.UID"))
     violations = _last(fields, "numpdbviolations")
     return MetaVictims(uids, _int64(violations, "MetaVictims.NodeNameToMetaVictims.NumPDBViolations"))
@@ -137,16 +136,16 @@ def _decode(body: bytes) -> Any:
         return _raw_value(text)
     except (ValueError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
-        raise ExtenderError(problem_of(text) or f"the answer is {what}") from None
+        raise ExtenderError(problem_of(text) or f"the response is {what}") from None
 
 
 def _raw_value(text: str) -> Any:
-    """The first value of a text. Raises ``ValueError`` and ``RecursionError``."""
+    """Decode the first value of a text. Raises ``ValueError`` and ``RecursionError``."""
     return _DECODER.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))[0]
 
 
 def _no_constant(name: str) -> Any:
-    """NaN and Infinity, which Python reads and JSON does not have."""
+    """Reject NaN and Infinity, which Python accepts but JSON does not have."""
     raise ValueError(name)
 
 
@@ -156,7 +155,7 @@ _DECODER = json.JSONDecoder(
 
 
 def _fields(value: Any, go_type: str, path: str = "") -> list[tuple[str, Any]]:
-    """The fields of an object, their names in lower case; none of ``null``."""
+    """Return the fields of an object with lower-case names; none for ``null``."""
     if value is None:
         return []
     if not isinstance(value, _Object):
@@ -165,7 +164,7 @@ def _fields(value: Any, go_type: str, path: str = "") -> list[tuple[str, Any]]:
 
 
 def _last(fields: list[tuple[str, Any]], name: str) -> Any:
-    """A field's value, the last that is not ``null``."""
+    """Return the last value of a field that is not ``null``."""
     return next((value for key, value in reversed(fields) if key == name and value is not None), None)
 
 
@@ -176,7 +175,7 @@ def _list(value: Any, path: str, go_type: str) -> list[Any]:
 
 
 def _map(fields: list[tuple[str, Any]], name: str, path: str) -> dict[str, str]:
-    """A map of texts; one that is given twice is both together."""
+    """Return a map of strings; duplicate fields are merged."""
     found: dict[str, str] = {}
     for key, value in fields:
         if key != name or value is None:
@@ -196,7 +195,7 @@ def _text(value: Any, path: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """A text without halves of characters, which Go replaces."""
+    """Replace lone surrogates, as Go does."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -210,17 +209,17 @@ def _int64(value: Any, path: str) -> int:
 
 
 def _mismatch(value: Any, path: str, go_type: str) -> ExtenderError:
-    """``json: cannot unmarshal`` with what was found, where it stands, and the type that belongs there."""
+    """``json: cannot unmarshal`` with the value, its position, and the expected type."""
     kinds = {_Number: "number", _Object: "object", bool: "bool", str: "string"}
     found = kinds.get(type(value), "array")
     if isinstance(value, _Number) and go_type == "int64":
         found = f"number {value.text[:_LONGEST_NUMBER]}"
-    where = f"Go struct field {path}" if path else "Go value"
-    return ExtenderError(f"json: cannot unmarshal {found} into {where} of type {go_type}")
+    target = f"Go struct field {path}" if path else "Go value"
+    return ExtenderError(f"json: cannot unmarshal {found} into {target} of type {go_type}")
 
 
 def _nodes(value: Any, path: str) -> list[Node]:
-    """The nodes of a list; of fields that no scheduler reads nothing is kept."""
+    """Decode a list of nodes; fields that no scheduler reads are dropped."""
     items, place = _last(_fields(value, "v1.NodeList", path), "items"), "NodeList.Nodes.items"
     return [] if items is None else [_node(each, place) for each in _list(items, place, "[]v1.Node")]
 
@@ -240,7 +239,7 @@ def _node(value: Any, path: str) -> Node:
 
 
 def _plain(value: Any) -> Any:
-    """Plain data, without what is ``null``."""
+    """Convert to plain data without ``null`` values."""
     if isinstance(value, _Object):
         return {_clean(name): _plain(each) for name, each in value.pairs if each is not None}
     if isinstance(value, list):
@@ -252,18 +251,18 @@ def _plain(value: Any) -> Any:
 
 
 def _hook(expected: type, value: object) -> object:
-    """The quantity that a text or a number says. Raises ``ValueError``."""
+    """Decode a quantity from a string or number. Raises ``ValueError``."""
     if expected is Quantity and isinstance(value, (str, int)) and not isinstance(value, bool):
         return quantity(str(value))
     raise ValueError("not a quantity")
 
 
 class ExtenderError(Exception):
-    """A call failed: nobody answers, or the answer makes no sense. The message holds no secret of the settings."""
+    """A call failed or returned an invalid response. The message contains no secret of the settings."""
 
 
 class ExtenderStatusError(ExtenderError):
-    """The extender answered with another HTTP status than 200, which each version says in its own words."""
+    """The extender returned an HTTP status other than 200, which each version words differently."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"code {status}")
@@ -285,29 +284,29 @@ _WORDS = {"t": "true", "f": "false", "n": "null"}
 
 
 class _FoundError(Exception):
-    """The message, once it is found."""
+    """Carries the message once the error is found."""
 
 
 class _Cursor:
-    """A text, and the place in it that comes next."""
+    """A text and the current position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def skip(self, characters: str = _SPACE) -> None:
-        """Take all that follow of these."""
+        """Skip all of these characters."""
         while self.take(characters):
             pass
 
     def peek(self) -> str:
-        """The next character; where there is none, the text is cut off."""
+        """Return the next character; raise an error if the text ends."""
         if self.at >= len(self.text):
             raise _FoundError(CUT_OFF)
         return self.text[self.at]
 
     def take(self, characters: str) -> bool:
-        """Take the next character if it is one of these."""
+        """Consume the next character if it is one of these."""
         is_there = self.at < len(self.text) and self.text[self.at] in characters
         self.at += is_there
         return is_there
@@ -321,7 +320,7 @@ class _Cursor:
 
 
 def problem_of(text: str) -> str:
-    """Go's message for the first value of a text that is not JSON; empty if nothing is wrong with it."""
+    """Return Go's message for the first value of invalid JSON; empty if it is valid."""
     cursor = _Cursor(text)
     cursor.skip()
     if cursor.at >= len(text):
@@ -334,8 +333,8 @@ def problem_of(text: str) -> str:
 
 
 def _values(cursor: _Cursor) -> None:
-    """Go through one value with all that is in it, however deep."""
-    # What has been opened and not closed: ``}`` or ``]``.
+    """Parse one value and everything in it, at any depth."""
+    # The expected closing brackets: ``}`` or ``]``.
     stack: list[str] = []
     while True:
         cursor.skip()
@@ -408,11 +407,11 @@ def _number(cursor: _Cursor) -> None:
 
 
 def _quoted(character: str) -> str:
-    """A character between quotes, as ``quoteChar`` has it; what does not show is escaped."""
+    """Quote a character like ``quoteChar``; nonprintable characters are escaped."""
     special = {"'": "'\\''", '"': "'\"'", "\\": "'\\\\'", "\n": "'\\n'", "\r": "'\\r'", "\t": "'\\t'"}
     if character in special:
         return special[character]
-    # Go looks at bytes.
+    # Go works on bytes.
     if not " " <= character <= "~":
         byte = character.encode("utf-8", "replace")[0]
         character = chr(byte) if chr(byte).isprintable() else f"\\x{byte:02x}"

@@ -1,12 +1,13 @@
-"""An extender over HTTP, as a scheduler asks it (``extender.go`` of v1.8.15, v1.13.12, v1.18.19 and v1.36.3).
+"""An HTTP extender as a scheduler calls it (``extender.go`` of v1.8.15, v1.13.12, v1.18.19 and v1.36.3).
 
-Departures: pods without a UID are sent with a stand-in, and where a real scheduler panics on an answer the call fails.
+Differences from upstream: pods without a UID are sent with a placeholder, and a response on which a real scheduler
+panics makes the call fail.
 
-A ``Dialect`` is what differs between versions. Names of fields: ``api/v1/types.go`` of v1.8.15 and v1.13.12,
-``k8s.io/kube-scheduler/extender/v1/types.go`` v0.18.19 and v0.36.3. Words: ``extender.go`` of these.
+A ``Dialect`` describes the differences between versions. Field names: ``api/v1/types.go`` of v1.8.15 and v1.13.12,
+``k8s.io/kube-scheduler/extender/v1/types.go`` v0.18.19 and v0.36.3. Messages: ``extender.go`` of these.
 
-Pods and nodes are sent in the records' own shape, that of the API without what no scheduler reads: no environment of
-containers, and no annotation but those that a record keeps.
+Pods and nodes are sent in the API's format without fields that no scheduler reads: container environments are dropped,
+and only the annotations that records keep are sent.
 """
 
 from __future__ import annotations
@@ -37,28 +38,28 @@ _GO_VERB = re.compile(r"%([-+# 0]*[0-9]*(?:\.[0-9]*)?)(.?)", re.DOTALL)
 
 
 class Call(Protocol):
-    """A POST of JSON to a URL: the body of the answer. Raises ``ExtenderError``, for another status its own kind."""
+    """POST JSON to a URL and return the response body. Raises ``ExtenderError``, or its subclass for another status."""
 
     def __call__(self, url: str, body: bytes, /) -> bytes:
         """Send ``body``."""
 
 
-# Makes the calls of an extender.
+# Creates the ``Call`` of an extender.
 Connect = Callable[[ExtenderSettings], Call]
 
 
 class FilteredNode(NamedTuple):
-    """A node that passes. ``returned`` is the object that came back, where whole objects do."""
+    """A node that passes. ``returned`` is the returned object, if the response has complete objects."""
 
     name: str
     returned: Node | None = None
 
 
 class FilterAnswer(NamedTuple):
-    """The nodes that pass, in the order of the answer, and why others do not.
+    """The nodes that pass, in response order, and the reasons of the others.
 
-    Nodes of ``unresolvable`` are beyond what evictions mend, even where ``failed`` has them, too. ``was_asked`` says
-    whether there was a call at all.
+    Evictions cannot help on ``unresolvable`` nodes, even if ``failed`` has them, too. ``was_asked`` is true if a call
+    was made.
     """
 
     passing: list[FilteredNode]
@@ -68,35 +69,35 @@ class FilterAnswer(NamedTuple):
 
 
 class NodeVictims(NamedTuple):
-    """The victims on a node in their order, and how many budgets their eviction violates."""
+    """The victims on a node in order, and the number of PDB violations."""
 
     pods: Sequence[Pod]
     num_violations: int = 0
 
 
-# The pods of a node by its name; ``None`` for a node that there is not.
+# The pods of a node by name; ``None`` for an unknown node.
 PodsOfNode = Callable[[str], Sequence[Pod] | None]
 
 
 class HttpExtender:
-    """One extender of a configuration. Methods that call it raise ``ExtenderError``, and no other exception."""
+    """An extender in a configuration. Methods that call it raise ``ExtenderError``, and no other exception."""
 
     def __init__(self, settings: ExtenderSettings, dialect: Dialect, call: Call) -> None:
         self.settings = settings
         self._dialect = dialect
         self._call = call
         self._managed = frozenset(settings.managed_resources)
-        # Where it is, which is also what messages call it; its place in the configuration if that says nothing.
+        # The address, which messages use as the name; the position in the configuration if the address is empty.
         self.name = settings.address or f"extenders[{settings.index}]"
-        # Whether scheduling goes on when it fails.
+        # Whether scheduling continues when the extender fails.
         self.is_ignorable = settings.ignorable
-        # What it is asked about: victims, nodes, scores.
+        # The calls it takes part in: preemption, filter, prioritize.
         self.supports_preemption = dialect.has_preempt_verb and bool(settings.preempt_verb)
         self.is_filter = bool(settings.filter_verb)
         self.is_prioritizer = bool(settings.prioritize_verb)
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether a container asks for a resource that it manages, be it none of it; all pods where it names none."""
+        """Return whether a container names a managed resource, even with amount 0; always true if it manages none."""
         if not self._managed or not self._dialect.knows_interest:
             return True
         return any(
@@ -105,10 +106,10 @@ class HttpExtender:
         )
 
     def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
-        """Which of the nodes pass; all of them without a verb.
+        """Return which nodes pass; all of them if no verb is configured.
 
-        Where an answer has neither names that count nor nodes, none passes. Nodes that come back as objects are taken
-        as they are; names that were not asked about are an error where the version says so, else taken as they are.
+        If the response has neither node names nor nodes, none passes. Returned objects replace the sent ones. Unknown
+        names are an error if the version checks them, otherwise they are accepted.
         """
         if not self.settings.filter_verb:
             return FilterAnswer([FilteredNode(node.name) for node in nodes], {}, {}, was_asked=False)
@@ -130,9 +131,9 @@ class HttpExtender:
         return FilterAnswer(passing, result.failed, result.unresolvable)
 
     def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        """The scores that it gives, in its order and before its weight; zeros without a verb.
+        """Return the scores in response order, before weighting; zeros if no verb is configured.
 
-        They may name any node, and some twice; upstream adds up.
+        The response may name any node, and a node twice; upstream adds the scores up.
         """
         if not self.settings.prioritize_verb:
             return [HostPriority(node.name, 0) for node in nodes]
@@ -141,15 +142,15 @@ class HttpExtender:
     def process_preemption(
         self, pod: Pod, candidates: Mapping[str, NodeVictims], pods_of: PodsOfNode
     ) -> dict[str, NodeVictims]:
-        """The candidates that it leaves, with the victims that it names, those that were asked about first.
+        """Return the candidates that the extender keeps, with its victims; nodes that were sent come first.
 
-        It may name any node of the cluster, and any pod on it. Victims without a node or a pod that there is are an
-        error. Where the version does not count violations they are 0.
+        It may name any node in the cluster, and any pod on it. Unknown nodes and pods are an error. If the version does
+        not count violations, they are 0.
         """
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
         names, sends_uids = self._dialect.names, self.settings.node_cache_capable
-        # Before 1.36 the number was forgotten where UIDs are sent.
+        # Before 1.36, the number was dropped when UIDs are sent.
         is_counted = self._dialect.counts_violations or not sends_uids
         victims = {
             node: {
@@ -173,7 +174,7 @@ class HttpExtender:
         pods = pods_of(node)
         if pods is None:
             raise ExtenderError(self._dialect.unknown_node.format(address=self.settings.address, node=node))
-        # Of pods with one UID the first counts.
+        # If several pods share a UID, the first counts.
         by_uid = {uid_of(pod): pod for pod in reversed(pods)}
         for uid in meta.uids:
             if uid not in by_uid:
@@ -209,7 +210,7 @@ def _quoted(text: str) -> str:
 
 
 def _go_format(text: str) -> str:
-    """What ``fmt.Errorf`` makes of a text that is taken for a format without arguments."""
+    """Format a text like ``fmt.Errorf`` does without arguments."""
 
     def formatted(match: re.Match[str]) -> str:
         verb = match[2]
@@ -221,7 +222,7 @@ def _go_format(text: str) -> str:
 
 
 class Names(NamedTuple):
-    """What fields are called in what is sent. Without ``sends_nulls`` what is empty is left out."""
+    """Field names in requests. Without ``sends_nulls``, empty fields are omitted."""
 
     pod: str
     nodes: str
@@ -235,14 +236,14 @@ class Names(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """A version's side of the protocol.
+    """The protocol of one version.
 
-    ``refuses_foreign_names`` says that a node of a name that was not asked about is an error; otherwise it is taken
-    from the scheduler's cache. ``formats_errors`` runs an extender's own error through Go's formatting, which makes
-    something else of every percent sign. ``counts_violations`` keeps the numbers of violated budgets in both ways.
-    ``has_unresolvable`` knows nodes that no eviction mends; ``knows_interest`` resources that an extender manages.
-    ``status_words`` are the message for another status than 200, with ``{verb}``, ``{url}``, ``{address}`` and
-    ``{status}``; ``unknown_node`` is that for victims on no node, with ``{address}`` and ``{node}``.
+    ``refuses_foreign_names`` makes unknown node names an error; otherwise the node is taken from the scheduler's cache.
+    ``formats_errors`` passes an extender's error through Go's formatting, which changes every percent sign.
+    ``counts_violations`` keeps the number of PDB violations in requests and responses. ``has_unresolvable`` supports
+    nodes on which no eviction can help; ``knows_interest`` supports managed resources. ``status_words`` is the message
+    for a status other than 200, with ``{verb}``, ``{url}``, ``{address}`` and ``{status}``; ``unknown_node`` is the
+    message for victims on an unknown node, with ``{address}`` and ``{node}``.
     """
 
     names: Names
@@ -268,7 +269,7 @@ _NEW_NAMES = Names(
 )
 
 V1_8 = Dialect(_OLD_NAMES, _FAILED.replace("{url}", "{address}"), knows_interest=False, has_preempt_verb=False)
-# The version panics where an unknown node is named with victims or without; the words are those that it has for it.
+# The version panics on unknown nodes, with or without victims; this is its message.
 V1_13 = Dialect(_OLD_NAMES, _FAILED)
 V1_18 = Dialect(_NEW_NAMES, _FAILED, refuses_foreign_names=True, unknown_node=_NOT_IN_SNAPSHOT)
 CURRENT = Dialect(
@@ -283,12 +284,12 @@ CURRENT = Dialect(
 
 
 def uid_of(pod: Pod) -> str:
-    """The pod's UID; where a snapshot has none, ``namespace/name`` stands for it."""
+    """Return the pod's UID, or ``namespace/name`` if the snapshot has none."""
     return pod.metadata.uid or pod.key
 
 
 def pod_document(pod: Pod) -> dict[str, Any]:
-    """A pod, with a UID, and with what the API server fills in and the records leave out: ``protocol: TCP``."""
+    """Return a pod with a UID, and with ``protocol: TCP``, which the API server defaults and records omit."""
     document: dict[str, Any] = _plain(pod)
     document["metadata"] = {**document.get("metadata", {}), "uid": uid_of(pod)}
     document["spec"] = {"containers": [], **document.get("spec", {})}
@@ -296,7 +297,7 @@ def pod_document(pod: Pod) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Plain data with all that is not empty, where the records' own encoding leaves every default out."""
+    """Convert to plain data with all nonempty fields; the records' own encoding omits every default."""
     if isinstance(value, msgspec.Struct):
         named = [(name, getattr(value, attribute), default) for attribute, name, default in _fields(type(value))]
         return {name: _plain(each) for name, each, default in named if each != default or (each and _plain(each))}
@@ -307,5 +308,5 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _fields(record: type[msgspec.Struct]) -> list[tuple[str, str, object]]:
-    """Attribute, name and default of each field."""
+    """Return attribute, name and default of each field."""
     return [(each.name, each.encode_name, each.default) for each in msgspec.structs.fields(record)]

@@ -1,8 +1,8 @@
-"""How an extender is reached and what it is asked, as a scheduler's configuration says.
+"""How to reach an extender and which calls it takes, from a scheduler's configuration.
 
-The fields are those of ``Extender`` (``k8s.io/kube-scheduler`` v0.36.3 ``config/v1/types.go``), which are those of
-``ExtenderConfig`` in the Policy files of 1.8, 1.13 and 1.18 (``api/v1/types.go``), by and large. Durations are
-nanoseconds in all of them once they are decoded.
+The fields are those of ``Extender`` (``k8s.io/kube-scheduler`` v0.36.3 ``config/v1/types.go``), which are nearly the
+same as ``ExtenderConfig`` in the Policy files of 1.8, 1.13 and 1.18 (``api/v1/types.go``). All decode durations to
+nanoseconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NANOSECONDS = 10**9
 
 
 class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How TLS is spoken: whom to believe, by which name, and with which certificate. Data goes before files (PEM)."""
+    """TLS settings: trusted authority, server name, and client certificate. Data takes precedence over files (PEM)."""
 
     insecure: bool = False
     server_name: str = ""
@@ -34,30 +34,30 @@ class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_authority(self) -> bool:
-        """Whether it says whose certificates to believe."""
+        """Whether a certificate authority is set."""
         return bool(self.ca_data or self.ca_file)
 
     @property
     def has_certificate(self) -> bool:
-        """Whether it has a certificate and a key to show."""
+        """Whether a client certificate and key are set."""
         return bool(self.cert_data or self.cert_file) and bool(self.key_data or self.key_file)
 
     def __repr__(self) -> str:
         held = [name for name in ("cert_data", "key_data", "ca_data") if getattr(self, name)]
         files = [f"{name}={value!r}" for name in _FILES if (value := getattr(self, name))]
-        said = [f"insecure={self.insecure}", f"server_name={self.server_name!r}", *files, *(f"{n}=…" for n in held)]
-        return f"TlsSettings({', '.join(said)})"
+        parts = [f"insecure={self.insecure}", f"server_name={self.server_name!r}", *files, *(f"{n}=…" for n in held)]
+        return f"TlsSettings({', '.join(parts)})"
 
 
 _FILES = ("cert_file", "key_file", "ca_file")
 
 
 class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """An extender of a configuration. ``index`` is its place there, for messages.
+    """An extender in a configuration. ``index`` is its position there, for messages.
 
-    ``url_prefix`` may hold a user's name and password; ``address`` is the same without. An empty verb is a call that is
-    not made. ``http_timeout`` is in seconds for a whole call. ``ignored_resources`` are those of ``managed_resources``
-    that the scheduler's own filters pass over.
+    ``url_prefix`` may contain a user name and password; ``address`` is the same without them. An empty verb means that
+    the call is not made. ``http_timeout`` is in seconds for the entire call. ``ignored_resources`` are the
+    ``managed_resources`` that the scheduler's own filters skip.
     """
 
     index: int = 0
@@ -77,17 +77,17 @@ class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """Where the extender is, without what could be secret: a user's name and password, and a query."""
+        """The address without possible secrets: user name, password and query."""
         from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few schedulers have extenders
 
         return without_secrets(self.url_prefix)
 
     def url(self, verb: str) -> str:
-        """Where a call goes."""
+        """Return the URL of a call."""
         return f"{self.url_prefix.rstrip('/')}/{verb}"
 
     def shown_url(self, verb: str) -> str:
-        """Where a call goes, without what could be secret."""
+        """Return the URL of a call, without possible secrets."""
         return f"{self.address.rstrip('/')}/{verb}"
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettings]:
-    """The settings of decoded extenders, whose names of fields may be in any case, as in Policy files.
+    """Read the settings of decoded extenders; field names match in any case, as in Policy files.
 
     Raises ``ConfigurationError`` for values of a wrong type.
     """
@@ -132,7 +132,7 @@ def read_settings(extenders: Sequence[Mapping[str, Any]]) -> list[ExtenderSettin
 
 
 def with_ignorable_last(extenders: Sequence[ExtenderSettings]) -> list[ExtenderSettings]:
-    """The extenders in the order in which 1.18 and later ask them: those that may be ignored come last."""
+    """Return the extenders in the order in which 1.18 and later call them: ignorable ones come last."""
     return sorted(extenders, key=lambda each: each.ignorable)
 
 
@@ -150,7 +150,7 @@ def _read_tls(fields: _Fields) -> TlsSettings:
 
 
 class _Fields:
-    """The fields of an object by their names in lower case, where the last of several counts."""
+    """The fields of an object by lower-case name; the last of several counts."""
 
     def __init__(self, path: str, fields: Any) -> None:
         if not isinstance(fields, Mapping):
@@ -159,7 +159,7 @@ class _Fields:
         self._fields = {str(name).lower(): value for name, value in fields.items()}
 
     def of(self, name: str, kind: type, default: Any) -> Any:
-        """A field, or ``default`` where it is missing or null. What it holds is never told: it may be a key."""
+        """Return a field, or ``default`` if it is missing or null. Errors never show the value: it may be a key."""
         value = self._fields.get(name.lower())
         if value is None:
             return default
@@ -168,17 +168,17 @@ class _Fields:
         return value
 
     def data(self, name: str) -> bytes:
-        """Bytes, written as base64 or as a list of numbers."""
+        """Return bytes, given as base64 or as a list of numbers."""
         value = self._fields.get(name.lower())
         if value is None:
             return b""
         try:
             if isinstance(value, list):
                 return bytes(value)
-            # Go's decoder passes over line ends.
+            # Go's decoder ignores line breaks.
             return base64.b64decode("".join(value.split("\n")).replace("\r", ""), validate=True)
         except (binascii.Error, ValueError, TypeError, AttributeError):
             raise ConfigurationError(f"{self._path}.{name}: expected base64") from None
 
 
-_NAMES = {str: "a text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
+_NAMES = {str: "a string", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}

@@ -129,7 +129,7 @@ class Cycle:
             calls = self._extending.calls if self._extending is not None else []
             is_extender = any(call.extender == error.status.plugin for call in calls)
             extender = f" of extender {error.status.plugin}" if is_extender else ""
-            reason = f"the scheduler ends in an error{extender}: {error}"
+            reason = f"the scheduler fails with an error{extender}: {error}"
             # Also where only examples were evaluated.
             every = dict(zip(self._cluster.by_name, self._known.all, strict=True)) if self._known is not None else {}
             return self._verdict(
@@ -306,7 +306,7 @@ class Cycle:
         )
         outcome = _outcome(nominated, candidates, victims, self._extending)
         status_of = evaluated.__getitem__ if self._known is None else self._known.get
-        error = f"the preemption ends in an error: {status.message}" if status.code == Code.ERROR else ""
+        error = f"preemption fails with an error: {status.message}" if status.code == Code.ERROR else ""
         # The claims for devices that PostFilter has given back.
         claims = pod_devices(self._state)
         return self._verdict(

@@ -1,4 +1,4 @@
-"""Kueue 0.19: which Workloads get quota, and whom they preempt for it."""
+"""Kueue 0.19: which Workloads get quota, and which Workloads they preempt."""
 
 from kpreempt.schedulers.kueue.cluster_queues import Info
 from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects, adjusted

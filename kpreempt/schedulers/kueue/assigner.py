@@ -1,4 +1,4 @@
-"""Giving a Workload flavors: for each pod set and resource group the flavor that is preferred.
+"""Assign flavors to a Workload: the preferred flavor for each pod set and resource group.
 
 Follows ``pkg/scheduler/flavorassigner/flavorassigner.go`` of Kueue v0.19.2.
 """
@@ -29,21 +29,21 @@ from kpreempt.schedulers.kueue.quota import Amounts, FlavorResource, Requests, a
 from kpreempt.schedulers.kueue.topology import PODS
 from kpreempt.schedulers.kueue.topology_requests import place_assignment, why_not
 
-# What preemption can do for an amount of one flavor's resource, and how far it is borrowed then.
+# Reports what preemption can do for an amount of one resource of a flavor, and how far the Workload would borrow then.
 Simulate = Callable[[Queue, Info, FlavorResource, int], tuple[Possibility, int]]
 _TRY_NEXT = "TryNextFlavor"
 _FARTHEST = 2**63 - 1
 
 
 class _Rank(NamedTuple):
-    """How good a flavor is: what it takes, and from how far it borrows."""
+    """The quality of a flavor: what it takes to use it, and how far up the tree it borrows."""
 
     possibility: Possibility
     borrow: int
 
 
 class Assigner:
-    """Gives one Workload flavors, on the ClusterQueues as they stand."""
+    """Assigns flavors to one Workload, given the current usage of the ClusterQueues."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Assigner:
         simulate: Simulate,
         nominated: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """``nominated`` are the only flavors that are tried, by pod set and resource."""
+        """If ``nominated`` is given, only these flavors are tried. They are given by pod set and resource."""
         self._info, self._queue, self._flavors, self._config = info, queue, flavors, config
         self._simulate = simulate
         self._nominated = nominated or {}
@@ -62,16 +62,17 @@ class Assigner:
         self._has_fungibility = config.has(Gate.FLAVOR_FUNGIBILITY)
 
     def assign(self, counts: Sequence[int] | None = None) -> Assignment:
-        """Flavors for all pods, or for so many of each pod set."""
-        asked = self._info.requests
+        """Assign flavors for all pods, or for ``counts`` pods of each pod set."""
+        all_requests = self._info.requests
         pod_sets = [
             PodSetAssignment(each.name, each.requests, each.count)
             for each in (
-                one.scaled_to(count) for one, count in zip(asked, counts or [each.count for each in asked], strict=True)
+                one.scaled_to(count)
+                for one, count in zip(all_requests, counts or [each.count for each in all_requests], strict=True)
             )
         ]
         assignment = Assignment()
-        # The pod sets that are given flavors together.
+        # Pod sets of one group get the same flavors.
         groups: dict[str, list[int]] = {}
         for index, one in enumerate(self._info.pod_sets):
             group = one.topology_request.pod_set_group_name if one.topology_request else None
@@ -85,7 +86,7 @@ class Assigner:
         return assignment
 
     def _assign_group(self, assignment: Assignment, pod_sets: list[PodSetAssignment], ids: list[int]) -> bool:
-        """Give pod sets flavors, and say whether all that ask for something got some."""
+        """Assign flavors to pod sets, and return whether all that request something got one."""
         together: Requests = {}
         for index in ids:
             each = pod_sets[index]
@@ -110,12 +111,12 @@ class Assigner:
             chosen.update(found)
             reasons += why
         tried = [attempts[flavor] for flavor in sorted(attempts)]
-        # All of them are told, even where one gets nothing.
+        # List all attempts, even if a resource gets no flavor.
         for index in ids:
             pod_set, topology = pod_sets[index], self._info.pod_sets[index].topology_request
             pod_set.flavors = {name: given for name, given in chosen.items() if name in pod_set.requests}
             if not pod_set.requests and topology is not None and topology.pod_set_group_name is not None:
-                # A leader that asks for nothing goes where its group goes.
+                # A leader that requests nothing gets the flavor of its group.
                 pod_set.flavors = {name: got for name, got in chosen.items() if got.name in self._queue.topologies}
             pod_set.reasons, pod_set.attempts = list(reasons), tried
             assignment.pod_sets.append(pod_set)
@@ -128,7 +129,7 @@ class Assigner:
     def _choose(
         self, ids: list[int], together: Requests, resource: str, group: Group | None, used: Amounts
     ) -> tuple[dict[str, ChosenFlavor], list[str], list[Attempt]]:
-        """The flavor for all the resources of the group of ``resource``, if any, why not, and what was tried."""
+        """Return the flavor for all resources in the group of ``resource``, why there is none, and what was tried."""
         if group is None:
             return {}, [f"resource {resource} unavailable in ClusterQueue"], []
         requests = [(name, together[name]) for name in in_order(together) if name in group.covered]
@@ -137,7 +138,7 @@ class Assigner:
         best: dict[str, ChosenFlavor] = {}
         best_rank = _Rank(Possibility.NO_FIT, _FARTHEST)
         last = -1
-        # The walk over the flavors goes on where an earlier attempt ended.
+        # Continue with the flavor after the one that an earlier attempt tried last.
         memory = self._info.memory
         begin = 0
         if self._has_fungibility and memory is not None and ids[0] < len(memory.tried):
@@ -152,8 +153,8 @@ class Assigner:
                 continue
             if reason := self._unsuitable(name, ids, group):
                 reasons.append(reason)
-                told = NO_MATCHING_FLAVOR if self._observes else ""
-                attempts.append(Attempt(name, Mode.NO_FIT, reasons=[reason], no_fit_reason=told))
+                reported_reason = NO_MATCHING_FLAVOR if self._observes else ""
+                attempts.append(Attempt(name, Mode.NO_FIT, reasons=[reason], no_fit_reason=reported_reason))
                 continue
             found, rank, attempt = self._weigh(name, requests, used)
             reasons += attempt.reasons
@@ -189,7 +190,7 @@ class Assigner:
     def _weigh(
         self, flavor: str, requests: list[tuple[str, int]], used: Amounts
     ) -> tuple[dict[str, ChosenFlavor], _Rank, Attempt]:
-        """What a flavor would be for all resources; the worst of them counts."""
+        """Evaluate a flavor for all resources; the worst one counts."""
         worst = _Rank(Possibility.FIT, 0)
         chosen: dict[str, ChosenFlavor] = {}
         reasons: list[str] = []
@@ -206,11 +207,11 @@ class Assigner:
             if worst.possibility is not Possibility.NO_FIT:
                 chosen[resource] = ChosenFlavor(flavor, rank.possibility.mode, rank.borrow)
         possibility = worst.possibility if worst.possibility.word else None
-        told = no_fit_reason if self._observes else ""
-        return chosen, worst, Attempt(flavor, worst.possibility.mode, borrow, possibility, reasons, told)
+        reported_reason = no_fit_reason if self._observes else ""
+        return chosen, worst, Attempt(flavor, worst.possibility.mode, borrow, possibility, reasons, reported_reason)
 
     def _quota(self, fr: FlavorResource, before: int, amount: int) -> tuple[_Rank, str, str]:
-        """What quota says to one resource of a flavor: its rank, why it does not fit, and what is in the way."""
+        """Check one resource of a flavor against quota: its rank, why it does not fit, and what prevents it."""
         queue, node = self._queue, self._queue.node
         flavor, resource = fr
         wanted = before + amount
@@ -235,7 +236,7 @@ class Assigner:
         return _Rank(Possibility.NO_FIT, borrow), reason, WAITING_FOR_QUOTA
 
     def _explain(self, assignment: Assignment) -> None:
-        """Say what is most in the way of a Workload that does not fit (``resolveNoFitReason``)."""
+        """Find the most severe reason why a Workload does not fit (``resolveNoFitReason``)."""
         if assignment.mode is not Mode.NO_FIT:
             return
         overall = ""
@@ -259,7 +260,7 @@ class Assigner:
 
 
 def _is_preferred(rank: _Rank, other: _Rank, fungibility: FlavorFungibility) -> bool:
-    """Whether a flavor is better than another one."""
+    """Return whether ``rank`` is better than ``other``."""
     if Possibility.NO_FIT in (rank.possibility, other.possibility):
         return rank.possibility is not Possibility.NO_FIT
     hopeless, other_hopeless = (each.possibility is Possibility.NO_CANDIDATES for each in (rank, other))
@@ -272,7 +273,7 @@ def _is_preferred(rank: _Rank, other: _Rank, fungibility: FlavorFungibility) -> 
 
 
 def _goes_on(rank: _Rank, fungibility: FlavorFungibility) -> bool:
-    """Whether the next flavor is tried as well."""
+    """Return whether the next flavor is tried as well."""
     return (
         rank.possibility <= Possibility.NO_CANDIDATES
         or (rank.possibility is not Possibility.FIT and fungibility.preempt == _TRY_NEXT)

@@ -1,4 +1,4 @@
-"""What became of an attempt to give a Workload flavors (``pkg/scheduler/flavorassigner`` of Kueue v0.19.2)."""
+"""The result of assigning flavors to a Workload (``pkg/scheduler/flavorassigner`` of Kueue v0.19.2)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _SEVERITY = ("", TOPOLOGY_PLACEMENT_FAILED, WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA
 
 
 def severity(reason: str) -> int:
-    """How much a reason is in the way."""
+    """Return the severity of a reason; the most severe one is reported."""
     return _SEVERITY.index(reason) if reason in _SEVERITY else 0
 
 
 def most_severe(first: str, second: str) -> str:
-    """The reason that is more in the way, of equals the first."""
+    """Return the more severe reason, or the first if they are equal."""
     return first if severity(first) >= severity(second) else second
 
 
 class Mode(IntEnum):
-    """How a flavor, a pod set or a Workload can have quota, from worst to best."""
+    """How a flavor, a pod set or a Workload can get quota, from worst to best."""
 
     NO_FIT = 0
     PREEMPT = 1
@@ -39,7 +39,7 @@ class Mode(IntEnum):
 
 
 class Possibility(IntEnum):
-    """How one resource can have quota of a flavor, from worst to best."""
+    """How one resource can get quota from a flavor, from worst to best."""
 
     NO_FIT = 0
     NO_CANDIDATES = 1
@@ -53,13 +53,13 @@ class Possibility(IntEnum):
 
     @property
     def word(self) -> str:
-        """How preemption is called; an empty text where there is none."""
+        """Kueue's word for the kind of preemption, or an empty string."""
         return ("", "NoCandidates", "Preempt", "Reclaim", "")[self]
 
 
 @dataclass(slots=True)
 class Attempt:
-    """A flavor that was tried, with the worst of what became of the resources."""
+    """A flavor that was tried, with the worst result of all resources."""
 
     flavor: str
     mode: Mode
@@ -69,7 +69,7 @@ class Attempt:
     no_fit_reason: str = ""
 
     def text(self) -> str:
-        """As in the event of an admission."""
+        """The text in the admission event."""
         word = f"preemptionMode={self.possibility.word}" if self.possibility is not None else str(self.mode)
         borrow = [f"borrow={self.borrow}"] if self.borrow > 0 else []
         return f"{self.flavor}({';'.join([word, *borrow, *self.reasons])})"
@@ -77,7 +77,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class ChosenFlavor:
-    """The flavor of a resource. ``tried`` is where the walk ended."""
+    """The flavor of a resource. ``tried`` is the index of the last flavor tried."""
 
     name: str
     mode: Mode
@@ -96,7 +96,7 @@ class PodSetAssignment:
     reasons: list[str] = field(default_factory=list)
     error: str = ""
     attempts: list[Attempt] = field(default_factory=list)
-    # The levels that are written, and the domains with their pods.
+    # The topology levels that are written, and the domains with their pods.
     levels: list[str] = field(default_factory=list)
     placed: Placed | None = None
     is_delayed: bool = False
@@ -120,7 +120,7 @@ class PodSetAssignment:
 
 @dataclass(slots=True)
 class Assignment:
-    """What a Workload gets. Pod sets after the first that gets nothing are missing."""
+    """The assignment of a Workload. Pod sets after the first one that gets nothing are missing."""
 
     pod_sets: list[PodSetAssignment] = field(default_factory=list)
     borrowing: int = 0
@@ -131,7 +131,7 @@ class Assignment:
 
     @property
     def mode(self) -> Mode:
-        """The worst of the pod sets, unless it was said otherwise."""
+        """The worst mode of the pod sets, unless it was set explicitly."""
         if self.overall is None:
             self.overall = min((each.mode for each in self.pod_sets), default=Mode.NO_FIT)
         return self.overall
@@ -145,7 +145,7 @@ class Assignment:
         return next((each for each in self.pod_sets if each.name == name), None)
 
     def set_mode_of(self, name: str, mode: Mode) -> None:
-        """Set the mode of a pod set, which is the mode of all then."""
+        """Set the mode of a pod set, which becomes the mode of the whole assignment."""
         pod_set = self.pod_set(name)
         if pod_set is not None:
             pod_set.set_mode(mode)
@@ -153,28 +153,28 @@ class Assignment:
 
     @property
     def message(self) -> str:
-        """As in a condition: the reasons of each pod set, in the order of their texts."""
-        told = []
+        """The message in a condition: the reasons of each pod set, sorted."""
+        parts = []
         for each in self.pod_sets:
             if each.error:
                 return f"failed to assign flavors to pod set {each.name}: {each.error}"
             if each.reasons:
-                told.append(f"couldn't assign flavors to pod set {each.name}: {each.message}")
-        return "; ".join(told)
+                parts.append(f"couldn't assign flavors to pod set {each.name}: {each.message}")
+        return "; ".join(parts)
 
     @property
     def considered(self) -> str:
-        """As in the event of an admission: the flavors that were tried, but those that fit without borrowing."""
-        told = []
+        """The text in the admission event: the flavors tried, except those that fit without borrowing."""
+        parts = []
         for each in self.pod_sets:
             texts = [one.text() for one in each.attempts if one.mode is not Mode.FIT or one.borrow]
             if texts:
-                told.append(f"{each.name}: {', '.join(texts)}")
-        return " | ".join(told)
+                parts.append(f"{each.name}: {', '.join(texts)}")
+        return " | ".join(parts)
 
     @property
     def frs_to_preempt(self) -> set[FlavorResource]:
-        """Of what quota is short."""
+        """The flavors and resources that are short of quota."""
         return {
             (chosen.name, resource)
             for each in self.pod_sets
@@ -183,10 +183,10 @@ class Assignment:
         }
 
     def requests_of(self, info: Info, *, ignores_undeclared: bool) -> Amounts:
-        """What the Workload will use, with the counts of this assignment."""
+        """The Workload's usage with the counts of this assignment."""
         found: Amounts = {}
-        for each, asked in zip(self.pod_sets, info.requests, strict=False):
-            for resource, amount in asked.scaled_to(each.count).requests.items():
+        for each, pod_set_requests in zip(self.pod_sets, info.requests, strict=False):
+            for resource, amount in pod_set_requests.scaled_to(each.count).requests.items():
                 if amount == 0 or (ignores_undeclared and resource not in each.flavors):
                     continue
                 fr = (each.flavors[resource].name, resource)
@@ -197,7 +197,7 @@ class Assignment:
 def merge_attempts(
     known: dict[str, Attempt], found: list[Attempt], flavors: list[str], resource: str, *, observes: bool
 ) -> None:
-    """Join what was tried for one resource to what was tried for others."""
+    """Merge the attempts for one resource into the attempts for the other resources."""
     for each in found:
         before = known.get(each.flavor)
         if before is None:

@@ -1,4 +1,4 @@
-"""What Kueue leaves to chance: the order of heads that nothing tells apart, and cohorts with the same share."""
+"""Random choices in Kueue: the order of heads that compare equal, and cohorts with the same share."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 _T = TypeVar("_T")
-# So many ways are followed. Where there are more, not all outcomes are known.
+# Limit of the runs that are tried. If more are possible, not all outcomes are known.
 MOST_WAYS = 32
 
 
 class Chance:
-    """One way through all choices: the first of each, but for those that ``script`` says otherwise."""
+    """One sequence of choices: the first option each time, except where ``script`` gives another index."""
 
     def __init__(self, script: Sequence[int] = ()) -> None:
         self._script = script
         self._taken: list[tuple[int, int]] = []
 
     def pick(self, options: Sequence[_T]) -> _T:
-        """One of what may be taken, of which there is at least one."""
+        """Choose one of the options; there is at least one."""
         if len(options) == 1:
             return options[0]
         place = len(self._taken)
@@ -27,7 +27,7 @@ class Chance:
         return options[choice]
 
     def shuffled(self, options: Sequence[_T]) -> Iterator[_T]:
-        """All of them, one after the other."""
+        """Yield all options in the chosen order."""
         left = list(options)
         while left:
             one = self.pick(left)
@@ -35,7 +35,7 @@ class Chance:
             yield one
 
     def others(self) -> list[list[int]]:
-        """The ways that leave this one after the end of its script."""
+        """Return scripts for the other choices after the end of this script."""
         choices = [choice for choice, _ in self._taken]
         return [
             [*choices[:place], other]
@@ -45,7 +45,7 @@ class Chance:
 
 
 def every_way(run: Callable[[Chance], _T], most: int = MOST_WAYS) -> tuple[list[_T], bool]:
-    """What comes of so many ways at most, the first choices first, and whether these are all."""
+    """Run up to ``most`` sequences of choices, first options first; return the results and whether all were tried."""
     found: list[_T] = []
     scripts: list[list[int]] = [[]]
     while scripts and len(found) < most:

@@ -1,8 +1,9 @@
-"""ClusterQueues and Workloads as the queues and the cache have them.
+"""ClusterQueues and Workloads as Kueue's queues and cache hold them.
 
-A ClusterQueue has quota, policies, admitted Workloads, and why it is inactive (``pkg/cache/scheduler/clusterqueue.go``
-of Kueue v0.19.2). A Workload's conditions and admission move as cycles go by; what it asks for stays
-(``pkg/workload/workload.go``). Times are whole milliseconds since the epoch.
+A ClusterQueue has quota, policies, admitted Workloads and, if it is inactive, a reason
+(``pkg/cache/scheduler/clusterqueue.go`` of Kueue v0.19.2). The conditions and admission of a Workload change from cycle
+to cycle; its requests stay the same (``pkg/workload/workload.go``). Times are milliseconds since the epoch, as
+integers.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
 class Group(NamedTuple):
-    """A resource group: what it covers, and its flavors in order."""
+    """A resource group: the resources it covers, and its flavors in order."""
 
     covered: frozenset[str]
     flavors: list[str]
 
 
 class Queue:
-    """A ClusterQueue with its place in the quota tree."""
+    """A ClusterQueue with its node in the quota tree."""
 
     def __init__(self, record: ClusterQueue) -> None:
         self.record = record
@@ -64,7 +65,7 @@ class Queue:
         self.fungibility = spec.flavor_fungibility
         self.is_strict = spec.queueing_strategy == "StrictFIFO"
         self.workloads: dict[str, Info] = {}
-        # Rises when one of its Workloads goes or changes.
+        # Incremented when one of its Workloads leaves or changes.
         self.generation = 1
         self.topologies: dict[str, FlavorTopology] = {}
         self.is_topology_only = False
@@ -72,33 +73,33 @@ class Queue:
         self.has_multikueue = False
         self.provisioned_flavors: frozenset[str] = frozenset()
         self._group_of: dict[str, Group | None] = {}
-        # By what they use; made anew once a Workload comes or goes.
+        # Workloads by what they use; rebuilt after a Workload is added or removed.
         self._in_order: dict[frozenset[FlavorResource], list[Info]] = {}
 
     def __repr__(self) -> str:
         return self.name
 
     def group_of(self, resource: str) -> Group | None:
-        """The group that covers a resource."""
+        """Return the resource group that covers a resource."""
         if resource not in self._group_of:
             self._group_of[resource] = next((each for each in self.groups if resource in each.covered), None)
         return self._group_of[resource]
 
     def let_in(self, info: Info) -> None:
-        """Have a Workload that may be preempted."""
+        """Add a Workload, which can be preempted from now on."""
         self.workloads[info.key] = info
         self._in_order.clear()
 
     def let_go(self, info: Info) -> None:
-        """Have it no more."""
+        """Remove a Workload."""
         del self.workloads[info.key]
         self._in_order.clear()
 
     def in_order(self, frs: frozenset[FlavorResource]) -> list[Info]:
-        """The Workloads that use any of these, who goes first before the others."""
+        """Return the Workloads that use any of these flavors and resources, in preemption order."""
         found = self._in_order.get(frs)
         if found is None:
-            # Those that were given any of these flavors for these resources.
+            # Workloads that were assigned any of these flavors for these resources.
             found = [
                 info
                 for info in self.workloads.values()
@@ -114,7 +115,7 @@ class Queue:
         return [flavor for group in self.groups for flavor in group.flavors]
 
     def use(self, quota: Amounts, topology: TopologyUsage, sign: int = 1) -> None:
-        """Add usage, or with -1 take it away."""
+        """Add usage, or remove it if ``sign`` is -1."""
         if sign > 0:
             self.node.add(quota)
         else:
@@ -126,7 +127,7 @@ class Queue:
                     domains.use(each, sign)
 
     def checks_for(self, flavors: Iterable[str]) -> set[str]:
-        """The admission checks of a Workload that was given these flavors."""
+        """Return the admission checks of a Workload that was assigned these flavors."""
         given = set(flavors)
         rules = self.record.spec.admission_checks_strategy.admission_checks
         found = set(self.record.spec.admission_checks) if given else set()
@@ -140,7 +141,7 @@ class Queue:
         *,
         has_topologies: bool,
     ) -> None:
-        """Find out whether it is active, and which of its flavors have a topology."""
+        """Determine whether the queue is active, and which of its flavors have a topology."""
         with_topology = {
             name: flavors[name].spec.topology_name
             for name in self.all_flavors
@@ -200,8 +201,8 @@ class Queue:
         ]
         found = [(reason, message) for reason, message, holds in problems if holds]
         if found:
-            told = ", ".join(message for _, message in found)
-            self.inactive_because = f"NotActive|{found[0][0]}|Can't admit new workloads: {told}."
+            messages = ", ".join(message for _, message in found)
+            self.inactive_because = f"NotActive|{found[0][0]}|Can't admit new workloads: {messages}."
 
 
 def _problem(reason: str, words: str, names: list[str]) -> list[tuple[str, str, bool]]:
@@ -218,7 +219,7 @@ _SECOND = 1000
 
 
 def milliseconds(time: datetime | None) -> int:
-    """A time in milliseconds; 0 for none."""
+    """Convert a time to milliseconds; no time is 0."""
     return 0 if time is None else round(time.timestamp() * _SECOND)
 
 
@@ -237,7 +238,7 @@ class Cond(NamedTuple):
 
 @dataclass(slots=True)
 class PodSetRequests:
-    """What all pods of a pod set ask for together, and the flavors and domains they were given."""
+    """The total requests of a pod set, and the flavors and domains assigned to it."""
 
     name: str
     requests: Requests
@@ -246,7 +247,7 @@ class PodSetRequests:
     domains: tuple[DomainPods, ...] | None = None
 
     def scaled_to(self, count: int) -> PodSetRequests:
-        """The same for another number of pods."""
+        """Return the same pod set scaled to another number of pods."""
         if self.domains is not None or self.count in (0, count):
             return PodSetRequests(self.name, dict(self.requests), self.count, self.flavors, self.domains)
         scaled = {name: _quotient(amount, self.count) * count for name, amount in self.requests.items()}
@@ -255,7 +256,7 @@ class PodSetRequests:
 
 @dataclass(slots=True)
 class FlavorMemory:
-    """Where the walk over the flavors ended, by pod set and resource; -1 is at the last one."""
+    """The last flavor tried, by pod set and resource; -1 is the end of the list."""
 
     tried: list[dict[str, int]]
     generation: int
@@ -264,12 +265,12 @@ class FlavorMemory:
 
     @property
     def has_pending(self) -> bool:
-        """Whether there are flavors that were not tried."""
+        """Return whether some flavors were not tried."""
         return any(index != -1 for each in self.tried for index in each.values())
 
 
 class Info:
-    """A Workload, as it stands now."""
+    """A Workload in its current state."""
 
     def __init__(self, workload: Workload, config: KueueConfiguration) -> None:
         self.workload = workload
@@ -295,7 +296,7 @@ class Info:
         self._topology_usage: TopologyUsage | None = None
         self._shape: str | None = None
         if status.admission is None:
-            self.ask()
+            self.release_quota()
         else:
             self.take(_assigned(workload, config), status.admission.cluster_queue)
 
@@ -303,7 +304,7 @@ class Info:
         return self.key
 
     def copy(self) -> Info:
-        """The Workload as it stands, which may go on in another way."""
+        """Return an independent copy of the current state."""
         other = Info.__new__(Info)
         other.__dict__.update(self.__dict__)
         other.conditions = dict(self.conditions)
@@ -313,8 +314,8 @@ class Info:
     def pod_sets(self) -> list[PodSet]:
         return self.workload.spec.pod_sets
 
-    def ask(self) -> None:
-        """Be without quota, and ask for what the pod sets say."""
+    def release_quota(self) -> None:
+        """Drop the quota, and request what the pod sets specify."""
         counts = _counts(self.workload, self.config)
         found = []
         for pod_set in self.pod_sets:
@@ -328,12 +329,12 @@ class Info:
         self.take(found, "")
 
     def take(self, requests: list[PodSetRequests], cluster_queue: str) -> None:
-        """Have quota of a ClusterQueue."""
+        """Take quota from a ClusterQueue."""
         self.requests, self.cluster_queue = requests, cluster_queue
         self._usage = self._topology_usage = self._shape = None
 
     def is_true(self, condition: str) -> bool:
-        """Whether a condition holds."""
+        """Return whether a condition is true."""
         found = self.conditions.get(condition)
         return found is not None and found.status == "True"
 
@@ -351,7 +352,7 @@ class Info:
 
     @property
     def is_admissible(self) -> bool:
-        """Whether it belongs into a queue."""
+        """Return whether the Workload belongs in a queue."""
         reserved = self.conditions.get(QUOTA_RESERVED)
         is_on_hold = reserved is not None and reserved.status == "False" and reserved.reason == "OnHold"
         is_gated = self.config.has(Gate.ADMISSION_GATED_BY) and bool(
@@ -368,7 +369,7 @@ class Info:
 
     @property
     def queued_since(self) -> int:
-        """The time by which it stands in its queue."""
+        """The time that determines the Workload's position in its queue."""
         evicted = self.conditions.get(EVICTED)
         if evicted is not None and evicted.is_true:
             by_timeout = evicted.reason == "PodsReadyTimeout" and self.config.requeuing_timestamp == "Eviction"
@@ -382,12 +383,12 @@ class Info:
 
     @property
     def loss_order(self) -> tuple[int, int, str]:
-        """By which those that have quota of a ClusterQueue are preempted: the least priority, then who got it last."""
+        """Sort key for preemption within a ClusterQueue: lowest priority first, then most recently admitted."""
         return self.effective_priority, -self.conditions[QUOTA_RESERVED].at, self.uid
 
     @property
     def usage(self) -> Amounts:
-        """What it uses by flavor and resource; amounts of 0 count as used."""
+        """Usage by flavor and resource; amounts of 0 count as used."""
         if self._usage is None:
             self._usage = {}
             for each in self.requests:
@@ -398,7 +399,7 @@ class Info:
 
     @property
     def topology_usage(self) -> TopologyUsage:
-        """The domains that it uses, by flavor."""
+        """Usage of topology domains, by flavor."""
         if self._topology_usage is None:
             self._topology_usage = {}
             for each in self.requests:
@@ -408,18 +409,18 @@ class Info:
 
     @property
     def shape(self) -> str | None:
-        """What is the same of Workloads that are decided alike; ``None`` where that is not asked."""
+        """A key that is equal for Workloads with equal decisions; ``None`` if it is not needed."""
         if self._shape is None and self.config.has(Gate.EQUIVALENCE):
             pod_sets = [
                 (
                     pod_set.name,
                     _spec_shape(pod_set.template.spec),
-                    asked.count,
-                    sorted(asked.requests.items()),
+                    pod_set_requests.count,
+                    sorted(pod_set_requests.requests.items()),
                     pod_set.min_count,
                     pod_set.topology_request,
                 )
-                for pod_set, asked in zip(self.pod_sets, self.requests, strict=False)
+                for pod_set, pod_set_requests in zip(self.pod_sets, self.requests, strict=False)
             ]
             self._shape = repr((self.effective_priority, pod_sets))
         return self._shape
@@ -465,13 +466,13 @@ def _assigned(workload: Workload, config: KueueConfiguration) -> list[PodSetRequ
 
 
 def _each_of(pod_set: PodSetRequests, count: int | None = None) -> Requests:
-    """What one of ``count`` pods asks for."""
+    """Return the requests of one of ``count`` pods."""
     among = pod_set.count if count is None else count
     return {name: _quotient(amount, among) if among else amount for name, amount in pod_set.requests.items()}
 
 
 def _quotient(amount: int, divisor: int) -> int:
-    """Division as Go does it, toward 0."""
+    """Divide as Go does, truncating toward 0."""
     return amount // divisor if amount >= 0 else -(-amount // divisor)
 
 

@@ -1,7 +1,7 @@
-"""One scheduling cycle: heads are nominated, and processed in their turn (``schedule`` of Kueue v0.19.2).
+"""One scheduling cycle: nominate the heads, and process them in order (``schedule`` of Kueue v0.19.2).
 
-What it does to Workloads is conditions, events and admissions, with Kueue's words. What is told of it is plain data:
-quota trees, assignments, targets.
+The effects on Workloads are conditions, events and admissions, in Kueue's own words. The evidence is plain data: quota
+trees, assignments, targets.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _WILL_FIT = f"{OVERLAPS}, but will fit after these preemptions complete"
 
 
 class Cycle:
-    """A cycle, from the heads that it pops to those that it requeues."""
+    """A cycle, from popping the heads to requeueing them."""
 
     def __init__(self, state: State, number: int, now: int, chance: Chance) -> None:
         self.state = state
@@ -78,7 +78,7 @@ class Cycle:
         self._nominator = Nominator(self.stage, state.flavors, number)
 
     def heads(self) -> list[Entry]:
-        """Pop one Workload of each active ClusterQueue, by their names."""
+        """Pop one Workload from each active ClusterQueue, by queue name."""
         found = []
         for name, queue in self.state.active.items():
             pending = self.state.pending[name]
@@ -88,7 +88,7 @@ class Cycle:
         return sorted(found, key=lambda each: each.info.key)
 
     def run(self, heads: list[Entry]) -> None:
-        """Decide about the heads."""
+        """Process the heads."""
         nominated = [each for each in heads if self._nominate(each)]
         for entry in turns(nominated, self.config, self.stage.chance):
             self.entries.append(entry)
@@ -124,7 +124,7 @@ class Cycle:
 
     def _process(self, entry: Entry) -> None:
         queue = entry.queue
-        # Whether the entry still fits; where that may help it is decided about anew, with the same flavors.
+        # Check whether the entry still fits. If not, it may be nominated again with the same flavors.
         has_quota, has_room = self._fits(entry)
         anew_for_targets = self._overlaps(entry) and self.config.has(Gate.OVERLAP_RECOMPUTE)
         anew_for_room = has_quota and not has_room and self.config.has(Gate.TOPOLOGY_RECOMPUTE)
@@ -178,36 +178,36 @@ class Cycle:
         return any(each.info.key in self._taken for each in entry.targets)
 
     def _fits(self, entry: Entry) -> tuple[bool, bool]:
-        """Whether there is quota and, if so, room in the domains, once all targets so far and its own are gone."""
-        gone = {**self._taken, **{each.info.key: each.info for each in entry.targets}}.values()
-        for each in gone:
+        """Return whether the quota and the domains suffice once all targets so far, including its own, are evicted."""
+        gone_infos = {**self._taken, **{each.info.key: each.info for each in entry.targets}}.values()
+        for each in gone_infos:
             self.stage.remove(each)
         node = entry.queue.node
         has_quota = all(max(0, node.available(fr)) >= amount for fr, amount in entry.quota.items())
         has_room = has_quota and all(
             entry.queue.topologies[flavor].fits(pods) for flavor, pods in entry.topology.items()
         )
-        for each in gone:
+        for each in gone_infos:
             self.stage.restore(each)
         return has_quota, has_room
 
     def _reserve(self, entry: Entry) -> None:
-        """Keep quota for who waits without targets, where it could not be had back from others."""
+        """Reserve quota for a Workload that waits without targets, if it could not be reclaimed from others."""
         can_reclaim = entry.queue.preemption.reclaim_within_cohort == "Any"
         is_preemptor = self.config.has(Gate.PRIORITIZE_PREEMPTORS) and entry.is_preemptor
         if can_reclaim and not is_preemptor:
             return
         node = entry.queue.node
-        kept: Amounts = {}
+        reserved: Amounts = {}
         for fr, amount in entry.quota.items():
             quota, used = node.quota(fr), node.usage.get(fr, 0)
             if entry.assignment.borrowing == 0:
-                kept[fr] = max(0, min(amount, quota.nominal - used))
+                reserved[fr] = max(0, min(amount, quota.nominal - used))
             elif quota.borrowing_limit is None:
-                kept[fr] = amount
+                reserved[fr] = amount
             else:
-                kept[fr] = min(amount, quota.nominal + quota.borrowing_limit - used)
-        entry.queue.use(kept, entry.topology)
+                reserved[fr] = min(amount, quota.nominal + quota.borrowing_limit - used)
+        entry.queue.use(reserved, entry.topology)
 
 
 _WORDS = {
@@ -222,7 +222,7 @@ _MOST_CONDITION = 32 * 1024
 
 
 class Event(NamedTuple):
-    """An event about a Workload."""
+    """An event on a Workload."""
 
     object: str
     type: str
@@ -236,7 +236,7 @@ def _cut(message: str, most: int) -> str:
 
 
 class Outcomes:
-    """Collects what happens; Workloads are changed once the cycle is over."""
+    """Collects the effects of a cycle; Workloads change only when the cycle is over."""
 
     def __init__(self, config: KueueConfiguration, now: int) -> None:
         self._config, self._now = config, now
@@ -248,7 +248,7 @@ class Outcomes:
         self._changed: list[tuple[Info, str, Cond]] = []
 
     def apply(self) -> None:
-        """Change the Workloads: their conditions, and what they have."""
+        """Update the conditions and usage of the Workloads."""
         for info, kind, condition in self._changed:
             info.conditions[kind] = condition
         for info, queue, requests in self.admitted:
@@ -263,7 +263,7 @@ class Outcomes:
         self._changed.append((info, kind, condition))
 
     def leave_pending(self, entry: Entry) -> None:
-        """A head that was not admitted."""
+        """Record a head that was not admitted."""
         info = entry.info
         reason = entry.quota_reason if self._config.has(Gate.OBSERVABILITY) else _PENDING
         self._set(info, QUOTA_RESERVED, "False", reason, entry.message)
@@ -290,7 +290,7 @@ class Outcomes:
             self._set(info, ADMITTED, "True", ADMITTED, "The workload is admitted")
 
     def admit(self, entry: Entry) -> None:
-        """A head that gets quota."""
+        """Record a head that gets quota."""
         info, queue = entry.info, entry.queue
         entry.status = ASSUMED
         given = entry.assignment.pod_sets
@@ -314,16 +314,16 @@ class Outcomes:
         if not info.has_quota:
             waited = round((self._now - since) / 1000)
             considered = entry.assignment.considered
-            told = f"Quota reserved in ClusterQueue {name}, wait time since queued was {waited}s"
-            told += f"; Flavors considered: {considered}" if considered else ""
-            self.events.append(Event(info.key, "Normal", QUOTA_RESERVED, _cut(told, _MOST_EVENT)))
+            text = f"Quota reserved in ClusterQueue {name}, wait time since queued was {waited}s"
+            text += f"; Flavors considered: {considered}" if considered else ""
+            self.events.append(Event(info.key, "Normal", QUOTA_RESERVED, _cut(text, _MOST_EVENT)))
         admitted = self.conditions.get(info.key, {}).get(ADMITTED, info.conditions.get(ADMITTED))
         if has_checks and admitted is not None and admitted.is_true:
-            told = f"Admitted by ClusterQueue {name}, wait time since reservation was 0s"
-            self.events.append(Event(info.key, "Normal", ADMITTED, told))
+            text = f"Admitted by ClusterQueue {name}, wait time since reservation was 0s"
+            self.events.append(Event(info.key, "Normal", ADMITTED, text))
 
     def evict(self, entry: Entry, target: Target, queue: Queue) -> None:
-        """A Workload that is preempted; one that is evicted already is left as it is."""
+        """Record a Workload that is preempted, unless it is already evicted."""
         info, preemptor = target.info, entry.info
         if info.is_evicted:
             return
@@ -338,10 +338,10 @@ class Outcomes:
         self.evicted.append(info)
         own, other = _priority(preemptor), _priority(info)
         self.events.append(Event(info.key, "Normal", "EvictedDueToPreempted", _cut(message, _MOST_EVENT)))
-        told = f"preemptor effective priority: {own}; preemptee effective priority: {other}"
-        self.events.append(Event(info.key, "Normal", PREEMPTED, f"{message}; {told}"))
-        gone = f"Preempted workload {info.key} (UID: {info.uid}) in ClusterQueue {queue.name}"
-        self.events.append(Event(preemptor.key, "Normal", "PreemptedWorkload", f"{gone}; {told}"))
+        priorities = f"preemptor effective priority: {own}; preemptee effective priority: {other}"
+        self.events.append(Event(info.key, "Normal", PREEMPTED, f"{message}; {priorities}"))
+        preempted = f"Preempted workload {info.key} (UID: {info.uid}) in ClusterQueue {queue.name}"
+        self.events.append(Event(preemptor.key, "Normal", "PreemptedWorkload", f"{preempted}; {priorities}"))
 
 
 def _priority(info: Info) -> str:
@@ -349,7 +349,7 @@ def _priority(info: Info) -> str:
 
 
 def _taken(entry: Entry) -> list[PodSetRequests]:
-    """What the Workload uses from now on."""
+    """Return what the Workload uses from now on."""
     specs = {each.name: each.template.spec for each in entry.info.pod_sets}
     found = []
     for given in entry.assignment.pod_sets:
@@ -367,7 +367,7 @@ Json = dict[str, Any]
 
 
 def share_text(share: float) -> str:
-    """A share as Go writes a float."""
+    """Format a share as Go formats a float."""
     return "+Inf" if math.isinf(share) else format(Decimal(repr(share)), "f").removesuffix(".0")
 
 
@@ -377,7 +377,7 @@ def amounts_told(amounts: Mapping[FlavorResource, int]) -> dict[str, str]:
 
 
 def node_told(node: Node) -> Json:
-    """A ClusterQueue or a cohort in the quota tree."""
+    """Describe a ClusterQueue or a cohort in the quota tree."""
     share = share_of(node)
     frs = list(node.subtree)
     return {
@@ -397,8 +397,8 @@ def node_told(node: Node) -> Json:
 
 
 def described(assignment: Assignment, targets: list[Target], *, observes: bool) -> Json:
-    """An assignment with whom it preempts."""
-    told: Json = {
+    """Describe an assignment and its preemption targets."""
+    result: Json = {
         "mode": str(assignment.mode),
         "borrowing": assignment.borrowing,
         "message": assignment.message,
@@ -411,8 +411,8 @@ def described(assignment: Assignment, targets: list[Target], *, observes: bool) 
         ],
     }
     if observes:
-        told["noFitReason"] = assignment.no_fit_reason
-    return told
+        result["noFitReason"] = assignment.no_fit_reason
+    return result
 
 
 def _pod_set(given: PodSetAssignment) -> Json:
@@ -441,8 +441,8 @@ def _pod_set(given: PodSetAssignment) -> Json:
 
 
 def written_pod_set(given: PodSetAssignment) -> Json:
-    """What a pod set gets, as in a Workload's admission."""
-    told: Json = {
+    """Describe the assignment of a pod set as in a Workload's admission."""
+    result: Json = {
         "name": given.name,
         "flavors": {resource: each.name for resource, each in sorted(given.flavors.items())},
         "resourceUsage": {
@@ -451,7 +451,7 @@ def written_pod_set(given: PodSetAssignment) -> Json:
         "count": given.count,
     }
     if given.placed is not None:
-        told["topologyAssignment"] = written(given.levels, given.placed)
+        result["topologyAssignment"] = written(given.levels, given.placed)
     if given.is_delayed:
-        told["delayedTopologyRequest"] = "Pending"
-    return told
+        result["delayedTopologyRequest"] = "Pending"
+    return result

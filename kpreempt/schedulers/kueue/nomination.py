@@ -1,9 +1,9 @@
-"""Heads: what each would get if it were the only one, and the order in which they are processed.
+"""Nominate each head as if it were the only one, and order the heads for processing.
 
-Follows Kueue v0.19.2. What a head gets is flavors, what it preempts, or with how few pods it fits (``getAssignments``
-in ``pkg/scheduler/scheduler.go``, ``preemption_oracle.go``). Before that its requests, limits and the limit ranges are
-checked (``ValidateAdmissibility`` in ``pkg/workload/resources.go``). The order is that of ``makeClassicalIterator`` or
-``fair_sharing_iterator.go``.
+Follows Kueue v0.19.2. A nominated head has flavors, preemption targets, or the reduced number of pods with which it
+fits (``getAssignments`` in ``pkg/scheduler/scheduler.go``, ``preemption_oracle.go``). Its requests, limits and limit
+ranges are validated first (``ValidateAdmissibility`` in ``pkg/workload/resources.go``). The order follows
+``makeClassicalIterator`` or ``fair_sharing_iterator.go``.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Nominated = tuple[Assignment, list[Target]]
 
 
 class Nominator:
-    """Nominates heads, on the ClusterQueues as they stand."""
+    """Nominates heads, given the current usage of the ClusterQueues."""
 
     def __init__(self, stage: Stage, flavors: Mapping[str, ResourceFlavor], cycle: int) -> None:
         self._stage, self._flavors, self._cycle = stage, flavors, cycle
         self._config = stage.config
 
     def nominate(self, info: Info, queue: Queue, only: Mapping[str, Mapping[str, str]] | None = None) -> Nominated:
-        """Flavors and targets. ``only`` are the flavors to try, by pod set and resource."""
+        """Find flavors and targets. ``only`` are the flavors to try, by pod set and resource."""
         if info.memory is not None and self._is_outdated(info.memory, info, queue):
             info.memory = None
         assigner = Assigner(info, queue, self._flavors, self._config, self._simulate, only)
@@ -71,7 +71,7 @@ class Nominator:
         return queue.generation > memory.generation
 
     def _with_fewer_pods(self, assigner: Assigner, info: Info, queue: Queue) -> Nominated | None:
-        """The most pods with which it works, as far as halving finds them."""
+        """Find the largest number of pods that works, by binary search."""
         full = [each.count for each in info.pod_sets]
         spare = [each.count - (each.count if each.min_count is None else each.min_count) for each in info.pod_sets]
         total = sum(spare)
@@ -106,7 +106,7 @@ class Nominator:
         return classical_targets(self._stage, need)
 
     def _simulate(self, queue: Queue, info: Info, fr: FlavorResource, amount: int) -> tuple[Possibility, int]:
-        """What preemption would do for one resource alone, and how far it would borrow then."""
+        """Simulate preemption for one resource, and return how far it would borrow then."""
         targets = self._search(Need(info, queue, frozenset([fr]), {fr: amount}, {}))
         for each in targets:
             self._stage.remove(each.info)
@@ -118,15 +118,15 @@ class Nominator:
         return Possibility.PREEMPT if is_own else Possibility.RECLAIM, borrow
 
     def _place_preemptor(self, assignment: Assignment, info: Info, queue: Queue, targets: Iterable[Target]) -> None:
-        """The domains that are kept for who preempts: with the targets gone, or without targets with all gone."""
-        is_asked = any(map(is_explicit, info.pod_sets)) or queue.is_topology_only
-        if not (self._config.has(Gate.TOPOLOGY) and assignment.mode is Mode.PREEMPT and is_asked):
+        """Find domains for the preemptor: with the targets gone or, if there are none, with all Workloads gone."""
+        needs_topology = any(map(is_explicit, info.pod_sets)) or queue.is_topology_only
+        if not (self._config.has(Gate.TOPOLOGY) and assignment.mode is Mode.PREEMPT and needs_topology):
             return
-        asked = requests_for(assignment, info, queue)
+        topology_requests = requests_for(assignment, info, queue)
         targets = list(targets)
         for each in targets:
             self._stage.remove(each.info)
-        placements = place_all(asked, queue, is_empty=not targets)
+        placements = place_all(topology_requests, queue, is_empty=not targets)
         self._stage.restore_all(targets)
         take_placements(assignment, info, queue, placements)
 
@@ -138,7 +138,7 @@ _BELOW_MIN = "requests must not be below the limitRange min"
 
 
 def resource_problem(info: Info, ranges: list[LimitRange]) -> str:
-    """What is wrong with what a Workload asks for; an empty text for nothing."""
+    """Describe invalid requests of a Workload; an empty string if they are valid."""
     pod_sets = [(each, f"spec.podSets[{index}].template.spec") for index, each in enumerate(info.pod_sets)]
     found = [each for pod_set, path in pod_sets for each in _above_limits(pod_set, path)]
     if found:
@@ -166,13 +166,13 @@ def _above_limits(pod_set: PodSet, path: str) -> Iterable[str]:
     spec = pod_set.template.spec
     named = [("initContainers", spec.init_containers), ("containers", spec.containers)]
     parts = [(f"{path}.{kind}[{index}]", each.resources) for kind, some in named for index, each in enumerate(some)]
-    for where, resources in [*parts, *([(f"{path}.resources", spec.resources)] if spec.resources else [])]:
+    for resources_path, resources in [*parts, *([(f"{path}.resources", spec.resources)] if spec.resources else [])]:
         if names := _greater(requests_of(resources.requests), requests_of(resources.limits)):
-            yield _problem(where, names, _ABOVE_LIMIT)
+            yield _problem(resources_path, names, _ABOVE_LIMIT)
 
 
 class _Bounds:
-    """Limit ranges of a namespace, taken together."""
+    """The combined limit ranges of a namespace."""
 
     def __init__(self, ranges: list[LimitRange]) -> None:
         self._most: dict[str, Requests] = {}
@@ -183,7 +183,7 @@ class _Bounds:
                 _keep(self._least.setdefault(item.type, {}), item.min, max)
 
     def broken(self, pod_set: PodSet, path: str) -> Iterable[str]:
-        """What a pod set breaks."""
+        """Return the limits that a pod set violates."""
         spec = pod_set.template.spec
         for kind, some in (("initContainers", spec.init_containers), ("containers", spec.containers)):
             for index, each in enumerate(some):
@@ -219,7 +219,7 @@ SKIPPED = "skipped"
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A head. ``nominated`` is the evidence of what was decided before any other head was dealt with."""
+    """A head. ``nominated`` records the decision made before any other head was processed."""
 
     info: Info
     queue: Queue
@@ -228,7 +228,7 @@ class Entry:
     targets: list[Target] = field(default_factory=list)
     nominated: object = None
     final: object = None
-    # The shares that decided its turn, by cohort and workload.
+    # The shares that decided the order, by cohort and Workload.
     tournament: list[tuple[str, str, Share]] = field(default_factory=list)
     is_recomputed: bool = False
     status: str = ""
@@ -239,33 +239,33 @@ class Entry:
 
     @property
     def quota(self) -> Amounts:
-        """The quota that it takes; none if it has some."""
+        """The quota that the head takes; nothing if it already has quota."""
         return {} if self.info.has_quota else self.assignment.usage
 
     @property
     def topology(self) -> TopologyUsage:
-        """The domains that it takes."""
+        """The domains that the head takes."""
         return self.assignment.topology_usage
 
     def skip(self, message: str, config: KueueConfiguration) -> None:
-        """Leave it for a later cycle."""
+        """Leave the head for a later cycle."""
         self.status, self.message = SKIPPED, message
         if not config.has(Gate.KEEP_SCAN_PROGRESS):
             self.info.memory = None
 
 
 def turns(entries: list[Entry], config: KueueConfiguration, chance: Chance) -> Iterator[Entry]:
-    """Heads in their turn. Under fair sharing each turn depends on what those before have taken."""
+    """Yield the heads in processing order. With fair sharing, the order depends on what earlier heads took."""
     if config.fair_sharing is None:
         in_order = sorted(entries, key=lambda each: _classical(each, config))
         for _, equals in groupby(in_order, key=lambda each: _classical(each, config)):
-            # Which of heads that nothing tells apart is first matters only where they share quota or nodes.
+            # The order of equal heads matters only if they share quota or nodes.
             sharing = grouped(equals, lambda each: None if each.queue.topologies else each.queue.node.root)
             for some in sharing.values():
                 yield from chance.shuffled(some)
         return
     by_root = grouped(entries, lambda each: each.queue.node.root)
-    # Trees do not touch each other; which comes first is chance.
+    # Trees are independent of each other; their order is random.
     for root in sorted(by_root, key=lambda node: node.name):
         yield from _Tournament(root, by_root[root], config, chance)
 
@@ -282,7 +282,7 @@ def _classical(entry: Entry, config: KueueConfiguration) -> tuple[bool, bool, in
 
 
 class _Tournament:
-    """The heads of one tree: at every cohort the one wins whose side would have the least share."""
+    """The heads of one tree: at each cohort, the head whose side would have the lowest share wins."""
 
     def __init__(self, root: Node, entries: list[Entry], config: KueueConfiguration, chance: Chance) -> None:
         self._root, self._chance = root, chance
@@ -306,7 +306,7 @@ class _Tournament:
             yield winner
 
     def _compute(self) -> None:
-        """The shares on every head's way to the root, if it alone were admitted."""
+        """Compute the shares from each head up to the root, as if only this head were admitted."""
         self._shares = {}
         for node, entry in self._left.items():
             node.add(entry.quota)

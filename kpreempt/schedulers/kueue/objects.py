@@ -1,8 +1,8 @@
-"""What Kueue's scheduler reads: its configuration with the feature gates, and its objects of a cluster, decoded.
+"""The input of Kueue's scheduler: its configuration with feature gates, and its objects, decoded.
 
-Before a Workload is queued Kueue fills in the overhead of the runtime class, the defaults of limit ranges, and limits
-if there are no requests (``AdjustResources`` in ``pkg/workload/resources.go``, v0.19.2). A Workload that has quota
-keeps what it was given. Gates are those of ``pkg/features``, v0.19.2.
+Before a Workload is queued, Kueue adds the overhead of the runtime class and the defaults of limit ranges, and uses
+limits for missing requests (``AdjustResources`` in ``pkg/workload/resources.go``, v0.19.2). A Workload with quota keeps
+its values. Gates follow ``pkg/features``, v0.19.2.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KueueObjects(msgspec.Struct, frozen=True):
 
 
 def adjusted(objects: KueueObjects) -> KueueObjects:
-    """The objects with the Workloads as Kueue takes them."""
+    """Return the objects with the Workloads adjusted as Kueue does."""
     overheads = {
         each.metadata.name: each.overhead.pod_fixed for each in objects.cluster.runtime_classes if each.overhead
     }
@@ -95,7 +95,7 @@ def _filled(resources: ResourceRequirements, ranges: list[LimitRange], kind: str
 
 
 class Gate(StrEnum):
-    """The feature gates that decide."""
+    """The feature gates that affect decisions."""
 
     FLAVOR_FUNGIBILITY = "FlavorFungibility"
     KEEP_SCAN_PROGRESS = "FlavorFungibilityPreserveScanProgress"
@@ -146,18 +146,18 @@ DEFAULT_STRATEGIES = (FINAL_SHARE, INITIAL_SHARE)
 
 
 class FairSharingConfiguration(msgspec.Struct, frozen=True, rename="camel"):
-    """Fair sharing is on where this is there, even if it is empty."""
+    """Fair sharing settings. Their presence enables fair sharing, even if they are empty."""
 
     preemption_strategies: tuple[str, ...] = ()
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """The strategies in their order."""
+        """The strategies in order."""
         return self.preemption_strategies or DEFAULT_STRATEGIES
 
 
 class KueueConfiguration(msgspec.Struct, frozen=True, rename="camel"):
-    """What of the manager's configuration decides."""
+    """The fields of the manager's configuration that affect decisions."""
 
     fair_sharing: FairSharingConfiguration | None = None
     feature_gates: dict[str, bool] = NO_ENTRIES
@@ -166,10 +166,10 @@ class KueueConfiguration(msgspec.Struct, frozen=True, rename="camel"):
     exclude_resource_prefixes: tuple[str, ...] = ()
 
     def has(self, gate: str) -> bool:
-        """Whether a feature gate is on."""
+        """Return whether a feature gate is on."""
         return self.feature_gates.get(gate, GATES[gate])
 
     @property
     def ignores_undeclared(self) -> bool:
-        """Whether resources without quota are left out of account."""
+        """Return whether resources without quota are ignored."""
         return self.has(Gate.QUOTA_CHECK_STRATEGY) and self.quota_check_strategy == "IgnoreUndeclared"

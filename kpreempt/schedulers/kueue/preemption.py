@@ -1,8 +1,8 @@
-"""Which Workloads a Workload preempts: classical preemption, Fair Sharing, and what both share.
+"""Which Workloads a Workload preempts, with classical preemption or Fair Sharing.
 
 Follows ``pkg/scheduler/preemption`` of Kueue v0.19.2, with ``classical`` and ``classicalPreemptions`` (within the
-ClusterQueue, to reclaim what was lent, and while borrowing), and ``fairsharing`` and ``fairPreemptions`` (from the one
-with the greatest share).
+ClusterQueue, to reclaim quota, and while borrowing), and ``fairsharing`` and ``fairPreemptions`` (starting with the
+queue that has the greatest share).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _TIMESTAMP_BUFFER = 5 * 60 * 1000
 
 
 class Target(NamedTuple):
-    """A Workload that is to go, and by which rule."""
+    """A Workload to evict, and the reason."""
 
     info: Info
     reason: str
 
 
 class Need(NamedTuple):
-    """What a Workload needs: all it asks for, and that of which quota is short."""
+    """What a Workload needs: all its requests, and the flavors and resources that are short of quota."""
 
     info: Info
     queue: Queue
@@ -49,7 +49,7 @@ class Need(NamedTuple):
 
 
 class Stage:
-    """The ClusterQueues in a cycle, of which Workloads are taken away on trial and given back."""
+    """The ClusterQueues in a cycle. Workloads are removed tentatively and restored."""
 
     def __init__(
         self, queues: Mapping[str, Queue], config: KueueConfiguration, now: int, chance: Chance | None = None
@@ -61,16 +61,16 @@ class Stage:
         self.by_node = {each.node: each for each in queues.values()}
 
     def remove(self, info: Info) -> None:
-        """Take a Workload's usage away."""
+        """Remove a Workload's usage."""
         self.queues[info.cluster_queue].use(info.usage, info.topology_usage, -1)
 
     def restore(self, info: Info) -> None:
-        """Give it back."""
+        """Restore a Workload's usage."""
         self.queues[info.cluster_queue].use(info.usage, info.topology_usage)
 
     @contextmanager
     def without(self, infos: Iterable[Info]) -> Iterator[None]:
-        """As if Workloads were gone for good: neither is their quota used, nor can they be preempted."""
+        """Simulate without these Workloads: their quota is free, and they cannot be preempted."""
         gone = list(infos)
         for each in gone:
             self.remove(each)
@@ -81,27 +81,27 @@ class Stage:
             self.queues[each.cluster_queue].let_in(each)
 
     def others(self, queue: Queue) -> Iterable[Queue]:
-        """The active ClusterQueues of the whole tree but ``queue``."""
+        """Return the other active ClusterQueues in the tree of ``queue``."""
         for node in queue.node.root.all_queues():
             found = self.by_node.get(node)
             if found is not None and found is not queue:
                 yield found
 
     def candidates(self, policy: str, need: Need, queue: Queue) -> Iterator[Info]:
-        """Those of a ClusterQueue whom a policy lets a Workload preempt, who goes first before the others."""
+        """Yield the Workloads of a ClusterQueue that a policy allows to preempt, in preemption order."""
         most = MAX_INT64 if policy == _ANY else need.info.effective_priority
         if policy == _LOWER_PRIORITY:
             most -= 1
         for each in queue.in_order(need.short):
             if each.effective_priority > most:
-                # Only who is evicted already comes before those of lower priority.
+                # Only Workloads that are already evicted come before those with lower priority.
                 if not each.is_evicted:
                     return
             elif self.satisfies(policy, need.info, each):
                 yield each
 
     def satisfies(self, policy: str, info: Info, candidate: Info) -> bool:
-        """Whether a policy lets ``info`` preempt ``candidate``."""
+        """Return whether a policy lets ``info`` preempt ``candidate``."""
         is_lower = info.effective_priority > candidate.effective_priority
         if policy == _LOWER_PRIORITY or (policy == _LOWER_OR_NEWER and is_lower):
             return is_lower
@@ -112,7 +112,7 @@ class Stage:
         return policy == _ANY
 
     def fits(self, need: Need, *, may_borrow: bool) -> bool:
-        """Whether a Workload would fit now."""
+        """Return whether a Workload would fit now."""
         node = need.queue.node
         for fr, amount in need.quota.items():
             if (not may_borrow and node.borrows_with(fr, amount)) or amount > max(0, node.available(fr)):
@@ -120,9 +120,9 @@ class Stage:
         return not need.topology or failure_of(place_all(need.topology, need.queue)) is None
 
     def fill_back(self, need: Need, targets: list[Target], *, may_borrow: bool) -> list[Target]:
-        """Give back who need not go. All are given back in the end.
+        """Drop the targets that are not needed, and restore the usage of all targets.
 
-        The last one stays, and takes the place of each that is given back.
+        The last target always stays, and takes the place of each one that is dropped.
         """
         for index in range(len(targets) - 2, -1, -1):
             self.restore(targets[index].info)
@@ -135,7 +135,7 @@ class Stage:
         return targets
 
     def restore_all(self, targets: Iterable[Target]) -> None:
-        """Give all back."""
+        """Restore the usage of all targets."""
         for each in targets:
             self.restore(each.info)
 
@@ -144,7 +144,7 @@ class Variant(Enum):
     """Why a candidate may be preempted."""
 
     WITHIN = IN_CLUSTER_QUEUE
-    # The quota that it uses is nearer to the preemptor.
+    # The candidate's quota is closer to the preemptor in the tree.
     HIERARCHY = IN_COHORT_RECLAMATION
     WITHOUT_BORROWING = "InCohortReclamation, without borrowing"
     WHILE_BORROWING = IN_COHORT_RECLAIM_WHILE_BORROWING
@@ -163,9 +163,9 @@ class Candidate(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """A ClusterQueue whose Workloads may be preempted, by a policy; ``common`` is the lowest cohort above both.
+    """A ClusterQueue whose Workloads a policy allows to preempt; ``common`` is the lowest common cohort.
 
-    With ``has_advantage`` the quota that they use is nearer to the preemptor.
+    With ``has_advantage``, their quota is closer to the preemptor in the tree.
     """
 
     queue: Queue
@@ -175,7 +175,7 @@ class _Source(NamedTuple):
 
 
 class Candidates:
-    """All whom a Workload may preempt, in the order in which they are tried."""
+    """All Workloads that may be preempted, in the order in which they are tried."""
 
     def __init__(self, stage: Stage, need: Need) -> None:
         self._stage, self._need = stage, need
@@ -187,11 +187,11 @@ class Candidates:
         self.has_others = self.has_hierarchy or self._has_any(by_priority)
 
     def valid(self, *, may_borrow: bool) -> Iterator[Candidate]:
-        """Those that may go. Who comes later depends on who has gone by then."""
+        """Yield the valid candidates. Later ones depend on which were removed in the meantime."""
         hierarchy, by_priority, within = self._parts
         if may_borrow and not self._need.queue.preemption.may_borrow:
             by_priority = []
-        # Those that were evicted already come first, in the same order.
+        # Workloads that are already evicted come first, in the same order.
         for is_evicted in (True, False):
             for part in (hierarchy, by_priority, within):
                 streams = [
@@ -199,7 +199,7 @@ class Candidates:
                     for each in part
                     if not is_evicted or ((own := each.queue.in_order(self._need.short)) and own[0].is_evicted)
                 ]
-                # One may have been drawn while its ClusterQueue still borrowed.
+                # A candidate may have been drawn while its ClusterQueue was still borrowing.
                 yield from (
                     each
                     for each in merge(*streams, key=lambda each: each.info.loss_order)
@@ -210,7 +210,7 @@ class Candidates:
         return any(True for source in part for _ in self._stage.candidates(source.policy, self._need, source.queue))
 
     def _is_valid(self, source: _Source) -> bool:
-        """Whether anybody of a ClusterQueue may go; once that is over, it stays so while others go."""
+        """Return whether a ClusterQueue has valid candidates; once false, it stays false as others are removed."""
         if source.queue is self._need.queue:
             return True
         node, short = source.queue.node, self._need.short
@@ -277,12 +277,12 @@ class Candidates:
 
 
 def classical_targets(stage: Stage, need: Need) -> list[Target]:
-    """Whom a Workload preempts; nobody, where that would not help."""
+    """Return the Workloads to preempt; none if preemption would not help."""
     candidates = Candidates(stage, need)
     forbids = not need.queue.preemption.may_borrow
     node = need.queue.node
     is_under = all(node.quota(fr).nominal > node.usage.get(fr, 0) for fr in need.short)
-    # Whether borrowing is allowed, attempt by attempt.
+    # Whether borrowing is allowed in each attempt.
     attempts: tuple[bool, ...] = (True, False)
     if not candidates.has_others or (forbids and not is_under):
         attempts = (True,)
@@ -300,7 +300,7 @@ def classical_targets(stage: Stage, need: Need) -> list[Target]:
 
 
 class _Stream:
-    """The candidates of a ClusterQueue that are left, of which ``first`` is the next."""
+    """The remaining candidates of a ClusterQueue; ``first`` is the next one."""
 
     __slots__ = ("_rest", "first")
 
@@ -309,7 +309,7 @@ class _Stream:
         self.first = next(infos, None)
 
     def pop(self) -> Info:
-        """Take the next one away."""
+        """Remove and return the next candidate."""
         info = self.first
         assert info is not None
         self.first = next(self._rest, None)
@@ -317,13 +317,13 @@ class _Stream:
 
 
 class Ordering:
-    """Which ClusterQueue loses a Workload next: from the root down where the share is greatest."""
+    """The ClusterQueue that loses a Workload next: from the root down, the side with the greatest share."""
 
     def __init__(self, stage: Stage, queue: Queue, candidates: Mapping[str, _Stream]) -> None:
         self._stage, self._queue = stage, queue
         self._ancestors = set(queue.node.ancestors)
         self._left = candidates
-        # What is left alone from now on.
+        # Nodes that are skipped from now on.
         self.pruned: set[Node] = set()
 
     def __iter__(self) -> Iterator[Queue]:
@@ -339,16 +339,16 @@ class Ordering:
                 yield found
 
     def has_any(self, queue: Queue) -> bool:
-        """Whether a ClusterQueue has candidates left."""
+        """Return whether a ClusterQueue has candidates left."""
         stream = self._left.get(queue.name)
         return stream is not None and stream.first is not None
 
     def pop(self, queue: Queue) -> Info:
-        """The next candidate of a ClusterQueue."""
+        """Remove and return the next candidate of a ClusterQueue."""
         return self._left[queue.name].pop()
 
     def sides(self, queue: Queue) -> tuple[Node, Node]:
-        """The two nodes below the lowest common cohort: the preemptor's and that of ``queue``."""
+        """Return the children of the lowest common cohort on the preemptor's side and on the side of ``queue``."""
         common = next(each for each in queue.node.ancestors if each in self._ancestors)
         return _below(self._queue.node, common), _below(queue.node, common)
 
@@ -409,7 +409,7 @@ def _below(node: Node, common: Node) -> Node:
 
 
 class _Run:
-    """One search for targets; the preemptor's usage counts until the end."""
+    """One search for targets; the preemptor's usage is counted until it ends."""
 
     def __init__(self, stage: Stage, need: Need) -> None:
         self._stage, self._need = stage, need
@@ -417,7 +417,7 @@ class _Run:
         self._later: dict[str, list[Info]] = {}
 
     def first(self, candidates: Mapping[str, _Stream], strategy: str) -> bool:
-        """The first strategy: whether the Workload fits in the end."""
+        """Apply the first strategy; return whether the Workload fits."""
         ordering = Ordering(self._stage, self._need.queue, candidates)
         node = self._need.queue.node
         is_entitled = self._stage.config.has(Gate.PREEMPT_WITHIN_NOMINAL) and not any(
@@ -449,7 +449,7 @@ class _Run:
         return False
 
     def second(self) -> bool:
-        """The second strategy, over those who failed the first."""
+        """Apply the second strategy to the candidates that failed the first."""
         later = {name: _Stream(iter(each)) for name, each in self._later.items()}
         ordering = Ordering(self._stage, self._need.queue, later)
         for queue in ordering:
@@ -461,7 +461,7 @@ class _Run:
         return False
 
     def _take(self, info: Info, reason: str) -> bool:
-        """Remove a Workload, and say whether the preemptor fits now."""
+        """Remove a Workload, and return whether the preemptor fits now."""
         self._stage.remove(info)
         self.targets.append(Target(info, reason))
         self._need.queue.node.remove(self._need.quota)
@@ -471,7 +471,7 @@ class _Run:
 
 
 def fair_targets(stage: Stage, need: Need) -> list[Target]:
-    """Whom a Workload preempts under fair sharing; nobody, where that would not help."""
+    """Return the Workloads to preempt under fair sharing; none if preemption would not help."""
     assert stage.config.fair_sharing is not None
     strategies = stage.config.fair_sharing.strategies
     preemption = need.queue.preemption

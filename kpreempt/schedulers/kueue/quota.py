@@ -1,8 +1,8 @@
-"""Amounts of quota, the tree of cohorts and ClusterQueues that have, lend, borrow and use it, and their fair shares.
+"""Amounts of quota, the tree of cohorts and ClusterQueues that lend, borrow and use it, and their fair shares.
 
 Follows ``pkg/resources`` and ``pkg/cache/scheduler/{resource_node,clusterqueue_snapshot,fair_sharing}.go`` of Kueue
-v0.19.2. CPU counts in thousandths, everything else in whole units, rounded up; quota that no int64 holds is unlimited.
-All amounts are by flavor and resource. Usage moves; quotas stay.
+v0.19.2. CPU is in thousandths of a core, everything else in whole units, rounded up; quota that exceeds int64 is
+unlimited. All amounts are by flavor and resource. Usage changes; quotas do not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kpreempt.model.pod import Pod, PodSpec, ResourceList
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_MILLI, NANO_PER_UNIT, Quantity
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, pod_requests
 
-# Beyond every amount that is bounded: what is added to it or taken from it does not bring it back.
+# Greater than any bounded amount, and stays so when amounts are added or subtracted.
 UNLIMITED = 1 << 100
 _BEYOND = 1 << 90
 
@@ -32,7 +32,7 @@ _FNV_PRIME = 0x100000001B3
 
 @cache
 def hash_of(resource: str) -> int:
-    """The 64-bit FNV-1a hash of a resource's name, by which requests are walked."""
+    """The 64-bit FNV-1a hash of a resource's name, which determines the order of requests."""
     found = _FNV_OFFSET
     for byte in resource.encode():
         found = ((found ^ byte) * _FNV_PRIME) % 2**64
@@ -40,25 +40,25 @@ def hash_of(resource: str) -> int:
 
 
 def in_order(resources: Requests) -> list[str]:
-    """The resources in the order in which Kueue walks them."""
+    """Return the resources in Kueue's iteration order."""
     return sorted(resources, key=lambda name: (hash_of(name), name))
 
 
 def quota_amount(resource: str, quantity: Quantity) -> int:
-    """An amount of quota."""
+    """Convert a quantity to an amount of quota."""
     unit = NANO_PER_MILLI if resource == CPU else NANO_PER_UNIT
-    # CPU is held against whole cores before it is made thousandths.
+    # CPU is compared in whole cores before it is converted to thousandths.
     most = MAX_INT64 // 1000 * NANO_PER_UNIT if resource == CPU else MAX_INT64 * NANO_PER_UNIT
     return UNLIMITED if quantity.nano >= most else -(-quantity.nano // unit)
 
 
 def requests_of(quantities: ResourceList) -> Requests:
-    """The amounts of a resource list, within an int64."""
+    """Convert a resource list to amounts, clamped to int64."""
     return {name: _request(name, each.nano) for name, each in quantities.items()}
 
 
 def pod_requests_of(spec: PodSpec) -> Requests:
-    """What a pod asks for."""
+    """Return the requests of a pod."""
     return {name: _request(name, nano) for name, nano in pod_requests(Pod(spec=spec)).items()}
 
 
@@ -69,7 +69,7 @@ def _request(resource: str, nano: int) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def amount_text(resource: str, amount: int) -> str:
-    """An amount as Kueue's messages have it."""
+    """Format an amount as in Kueue's messages."""
     if abs(amount) >= _BEYOND:
         return "<unlimited>" if amount > 0 else str(-(2**63))
     if resource == CPU:
@@ -96,7 +96,7 @@ Amounts = dict[FlavorResource, int]
 
 
 class Quota(NamedTuple):
-    """What a node has of a flavor's resource itself. Limits that are ``None`` do not limit."""
+    """A node's own quota of a flavor's resource. A limit of ``None`` means no limit."""
 
     nominal: int = 0
     borrowing_limit: int | None = None
@@ -107,7 +107,7 @@ _NONE = Quota()
 
 
 def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
-    """The quotas of resource groups."""
+    """Return the quotas of resource groups."""
     found: dict[FlavorResource, Quota] = {}
     for group in groups:
         for flavor in group.flavors:
@@ -121,7 +121,7 @@ def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
 
 
 class Node:
-    """A cohort, or the quota of a ClusterQueue, in a tree that is complete once ``settle`` was called on its root."""
+    """A cohort or the quota of a ClusterQueue in a tree, which is ready after ``settle`` on its root."""
 
     def __init__(self, name: str, quotas: dict[FlavorResource, Quota], weight: float, *, is_cohort: bool) -> None:
         self.name = name
@@ -131,21 +131,21 @@ class Node:
         self.parent: Node | None = None
         self.cohorts: list[Node] = []
         self.queues: list[Node] = []
-        # ClusterQueues that are not active: only their quota and usage count.
+        # Inactive ClusterQueues: only their quota and usage count.
         self.inactive: list[Node] = []
         self.subtree: Amounts = {}
         self.usage: Amounts = {}
-        # What the parent never sees, where it is anything.
+        # Amounts that are never lent to the parent, if any.
         self._local: Amounts = {}
         self._potential: Amounts = {}
-        # By resource; who asks for it first fills it in.
+        # By resource, computed on first use.
         self.lendable: dict[str, int] | None = None
 
     def __repr__(self) -> str:
         return f"{'Cohort' if self.is_cohort else 'ClusterQueue'} {self.name}"
 
     def settle(self) -> None:
-        """Sum up quota and usage of everything below, from the leaves."""
+        """Sum the quota and usage of the subtree, from the leaves up."""
         if self.is_cohort:
             self.usage = {}
         self.subtree = {fr: quota.nominal for fr, quota in self.quotas.items()}
@@ -163,7 +163,7 @@ class Node:
         }
 
     def quota(self, fr: FlavorResource) -> Quota:
-        """What the node has itself."""
+        """Return the node's own quota."""
         return self.quotas.get(fr, _NONE)
 
     @cached_property
@@ -173,35 +173,35 @@ class Node:
 
     @property
     def root(self) -> Node:
-        """The top of the tree, which may be the node itself."""
+        """The root of the tree, which may be the node itself."""
         return self.ancestors[-1] if self.ancestors else self
 
     @cached_property
     def height(self) -> int:
-        """The longest way down to a leaf."""
+        """The length of the longest path to a leaf."""
         return max((1 if self.queues or self.cohorts else 0, *(each.height + 1 for each in self.cohorts)))
 
     @property
     def path(self) -> str:
-        """The way from the root, as in messages."""
+        """The path from the root, as in messages."""
         return "/" + "/".join(each.name for each in (*reversed(self.ancestors), self))
 
     def all_queues(self) -> Iterator[Node]:
-        """The ClusterQueues of the subtree."""
+        """Yield the ClusterQueues of the subtree."""
         yield from self.queues
         for cohort in self.cohorts:
             yield from cohort.all_queues()
 
     def local_quota(self, fr: FlavorResource) -> int:
-        """What is never lent to the parent."""
+        """Return the quota that is never lent to the parent."""
         return self._local.get(fr, 0)
 
     def local_available(self, fr: FlavorResource) -> int:
-        """What is left of that."""
+        """Return the unused part of the local quota."""
         return max(0, self._local.get(fr, 0) - self.usage.get(fr, 0)) if self._local else 0
 
     def available(self, fr: FlavorResource) -> int:
-        """What is left here and above, within the borrowing limits. Below 0 where more is used than there is."""
+        """Return what is available here and above, within borrowing limits. Negative if usage exceeds quota."""
         if self.parent is None:
             return self.subtree.get(fr, 0) - self.usage.get(fr, 0)
         above = self.parent.available(fr)
@@ -213,7 +213,7 @@ class Node:
         return self.local_available(fr) + above
 
     def potential(self, fr: FlavorResource) -> int:
-        """What would be available if nothing were used."""
+        """Return what would be available if nothing were used."""
         found = self._potential.get(fr)
         if found is None:
             found = self.subtree.get(fr, 0)
@@ -225,21 +225,21 @@ class Node:
         return found
 
     def borrows_with(self, fr: FlavorResource, amount: int = 0) -> bool:
-        """Whether it borrows once ``amount`` more is used."""
+        """Return whether the node borrows once ``amount`` more is used."""
         own = self.subtree.get(fr, 0) if self.is_cohort else self.quota(fr).nominal
         return own < self.usage.get(fr, 0) + amount
 
     def is_within_nominal(self, frs: Iterable[FlavorResource]) -> bool:
-        """Whether no more is used of any of them than the subtree has."""
+        """Return whether usage is within the nominal quota of the subtree for all of them."""
         subtree, usage = self.subtree, self.usage
-        # It is asked very often, and a generator takes twice as long.
+        # This is called very often, and a generator takes twice as long.
         for fr in frs:  # noqa: SIM110
             if subtree.get(fr, 0) < usage.get(fr, 0):
                 return False
         return True
 
     def add(self, amounts: Mapping[FlavorResource, int]) -> None:
-        """Use more, here and in the cohorts that it is borrowed from."""
+        """Add usage, here and in the cohorts it is borrowed from."""
         for fr, amount in amounts.items():
             self._add(fr, amount)
 
@@ -250,7 +250,7 @@ class Node:
             self.parent._add(fr, amount - local)
 
     def remove(self, amounts: Mapping[FlavorResource, int]) -> None:
-        """Use less."""
+        """Remove usage."""
         for fr, amount in amounts.items():
             self._remove(fr, amount)
 
@@ -262,9 +262,9 @@ class Node:
 
 
 def lowest_that_fits(queue: Node, fr: FlavorResource, amount: int) -> tuple[int, bool]:
-    """How high the lowest subtree is that has room for ``amount``, and whether there is a parent to reclaim from.
+    """Return the height of the lowest subtree that can hold ``amount``, and whether it has a parent to reclaim from.
 
-    0 is the ClusterQueue itself.
+    A height of 0 is the ClusterQueue itself.
     """
     if queue.parent is None or not queue.borrows_with(fr, amount):
         return 0, queue.parent is not None
@@ -277,20 +277,20 @@ def lowest_that_fits(queue: Node, fr: FlavorResource, amount: int) -> tuple[int,
 
 
 def fits_in_quota(node: Node, amounts: Mapping[FlavorResource, int]) -> tuple[bool, Amounts]:
-    """Whether all fits into what the subtree has, and what is left for the parent to give."""
+    """Return whether the amounts fit in the quota of the subtree, and what the parent has to provide."""
     fits = all(node.subtree.get(fr, 0) >= node.usage.get(fr, 0) + amount for fr, amount in amounts.items())
     return fits, {fr: max(0, amount - node.local_available(fr)) for fr, amount in amounts.items()}
 
 
 def weight_of(fair_sharing: FairSharing) -> float:
-    """The weight, 1 where there is none."""
+    """Return the weight, by default 1."""
     return 1.0 if fair_sharing.weight is None else fair_sharing.weight.nano / NANO_PER_UNIT
 
 
 class Share(NamedTuple):
-    """What a node borrows, in thousandths of what it could borrow, for the resource of which that is most.
+    """What a node borrows, in thousandths of what it could borrow, for the resource with the greatest ratio.
 
-    It ``is_borrowing`` also of what nobody lends, which is a ``ratio`` of 0.
+    ``is_borrowing`` is also true for resources that no queue lends, with a ``ratio`` of 0.
     """
 
     ratio: float
@@ -301,32 +301,32 @@ class Share(NamedTuple):
 
     @property
     def weighted(self) -> float:
-        """The share: infinite where there is no weight."""
+        """The weighted share; infinite if the weight is 0."""
         if self.ratio == 0:
             return 0.0
         return math.inf if self.weight == 0 else self.ratio / self.weight
 
     @property
     def rank(self) -> tuple[int, float]:
-        """What shares are compared by: nodes of weight 0 that borrow are above all others."""
+        """Sort key of a share: borrowing nodes of weight 0 come after all others."""
         return (1, self.ratio) if self.weight == 0 and self.ratio != 0 else (0, self.weighted)
 
     @property
     def rounded(self) -> int:
-        """The share as a status has it."""
+        """The share as in a status."""
         return MAX_INT64 if self.weight == 0 and self.ratio != 0 else math.ceil(self.weighted)
 
     def borrows(self, amounts: Amounts) -> bool:
-        """Whether something is borrowed of which ``amounts`` has any."""
+        """Return whether any resource in ``amounts`` is borrowed."""
         return any(amounts.get(fr, 0) > 0 for fr in self.borrowed)
 
 
-# Below every share.
+# Less than any other share.
 NEGATIVE = Share(-1.0, 1.0)
 
 
 def share_of(node: Node) -> Share:
-    """The share of a node as it is used now."""
+    """Return the share of a node at its current usage."""
     if node.parent is None:
         return Share(0.0, node.weight)
     usage = node.usage

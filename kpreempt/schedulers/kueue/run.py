@@ -1,6 +1,6 @@
-"""Cycle after cycle, with the controllers played in between, until nothing more happens; and one Workload on its own.
+"""Run cycles, with the controllers simulated in between, until nothing changes; and evaluate single Workloads.
 
-The latter tells how Workloads with quota stand: who would preempt them, and what of their quota is borrowed.
+The evaluation of single Workloads shows which Workloads could preempt them, and how much of their quota is borrowed.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Json = dict[str, Any]
 
 
 class Outcomes(NamedTuple):
-    """What may become of a cluster: the likely cycles, how many ends differ, and whether these are all there are.
+    """Possible outcomes: the likely cycles, the number of different outcomes, and whether all were found.
 
-    ``others`` are the cycles of the other ends. Where one ``is_cut``, more would have happened after its last cycle.
+    ``others`` are the cycles of the other outcomes. If one ``is_cut``, more would happen after its last cycle.
     """
 
     cycles: list[Json]
@@ -49,7 +49,7 @@ class Outcomes(NamedTuple):
 
 
 def infos_of(objects: KueueObjects, config: KueueConfiguration) -> list[Info]:
-    """The Workloads, ready for any number of runs."""
+    """Prepare the Workloads for any number of runs."""
     return [Info(each, config) for each in objects.workloads]
 
 
@@ -63,15 +63,14 @@ def run_cycles(
     heads: int | None = None,
     infos: Sequence[Info] | None = None,
 ) -> Outcomes:
-    """What Kueue's scheduler does in so many cycles at most, each as plain data.
+    """Run Kueue's scheduler for up to ``cycles`` cycles, and return each as plain data.
 
-    ``only`` are the keys of the Workloads that are queued; without, all that wait are. It ends where there are no
-    heads, or after two cycles in which nothing is admitted and nobody evicted. With a bound of ``heads`` it goes on
-    until all stands as it did before, and begins no cycle once it decided about so many. ``infos`` are the Workloads
-    as ``infos_of`` has them, for who asks more than once. Every way through what the
-    scheduler leaves to chance is followed, up to a bound.
+    ``only`` are the keys of the Workloads that are queued (default: all that wait). The run ends when no heads are
+    left, or after two cycles without an admission or an eviction. With ``heads`` it continues until a state repeats,
+    and starts no cycle after that many decisions. ``infos`` are the prepared Workloads from ``infos_of``, for callers
+    that run several times. Every sequence of random choices is followed, up to a limit.
     """
-    # A way takes as long as there are Workloads.
+    # Scripts have at least as many choices as there are Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
     runs: list[Run] = []
     workloads = infos if infos is not None else infos_of(objects, config)
@@ -83,7 +82,7 @@ def run_cycles(
     ways, are_all = every_way(one_way, most)
     ends: dict[str, list[Json]] = {}
     for cycles_of_way in ways:
-        # Ways are told apart by who gets what and what is preempted, cycle by cycle.
+        # Outcomes differ if other Workloads are admitted or preempted in any cycle.
         end = repr(
             [
                 (sorted(each["admissions"].items()), each["requeued"], each["conditions"], each["heap"])
@@ -96,7 +95,7 @@ def run_cycles(
 
 
 class Run:
-    """Cycles that follow each other, one second apart."""
+    """Consecutive cycles, one second apart."""
 
     def __init__(
         self,
@@ -113,32 +112,32 @@ class Run:
         self.state = State(objects, map(Info.copy, infos), config, self.now, only)
         self.number = 0
         self._seen: set[str] = set()
-        # Whether more would happen than was asked for.
+        # Whether more would happen after the requested cycles.
         self.is_cut = False
 
     def cycles(self, most: int, heads: int | None = None) -> list[Json]:
-        """So many cycles at most, and none after so many ``heads``."""
-        told: list[Json] = []
+        """Run up to ``most`` cycles, and start none after ``heads`` decisions."""
+        evidence_of_cycles: list[Json] = []
         idle = decided = 0
         while idle < _IDLE_CYCLES:
-            self.is_cut = len(told) >= most or (heads is not None and decided >= heads)
+            self.is_cut = len(evidence_of_cycles) >= most or (heads is not None and decided >= heads)
             if self.is_cut:
                 break
             cycle, evidence = self.one()
-            told.append(evidence)
+            evidence_of_cycles.append(evidence)
             decided += len(evidence["heads"])
-            # No active ClusterQueue has a Workload to decide about any more.
+            # No active ClusterQueue has a Workload left to decide on.
             if not any(self.state.pending[name].heap for name in self.state.active):
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
             if heads is not None:
                 idle = _IDLE_CYCLES if self._comes_back(is_idle=idle > 0) else 0
-        if told:
-            told[-1]["after"] = self._tree()
-        return told
+        if evidence_of_cycles:
+            evidence_of_cycles[-1]["after"] = self._tree()
+        return evidence_of_cycles
 
     def _comes_back(self, *, is_idle: bool) -> bool:
-        """Whether everything stands as after an earlier cycle, since which nothing was admitted and nobody evicted."""
+        """Return whether the state equals that after an earlier cycle, without admissions or evictions since."""
         if not is_idle:
             self._seen.clear()
         now = repr(
@@ -160,7 +159,7 @@ class Run:
         return comes_back
 
     def one(self) -> tuple[Cycle, Json]:
-        """One cycle, and what the controllers do after it."""
+        """Run one cycle and the controllers after it."""
         self.number += 1
         cycle = Cycle(self.state, self.number, self.now, self._chance)
         heads = cycle.heads()
@@ -168,7 +167,7 @@ class Run:
         order = {name: [info.key for info in infos] for name, infos in waiting.items() if infos}
         evidence = {"before": self._tree(), "queueOrder": order}
         cycle.run(heads)
-        evidence |= self._told(cycle, heads)
+        evidence |= self._evidence(cycle, heads)
         self.state.restore()
         cycle.outcomes.apply()
         self.now += _SECOND
@@ -176,15 +175,15 @@ class Run:
         return cycle, evidence
 
     def _tree(self) -> list[Json]:
-        """ClusterQueues with the keys of their Workloads, then cohorts, each by name."""
-        told = [
+        """Describe ClusterQueues with the keys of their Workloads, then cohorts, by name."""
+        evidence_of_cycles = [
             {**node_told(each.node), "workloads": sorted(each.workloads)}
             for each in sorted(self.state.active.values(), key=lambda each: each.node.name)
         ]
         cohorts = sorted(self.state.cohorts.values(), key=lambda each: each.name)
-        return [*told, *map(node_told, cohorts)]
+        return [*evidence_of_cycles, *map(node_told, cohorts)]
 
-    def _told(self, cycle: Cycle, heads: list[Entry]) -> Json:
+    def _evidence(self, cycle: Cycle, heads: list[Entry]) -> Json:
         outcomes, pending = cycle.outcomes, sorted(self.state.pending.items())
         return {
             "cycle": self.number,
@@ -217,11 +216,11 @@ class Run:
         }
 
     def _play_controllers(self, cycle: Cycle) -> list[str]:
-        """Let admitted Workloads leave their queues, and evicted ones come back to theirs at once."""
+        """Dequeue admitted Workloads, and requeue evicted ones immediately."""
         for info, queue, _ in cycle.outcomes.admitted:
             self.state.pending[queue.name].forget(info.key)
             self.state.let_in(queue, info)
-        # Those that were evicted before let go in the first cycle.
+        # Workloads evicted before the run release their quota in the first cycle.
         queues = self.state.queues
         touched = {info.cluster_queue for info in cycle.outcomes.evicted} if self.number > 1 else queues.keys()
         of_touched = (queue.workloads.values() for name, queue in queues.items() if name in touched)
@@ -234,7 +233,7 @@ class Run:
             info.conditions[QUOTA_RESERVED] = Cond("False", "Pending", evicted.message, self.now)
             info.conditions[ADMITTED] = Cond("False", "NoReservation", "The workload has no reservation", self.now)
             info.conditions[REQUEUED] = Cond("True", PREEMPTED, evicted.message, self.now)
-            info.ask()
+            info.release_quota()
             info.memory = None
             if queue.node.root not in roots:
                 roots.append(queue.node.root)
@@ -250,7 +249,7 @@ def _head(entry: Entry) -> Json:
         "workload": entry.info.key,
         "clusterQueue": entry.queue.name,
         "isPreemptor": entry.is_preemptor,
-        # Flavors are pinned while an entry is decided anew, and are free again by now.
+        # Flavors are fixed while an entry is nominated again; they are free again now.
         "recomputed": False,
         "decidedAnew": entry.is_recomputed,
         "status": entry.status,
@@ -268,7 +267,7 @@ def _tournament(entry: Entry) -> list[Json]:
 
 
 class Aim(NamedTuple):
-    """Whom a Workload preempts, by which rule, and whether it does whatever chance decides."""
+    """The Workload that is preempted, the reason, and whether that holds for every random choice."""
 
     target: str
     reason: str
@@ -276,7 +275,7 @@ class Aim(NamedTuple):
 
 
 class Standing:
-    """The ClusterQueues as they are, on which single Workloads are decided about, each as the only head."""
+    """The current ClusterQueues, on which Workloads are evaluated one at a time, each as the only head."""
 
     def __init__(self, objects: KueueObjects, infos: Iterable[Info], config: KueueConfiguration, now: datetime) -> None:
         """``infos`` are the Workloads of the ``objects``."""
@@ -285,12 +284,12 @@ class Standing:
         self._known_reclaimers: dict[tuple[Node, FlavorResource], list[str]] = {}
 
     def waiting(self) -> list[str]:
-        """Those that wait in active ClusterQueues, by priority and then as they came."""
+        """The Workloads that wait in active ClusterQueues, by priority and then by creation."""
         pending = [info for name in self._state.active for info in self._state.pending[name].in_order()]
         return [each.key for each in sorted(pending, key=lambda each: (-each.effective_priority, each.queued_since))]
 
     def aims(self, key: str) -> list[Aim]:
-        """Whom a Workload that waits preempts in the one cycle in which nobody else is head."""
+        """Return the Workloads that a waiting Workload preempts in a cycle in which it is the only head."""
         ways, are_all = every_way(lambda chance: self._targets(key, chance))
         found = dict.fromkeys(each for way in ways for each in way)
         return [Aim(*each, are_all and all(each in way for way in ways)) for each in found]
@@ -307,30 +306,30 @@ class Standing:
         return [(each.info.key, each.reason) for each in entry.targets]
 
     def shortages(self, key: str, flavor: str) -> dict[str, int]:
-        """What a Workload asks for of a flavor beyond what is available to its ClusterQueue now, by resource.
+        """Return the requests for a flavor that exceed what the ClusterQueue has available now, by resource.
 
-        In thousandths of CPU and units.
+        CPU is in thousandths of a core, everything else in whole units.
         """
         info = self._state.infos[key]
         queue = self._state.queues[self._state.queue_names[info.namespace, info.workload.spec.queue_name]]
-        asked: Requests = {}
+        totals: Requests = {}
         for each in info.requests:
             for resource, amount in each.requests.items():
-                asked[resource] = asked.get(resource, 0) + amount
+                totals[resource] = totals.get(resource, 0) + amount
             if queue.group_of(PODS) is not None:
-                asked[PODS] = asked.get(PODS, 0) + each.count
+                totals[PODS] = totals.get(PODS, 0) + each.count
         found = {}
-        for resource in in_order(asked):
+        for resource in in_order(totals):
             fr = (flavor, resource)
-            lacks = asked[resource] - max(0, queue.node.available(fr))
+            lacks = totals[resource] - max(0, queue.node.available(fr))
             if fr in queue.node.quotas and lacks > 0:
                 found[resource] = lacks
         return found
 
     def loans(self, key: str) -> list[tuple[str, str, list[str]]]:
-        """What of a Workload's flavors its ClusterQueue borrows, how much, and the ones that may reclaim it at once.
+        """Return the borrowed flavors of a Workload, the amounts, and the ClusterQueues that may reclaim them at once.
 
-        Those have quota of their own that is not used, and a policy for it.
+        Those have unused quota and a policy that allows reclaiming it.
         """
         info = self._state.infos[key]
         queue = self._state.queues.get(info.cluster_queue)
@@ -346,7 +345,7 @@ class Standing:
         return found
 
     def _reclaimers(self, root: Node, fr: FlavorResource) -> list[str]:
-        """The ClusterQueues of a tree that have quota left which they may reclaim from others."""
+        """Return the ClusterQueues of a tree with unused quota that they may reclaim from others."""
         if (root, fr) not in self._known_reclaimers:
             active = self._state.active
             owners = (node for node in root.all_queues() if node.quota(fr).nominal > node.usage.get(fr, 0))

@@ -1,6 +1,6 @@
-"""The cluster as Kueue's manager has it: ClusterQueues with what they admitted, and queues of what waits.
+"""The state of Kueue's manager: ClusterQueues with their admitted Workloads, and queues of pending ones.
 
-The queues say who is next, who is parked, and what brings the parked ones back; they follow
+The queues determine which Workload is next, which are inadmissible, and what makes these active again; they follow
 ``pkg/cache/queue/cluster_queue.go`` and ``inadmissible_workloads.go`` of Kueue v0.19.2.
 """
 
@@ -21,15 +21,15 @@ _HAS_CYCLE = "HasCycle"
 
 
 class State:
-    """What goes on from cycle to cycle."""
+    """The state that is carried from cycle to cycle."""
 
     def __init__(
         self, objects: KueueObjects, infos: Iterable[Info], config: KueueConfiguration, now: int, only: Collection[str]
     ) -> None:
-        """``infos`` are the Workloads; ``only`` the keys of those that are queued, without any all that wait."""
+        """``infos`` are the Workloads; ``only`` the keys of those that are queued (default: all that wait)."""
         self.config = config
         self._only = only
-        self._kept: list[tuple[Node, Amounts]] = []
+        self._saved_usage: list[tuple[Node, Amounts]] = []
         self.flavors: dict[str, ResourceFlavor] = {each.name: each for each in objects.flavors}
         self.labels = {each.metadata.name: each.metadata.labels for each in objects.cluster.namespaces}
         self.limit_ranges = grouped(objects.cluster.limit_ranges, lambda each: each.metadata.namespace)
@@ -66,20 +66,20 @@ class State:
                 node.settle()
 
     def queue(self, info: Info, now: int) -> None:
-        """Let a Workload wait, if it may."""
+        """Queue a Workload if it is admissible."""
         name = self.queue_names.get((info.namespace, info.workload.spec.queue_name), "")
         if info.is_admissible and (not self._only or info.key in self._only) and name in self.pending:
             self.pending[name].enter(info, now)
 
     def namespace_matches(self, queue: Queue, info: Info) -> bool:
-        """Whether a ClusterQueue is for a Workload's namespace."""
+        """Return whether a ClusterQueue selects a Workload's namespace."""
         selector = queue.record.spec.namespace_selector
         return selector is not None and selector.matches(self.labels.get(info.namespace, {}))
 
     def stage(self, now: int, chance: Chance) -> Stage:
-        """The ClusterQueues for a cycle, which changes their usage until ``restore``."""
-        self._kept = [(node, node.usage) for node in self._nodes]
-        for node, usage in self._kept:
+        """Return the ClusterQueues for a cycle, which changes their usage until ``restore``."""
+        self._saved_usage = [(node, node.usage) for node in self._nodes]
+        for node, usage in self._saved_usage:
             node.usage = dict(usage)
         for topology in self.topologies.values():
             for leaf in topology.leaves.values():
@@ -91,7 +91,7 @@ class State:
                         own = self.topologies.get(flavor)
                         if own is None:
                             continue
-                        # The domains of a flavor of nodes are used in all that have nodes.
+                        # Flavors that select the same nodes share the usage of their domains.
                         sharing = [each for each in self.topologies.values() if each.has_nodes]
                         for each in sharing if own.has_nodes else (own,):
                             for one in pods:
@@ -99,17 +99,17 @@ class State:
         return Stage(self.active, self.config, now, chance)
 
     def restore(self) -> None:
-        """Usage as it was before the cycle."""
-        for node, usage in self._kept:
+        """Restore the usage from before the cycle."""
+        for node, usage in self._saved_usage:
             node.usage = usage
 
     def let_in(self, queue: Queue, info: Info) -> None:
-        """Count a Workload that has quota of a ClusterQueue."""
+        """Add a Workload that has quota of a ClusterQueue."""
         queue.let_in(info)
         queue.node.add(info.usage)
 
     def let_go(self, queue: Queue, info: Info) -> None:
-        """Count a Workload no more."""
+        """Remove a Workload that had quota of a ClusterQueue."""
         queue.let_go(info)
         queue.node.remove(info.usage)
         queue.generation += 1
@@ -141,7 +141,7 @@ class State:
 
 
 def _in_cycles(parents: dict[str, str]) -> set[str]:
-    """Cohorts whose way up comes to no end."""
+    """Return the cohorts that are part of or below a cycle of parents."""
     found: set[str] = set()
     for name in parents:
         seen = [name]
@@ -155,7 +155,7 @@ def _in_cycles(parents: dict[str, str]) -> set[str]:
 
 
 def _topologies(objects: KueueObjects, config: KueueConfiguration) -> dict[str, FlavorTopology]:
-    """The topology of each flavor that has one."""
+    """Return the topology of each flavor that has one."""
     if not config.has(Gate.TOPOLOGY):
         return {}
     levels = {each.metadata.name: [level.node_label for level in each.spec.levels] for each in objects.topologies}
@@ -187,17 +187,17 @@ class PendingQueue:
         self.heap: dict[str, Info] = {}
         self.parked: dict[str, Info] = {}
         self.in_flight: Info | None = None
-        # Who preempts at present; in BestEffortFIFO it stays first.
+        # The Workload that is preempting others; with BestEffortFIFO it stays first.
         self.preemptor = ""
         self._parked_shapes: set[str] = set()
 
     def order_of(self, info: Info) -> tuple[bool, int, int, str]:
-        """By which Workloads are next."""
+        """Sort key of the queue."""
         is_sticky = not self.is_strict and info.key == self.preemptor
         return not is_sticky, -info.effective_priority, info.queued_since, info.uid
 
     def enter(self, info: Info, now: int) -> None:
-        """Let a Workload in that is new or came back."""
+        """Add a Workload that is new or returns."""
         self.parked.pop(info.key, None)
         is_known = not self.is_strict and info.shape is not None and info.shape in self._parked_shapes
         if info.key not in self.heap and (is_known or not _is_due(info, now)):
@@ -206,7 +206,7 @@ class PendingQueue:
             self.heap[info.key] = info
 
     def pop(self) -> Info | None:
-        """The head, which is decided about now."""
+        """Remove and return the head, which is decided on now."""
         self.in_flight = None
         if self.heap:
             self.in_flight = min(self.heap.values(), key=self.order_of)
@@ -214,7 +214,7 @@ class PendingQueue:
         return self.in_flight
 
     def forget(self, key: str) -> None:
-        """Let a Workload go that waits no longer."""
+        """Remove a Workload that no longer waits."""
         self.heap.pop(key, None)
         self.parked.pop(key, None)
         if self.in_flight is not None and self.in_flight.key == key:
@@ -223,7 +223,7 @@ class PendingQueue:
             self.preemptor = ""
 
     def requeue(self, info: Info, reason: str, now: int) -> None:
-        """Take the head back, which was not admitted."""
+        """Put back a head that was not admitted."""
         if reason == PENDING_PREEMPTION:
             self.preemptor = info.key
         self.in_flight = None
@@ -240,19 +240,19 @@ class PendingQueue:
                 self.parked[key] = self.heap.pop(key)
 
     def retry(self, may_return: Callable[[Info], bool], now: int) -> None:
-        """Bring the parked ones back, but those that wait for their time or whose namespace does not match."""
+        """Make inadmissible Workloads active again, except those in backoff or with a namespace that does not match."""
         self._parked_shapes.clear()
         for key in [key for key, each in self.parked.items() if may_return(each) and _is_due(each, now)]:
             self.heap[key] = self.parked.pop(key)
 
     def in_order(self) -> list[Info]:
-        """All that wait, with the one in flight."""
+        """Return all waiting Workloads, including the one in flight."""
         flying = [] if self.in_flight is None else [self.in_flight]
         return sorted([*self.heap.values(), *self.parked.values(), *flying], key=self.order_of)
 
 
 def _is_due(info: Info, now: int) -> bool:
-    """Whether a Workload's backoff is over."""
+    """Return whether a Workload's backoff is over."""
     requeued = info.conditions.get(REQUEUED)
     if requeued is not None and requeued.status == "False":
         return False

@@ -1,4 +1,4 @@
-"""Topologies: their domains with what is free, and assignments of pods to them.
+"""Topologies: their domains with free capacity, and assignments of pods to domains.
 
 Follows ``pkg/cache/scheduler/tas_topology_tree.go``, ``tas_nodes_cache.go`` and ``pkg/util/tas`` of Kueue v0.19.2.
 """
@@ -23,7 +23,7 @@ Values = tuple[str, ...]
 
 
 class DomainPods(NamedTuple):
-    """Pods in a domain, and what one of them asks for."""
+    """Pods in a domain, and the requests of one of them."""
 
     values: Values
     requests: Requests
@@ -35,7 +35,7 @@ Placed = list[tuple[Values, int]]
 
 
 def domains_of(assignment: TopologyAssignment) -> Iterator[tuple[Values, int]]:
-    """The domains of an assignment with their numbers of pods, whichever way it is written."""
+    """Yield the domains of an assignment with their pod counts, in either format."""
     for each in assignment.domains:
         yield tuple(each.values), each.count
     for piece in assignment.slices:
@@ -44,27 +44,27 @@ def domains_of(assignment: TopologyAssignment) -> Iterator[tuple[Values, int]]:
 
 
 def domain_id(values: Values) -> str:
-    """What a domain is called by; nodes are called by their hostname alone."""
+    """Return the ID of a domain; nodes are identified by hostname alone."""
     return ",".join(values)
 
 
 @dataclass(slots=True, eq=False)
 class Domain:
-    """A domain with those below it. The counts are of one search for room."""
+    """A domain with its children. The counts belong to one search for a placement."""
 
     id: str
     values: Values
     level: int
     parent: Domain | None = None
     children: list[Domain] = field(default_factory=list)
-    # How many pods fit, then how many go there.
+    # First the number of pods that fit, then the number placed here.
     pods: int = 0
     slices: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Leaf(Domain):
-    """A domain of the lowest level: what its nodes have that is not used by pods that no topology placed."""
+    """A domain of the lowest level: the node capacity that is not used by pods placed without a topology."""
 
     capacity: Requests = field(default_factory=dict)
     usage: Requests = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Leaf(Domain):
 
 
 class FlavorTopology:
-    """The domains of a flavor with a topology, as the nodes that match it make them."""
+    """The domains of a flavor with a topology, built from the nodes that match it."""
 
     def __init__(self, name: str, levels: list[str], flavor: ResourceFlavor, nodes: Iterable[Node]) -> None:
         self.name = name
@@ -111,18 +111,18 @@ class FlavorTopology:
         parent.children.append(domain)
 
     def level_of(self, key: str) -> int | None:
-        """Which level a label is, from 0 at the top."""
+        """Return the level of a label, from 0 at the top."""
         return self.levels.index(key) if key in self.levels else None
 
     def use(self, pods: DomainPods, sign: int = 1) -> None:
-        """Let pods use a domain, or with -1 leave it. What is no domain any more is passed over."""
+        """Add pods to a domain, or remove them if ``sign`` is -1. Unknown domains are ignored."""
         leaf = self.leaves.get(domain_id(pods.values))
         if leaf is not None:
             add_requests(leaf.usage, pods.requests, sign * pods.pods)
             add_requests(leaf.usage, {PODS: 1}, sign * pods.pods)
 
     def fits(self, usage: Iterable[DomainPods]) -> bool:
-        """Whether each domain has room for its pods. Slots for pods are not counted here."""
+        """Return whether each domain has capacity for its pods. Pod slots are not counted here."""
         for each in usage:
             leaf = self.leaves.get(domain_id(each.values))
             if leaf is None or how_many(each.requests, left_of(leaf))[0] < each.pods:
@@ -131,7 +131,7 @@ class FlavorTopology:
 
 
 def subtract_other_pods(topologies: Iterable[FlavorTopology], cluster: ClusterSnapshot) -> None:
-    """Take away what pods use that are bound to nodes and that no topology placed."""
+    """Subtract the requests of pods that are bound to nodes but were not placed by a topology."""
     for pod in cluster.pods:
         if not pod.spec.node_name or pod.is_terminal or ("kueue.x-k8s.io/tas" in pod.metadata.labels):
             continue
@@ -144,13 +144,13 @@ def subtract_other_pods(topologies: Iterable[FlavorTopology], cluster: ClusterSn
 
 
 def add_requests(to: Requests, amounts: Requests, times: int = 1) -> None:
-    """Add amounts so many times."""
+    """Add amounts ``times`` times."""
     for name, amount in amounts.items():
         to[name] = to.get(name, 0) + amount * times
 
 
 def left_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
-    """What is free; with ``is_empty``, as if no topology had placed a pod."""
+    """Return the free capacity; with ``is_empty``, as if no topology had placed a pod."""
     if is_empty or not leaf.usage:
         return leaf.capacity
     found = dict(leaf.capacity)
@@ -159,13 +159,13 @@ def left_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
 
 
 def how_many(requests: Requests, room: Requests) -> tuple[int, str]:
-    """How many times requests fit, and the resource that limits that most."""
+    """Return how many times requests fit, and the resource that limits this most."""
     found: tuple[int, str] | None = None
     for name, amount in requests.items():
         count = _SUFFICIENT
         if amount != 0:
             left = room.get(name, 0)
-            # Go divides toward 0; of more or less than 0 pods there are none.
+            # Go truncates toward 0; a number of pods is never negative.
             count = min(abs(left) // abs(amount), _SUFFICIENT) if (left < 0) == (amount < 0) else 0
         if found is None or (count, name) < found:
             found = count, name
@@ -173,7 +173,7 @@ def how_many(requests: Requests, room: Requests) -> tuple[int, str]:
 
 
 def written(levels: list[str], placed: Placed) -> dict[str, Any]:
-    """An assignment as Kueue writes it (``V1Beta2From``): what many domains have in common stands once."""
+    """Write an assignment as Kueue does (``V1Beta2From``): values common to many domains are written once."""
     if not placed:
         return {"levels": levels, "slices": []}
     single = {"levels": levels, "slices": [_slice(levels, placed)]}

@@ -1,10 +1,9 @@
-"""Which pod sets may have a flavor and are placed by topology, on which domains, and what that does to an assignment.
+"""Check which flavors a pod set may use, and place pod sets on topology domains.
 
-Whether a flavor is for a pod set at all is found before quota is looked at (``checkFlavorForPodSets``). Placing follows
-``pkg/scheduler/flavorassigner/tas_flavorassigner.go`` and ``pkg/cache/scheduler/tas_flavor_snapshot.go`` of
-Kueue v0.19.2: how many pods fit into each domain from the nodes upward, the lowest level at which all fit, and from
-there down with as few domains as possible. Leaders, and more than one layer of slices, are not modeled; an assumption
-says so.
+Whether a pod set may use a flavor is checked before quota (``checkFlavorForPodSets``). Placement follows
+``pkg/scheduler/flavorassigner/tas_flavorassigner.go`` and ``pkg/cache/scheduler/tas_flavor_snapshot.go`` of Kueue
+v0.19.2: count how many pods fit in each domain from the nodes up, find the lowest level at which all fit, and go down
+from there with as few domains as possible. Leaders and nested slices are not modeled; an assumption reports them.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from kpreempt.schedulers.kueue.topology import (
 
 
 def is_explicit(pod_set: PodSet) -> bool:
-    """Whether a pod set asks to be placed by topology; any is where the ClusterQueue has nothing else."""
+    """Return whether a pod set requests topology placement; without a request, the ClusterQueue may imply it."""
     return pod_set.topology_request is not None and pod_set.topology_request.is_explicit
 
 
 def why_not(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, group: Group, *, has_topologies: bool) -> str:
-    """Why a pod set cannot have a flavor; an empty text if it can. The first reason counts."""
+    """Return why a pod set cannot use a flavor, or an empty string. The first reason counts."""
     if has_topologies and (reason := _topology_mismatch(flavor, pod_set, queue, group)):
         return reason
     spec = pod_set.template.spec
@@ -56,7 +55,7 @@ def why_not(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, group: Group,
 
 
 def matches_labels(spec: PodSpec, labels: dict[str, str]) -> bool:
-    """Whether node selector and required node affinity match a flavor's labels, as far as these have the keys."""
+    """Return whether node selector and required node affinity match a flavor's labels, for keys that the flavor has."""
     if any(labels[key] != value for key, value in spec.node_selector.items() if key in labels):
         return False
     required = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
@@ -66,7 +65,7 @@ def matches_labels(spec: PodSpec, labels: dict[str, str]) -> bool:
     for term in required.node_selector_terms:
         known = [each for each in term.match_expressions if each.key in labels]
         if not known:
-            # Terms are alternatives: one that asks nothing of this flavor lets all through.
+            # Terms are alternatives: a term without requirements for this flavor matches.
             return True
         terms.append(NodeSelectorTerm(match_expressions=known))
     return not terms or any(term.matches("", labels) for term in terms)
@@ -79,8 +78,8 @@ def _topology_mismatch(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, gr
     if request is None or not request.is_explicit:
         return ""
     if not flavor.spec.topology_name:
-        asks = pod_requests_of(pod_set.template.spec)
-        overlaps = any(name in group.covered for name in asks)
+        requested = pod_requests_of(pod_set.template.spec)
+        overlaps = any(name in group.covered for name in requested)
         return f'Flavor "{flavor.name}" does not support TopologyAwareScheduling' if overlaps else ""
     topology = queue.topologies.get(flavor.name)
     if topology is None:
@@ -93,7 +92,7 @@ def _topology_mismatch(flavor: ResourceFlavor, pod_set: PodSet, queue: Queue, gr
 
 
 def level_key(topology: FlavorTopology, request: TopologyRequest) -> str | None:
-    """The level that is asked for, by its label."""
+    """Return the label of the requested level."""
     if request.required is not None:
         return request.required
     if request.preferred is not None:
@@ -105,7 +104,7 @@ def level_key(topology: FlavorTopology, request: TopologyRequest) -> str | None:
 
 @dataclass(slots=True, frozen=True)
 class TopologyRequests:
-    """A pod set that is to be placed on a flavor's domains."""
+    """A pod set to place on a flavor's domains."""
 
     pod_set: PodSet
     count: int
@@ -117,7 +116,7 @@ ByFlavor = dict[str, list[TopologyRequests]]
 
 
 def requests_for(assignment: Assignment, info: Info, queue: Queue) -> ByFlavor:
-    """The pod sets to place, by flavor. What cannot be placed at all is an error of the assignment."""
+    """Return the pod sets to place, by flavor. A pod set that cannot be placed at all is an error of the assignment."""
     found: ByFlavor = {}
     for pod_set in info.pod_sets:
         given = assignment.pod_set(pod_set.name)
@@ -138,7 +137,7 @@ def requests_for(assignment: Assignment, info: Info, queue: Queue) -> ByFlavor:
 
 
 def _only_flavor(given: PodSetAssignment, queue: Queue) -> tuple[str, str]:
-    """The one flavor with a topology, or the error."""
+    """Return the only flavor with a topology, or the error."""
     if not queue.topologies:
         return "", "workload requires Topology, but there is no TAS cache information"
     flavors = sorted({each.name for each in given.flavors.values() if each.name in queue.topologies})
@@ -148,15 +147,15 @@ def _only_flavor(given: PodSetAssignment, queue: Queue) -> tuple[str, str]:
 
 
 def place_all(asked: ByFlavor, queue: Queue, *, is_empty: bool = False) -> dict[str, Placement]:
-    """Where the pods of each pod set go, or why they cannot; with ``is_empty``, if no topology had placed a pod.
+    """Place each pod set, or report why it cannot be placed; with ``is_empty``, as if no topology had placed a pod.
 
-    Flavors by name, pod sets in their order, each of which sees those before it.
+    Flavors are taken by name and pod sets in order; each pod set sees those before it.
     """
     found: dict[str, Placement] = {}
     shared: dict[str, Requests] = {}
     for flavor in sorted(asked):
         topology = queue.topologies[flavor]
-        # The same node may belong to several flavors.
+        # Several flavors may select the same node.
         assumed = shared if topology.has_nodes else {}
         placements = _place_flavor(topology, asked[flavor], assumed, flavor, is_empty=is_empty)
         found |= {each.pod_set: each for each in placements}
@@ -177,7 +176,7 @@ def _place_flavor(
         groups.setdefault(str(index) if name is None else name, []).append(each)
     found: list[Placement] = []
     for members in groups.values():
-        # Pod sets that go together are placed as the largest of them.
+        # Pod sets of one group are placed with the largest of them.
         workers = max(members, key=lambda each: each.count)
         placed, reason = _Search(topology, workers, assumed, is_empty=is_empty).run()
         found += [Placement(each.pod_set.name, flavor, placed, reason) for each in members]
@@ -192,12 +191,12 @@ def _place_flavor(
 
 
 def failure_of(placements: dict[str, Placement]) -> Placement | None:
-    """The pod set that cannot be placed. Which of several the genuine scheduler names is chance."""
+    """Return a pod set that cannot be placed. Which of several the real scheduler reports is random."""
     return next((each for each in placements.values() if each.reason), None)
 
 
 def place_assignment(assignment: Assignment, info: Info, queue: Queue, *, observes: bool) -> None:
-    """Place the pod sets of an assignment that has quota, or find out whether preemption could help."""
+    """Place the pod sets of an assignment that has quota, or check whether preemption could help."""
     asked = requests_for(assignment, info, queue)
     if assignment.mode is Mode.FIT:
         placements = place_all(asked, queue)
@@ -226,7 +225,7 @@ def place_assignment(assignment: Assignment, info: Info, queue: Queue, *, observ
 
 
 def take_placements(assignment: Assignment, info: Info, queue: Queue, placements: dict[str, Placement]) -> None:
-    """Let an assignment have these domains."""
+    """Store the domains in an assignment."""
     for name, each in placements.items():
         given = assignment.pod_set(name)
         if given is not None:
@@ -250,7 +249,7 @@ _EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Placement(NamedTuple):
-    """The domains of a pod set with their pods, or why there are none."""
+    """The domains of a pod set with their pods, or why it cannot be placed."""
 
     pod_set: str
     flavor: str
@@ -262,9 +261,9 @@ class _Search:
     def __init__(
         self, topology: FlavorTopology, asked: TopologyRequests, assumed: dict[str, Requests], *, is_empty: bool
     ) -> None:
-        self._topology, self._asked, self._assumed = topology, asked, assumed
+        self._topology, self._request, self._assumed = topology, asked, assumed
         self._is_empty = is_empty
-        # What kept nodes from being used, with the number of these.
+        # Why nodes were excluded, with the number of nodes.
         self._excluded: Counter[str] = Counter()
         request = asked.pod_set.topology_request
         self._is_required = request is not None and request.required is not None
@@ -274,14 +273,14 @@ class _Search:
             and request.required is None
             and request.preferred is None
         )
-        # Domains are used up from the fullest on, else from the emptiest with the last one as small as may be.
+        # Use the fullest domains first, otherwise the emptiest, with the smallest possible last domain.
         self._fullest_first = asked.is_implied or only_slices or bool(request is not None and request.unconstrained)
         self._slice = (request.pod_set_slice_size or 0) if request and request.pod_set_slice_required_topology else 1
         self._slice_key = (request.pod_set_slice_required_topology if request else None) or topology.levels[-1]
 
     def run(self) -> tuple[Placed | None, str]:
-        """The domains with their pods, or the reason."""
-        topology, asked = self._topology, self._asked
+        """Return the domains with their pods, or the reason."""
+        topology, asked = self._topology, self._request
         if self._slice <= 0:
             return None, "slice topology requested, but slice size not provided"
         request = asked.pod_set.topology_request
@@ -305,14 +304,14 @@ class _Search:
         return self._descend(found, level, slice_level), ""
 
     def _count(self, slice_level: int) -> None:
-        """How many pods and slices fit into each domain."""
+        """Count how many pods and slices fit in each domain."""
         topology = self._topology
         for level in topology.domains:
             for domain in level.values():
                 domain.pods = domain.slices = 0
-        requests = dict(self._asked.one)
+        requests = dict(self._request.one)
         add_requests(requests, {PODS: 1})
-        tolerations = [*self._asked.pod_set.template.spec.tolerations, *topology.flavor.spec.tolerations]
+        tolerations = [*self._request.pod_set.template.spec.tolerations, *topology.flavor.spec.tolerations]
         for leaf in topology.leaves.values():
             if topology.has_nodes and (what := self._why_not_node(leaf, tolerations)):
                 self._excluded[what] += 1
@@ -333,7 +332,7 @@ class _Search:
                     domain.slices = domain.pods // self._slice
 
     def _why_not_node(self, leaf: Leaf, tolerations: list[Toleration]) -> str:
-        node, spec = leaf.node, self._asked.pod_set.template.spec
+        node, spec = leaf.node, self._request.pod_set.template.spec
         if node is None:
             return ""
         taint = find_untolerated_taint(node.spec.taints, tolerations, _EFFECTS, compares_numbers=True)
@@ -349,12 +348,12 @@ class _Search:
         return sorted(domains, key=lambda each: (sign * each.slices, each.pods, each.values))
 
     def _fitting(self, level: int) -> tuple[list[Domain], int, str]:
-        """The domains that have room for all, and their level."""
+        """Return the domains that can hold all pods, and their level."""
         topology = self._topology
         if not topology.domains[level]:
             return [], level, f"no topology domains at level: {topology.levels[level]}"
         domains = self._sorted(topology.domains[level].values())
-        wanted = self._asked.count // self._slice
+        wanted = self._request.count // self._slice
         if self._fullest_first:
             for each in domains:
                 if each.slices >= wanted:
@@ -381,19 +380,19 @@ class _Search:
     def _reason(self, fit: int, wanted: int) -> str:
         unit = "pod" if self._slice == 1 else "slice"
         allows = "doesn't allow to fit any" if fit == 0 else f"allows to fit only {fit} out"
-        told = ", ".join(sorted(f"{what}: {count}" for what, count in self._excluded.items()))
-        excluded = f". Total nodes: {len(self._topology.leaves)}; excluded: {told}" if told else ""
+        excluded_text = ", ".join(sorted(f"{what}: {count}" for what, count in self._excluded.items()))
+        excluded = f". Total nodes: {len(self._topology.leaves)}; excluded: {excluded_text}" if excluded_text else ""
         return f'topology "{self._topology.name}" {allows} of {wanted} {unit}(s){excluded}'
 
     def _descend(self, domains: list[Domain], level: int, slice_level: int) -> Placed:
         lowest = len(self._topology.levels) - 1
-        domains = self._fill(domains, self._asked.count, self._slice, by_slices=True)
+        domains = self._fill(domains, self._request.count, self._slice, by_slices=True)
         while level < min(lowest, slice_level):
             below = self._sorted(child for each in domains for child in each.children)
-            domains = self._fill(below, self._asked.count, self._slice, by_slices=True)
+            domains = self._fill(below, self._request.count, self._slice, by_slices=True)
             level += 1
         while level < lowest:
-            # Below slices, pods stay within the domain that holds their slice.
+            # Below slices, pods stay within the domain of their slice.
             domains = [
                 child
                 for each in domains
@@ -404,7 +403,7 @@ class _Search:
         return [(values[-1:], count) for values, count in placed] if self._topology.has_nodes else placed
 
     def _fill(self, domains: list[Domain], count: int, size: int, *, by_slices: bool) -> list[Domain]:
-        """Use up domains in their order until all pods are placed."""
+        """Fill the domains in order until all pods are placed."""
         found: list[Domain] = []
         rest = count // size
         for index, each in enumerate(domains):
@@ -420,7 +419,7 @@ class _Search:
 
 
 def _smallest_that_holds(domains: list[Domain], wanted: int, *, by_slices: bool) -> Domain:
-    """The first of the smallest that hold all; the first of all if none does."""
+    """Return the first of the smallest domains that hold all pods, or the first domain if none does."""
     found, least = domains[0], None
     for each in domains:
         room = each.slices if by_slices else each.pods

@@ -1,4 +1,4 @@
-"""An old scheduler by its name and settings: a cluster made ready once, and any number of questions about it."""
+"""Create an old scheduler by name and settings: the cluster is prepared once, for any number of decisions."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def legacy_scheduler(
     extenders: Sequence[Extender] = (),
     connect: Connect | None = None,
 ) -> LegacyScheduler:
-    """The scheduler with these settings, as plain data. ``policy`` is a Policy file, ``extenders`` are to be asked.
+    """Create the scheduler with these settings as plain data. ``policy`` is a Policy file, ``extenders`` are called.
 
-    With ``connect`` the extenders of the configuration are asked, too; otherwise each is an assumption.
+    With ``connect``, the extenders of the configuration are called, too; otherwise each is an assumption.
 
-    Raises ``UsageError`` and ``ConfigurationError`` as ``read_switches`` and ``read_policy`` do, and for predicates
-    with which the real scheduler ends at once.
+    Raises ``UsageError`` and ``ConfigurationError`` like ``read_switches`` and ``read_policy``, and for predicates that
+    make the real scheduler exit.
     """
     version: type[Version] = import_module(f"{__package__}.{LEGACY_ROWS[algorithm].module}").VERSION
     dialect, is_called = version.dialect, connect is not None
@@ -52,7 +52,7 @@ def legacy_scheduler(
     switches = read_switches(dialect, rest, feature_gates)
     read, assumptions = None, read_from.assumptions
     if policy is not None:
-        # The extenders of the configuration do not count then.
+        # The extenders of the configuration are ignored then.
         read = read_policy(policy, dialect, calls_extenders=is_called)
         read_from, assumptions = read.extenders, read.assumptions
     made = version.configured(switches.gates, read.policy if read is not None else None, read_from.ignored_resources)
@@ -69,10 +69,10 @@ def legacy_scheduler(
 
 
 class LegacyScheduler:
-    """One of the old schedulers, with what switches it.
+    """An old scheduler with its settings.
 
-    ``filters`` replace the version's default ones; ``no_preemption`` says why preemption is off, where it is. ``gates``
-    are the feature gates that are modelled, by their names.
+    ``filters`` replace the version's default ones; ``no_preemption`` says why preemption is disabled, if it is.
+    ``gates`` are the modeled feature gates by name.
     """
 
     wanted = NOTHING_WANTED
@@ -92,10 +92,10 @@ class LegacyScheduler:
         self.algorithm = version.algorithm
         self.filters = version.filters if filters is None else filters
         self.extenders = extenders
-        # Extenders are told everything about a pod, and its priority may mean anything to them.
+        # Extenders receive the complete pod, and its priority may have any effect.
         self.tells_pods_apart = bool(extenders)
         self.goes_by_priority = not extenders
-        # The one name whose pods it schedules.
+        # The name of the scheduler whose pods it schedules.
         self.scheduler_name = scheduler_name
         self.scheduler_names = frozenset([scheduler_name])
         self.no_preemption = no_preemption
@@ -112,9 +112,9 @@ class LegacyScheduler:
         changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Cluster:
-        """Put pods on nodes, all anew.
+        """Assign pods to nodes from scratch.
 
-        ``now`` stands for missing start times; nominated pods count with a queue and without.
+        ``now`` replaces missing start times; nominated pods count with and without a queue.
         """
         return Cluster(
             cluster,
@@ -125,7 +125,7 @@ class LegacyScheduler:
         )
 
     def queue_rules(self, prepared: Callable[[], Cluster], phases: Phases = NO_PHASES) -> QueueRules:
-        """None: it takes no plugins."""
+        """Return no rules: old schedulers have no out-of-tree plugins."""
         return NO_RULES
 
     def decide(
@@ -139,7 +139,7 @@ class LegacyScheduler:
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
-        """What becomes of ``pod``, which must not be in the cluster as a running pod. The steps are always recorded."""
+        """Decide on ``pod``, which must not be running in the cluster. The steps are always recorded."""
         frame = Verdict(
             algorithm=self.algorithm,
             outcome=Outcome.NOT_SCHEDULED,
@@ -172,7 +172,7 @@ class LegacyScheduler:
         return cycle.run()
 
     def tell_node(self, prepared: Cluster, pod: Pod, node_name: str) -> NodeEvaluation:
-        """What every filter says of one node; raises ``KeyError`` for a node that is not there.
+        """Return every filter's result for one node; raise ``KeyError`` for a missing node.
 
         Empty for a pod of another scheduler.
         """
@@ -182,13 +182,13 @@ class LegacyScheduler:
         return evaluate_node(self.version, self.filters, prepared, pod, node_info)
 
     def room_of_nodes(self, prepared: Cluster, pod: Pod, most: int) -> Mapping[str, int] | None:
-        """Not known: which of the filters look beyond their node is not written down."""
+        """Return ``None``: it is not known which filters depend on more than the node."""
         return None
 
     def rank_victims(self, prepared: Cluster, node_name: str, priority: int) -> list[Standing]:
-        """The pods of a node below ``priority``, those that would go first first.
+        """Return the pods of a node below ``priority``, in eviction order.
 
-        Raises ``KeyError`` for a node that is not there.
+        Raises ``KeyError`` for a missing node.
         """
         lower = [info for info in prepared.by_name[node_name].pods if info.priority < priority]
         by_importance = sorted_as_before_go_1_19(lower, self.version.importance(prepared.now))
@@ -206,13 +206,13 @@ class LegacyScheduler:
         ]
 
     def _reason_not_seen(self, pod: Pod) -> str:
-        """Why the scheduler would not look at the pod at all, or an empty text."""
+        """Return why the scheduler would ignore the pod, or an empty string."""
         if pod.is_terminal:
             return f"the pod has finished (phase {pod.status.phase})"
         if pod.metadata.deletion_timestamp is not None:
             return f"skip schedule deleting pod: {pod.key}"
         if pod.spec.node_name:
-            return f'the pod is assigned to node "{pod.spec.node_name}" already; the scheduler has no part in it'
+            return f'the pod is already assigned to node "{pod.spec.node_name}"; the scheduler ignores it'
         name = pod.spec.scheduler_name
         if name != self.scheduler_name:
             return f'the pod is for scheduler "{name}" (this one is "{self.scheduler_name}")'

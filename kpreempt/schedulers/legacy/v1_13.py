@@ -1,10 +1,10 @@
 """Kubernetes 1.13 (v1.13.12): its predicates in the order in which they run, and its preemption.
 
 Preemption follows ``core/generic_scheduler.go`` and ``scheduler.go``, the predicates ``predicates.go``, ``metadata.go``
-(``predicateMetadata``) and ``csi_volume_predicate.go`` in ``algorithm/predicates``. GeneralPredicates is four in one:
-it says all that is wrong with resources, host name, ports and selector. For affinity it is known which topology pairs
-hold pods that matter, and kept right while pods come and go. Of CheckVolumeBinding only bound claims are modeled; a
-claim that waits for its first pod is assumed to find a volume.
+(``predicateMetadata``) and ``csi_volume_predicate.go`` in ``algorithm/predicates``. GeneralPredicates combines four
+predicates: it reports all problems with resources, host name, ports and selector. Topology pairs with relevant pods for
+affinity are precomputed, and updated as pods are added and removed. Of CheckVolumeBinding only bound claims are
+modeled; a claim that waits for its first consumer is assumed to find a volume.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _max_volume_count(disk_type: DiskType) -> Check:
 
 
 def _disks(cluster: Cluster, disk_type: DiskType, pod: Pod) -> set[str]:
-    """The pod's disks of the type. A claim whose volume is not known counts, as a disk of its own."""
+    """Return the pod's disks of the type. A claim with an unknown volume counts as a separate disk."""
     disks = set()
     for volume in pod.spec.volumes:
         disk = disk_type.of(volume)
@@ -121,7 +121,7 @@ def _disks(cluster: Cluster, disk_type: DiskType, pod: Pod) -> set[str]:
 
 
 def max_csi_volume_count(meta: Metadata, node_info: NodeInfo) -> Status:
-    """No CSI driver gets more volumes than the node's allocatable says."""
+    """Check that no CSI driver exceeds the node's allocatable number of volumes."""
     limits = {name for name in node_info.allocatable if name.startswith(LIMIT_PREFIX)}
     wanted = dict(_csi_volumes(meta.cluster, meta.pod.pod)) if limits else {}
     if not wanted:
@@ -138,7 +138,7 @@ def max_csi_volume_count(meta: Metadata, node_info: NodeInfo) -> Status:
 
 
 def _csi_volumes(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
-    """Handles of the pod's CSI volumes, and the resource that limits them."""
+    """Yield the handles of the pod's CSI volumes, and the resource that limits them."""
     for name in claim_names(pod):
         claim = claim_of(cluster, pod, name)
         volume = cluster.persistent_volumes.get(claim.spec.volume_name) if claim else None
@@ -147,7 +147,7 @@ def _csi_volumes(cluster: Cluster, pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 def check_volume_binding(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The volumes of bound claims can be reached from the node; claims that should be bound by now are an error."""
+    """Check that the node can reach the volumes of bound claims; claims that should already be bound are an error."""
     bound = []
     for name in claim_names(meta.pod.pod):
         claim = claim_of(meta.cluster, meta.pod.pod, name)
@@ -173,7 +173,7 @@ def _waits_for_first_pod(cluster: Cluster, claim: PersistentVolumeClaim) -> bool
 
 
 def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The bound volumes are in the node's zone."""
+    """Check that the bound volumes are in the node's zone."""
     for name in claim_names(meta.pod.pod):
         claim = claim_of(meta.cluster, meta.pod.pod, name)
         if claim is None:
@@ -203,12 +203,12 @@ VOLUME_PREDICATES = (
 
 
 def claim_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
-    """The claims for which a volume is assumed to be found on any node."""
+    """Return assumptions for claims for which a volume is assumed to be found on any node."""
     return [
         Assumption(
             f"PersistentVolumeClaim {claim.key}",
             "spec.volumeName",
-            "it waits for its first pod; that a volume for it is found on any node is taken for granted",
+            "waits for its first consumer; assuming that every node has a volume for it",
             AssumptionKind.UNCERTAIN,
         )
         for name in claim_names(pod)
@@ -230,7 +230,7 @@ NODE_NETWORK_UNAVAILABLE = "node(s) had unavailable network"
 UNDER_MEMORY_PRESSURE = "node(s) had memory pressure"
 UNDER_DISK_PRESSURE = "node(s) had disk pressure"
 UNDER_PID_PRESSURE = "node(s) had pid pressure"
-# Of a predicate that only a Policy file asks for.
+# The reason of a predicate that only runs if a Policy file names it.
 LABELS_NOT_PRESENT = "node(s) didn't have the requested labels"
 _REASONS_OF_CONDITIONS = {
     READY: NODE_NOT_READY,
@@ -240,7 +240,7 @@ _REASONS_OF_CONDITIONS = {
 
 
 class PodMetadata(Metadata):
-    """What matters to one pod: pods that its terms select, and pods whose anti-affinity selects it."""
+    """The relevant pods for one pod: those its terms select, and those whose anti-affinity selects it."""
 
     def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
         super().__init__(cluster, pod, request, ignored)
@@ -256,16 +256,16 @@ class PodMetadata(Metadata):
                     self.refused.add(info, _pairs(terms, node_info.labels))
 
     def clone(self) -> PodMetadata:
-        """A copy that can be changed without touching this one."""
+        """Return a copy that can be changed independently."""
         made = copy(self)
         made.wanted, made.refused, made.refusing = self.wanted.clone(), self.refused.clone(), self.refusing.clone()
         return made
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was put on the node.
+        """Add a pod to the node.
 
-        Two oddities: a nominated pod, which is on no node yet, counts for the pod's own terms no more than if it were
-        not there; and a pod that any anti-affinity term selects counts for all of them.
+        Two quirks: a nominated pod, which is not on a node yet, does not count for the pod's own terms; and a pod that
+        any anti-affinity term selects counts for all of them.
         """
         self.refusing.add(info, self._pairs_refusing(info, node_info.labels))
         if info.pod.spec.node_name and self.pod.has_affinity:
@@ -275,13 +275,13 @@ class PodMetadata(Metadata):
                 self.refused.add(info, _pairs(terms, node_info.labels))
 
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was taken off its node."""
+        """Remove a pod from its node."""
         self.refusing.remove(info)
         self.wanted.remove(info)
         self.refused.remove(info)
 
     def check_affinity(self, node_info: NodeInfo) -> Status:
-        """Whether the pod's terms and those of the pods that are there allow it on the node."""
+        """Check whether the pod's terms and those of existing pods allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self.refusing.counts:
                 conflict = AffinityConflict("existingAntiAffinity", *pair, "", self.refusing.holders(pair))
@@ -289,7 +289,7 @@ class PodMetadata(Metadata):
         labels = node_info.labels
         terms = self.pod.affinity_terms
         missing = next((term for term in terms if _pair(term, labels) not in self.wanted.counts), None)
-        # The first of a group of pods that want each other has none yet to be next to.
+        # The first pod of a group with affinity to itself has no other pod to match yet.
         pod = self.pod.pod
         if missing is not None and (self.wanted.counts or not all(term_selects(pod, term, pod) for term in terms)):
             detail = _conflict("affinity", missing, labels, [])
@@ -305,7 +305,7 @@ class PodMetadata(Metadata):
         return _pairs((term for term in info.anti_affinity_terms if term_selects(info.pod, term, self.pod.pod)), labels)
 
     def _pairs_wanted(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:
-        """A pod counts as wanted only where all terms select it."""
+        """Return the matching pairs of a pod, which must match all terms."""
         terms = self.pod.affinity_terms
         if not all(term_selects(self.pod.pod, term, info.pod) for term in terms):
             return []
@@ -327,7 +327,7 @@ def _conflict(rule: str, term: PodAffinityTerm, labels: Mapping[str, str], holde
 
 
 def is_counted(name: str) -> bool:
-    """Whether a resource counts besides CPU and memory (``IsScalarResourceName``)."""
+    """Return whether a resource counts in addition to CPU and memory (``IsScalarResourceName``)."""
     is_extended = not is_native(name) and not name.startswith("requests.")
     return is_extended or name.startswith((HUGE_PAGES_PREFIX, LIMIT_PREFIX)) or NATIVE_PREFIX in name
 
@@ -339,7 +339,7 @@ FITS_RESOURCES = pod_fits_resources()
 FITS_HOST_PORTS = refuses_on(port_conflict, PORTS_TAKEN)
 MATCHES_SELECTOR = refuses_on(selector_mismatch, SELECTOR_NOT_MATCHED)
 FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
-# All that may be named, in the order of ``predicatesOrdering``, whatever the order in which they are named.
+# All predicates that may be named, in the order of ``predicatesOrdering``, regardless of the file's order.
 PREDICATES = (
     Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
     Filter("CheckNodeUnschedulable", not_cordoned(NODE_UNSCHEDULABLE)),
@@ -383,9 +383,9 @@ _BEHIND_TAINTS = _NAMES.index(_TAINTS) + 1
 
 
 def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
-    """Which evictions violate a budget (``filterPodsWithPDBViolation``): where one of the pod's allows none now.
+    """Mark evictions that violate a PDB (``filterPodsWithPDBViolation``): one of its budgets allows none now.
 
-    Nothing is counted: a budget that allows one disruption is violated by no number of them.
+    Nothing is counted down: any number of evictions fits in a budget that allows one.
     """
     marked = []
     for info in pods:
@@ -396,7 +396,7 @@ def mark_violations(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[
 
 
 class Version113(PredicateVersion):
-    """1.13: the first failing predicate decides, budgets count, and nominated pods keep their room."""
+    """1.13: the first failing predicate decides, PDBs count, and nominated pods reserve capacity."""
 
     dialect = DIALECT
     accounting = ACCOUNTING
@@ -423,13 +423,13 @@ class Version113(PredicateVersion):
             "node(s) didn't find available persistent volumes to bind",
         )
     )
-    # By default taints stand for conditions, which then no predicate looks at.
+    # By default taints replace conditions, and no predicate checks those.
     removed: ClassVar = {
         True: frozenset((_CONDITION, "CheckNodeMemoryPressure", "CheckNodePIDPressure", "CheckNodeDiskPressure")),
         False: frozenset((_UNSCHEDULABLE,)),
     }
     mandatory: ClassVar = {True: (_UNSCHEDULABLE, _TAINTS), False: (_CONDITION,)}
-    # Those of one's own labels and services come behind the taints.
+    # Custom label and service predicates come after the taints.
     ordering = (
         *_NAMES[:_BEHIND_TAINTS],
         "PodToleratesNodeNoExecuteTaints",
@@ -439,7 +439,7 @@ class Version113(PredicateVersion):
     )
     check_pod = staticmethod(check_claims)
     budget_rule = staticmethod(mark_violations)
-    # Budgets, the first victim's priority, the sum, the count; then any.
+    # PDB violations, the first victim's priority, the sum of priorities, the count; then any.
     criteria = staticmethod(lambda _: (FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))
     assumptions_about = staticmethod(claim_assumptions)
     words = Words("status.nominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)

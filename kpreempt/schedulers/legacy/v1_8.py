@@ -1,12 +1,12 @@
-"""Kubernetes 1.8 (v1.8.15): its predicates, and preemption as it did it first.
+"""Kubernetes 1.8 (v1.8.15): its predicates, and the first version of preemption.
 
-Preemption (``core/generic_scheduler.go`` and ``scheduler.go``) knows no budgets and no nominated pods: the node is
-nominated by an annotation, which keeps the pod from preempting again while its victims leave, and does nothing more.
+Preemption (``core/generic_scheduler.go`` and ``scheduler.go``) knows neither PDBs nor nominated pods: the node is
+nominated in an annotation, whose only effect is that the pod does not preempt again while its victims are terminating.
 
-The predicates (``predicates.go`` and ``metadata.go`` in ``algorithm/predicates``) run in the order of a Go map, which
-is any, and all of them: the reasons of all that fail are known. Of affinity the terms of the pods that are there are
-known beforehand; the pod's own are looked up among all pods every time, so each may be met by another pod.
-NoVolumeNodeConflict does nothing while the gate PersistentLocalVolumes is off, and is not modeled otherwise.
+All predicates (``predicates.go`` and ``metadata.go`` in ``algorithm/predicates``) run, in the random order of a Go map,
+so the reasons of all failures are known. Affinity terms of existing pods are precomputed; the pod's own terms are
+matched against all pods every time, so each may match another pod. NoVolumeNodeConflict has no effect while the gate
+PersistentLocalVolumes is off, and is not modeled otherwise.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _max_volume_count(disk_type: DiskType) -> Check:
 
 
 def _disks(cluster: Cluster, disk_type: DiskType, pod: Pod) -> set[str]:
-    """The pod's disks of the type. What is not found counts as a disk of its own, and those after it not at all."""
+    """Return the pod's disks of the type. A missing object counts as a separate disk, and later ones are skipped."""
     disks: set[str] = set()
     for volume in pod.spec.volumes:
         disk = disk_type.of(volume)
@@ -102,7 +102,7 @@ def _disks(cluster: Cluster, disk_type: DiskType, pod: Pod) -> set[str]:
 
 
 def _bound_volume(cluster: Cluster, pod: Pod, name: str) -> PersistentVolume | None:
-    """The claim's volume, ``None`` where the claim or the volume is not there; raises where it is not bound."""
+    """Return the claim's volume, ``None`` if claim or volume is missing; raise an error if it is not bound."""
     if not name:
         raise LegacyError("PersistentVolumeClaim had no name")
     claim = claim_of(cluster, pod, name)
@@ -114,7 +114,7 @@ def _bound_volume(cluster: Cluster, pod: Pod, name: str) -> PersistentVolume | N
 
 
 def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The bound volumes are in the node's zone; a node without zones takes all."""
+    """Check that the bound volumes are in the node's zone; a node without zones matches all."""
     if not any(key in node_info.labels for key in ZONE_LABELS):
         return PASSES
     for name in claim_names(meta.pod.pod):
@@ -149,7 +149,7 @@ TAINTS_NOT_TOLERATED = "PodToleratesNodeTaints"
 DISK_CONFLICT = "NoDiskConflict"
 UNDER_MEMORY_PRESSURE = "NodeUnderMemoryPressure"
 UNDER_DISK_PRESSURE = "NodeUnderDiskPressure"
-# Of a predicate that only a Policy file asks for.
+# The reason of a predicate that only runs if a Policy file names it.
 LABELS_NOT_PRESENT = "CheckNodeLabelPresence"
 
 NVIDIA_GPU = "alpha.kubernetes.io/nvidia-gpu"
@@ -162,7 +162,7 @@ _REASONS_OF_CONDITIONS = {
 
 
 class PodMetadata(Metadata):
-    """What matters to one pod: its own terms, and pods whose anti-affinity selects it."""
+    """The relevant data for one pod: its own terms, and pods whose anti-affinity selects it."""
 
     def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
         super().__init__(cluster, pod, request, ignored)
@@ -174,16 +174,16 @@ class PodMetadata(Metadata):
                 self.add_pod(info, node_info)
 
     def clone(self) -> PodMetadata:
-        """A copy that can be changed without touching this one."""
+        """Return a copy that can be changed independently."""
         made = copy(self)
         made._refusing = self._refusing.clone()
         return made
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was put on the node.
+        """Add a pod to the node.
 
-        An oddity: where any of its terms selects the pod, the topology of its last term is taken, because upstream
-        keeps a pointer to the loop's variable.
+        A quirk: if any of its terms selects the pod, the topology of its last term is used, because upstream keeps a
+        pointer to the loop variable.
         """
         terms = info.anti_affinity_terms
         if any(term_selects(info.pod, term, self.pod.pod) for term in terms):
@@ -192,11 +192,11 @@ class PodMetadata(Metadata):
                 self._refusing.add(info, [(key, node_info.labels[key])])
 
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was taken off its node."""
+        """Remove a pod from its node."""
         self._refusing.remove(info)
 
     def check_affinity(self, node_info: NodeInfo) -> Status:
-        """Whether the terms of the pods that are there, and the pod's own, allow it on the node."""
+        """Check whether the terms of existing pods, and the pod's own, allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self._refusing.counts:
                 return refusal(
@@ -213,7 +213,7 @@ class PodMetadata(Metadata):
 
 
 class _OwnTerm:
-    """One of the pod's terms, with the number of pods that it selects on each node and in each domain."""
+    """A term of the pod, with the number of pods it selects on each node and in each domain."""
 
     def __init__(self, pod: PodInfo, term: PodAffinityTerm, cluster: Cluster) -> None:
         self._pod = pod.pod
@@ -230,9 +230,9 @@ class _OwnTerm:
         self._total = sum(self._on_node.values())
 
     def is_met(self, node_info: NodeInfo, *, allows_first: bool = False) -> bool:
-        """Whether a selected pod is in the node's domain; of the node's own pods those that are on it now count.
+        """Return whether a selected pod is in the node's domain; on the node itself, its current pods count.
 
-        The first of a group, which selects itself and no pod on any node, has no pod yet to be next to.
+        The first pod of a group, which selects itself and no pod on any node, has no other pod to match yet.
         """
         there = sum(term_selects(self._pod, self._term, info.pod) for info in node_info.pods)
         change = there - self._on_node.get(node_info.name, 0)
@@ -242,7 +242,7 @@ class _OwnTerm:
         return allows_first and self._total + change <= 0 and term_selects(self._pod, self._term, self._pod)
 
     def conflict(self, rule: str, node_info: NodeInfo) -> AffinityConflict:
-        """What the node lacks, or has."""
+        """Describe what the node lacks or has."""
         selector = str(self._term.label_selector) if self._term.label_selector is not None else ""
         domain = node_info.labels.get(self._term.topology_key) or ""
         holders = [info.key for info in node_info.pods if term_selects(self._pod, self._term, info.pod)]
@@ -250,22 +250,22 @@ class _OwnTerm:
 
 
 def is_counted(name: str) -> bool:
-    """Whether a resource counts besides CPU and memory: GPUs, extended and opaque ones, huge pages."""
+    """Return whether a resource counts besides CPU and memory: GPUs, extended and opaque ones, huge pages."""
     return name == NVIDIA_GPU or not is_native(name) or name.startswith((_OPAQUE_PREFIX, HUGE_PAGES_PREFIX))
 
 
-# RemovePod of that version forgets to give ephemeral storage back.
+# In this version, RemovePod does not subtract ephemeral storage.
 ACCOUNTING = Accounting(
     is_counted,
     lambda pod: sum_of_containers(pod, is_counted),
-    # By number alone: protocol and address do not count.
+    # By number alone: protocol and address are ignored.
     lambda pod: [("", "", port.host_port) for port in host_ports(pod)],
     never_returned=frozenset((EPHEMERAL_STORAGE,)),
 )
 
 
 def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
-    """No other pod has a host port of that number."""
+    """Check that no other pod uses a host port of that number."""
     for port in host_ports(meta.pod.pod):
         key = ("", "", port.host_port)
         if key in node_info.used_ports:
@@ -275,14 +275,14 @@ def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
 
 
 def match_node_selector(meta: Metadata, node_info: NodeInfo) -> Status:
-    """The node selector and the required node affinity match."""
+    """Check the node selector and the required node affinity."""
     if _selects(meta.pod.pod, node_info):
         return PASSES
     return refusal(SELECTOR_NOT_MATCHED, detail=selector_mismatch(meta.pod.pod, node_info))
 
 
 def _selects(pod: Pod, node_info: NodeInfo) -> bool:
-    """Terms know labels only, and one that cannot be parsed keeps those after it from being read."""
+    """Terms only support labels, and an invalid one prevents those after it from being read."""
     labels = node_info.labels
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
@@ -303,9 +303,9 @@ def _selects(pod: Pod, node_info: NodeInfo) -> bool:
 
 FITS_RESOURCES = pod_fits_resources(NVIDIA_GPU)
 FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
-# All that may be named.
+# All predicates that may be named.
 PREDICATES = (
-    # No toleration helps against a cordoned node.
+    # A cordoned node cannot be tolerated.
     Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
     Filter(
         "GeneralPredicates",
@@ -329,9 +329,9 @@ AFFINITY_NOT_MATCHED = "MatchInterPodAffinity"
 
 DIALECT = Dialect(
     algorithm="kube-1.8",
-    # PodPriority was off by default, and with it preemption; to ask for this version is to turn it on.
+    # PodPriority, and with it preemption, is off by default; selecting this version turns it on.
     gates={"PodPriority": True, BY_TAINTS: False},
-    assumed_gates={"PodPriority": "it is assumed to be on; by default it is off in 1.8, and nobody is preempted"},
+    assumed_gates={"PodPriority": "assumed to be on; by default it is off in 1.8, which disables preemption"},
     api_versions=("componentconfig/v1alpha1",),
     priorities=PRIORITIES,
     priority_arguments=("serviceAntiAffinity", "labelPreference"),
@@ -344,14 +344,14 @@ _CONDITION = "CheckNodeCondition"
 
 
 def fit_error(_: int, statuses: Mapping[str, Status]) -> str:
-    """``No nodes are available that match all of the predicates: REASON (2), OTHER (3).``, sorted as text."""
+    """Format ``No nodes are available that match all of the predicates: REASON (2), OTHER (3).``, sorted as text."""
     counts = Counter(reason for status in statuses.values() for reason in status.reasons)
     parts = sorted(f"{reason} ({count})" for reason, count in counts.items())
     return f"No nodes are available that match all of the predicates: {', '.join(parts)}."
 
 
 class Version18(PredicateVersion):
-    """1.8: every predicate runs, priorities alone decide, extenders have the last word."""
+    """1.8: every predicate runs, only priorities decide, and extenders are called last."""
 
     dialect = DIALECT
     accounting = ACCOUNTING
@@ -377,13 +377,13 @@ class Version18(PredicateVersion):
     budget_rule = staticmethod(lambda pods, _: [PodWithBudgets(info, False, []) for info in pods])
     asks_extenders_after_choice = True
     clears_nominations = False
-    # The highest victim's priority, the sum, the count; then any.
+    # The highest victim's priority, the sum of priorities, the count; then any.
     criteria = staticmethod(lambda _: (LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))
     message = staticmethod(fit_error)
     words = Words("annotation NominatedNodeName", "by {pod} on node {node}", reports_failure_first=True)
 
     def nominated_node(self, pod: Pod) -> str:
-        """What the annotation says."""
+        """Return the node in the annotation."""
         annotations = pod.metadata.annotations
         return annotations.nominated_node_name if annotations else ""
 

@@ -1,4 +1,4 @@
-"""What scheduling queues have in common, and those of 1.8 and 1.13."""
+"""The interface of scheduling queues, and the queues of 1.8 and 1.13."""
 
 from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue
 

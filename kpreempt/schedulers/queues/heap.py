@@ -1,7 +1,7 @@
-"""The heap of the scheduling queues, item by item as Go's ``container/heap`` moves them.
+"""The heap of the scheduling queues, which moves items exactly like Go's ``container/heap``.
 
 Follows ``pkg/scheduler/internal/queue/scheduling_queue.go`` of v1.13.12 (``Heap``) and ``pkg/scheduler/backend/heap``
-of v1.36.3, which are the same, over ``container/heap``. Which of two equal items comes first depends on these moves.
+of v1.36.3, which are the same, over ``container/heap``. The order of equal items depends on these moves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 
 
 class Heap(Generic[Item]):
-    """Items by key, the first of them at the head. ``comes_first`` says whether its first argument goes before."""
+    """Items by key, with the first one at the head. ``comes_first`` returns whether its first argument is less."""
 
     def __init__(self, key_of: Callable[[Item], str], comes_first: Callable[[Item, Item], bool]) -> None:
         self._key_of = key_of
@@ -28,18 +28,18 @@ class Heap(Generic[Item]):
         return key in self._items
 
     def __iter__(self) -> Iterator[str]:
-        """The keys, in the order in which they came."""
+        """Iterate over the keys in insertion order."""
         return iter(self._items)
 
     def get(self, key: str) -> Item | None:
         return self._items.get(key)
 
     def peek(self) -> Item | None:
-        """The head, which stays."""
+        """Return the head without removing it."""
         return self._items[self._keys[0]] if self._keys else None
 
     def add(self, item: Item) -> None:
-        """Add the item, or put it in the place of the one with its key."""
+        """Add the item, or replace the one with its key."""
         key = self._key_of(item)
         if key in self._items:
             self._items[key] = item
@@ -52,7 +52,7 @@ class Heap(Generic[Item]):
         self._rise(len(self._keys) - 1)
 
     def pop(self) -> Item | None:
-        """Take the head; ``None`` where there is nothing."""
+        """Remove and return the head; ``None`` if the heap is empty."""
         if not self._keys:
             return None
         last = len(self._keys) - 1
@@ -61,7 +61,7 @@ class Heap(Generic[Item]):
         return self._items.pop(self._keys.pop())
 
     def delete(self, key: str) -> bool:
-        """Take the item with that key out; False where there is none."""
+        """Remove the item with that key; return False if there is none."""
         if key not in self._items:
             return False
         index, last = self._keys.index(key), len(self._keys) - 1
@@ -73,7 +73,7 @@ class Heap(Generic[Item]):
         return True
 
     def in_order(self) -> Iterator[Item]:
-        """All items in the order in which they would be popped; they stay."""
+        """Yield all items in the order in which they would be popped, without removing them."""
         rest = Heap(self._key_of, self._comes_first)
         rest._items, rest._keys = dict(self._items), list(self._keys)
         while (item := rest.pop()) is not None:
@@ -85,7 +85,7 @@ class Heap(Generic[Item]):
             index = parent
 
     def _sink(self, start: int, end: int) -> bool:
-        """Let the item at ``start`` sink among the first ``end``; whether it moved."""
+        """Sift the item at ``start`` down within the first ``end``; return whether it moved."""
         index = start
         while (child := 2 * index + 1) < end:
             if child + 1 < end and self._goes_before(child + 1, child):

@@ -1,9 +1,9 @@
-"""The scheduling queue of Kubernetes 1.13: the highest priority first, and unschedulable pods set aside.
+"""The scheduling queue of Kubernetes 1.13: an active queue by priority, and a map of unschedulable pods.
 
 Follows ``pkg/scheduler/internal/queue/scheduling_queue.go`` of v1.13.12, method by method, and the event handlers in
 ``pkg/scheduler/factory/factory.go`` with ``preempt`` in ``pkg/scheduler/scheduler.go``. Almost any change moves all
-unschedulable pods; no pod backs off. Unschedulable pods are in a map there, whose order is random; here they keep the
-order in which they came, which matters for equal pods only.
+unschedulable pods; no pod backs off. Upstream's map of unschedulable pods has a random order; here they keep insertion
+order, which only matters for equal pods.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kpreempt.schedulers.queues.heap import Heap
 from kpreempt.schedulers.queues.interface import Attempt, NominatedPods, SchedulingQueue, Ticker
 from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
 
-# Changes of other objects that move all pods. A StorageClass does only if it binds late.
+# Changes of other objects that move all pods. A StorageClass does only with late binding.
 _MOVING_CHANGES = frozenset(
     (
         ("PersistentVolume", "Add"),
@@ -51,14 +51,14 @@ _ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 class Queue113(SchedulingQueue):
-    """Two queues: the active one, a heap, and the pods that were tried and found unschedulable."""
+    """The active queue, a heap, and the pods that were tried and found unschedulable."""
 
     scheduling_cycle: int
     move_request_cycle: int
     nominator: NominatedPods
 
     def __init__(self, started: datetime) -> None:
-        """``started`` is when the scheduler started: leftovers are looked for then and every 30 s."""
+        """``started`` is when the scheduler started, which determines the 30 s period of the leftover timer."""
         self.active: Heap[Pod] = Heap(lambda pod: pod.key, comes_first)
         self.unschedulable: dict[str, Pod] = {}
         self.nominator = NominatedPods()
@@ -68,20 +68,20 @@ class Queue113(SchedulingQueue):
         self._now = started
 
     def next_timer(self) -> datetime | None:
-        """When the timer next finds a leftover."""
+        """Return when the timer next finds a leftover."""
         return min((time for pod in self.unschedulable.values() if (time := self._flush_time(pod))), default=None)
 
     def _flush_time(self, pod: Pod) -> datetime | None:
-        """When the timer finds that this pod is left over; never for one without a time."""
+        """Return when the timer moves this pod as a leftover; ``None`` for a pod without a time."""
         time = pod_timestamp(pod)
         if time == _ZERO_TIME:
             return None
         return self._ticker.first_after(max(self._now, time + UNSCHEDULABLE_INTERVAL))
 
     def advance(self, now: datetime) -> None:
-        """Look for leftovers as often as the timer would have done up to ``now``.
+        """Run the leftover timer up to ``now``.
 
-        They are the pods that were last tried more than 60 s ago. It is a move request if there are any.
+        Leftovers are pods last tried more than 60 s ago. If there are any, this is a move request.
         """
         while (due := self.next_timer()) is not None and due <= now:
             leftover = [
@@ -101,7 +101,7 @@ class Queue113(SchedulingQueue):
         self.nominator.add(pod)
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
-        """Set the pod aside if its condition says that it is unschedulable, as tried at ``time``."""
+        """Add the pod as unschedulable if its condition says so, with ``time`` as its last attempt."""
         conditions = [
             msgspec.structs.replace(each, last_probe_time=each.last_probe_time or time)
             if each.type == SCHEDULED
@@ -112,11 +112,11 @@ class Queue113(SchedulingQueue):
         self.add_unschedulable(msgspec.structs.replace(pod, status=status), Attempt(), time)
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
-        """``MakeDefaultErrorFunc``, with the pod as the API server has it by then.
+        """``MakeDefaultErrorFunc``, with the pod as in the API server at that time.
 
-        A pod that was tried in that cycle, and whose condition says that it is unschedulable, is set aside.
-        If pods were asked to move in that cycle or later, the change may help this one, too: it is active at once. A
-        pod that is in either queue stays as it is.
+        A pod that was tried in that cycle, and whose condition says that it is unschedulable, is added as such. If a
+        move was requested in that cycle or later, the change may help this pod, so it becomes active at once. A pod
+        that is in either queue stays there.
         """
         if pod.key in self.unschedulable or pod.key in self.active:
             return
@@ -129,16 +129,16 @@ class Queue113(SchedulingQueue):
         self.nominator.add(pod)
 
     def pop(self, now: datetime) -> Pod | None:
-        """Take the head of the active queue, which begins a scheduling cycle; ``None`` if it is empty."""
+        """Pop the head of the active queue, which starts a scheduling cycle; ``None`` if it is empty."""
         pod = self.active.pop()
         if pod is not None:
             self.scheduling_cycle += 1
         return pod
 
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
-        """``updatePodInSchedulingQueue``: more than another status makes an unschedulable pod active.
+        """``updatePodInSchedulingQueue``: a change outside of the status makes an unschedulable pod active.
 
-        A pod in flight comes into the queue by it, too.
+        A pod in flight is added to the queue, too.
         """
         if new.key in self.active:
             self.nominator.update(old, new)
@@ -154,7 +154,7 @@ class Queue113(SchedulingQueue):
             self.nominator.add(new)
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
-        """Take the pod out of the queue that it is in, and forget its nomination."""
+        """Remove the pod from its queue, and drop its nomination."""
         self.nominator.delete(pod)
         if not self.active.delete(pod.key):
             self.unschedulable.pop(pod.key, None)
@@ -162,7 +162,7 @@ class Queue113(SchedulingQueue):
     def assigned_pod_changed(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
         """``addPodToCache``, ``updatePodInCache`` and ``deletePodFromCache``.
 
-        One that comes or changes moves the pods whose affinity wants it, and is a move request even if there are none.
+        A new or changed pod moves the pods whose affinity matches it, and is a move request even if there are none.
         """
         if new is None:
             self.move_all(now)
@@ -173,9 +173,9 @@ class Queue113(SchedulingQueue):
         self._move_to_active_queue(wanting)
 
     def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
-        """``addNodeToCache`` and ``updateNodeInCache``; one that leaves helps no pod.
+        """``addNodeToCache`` and ``updateNodeInCache``; a deleted node helps no pod.
 
-        A change is a move request if the node may take more pods now, and for pods in flight.
+        A change is a move request, also for pods in flight, if the node may take more pods now.
         """
         if new is None:
             return
@@ -183,7 +183,7 @@ class Queue113(SchedulingQueue):
             self.move_all(now)
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
-        """``onPvAdd`` and the like."""
+        """``onPvAdd`` and similar handlers."""
         if (resource, action) in _MOVING_CHANGES:
             self.move_all(now)
 
@@ -192,7 +192,7 @@ class Queue113(SchedulingQueue):
         self._move_to_active_queue(list(self.unschedulable.values()))
 
     def _move_to_active_queue(self, pods: Iterable[Pod]) -> None:
-        """Move some unschedulable pods, and remember in which cycle that was requested."""
+        """Move some unschedulable pods, and remember the cycle of the request."""
         for pod in pods:
             self.active.add(pod)
             self.unschedulable.pop(pod.key, None)
@@ -203,7 +203,7 @@ class Queue113(SchedulingQueue):
         self.nominator.add(pod, node_name)
 
     def pods(self) -> list[QueuedPod]:
-        """The active queue in order, then the unschedulable pods, which have none."""
+        """Return the active queue in order, then the unschedulable pods, which have no order."""
         active = [
             self._queued(pod, Place.ACTIVE, [Mover(MoverKind.POP)], position)
             for position, pod in enumerate(self.active.in_order(), start=1)
@@ -234,7 +234,7 @@ class Queue113(SchedulingQueue):
 
 
 def scheduling_properties_changed(old: Node, new: Node) -> bool:
-    """Whether a node may take pods now that it did not take before (``nodeSchedulingPropertiesChanged``)."""
+    """Return whether a node may take pods that it did not take before (``nodeSchedulingPropertiesChanged``)."""
     return (
         (old.spec.unschedulable and not new.spec.unschedulable)
         or old.status.allocatable != new.status.allocatable
@@ -246,16 +246,16 @@ def scheduling_properties_changed(old: Node, new: Node) -> bool:
 
 
 def comes_first(left: Pod, right: Pod) -> bool:
-    """The order of the active queue: the higher priority, then the earlier time (``activeQComp``).
+    """Order the active queue: higher priority first, then the earlier time (``activeQComp``).
 
-    A pod that was just tried has a late time, so one that waits for its nominated node stands behind others of its
-    priority that came in the meantime.
+    A pod that was just tried has a late time, so a pod that waits for its nominated node comes after others of its
+    priority that were created in the meantime.
     """
     return (-left.priority, pod_timestamp(left)) < (-right.priority, pod_timestamp(right))
 
 
 def pod_timestamp(pod: Pod) -> datetime:
-    """When the pod was last tried, by its condition, or else when it was created; the zero time where neither says."""
+    """Return when the pod was last tried, by its condition, or created; the zero time if neither is set."""
     condition = _scheduled_condition(pod)
     if condition is None:
         return pod.metadata.creation_timestamp or _ZERO_TIME
@@ -263,13 +263,13 @@ def pod_timestamp(pod: Pod) -> datetime:
 
 
 def terms_of(pod: Pod) -> list[PodAffinityTerm]:
-    """The pod's required affinity terms."""
+    """Return the pod's required affinity terms."""
     affinity = pod.spec.affinity
     return affinity.pod_affinity.required if affinity and affinity.pod_affinity else []
 
 
 def wants(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
-    """Whether a term of ``owner`` is about the pod. A term without a selector is about none."""
+    """Return whether a term of ``owner`` matches the pod. A term without a selector matches none."""
     namespaces = term.namespaces or [owner.metadata.namespace]
     is_there = pod.metadata.namespace in namespaces
     return is_there and term.label_selector is not None and term.label_selector.matches(pod.metadata.labels)

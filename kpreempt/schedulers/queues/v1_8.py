@@ -1,11 +1,11 @@
-"""The scheduling queue of Kubernetes 1.8: first in, first out; priorities do not count.
+"""The scheduling queue of Kubernetes 1.8: first in, first out, regardless of priority.
 
 Follows ``staging/src/k8s.io/client-go/tools/cache/fifo.go`` (``FIFO``), ``plugin/pkg/scheduler/util/backoff_utils.go``
 (``PodBackoff``) and ``plugin/pkg/scheduler/factory/factory.go`` (event handlers, ``MakeDefaultErrorFunc``) of v1.8.15.
-1.13 has the same queue where its gate PodPriority is off.
+1.13 has the same queue if its gate PodPriority is off.
 
-A pod that failed waits outside of the queue: 1 s, twice as long each time, up to 60 s; then it is added at the end. No
-change of the cluster shortens that, but an update of the pod itself, even of its status alone, adds it at once.
+A failed pod waits outside of the queue: 1 s, doubled each time, up to 60 s; then it is added at the end. Cluster
+changes never shorten that, but an update of the pod itself, even of its status alone, adds it at once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ MAX_BACKOFF = timedelta(seconds=60)
 
 
 class Queue18(SchedulingQueue):
-    """The FIFO, and the pods that wait outside of it until their backoff ends; most events change nothing.
+    """The FIFO, and the pods outside of it until their backoff ends; most events change nothing.
 
-    Only its own update moves a pod; a nomination is the pod's annotation, of which the queue does not know. Adding a
-    pod again keeps its place. Deleting forgets the pod, and not its place: one that comes again before the queue got
-    there takes the old place.
+    Only its own update moves a pod; nominations are annotations of the pod, which the queue does not see. Adding a pod
+    again keeps its position. Deleting removes the pod but keeps its position: if it is added again before the queue
+    gets there, it takes the old position.
     """
 
     def __init__(self) -> None:
@@ -35,16 +35,16 @@ class Queue18(SchedulingQueue):
         # How long each pod waits after its next failure, and when it last failed.
         self._backoff: dict[str, timedelta] = {}
         self._failed: dict[str, datetime] = {}
-        # When each pod that failed is added again, and the pods as the API server has them then.
+        # When each failed pod is added again, and the pods as the API server has them then.
         self._waiting: dict[str, datetime] = {}
         self._unassigned: dict[str, Pod] = {}
 
     def next_timer(self) -> datetime | None:
-        """When the next backoff ends."""
+        """Return when the next backoff ends."""
         return min(self._waiting.values(), default=None)
 
     def advance(self, now: datetime) -> None:
-        """Add the pods whose backoff ended, if they still exist and have no node."""
+        """Add the pods whose backoff has ended, if they still exist and have no node."""
         for key in sorted((key for key, until in self._waiting.items() if until <= now), key=self._waiting.__getitem__):
             del self._waiting[key]
             if key in self._unassigned and key not in self._items:
@@ -58,11 +58,11 @@ class Queue18(SchedulingQueue):
         self._items[pod.key] = pod
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
-        """Add the pod at the end: how long it still backs off is not known."""
+        """Add the pod at the end: its remaining backoff is unknown."""
         self.add(pod, time)
 
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
-        """Add a changed pod at the end, whatever changed, unless it is in the queue."""
+        """Add a changed pod at the end, whatever changed, unless it is already queued."""
         self.add(new, now)
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
@@ -77,9 +77,9 @@ class Queue18(SchedulingQueue):
         return None
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
-        """Let the pod wait. One that waits already, because it was added in between, does not wait longer."""
+        """Start the pod's backoff. A pod that already waits, because it was added in between, does not wait longer."""
         self._unassigned[pod.key] = pod
-        # One that did not fail for long starts from the beginning.
+        # The backoff resets for a pod that has not failed for a long time.
         for key in [key for key, last in self._failed.items() if now - last > MAX_BACKOFF]:
             del self._backoff[key], self._failed[key]
         duration = self._backoff.setdefault(pod.key, INITIAL_BACKOFF)
@@ -89,7 +89,7 @@ class Queue18(SchedulingQueue):
             self._backoff[pod.key] = min(2 * duration, MAX_BACKOFF)
 
     def pods(self) -> list[QueuedPod]:
-        """The queue, then the pods that back off, the first to end first."""
+        """Return the queue, then the pods in backoff, in order of when it ends."""
         in_order = [self._items[key] for key in dict.fromkeys(self._keys) if key in self._items]
         queued = [
             QueuedPod(

@@ -1,7 +1,7 @@
-"""Volcano 1.8's scheduler: whole sessions, on jobs (pod groups) in queues.
+"""Volcano 1.8's scheduler: complete sessions on jobs (pod groups) in queues.
 
-Follows Volcano v1.8.0 (``pkg/scheduler``). The Kubernetes plugins inside it are those of ``schedulers/kube``, as they
-behave in 1.25.
+Follows Volcano v1.8.0 (``pkg/scheduler``). The Kubernetes plugins inside it are those of ``schedulers/kube``, with the
+behavior of 1.25.
 """
 
 from __future__ import annotations

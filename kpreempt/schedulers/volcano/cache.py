@@ -1,8 +1,8 @@
-"""A cluster as Volcano's cache holds it when a session opens: tasks, jobs, nodes and queues, which the session changes.
+"""The cluster as Volcano's cache holds it when a session opens: tasks, jobs, nodes and queues.
 
 Follows ``pkg/scheduler/cache/cache.go`` (``Snapshot``) and ``event_handlers.go`` of Volcano v1.8.0: pods of other
-schedulers count once they are on a node, jobs need a pod group and a queue that exists, and nodes must be ready. What
-is counted over jobs and nodes, and why tasks fit on no node, follows ``job_info.go``, ``node_info.go``,
+schedulers count once they are on a node, jobs need a pod group and an existing queue, and nodes must be ready. Totals
+over jobs and nodes, and the reasons why tasks fit on no node, follow ``job_info.go``, ``node_info.go``,
 ``unschedule_info.go`` and ``helpers.go`` in ``pkg/scheduler/api``, and ``plugins/util/util.go``.
 """
 
@@ -44,7 +44,7 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 
 
 class TaskStatus(Enum):
-    """Where a task stands in the session."""
+    """The status of a task in the session."""
 
     PENDING = "Pending"
     ALLOCATED = "Allocated"
@@ -63,14 +63,14 @@ ALLOCATED_STATUSES = (TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, 
 
 
 class Transaction(NamedTuple):
-    """Where a statement that was thrown away had put a task."""
+    """Where a discarded statement had placed a task."""
 
     node_name: str
     status: TaskStatus
 
 
 class Task:
-    """A pod in a session. Job and node each hold a copy of their own, so that one can change before the other."""
+    """A pod in a session. Job and node each hold a separate copy, so that one can change before the other."""
 
     __slots__ = (
         "is_best_effort",
@@ -101,16 +101,16 @@ class Task:
         self.status = _status_of(pod)
         text = annotations.task_priority if annotations else None
         given = parse_int(text, bits=32) if text is not None else None
-        # The priority of a pod that has none is 1.
+        # A pod without a priority has priority 1.
         self.priority = given if given is not None else 1 if pod.spec.priority is None else pod.spec.priority
-        # The annotation decides, then the label; a text that is no truth value counts as false.
+        # The annotation takes precedence over the label; a text that is not a boolean counts as false.
         text = annotations.preemptable if annotations else None
         text = text if text is not None else pod.metadata.labels.get(_PREEMPTABLE)
         self.is_preemptable = text is None or text in TRUE_TEXTS
         self.last_transaction: Transaction | None = None
 
     def clone(self) -> Task:
-        """A copy with a status and a node of its own."""
+        """Return a copy with another status and node."""
         copy = Task.__new__(Task)
         for slot in Task.__slots__:
             setattr(copy, slot, getattr(self, slot))
@@ -118,7 +118,7 @@ class Task:
 
 
 def job_id_of(pod: Pod) -> str:
-    """``namespace/name`` of the pod's group, or an empty text for a pod without."""
+    """Return ``namespace/name`` of the pod's group, or an empty string for a pod without a group."""
     group = pod.metadata.annotations.group_name if pod.metadata.annotations else ""
     return f"{pod.metadata.namespace}/{group}" if group else ""
 
@@ -141,7 +141,7 @@ _SCHEDULABLE = "Schedulable"
 
 
 class Job:
-    """A pod group in a session. ``phase`` and ``conditions`` are the group's, which the session changes."""
+    """A pod group in a session. ``phase`` and ``conditions`` belong to the group; the session changes them."""
 
     def __init__(self, group: PodGroup, queue: str, priority: int) -> None:
         self.group = group
@@ -154,7 +154,7 @@ class Job:
         self.created: datetime | None = group.metadata.creation_timestamp
         self.phase = group.status.phase
         self.conditions = [PodGroupCondition(c.type, c.status, c.reason, c.message) for c in group.status.conditions]
-        # The types of the conditions that this session has set.
+        # The types of the conditions set in this session.
         self.own_conditions: set[str] = set()
         self.fit_error = ""
         self.nodes_fit_errors: dict[str, FitErrors] = {}
@@ -165,29 +165,29 @@ class Job:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the group has not been let into its queue."""
+        """Return whether the group has not been enqueued yet."""
         return self.phase in ("", "Pending")
 
     @property
     def min_resources(self) -> Resource:
-        """What the group states as its least; nothing where it states none."""
+        """The minimum resources in the group's spec; empty if it has none."""
         return Resource.from_quantities(self.group.spec.min_resources or {})
 
     @property
     def states_min_resources(self) -> bool:
-        """Whether the group states its least resources at all."""
+        """Return whether the group's spec has minimum resources."""
         return self.group.spec.min_resources is not None
 
     @property
     def elastic_resources(self) -> Resource:
-        """What the job holds beyond its least, where it holds more of everything; else nothing."""
+        """What the job holds beyond its minimum, if it exceeds the minimum in every resource; otherwise nothing."""
         least = self.min_resources
         if self.allocated.less_equal_partly(least, Missing.ZERO):
             return Resource()
         return self.allocated.clone().sub(least, f"job {self.uid}")
 
     def add(self, task: Task) -> None:
-        """Take a task in, in place of one with its uid."""
+        """Add a task, replacing one with the same uid."""
         self.tasks[task.uid] = task
         self._by_status.setdefault(task.status, {})[task.uid] = task
         self.total_request.add(task.request)
@@ -195,7 +195,7 @@ class Job:
             self.allocated.add(task.request)
 
     def move(self, task: Task, status: TaskStatus) -> None:
-        """Give the task another status; ``task`` itself takes the place of the copy that the job had."""
+        """Change the status of a task; ``task`` itself replaces the job's copy."""
         old = self.tasks.pop(task.uid, None)
         if old is not None:
             self.total_request.sub(old.request, f"job {self.uid}")
@@ -209,38 +209,39 @@ class Job:
         self.add(task)
 
     def with_status(self, *statuses: TaskStatus) -> list[Task]:
-        """The tasks with one of these statuses, by ``namespace/name``."""
+        """Return the tasks with one of these statuses, by ``namespace/name``."""
         found = [task for status in statuses for task in self._by_status.get(status, {}).values()]
         return sorted(found, key=lambda task: task.key)
 
     def count(self, *statuses: TaskStatus) -> int:
-        """How many tasks have one of these statuses."""
+        """Return the number of tasks with one of these statuses."""
         return sum(len(self._by_status.get(status, ())) for status in statuses)
 
     def counts(self) -> dict[str, int]:
-        """How many tasks have each status, by its name, statuses by name."""
+        """Return the number of tasks per status, by status name."""
         return {status.value: len(tasks) for status, tasks in sorted(self._by_status.items(), key=lambda i: i[0].value)}
 
     @property
     def ready_count(self) -> int:
-        """Tasks that hold their resources or have succeeded, and pending ones that ask for none."""
+        """Count tasks that hold their resources or have succeeded, and pending tasks that request nothing."""
         pending = self._by_status.get(TaskStatus.PENDING, {}).values()
         return self.count(*HOLDING) + sum(task.is_best_effort for task in pending)
 
     @property
     def waiting_count(self) -> int:
-        """Tasks that wait for room that is being made for them."""
+        """Count tasks that wait for resources that are being released."""
         return self.count(TaskStatus.PIPELINED)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the job has its least number of ready tasks."""
+        """Return whether the job has its minimum number of ready tasks."""
         return self.ready_count >= self.min_available
 
     def has_specs(self, *statuses: TaskStatus) -> bool:
-        """Whether each task spec has its least number of tasks with these statuses, or pending ones that ask for none.
+        """Return whether each task spec has its minimum number of tasks with these statuses.
 
-        Task specs do not count where they ask for more than the job as a whole.
+        Pending tasks that request nothing count too. Task specs are ignored if their minimums add up to more than the
+        job's.
         """
         if self.min_available < sum(self.task_min_available.values()):
             return True
@@ -250,14 +251,14 @@ class Job:
         return all(counted[name] >= least for name, least in self.task_min_available.items())
 
     def fit_message(self) -> str:
-        """Why the job is not ready: its tasks by status, and its pending ones by reason (``FitError``)."""
+        """Explain why the job is not ready: its tasks by status, and its pending tasks by reason (``FitError``)."""
         statuses = {**self.counts(), "minAvailable": self.min_available}
         message = f"pod group is not ready, {', '.join(histogram(statuses))}"
         pending = Counter(self.reason_of(task)[0] for task in self.with_status(TaskStatus.PENDING))
         return f"{message}; Pending: {', '.join(histogram(pending))}" if pending else message
 
     def reason_of(self, task: Task) -> tuple[str, str]:
-        """Reason and message for a task that does not run (``TaskSchedulingReason``)."""
+        """Return reason and message for a task that does not run (``TaskSchedulingReason``)."""
         node_name, status = task.last_transaction or (task.node_name, task.status)
         if status is TaskStatus.ALLOCATED:
             return _SCHEDULABLE, f"Pod {task.key} can possibly be assigned to {node_name}"
@@ -270,7 +271,7 @@ class Job:
         return status.value, self.fit_error
 
     def set_condition(self, condition: PodGroupCondition) -> None:
-        """Set a condition of the group, in the place of the one of its type."""
+        """Set a condition of the group, replacing one of the same type."""
         self.own_conditions.add(condition.type)
         for index, existing in enumerate(self.conditions):
             if existing.type == condition.type:
@@ -280,12 +281,12 @@ class Job:
 
 
 def histogram(counts: Mapping[str, int]) -> list[str]:
-    """``3 Insufficient cpu`` for each, sorted as texts."""
+    """Format each entry as ``3 Insufficient cpu``, sorted as text."""
     return sorted(f"{count} {text}" for text, count in counts.items())
 
 
 class FitErrors:
-    """The reason that each node gave, or one message for all."""
+    """The reason of each node, or one message for all nodes."""
 
     def __init__(self, message: str = "", by_node: Mapping[str, str] | None = None) -> None:
         self._message = message
@@ -299,9 +300,9 @@ class FitErrors:
 
 
 def still_reserved(job: Job) -> Resource:
-    """What a running job with enough tasks states as its least, beyond what they hold; nothing for other jobs.
+    """Return the part of a running job's minimum resources that its tasks do not hold; nothing for other jobs.
 
-    Scalars of the least count in units, those that are held in thousandths, as in the genuine code.
+    Scalars of the minimum are in units, held scalars in thousandths, as upstream.
     """
     reserved = Resource()
     least = job.group.spec.min_resources
@@ -315,7 +316,7 @@ def still_reserved(job: Job) -> Resource:
             reserved.cpu = max(float(amount.milli_value) - held.cpu, 0.0)
         elif name == MEMORY:
             reserved.memory = max(float(amount.value) - held.memory, 0.0)
-        # Ephemeral storage does not count here, nor does a name that holds that of a shared device.
+        # Upstream skips ephemeral storage and names that contain that of a shared device.
         elif is_counted(name) and name != EPHEMERAL_STORAGE and not any(device in name for device in DEVICES):
             if reserved.scalars is None:
                 reserved.scalars = {}
@@ -334,7 +335,7 @@ class Node:
     def __init__(self, node: ClusterNode) -> None:
         self.node = node
         self.name = node.metadata.name
-        # What an agent says that the node can give beyond its allocatable.
+        # Resources that an agent reports in addition to the node's allocatable.
         annotations = node.metadata.annotations
         cpu, memory = annotations.get(OVERSUBSCRIPTION_CPU, ""), annotations.get(OVERSUBSCRIPTION_MEMORY, "")
         self.allocatable = Resource.from_quantities(node.status.allocatable).add(
@@ -342,27 +343,27 @@ class Node:
         )
         self.idle = self.allocatable.clone()
         self.used = Resource()
-        # What its leaving tasks hold still, and what is promised to tasks that wait for it.
+        # What terminating tasks still hold, and what is reserved for pipelined tasks.
         self.releasing = Resource()
         self.pipelined = Resource()
         self.tasks: dict[str, Task] = {}
-        # What is idle by the scheduler's cache, which knows of this session what was sent to the cluster only.
+        # Idle resources in the scheduler's cache, which sees only what this session sent to the cluster.
         self.cached_idle = self.idle
 
     @property
     def is_ready(self) -> bool:
-        """Whether no condition says that the node is not ready."""
+        """Return whether no condition marks the node as not ready."""
         return all(c.status == "True" for c in self.node.status.conditions if c.type == "Ready")
 
     def future_idle(self) -> Resource:
-        """What will be idle once leaving tasks are gone and promises are kept.
+        """Return what will be idle once terminating tasks are gone and pipelined tasks are placed.
 
-        Raises ``SchedulerPanicError`` where more is promised than that.
+        Raises ``SchedulerPanicError`` if more than that is pipelined.
         """
         return self.idle.clone().add(self.releasing).sub(self.pipelined, f"node {self.name}")
 
     def add(self, task: Task) -> bool:
-        """Put a copy of the task on the node; False where it is there already."""
+        """Add a copy of the task to the node; return False if it is already there."""
         if task.key in self.tasks:
             return False
         copy = task.clone()
@@ -378,7 +379,7 @@ class Node:
         return True
 
     def remove(self, key: str) -> None:
-        """Take the task off the node, if it is there."""
+        """Remove the task from the node, if it is there."""
         task = self.tasks.get(key)
         if task is None:
             return
@@ -392,7 +393,7 @@ class Node:
         del self.tasks[key]
 
     def tasks_in_order(self) -> list[Task]:
-        """The tasks by ``namespace/name``."""
+        """Return the tasks by ``namespace/name``."""
         return [self.tasks[key] for key in sorted(self.tasks)]
 
 
@@ -414,7 +415,7 @@ class Queue:
 
 
 class Cache(NamedTuple):
-    """What a session opens with, in the order of the input. ``ignored`` says which jobs are left out, and why."""
+    """The input of a session, in the order of the snapshot. ``ignored`` maps skipped jobs to the reason."""
 
     cluster: ClusterSnapshot
     jobs: list[Job]
@@ -427,7 +428,7 @@ class Cache(NamedTuple):
 def cache_of(
     cluster: ClusterSnapshot, *, now: datetime, scheduler_names: frozenset[str] = frozenset({VOLCANO_SCHEDULER_NAME})
 ) -> Cache:
-    """The cluster as jobs, nodes and queues that a session may change. The queue ``default`` is there in any case."""
+    """Build the jobs, nodes and queues that a session may change. The queue ``default`` always exists."""
     tasks = [Task(pod) for pod in cluster.pods if pod.spec.node_name or pod.spec.scheduler_name in scheduler_names]
     nodes = {node.metadata.name: Node(node) for node in cluster.nodes}
     for task in tasks:

@@ -3,7 +3,7 @@
 Follows ``pkg/scheduler/util.go``, ``conf/scheduler_conf.go``, ``plugins/defaults.go`` and ``framework/arguments.go`` of
 Volcano v1.8.0.
 
-Texts of annotations and arguments are read as Go's ``strconv`` reads them.
+Texts of annotations and arguments are parsed like Go's ``strconv`` does.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ PLUGINS = (
     "binpack",
     "overcommit",
 )
-# What 1.8 has besides, which is not modelled.
+# Plugins of 1.8 that are not modeled.
 _OTHER_ACTIONS = frozenset({"shuffle"})
 _OTHER_PLUGINS: Mapping[str, str] = {
     "sla": "jobs that have waited too long would be enqueued and scheduled first",
-    "tdm": "revocable nodes and their tasks would be used and emptied by the hour",
-    "task-topology": "tasks would be kept together or apart by their job's topology",
-    "numaaware": "nodes would be refused and scored by their NUMA topology",
-    "extender": "an HTTP server would be asked too",
+    "tdm": "revocable nodes and their tasks would be used and drained by time of day",
+    "task-topology": "tasks would be placed together or apart by the job's topology",
+    "numaaware": "nodes would be filtered and scored by their NUMA topology",
+    "extender": "an HTTP server would be called, too",
     "rescheduling": "tasks would be evicted from crowded nodes at the end of preempt",
     "resourcequota": "jobs beyond their namespace's quota would not be enqueued",
-    "usage": "nodes would be refused and scored by their measured load",
-    "cdp": "tasks that started a short while ago would be spared",
+    "usage": "nodes would be filtered and scored by their measured load",
+    "cdp": "recently started tasks would not be evicted",
 }
 _DEFAULT_ACTIONS = "enqueue, allocate, backfill"
 _DEFAULT_TIERS = (
     ("priority", "gang", "conformance"),
     ("overcommit", "drf", "predicates", "proportion", "nodeorder"),
 )
-# The switches of a plugin as they are spelled. All are on unless set, but for the hierarchy and the order of clusters.
+# The switches of a plugin as they are spelled. All are on by default, except for the hierarchy and the cluster order.
 _SWITCHES = {
     "enableJobOrder": True,
     "enableHierarchy": False,
@@ -72,43 +72,43 @@ _GPU_SHARING = "predicate.GPUSharingEnable"
 _GPU_NUMBER = "predicate.GPUNumberEnable"
 _VGPU = "predicate.VGPUEnable"
 _DEVICES: Mapping[str, str] = {
-    _GPU_SHARING: "nodes would be refused whose GPUs have too little memory for volcano.sh/gpu-memory",
-    _GPU_NUMBER: "nodes would be refused that have too few free GPUs for volcano.sh/gpu-number",
-    _VGPU: "nodes would be refused whose GPUs have no room for volcano.sh/vgpu-number and its memory and cores",
+    _GPU_SHARING: "nodes whose GPUs lack memory for volcano.sh/gpu-memory would be rejected",
+    _GPU_NUMBER: "nodes with too few free GPUs for volcano.sh/gpu-number would be rejected",
+    _VGPU: "nodes whose GPUs lack capacity for volcano.sh/vgpu-number, its memory or cores would be rejected",
 }
 _SUBJECT = "scheduler"
 
 
 class PluginOption(NamedTuple):
-    """A plugin in a tier, its switches and its arguments."""
+    """A plugin in a tier, with its switches and arguments."""
 
     name: str
     switches: Mapping[str, bool]
     arguments: Mapping[str, Any]
 
     def integer(self, key: str, default: int) -> int:
-        """An argument that is a whole number; anything else, a text among them, is the default."""
+        """Return an integer argument, or the default for anything else, including strings."""
         value = self.arguments.get(key, default)
         return value if isinstance(value, int) and not isinstance(value, bool) else default
 
     def number(self, key: str, default: float) -> float:
-        """An argument that is a number; anything else is the default."""
+        """Return a numeric argument, or the default for anything else."""
         value = self.arguments.get(key, default)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
     def boolean(self, key: str, default: bool) -> bool:
-        """An argument that is true or false; anything else is the default."""
+        """Return a boolean argument, or the default for anything else."""
         value = self.arguments.get(key, default)
         return value if isinstance(value, bool) else default
 
     def text(self, key: str) -> str:
-        """An argument that is a text; anything else is empty."""
+        """Return a string argument, or an empty string for anything else."""
         value = self.arguments.get(key, "")
         return value if isinstance(value, str) else ""
 
 
 class VolcanoConfiguration(NamedTuple):
-    """Actions in order, plugins in tiers, and what of them is not modelled."""
+    """Actions in order, plugins in tiers, and the parts that are not modeled."""
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
@@ -116,10 +116,10 @@ class VolcanoConfiguration(NamedTuple):
 
 
 def configuration_of(document: Mapping[str, Any] | None, actions: str | None = None) -> VolcanoConfiguration:
-    """The configuration that a document says, or the default of 1.8; ``actions`` take the place of its own.
+    """Parse a configuration, or return the default of 1.8; ``actions`` replaces the configured actions.
 
-    Raises ``ConfigurationError`` where the genuine scheduler refuses the configuration (it would then go on with the
-    one that it had) or ends itself, and for actions that are not modelled.
+    Raises ``ConfigurationError`` if the real scheduler rejects the configuration (and keeps the previous one) or exits,
+    and for actions that are not modeled.
     """
     if document is None:
         tiers = tuple(tuple(_plugin({"name": name}, "") for name in names) for names in _DEFAULT_TIERS)
@@ -147,7 +147,7 @@ def _actions(text: str) -> tuple[str, ...]:
     for part in text.split(","):
         name = part.strip()
         if name in _OTHER_ACTIONS:
-            message = f"actions: {name} is not modelled, and it decides who is evicted"
+            message = f"actions: {name} is not modeled, but affects which pods are evicted"
             raise ConfigurationError(message, hint=f"--actions with {', '.join(ACTIONS)}")
         if name not in ACTIONS:
             raise ConfigurationError(f"failed to find Action {part}, ignore it", hint=f"actions: {', '.join(ACTIONS)}")
@@ -190,7 +190,7 @@ def _plugin(given: Any, path: str) -> PluginOption:
 
 
 def _refuse_devices(tiers: Sequence[Sequence[PluginOption]]) -> None:
-    """Refuse what the genuine scheduler exits of when a session opens. What predicates were told once stays told."""
+    """Reject device arguments that make the real scheduler exit. Arguments of earlier predicates stay in effect."""
     enabled = dict.fromkeys(_DEVICES, False)
     for index, tier in enumerate(tiers):
         for plugin in tier:
@@ -212,31 +212,31 @@ def _assumptions(tiers: Sequence[Sequence[PluginOption]]) -> list[Assumption]:
             path = f"tiers[{index}] {plugin.name}"
             if plugin.name in _OTHER_PLUGINS:
                 found.append(
-                    Assumption(_SUBJECT, path, f"this plugin is left out: with it, {_OTHER_PLUGINS[plugin.name]}")
+                    Assumption(_SUBJECT, path, f"this plugin is not modeled; with it, {_OTHER_PLUGINS[plugin.name]}")
                 )
             elif plugin.name not in PLUGINS:
-                found.append(Assumption(_SUBJECT, path, "there is no such plugin in Volcano 1.8, which ignores it"))
+                found.append(Assumption(_SUBJECT, path, "not a plugin of Volcano 1.8, which ignores it"))
             elif plugin.name == "predicates":
                 found += [
-                    Assumption(_SUBJECT, f"{path} {key}", f"sharing devices is left out: with it, {effect}")
+                    Assumption(_SUBJECT, f"{path} {key}", f"device sharing is not modeled; with it, {effect}")
                     for key, effect in _DEVICES.items()
                     if plugin.boolean(key, False)
                 ]
     return found
 
 
-# What ``ParseBool`` takes for true.
+# The strings that ``ParseBool`` accepts as true.
 TRUE_TEXTS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
-# Longer texts of digits are out of every range.
+# Longer strings of digits are always out of range.
 _MAX_DIGITS = 400
 
 
 def parse_int(text: str, bits: int = 64) -> int | None:
-    """The decimal number (``Atoi``, ``ParseInt``), or ``None``."""
+    """Parse a decimal integer (``Atoi``, ``ParseInt``), or return ``None``."""
     if len(text) > _MAX_DIGITS or not _INTEGER.fullmatch(text):
         return None
     number = int(text)
@@ -244,5 +244,5 @@ def parse_int(text: str, bits: int = 64) -> int | None:
 
 
 def parse_float(text: str) -> float:
-    """The decimal fraction, or 0 for a text that is none."""
+    """Parse a decimal number; return 0 if the text is not one."""
     return float(text) if len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text) else 0.0

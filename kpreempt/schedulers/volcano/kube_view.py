@@ -1,10 +1,10 @@
 """Nodes and pods as the Kubernetes plugins inside Volcano see them (``framework/util.go`` of Volcano v1.8.0).
 
-They see the state in which the session opened, and what the predicates plugin tells of changes since: tasks that are
-promised room count as there, evicted ones as gone. Without that plugin nothing changes for them.
+The plugins see the state in which the session opened, and the changes that the predicates plugin forwards: pipelined
+tasks count as present, evicted ones as gone. Without that plugin they see no changes.
 
-The plugins of Kubernetes 1.25 that Volcano calls, where they are more than ``schedulers/kube`` under ``BEHAVIOUR``,
-follow ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes`` v1.25.0, and Volcano v1.8.0 around it.
+The plugins of Kubernetes 1.25 that Volcano calls follow ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``
+v1.25.0 if they differ from ``schedulers/kube`` under ``BEHAVIOUR``, and Volcano v1.8.0 around them.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
 from kpreempt.verdict import SUCCESS, Assumption, Status
 from kpreempt.verdict.status import SKIP
 
-# Kubernetes' plugins come from 1.25, with its gates as they are by default.
+# Volcano embeds the plugins of Kubernetes 1.25, with default feature gates.
 BEHAVIOUR = behaviour("1.25")
 
 
 class KubeView:
-    """The nodes of a session as ``kube_scheduler`` plugins want them."""
+    """The nodes of a session in the form that ``schedulers/kube`` plugins expect."""
 
     def __init__(self, cluster: ClusterSnapshot, nodes: Iterable[Node], now: datetime) -> None:
         nodes = list(nodes)
@@ -52,18 +52,18 @@ class KubeView:
         seen = msgspec.structs.replace(cluster, nodes=[node.node for node in nodes], pods=pods)
         self.state = ClusterState(seen, BEHAVIOUR, now=now, scheduler_names=frozenset())
         self.handle = Handle(self.state, BEHAVIOUR)
-        # What is assumed of scores.
+        # Assumptions made by scores.
         self.assumptions: dict[Assumption, None] = {}
         self._spread_images(cluster.nodes)
 
     def add(self, task: Task) -> None:
-        """A task was given room on its node."""
+        """Add a task that was placed on its node."""
         node_info = self.state.by_name.get(task.node_name)
         if node_info is not None:
             node_info.add_pod(PodInfo(without_sidecars(task.pod), BEHAVIOUR))
 
     def remove(self, task: Task) -> None:
-        """A task gave its room up."""
+        """Remove a task from its node."""
         node_info = self.state.by_name.get(task.node_name)
         if node_info is None:
             return
@@ -73,16 +73,16 @@ class KubeView:
                 return
 
     def _spread_images(self, nodes: Iterable[ClusterNode]) -> None:
-        """Count on how many nodes images are; those that are not ready count, though the session lacks them.
+        """Count the nodes that have each image, including nodes that are not ready.
 
-        So it is in a scheduler that runs for a while: it counts anew for each node that changes. One that has just
-        started counts for each node only those that it read before.
+        This is the state of a scheduler that has been running for a while: it recounts whenever a node changes. After a
+        restart it counts for each node only the nodes read before it.
         """
         images: dict[str, ImageState] = {}
         for node in nodes:
             for image in node.status.images:
                 for name in image.names:
-                    # The first node that has it tells the size.
+                    # The size is taken from the first node that has the image.
                     images.setdefault(name, ImageState(image, 0))
             for name in {name for image in node.status.images for name in image.names}:
                 images[name].num_nodes += 1
@@ -94,23 +94,23 @@ class KubeView:
 
 
 def without_sidecars(pod: Pod) -> Pod:
-    """The pod as 1.25 reads it: an init container that never ends is none in particular."""
+    """Return the pod as 1.25 reads it, with sidecars as ordinary init containers."""
     if not any(container.restart_policy for container in pod.spec.init_containers):
         return pod
     plain = [msgspec.structs.replace(container, restart_policy="") for container in pod.spec.init_containers]
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, init_containers=plain))
 
 
-# How much of the score is the zone's, where the node is in one.
+# The weight of the zone in the score, if the node is in a zone.
 _ZONE_PART = 2.0 / 3.0
 
 
 class PodAffinity(InterPodAffinity):
-    """Made when the session opens; a requirement of an existing pod adds no weight.
+    """Created when the session opens; required affinity terms of existing pods add no score.
 
-    ``plugins/util/k8s/snapshot.go`` of Volcano lists the nodes that have pods with affinity once, when the session
-    opens. A pod that comes later to a node that had none refuses nobody there for the rest of the session, and nobody
-    gains from what it prefers. What the incoming pod itself wants is looked for on all nodes as they are.
+    ``plugins/util/k8s/snapshot.go`` of Volcano lists the nodes with affinity pods once, when the session opens. A pod
+    placed later on a node that had none rejects no other pod for the rest of the session, and its preferences do not
+    count. The terms of the incoming pod itself are matched against the current state of all nodes.
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -120,30 +120,30 @@ class PodAffinity(InterPodAffinity):
         self._with_anti_affinity = [node_info for node_info in nodes if node_info.pods_with_required_anti_affinity]
 
     def nodes_with_anti_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
-        """Those that had pods with required anti-affinity when the session opened."""
+        """Return the nodes that had pods with required anti-affinity when the session opened."""
         return self._with_anti_affinity
 
     def nodes_with_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
-        """Those that had pods with any affinity when the session opened."""
+        """Return the nodes that had pods with any affinity when the session opened."""
         return self._with_affinity
 
 
 class VolumeLimits(NodeVolumeLimits):
-    """Panics where a node without a CSINode is asked about an in-tree volume of the pod."""
+    """Panics if a pod has an in-tree volume and the node has no CSINode."""
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Skip pods of whose volumes none can count."""
+        """Skip pods without volumes that could count."""
         volumes = pod.spec.volumes
         return None, SUCCESS if any(
             _is_in_tree(each) or claim_name_of(pod, each) is not None for each in volumes
         ) else SKIP
 
     def inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
-        """An in-line disk as a CSI volume, on nodes that take it for one.
+        """Return an in-line disk as a CSI volume, on nodes that migrate it.
 
-        Raises ``SchedulerPanicError`` on a node without a CSINode: upstream logs the name of that which is not there.
+        Raises ``SchedulerPanicError`` on a node without a CSINode: upstream logs the name of the missing object.
         """
         if csi_node is None and _is_in_tree(volume):
             raise SchedulerPanicError(f"{NIL} (no CSINode)")
@@ -151,9 +151,9 @@ class VolumeLimits(NodeVolumeLimits):
 
 
 class SelectorSpread(PreScorePlugin, ScorePlugin):
-    """Fewer pods of the same services and controller on a node, and in its zone (``plugins/selectorspread``, v1.25.0).
+    """Prefer nodes and zones with fewer pods of the same services and controller (``plugins/selectorspread``, v1.25.0).
 
-    1.36 has it no more. Pods with spread constraints of their own are left to these, and score 0.
+    1.36 no longer has this plugin. Pods with spread constraints are left to PodTopologySpread, and score 0.
     """
 
     name = "SelectorSpread"
@@ -162,14 +162,14 @@ class SelectorSpread(PreScorePlugin, ScorePlugin):
         self._cluster = handle.cluster
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Find what selects the pod; Skip where it spreads by constraints."""
+        """Find the selectors that match the pod; skip if it has spread constraints."""
         if pod.spec.topology_spread_constraints:
             return SKIP
         state.write(self.name, default_selector(pod, self._cluster.cluster))
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The pods on the node that the same services and controller select."""
+        """Return the number of pods on the node that the same services and controller select."""
         selector = state.read(self.name)
         assert isinstance(selector, LabelSelector)
         if selector.is_empty():
@@ -181,7 +181,7 @@ class SelectorSpread(PreScorePlugin, ScorePlugin):
         )
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """Fewer pods are better; in floats as upstream."""
+        """Invert the scores so that fewer pods are better; in floats as upstream."""
         zones = [zone_of(node_info.node) for node_info in nodes]
         by_zone: dict[tuple[str, str], int] = {}
         for zone, count in zip(zones, scores, strict=True):
@@ -198,7 +198,7 @@ class SelectorSpread(PreScorePlugin, ScorePlugin):
 
 
 def _is_in_tree(volume: Volume) -> bool:
-    """Whether there is a CSI driver for this kind of in-line volume, used or not."""
+    """Return whether this kind of in-line volume has a CSI driver, whether or not it is used."""
     return in_tree_plugin(volume) is not None or volume.rbd is not None or volume.vsphere_volume is not None
 
 

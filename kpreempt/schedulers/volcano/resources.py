@@ -1,8 +1,8 @@
-"""Amounts of resources with Volcano's own arithmetic.
+"""Amounts of resources with Volcano's arithmetic.
 
 Follows ``pkg/scheduler/api/resource_info.go`` and ``pkg/scheduler/api/helpers/helpers.go`` of Volcano v1.8.0. CPU and
-scalars count in thousandths, memory in bytes, all as 64-bit floats as there, because its shares and limits come from
-them. Whether a resource has a map of scalars at all (``None`` or not) decides in several operations.
+scalars are in thousandths, memory is in bytes, all as 64-bit floats as upstream, because shares and limits are computed
+from them. Whether a resource has a map of scalars at all (``None`` or not) changes the result of several operations.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from enum import Enum
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.kube.framework.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_scalar_resource
 
-# Below this an amount counts as nothing, and two amounts as equal.
+# Smaller amounts count as nothing, and a smaller difference as equality.
 EPSILON = 0.1
-# What an amount without limit is.
+# The amount that stands for no limit.
 UNLIMITED = 1.7976931348623157e308
-# Counted by a plugin of its own, not as scalars.
+# Counted by a separate plugin, not as scalars.
 DEVICES = frozenset(
     {"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"},
 )
 
 
 class Missing(Enum):
-    """What a scalar counts for on the side that does not name it."""
+    """The value of a scalar on the side that does not name it."""
 
     ZERO = 0.0
     INFINITY = -1.0
 
 
-# The panic of a look at something that is not there.
+# The panic message of a nil dereference.
 NIL = "runtime error: invalid memory address or nil pointer dereference"
 
 
 class SchedulerPanicError(Exception):
-    """The genuine scheduler dies here; the message is its own. ``on`` is what it dies on, where that is known."""
+    """The real scheduler panics here; the message is upstream's. ``on`` is the object it panics on, if known."""
 
     def __init__(self, message: str, on: str = "") -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class SchedulerPanicError(Exception):
 
 
 class Resource:
-    """An amount of each resource. Changed in place by the operations that Volcano does in place."""
+    """An amount of each resource. Operations change it in place if Volcano's do."""
 
     __slots__ = ("cpu", "max_tasks", "memory", "scalars")
 
@@ -59,7 +59,7 @@ class Resource:
 
     @classmethod
     def from_quantities(cls, quantities: ResourceList) -> Resource:
-        """The amounts of a resource list; counts of objects and names that Kubernetes does not count are dropped."""
+        """Convert a resource list; object counts and names that Kubernetes does not count are dropped."""
         made = cls()
         for name, amount in quantities.items():
             if name == CPU:
@@ -80,7 +80,7 @@ class Resource:
         return Resource(self.cpu, self.memory, None if self.scalars is None else dict(self.scalars), self.max_tasks)
 
     def is_same(self, other: Resource) -> bool:
-        """Whether both are equal to the bit, missing and empty maps of scalars told apart (``reflect.DeepEqual``)."""
+        """Return whether both are exactly equal; missing and empty scalar maps differ (``reflect.DeepEqual``)."""
         return (
             self.cpu == other.cpu
             and self.memory == other.memory
@@ -89,12 +89,12 @@ class Resource:
         )
 
     def names(self) -> list[str]:
-        """The resources of which there is something: CPU, memory, then scalars by name."""
+        """Return the resources with a nonzero amount: CPU, memory, then scalars by name."""
         found = [name for name, amount in ((CPU, self.cpu), (MEMORY, self.memory)) if amount >= EPSILON]
         return found + sorted(name for name, amount in (self.scalars or {}).items() if amount >= EPSILON)
 
     def get(self, name: str) -> float:
-        """The amount of a resource, 0 for one that is not named."""
+        """Return the amount of a resource, 0 if it is not named."""
         if name == CPU:
             return self.cpu
         if name == MEMORY:
@@ -102,11 +102,11 @@ class Resource:
         return (self.scalars or {}).get(name, 0.0)
 
     def is_empty(self) -> bool:
-        """Whether there is nothing of any resource."""
+        """Return whether all amounts are zero."""
         return not self.names()
 
     def add(self, other: Resource) -> Resource:
-        """Add ``other``; returns this amount."""
+        """Add ``other``; return this amount."""
         self.cpu += other.cpu
         self.memory += other.memory
         for name, amount in (other.scalars or {}).items():
@@ -119,13 +119,13 @@ class Resource:
         self.scalars[name] = self.scalars.get(name, 0.0) + amount
 
     def sub(self, other: Resource, on: str = "") -> Resource:
-        """Take ``other`` away; raises ``SchedulerPanicError`` where there is not that much ``on`` something."""
+        """Subtract ``other``; raise ``SchedulerPanicError`` if this amount is smaller. ``on`` names the object."""
         if not other.less_equal(self, Missing.ZERO):
             raise SchedulerPanicError(f"resource is not sufficient to do operation: <{self}> sub <{other}>", on)
         return self.sub_unchecked(other)
 
     def sub_unchecked(self, other: Resource) -> Resource:
-        """Take ``other`` away, below zero where there is not that much. Scalars stay where this has no map of them."""
+        """Subtract ``other``, which may give negative amounts. Scalars are unchanged if this has no map of them."""
         self.cpu -= other.cpu
         self.memory -= other.memory
         if self.scalars is not None:
@@ -134,7 +134,7 @@ class Resource:
         return self
 
     def multiply(self, ratio: float) -> Resource:
-        """Multiply every amount; returns this amount."""
+        """Multiply every amount; return this amount."""
         self.cpu *= ratio
         self.memory *= ratio
         if self.scalars is not None:
@@ -142,7 +142,7 @@ class Resource:
         return self
 
     def raise_to(self, other: Resource) -> None:
-        """Raise every amount to that of ``other`` where that is more (``SetMaxResource``)."""
+        """Raise every amount to that of ``other`` if it is larger (``SetMaxResource``)."""
         self.cpu = max(self.cpu, other.cpu)
         self.memory = max(self.memory, other.memory)
         if not other.scalars:
@@ -155,11 +155,11 @@ class Resource:
                 self.scalars[name] = amount
 
     def less(self, other: Resource, missing: Missing) -> bool:
-        """Whether every amount is less, without tolerance."""
+        """Return whether every amount is less, without tolerance."""
         return self._all(other, missing, operator.lt)
 
     def less_equal(self, other: Resource, missing: Missing) -> bool:
-        """Whether every amount is less or as good as equal."""
+        """Return whether every amount is less or almost equal."""
         return self._all(other, missing, _is_less_equal)
 
     def _all(self, other: Resource, missing: Missing, holds: Callable[[float, float], bool]) -> bool:
@@ -168,16 +168,16 @@ class Resource:
         mine, theirs = self.scalars or {}, other.scalars or {}
         if missing is Missing.INFINITY and any(name not in mine for name in theirs):
             return False
-        # A loop, and not all(): this is asked for every task and node.
+        # A loop instead of all(), because this runs for every task and node.
         for name, amount in mine.items():
             if not ((name not in theirs and missing is Missing.INFINITY) or holds(amount, theirs.get(name, 0.0))):
                 return False
         return True
 
     def exceeding(self, other: Resource) -> list[str]:
-        """The resources of which this is more than ``other``: CPU, memory, then scalars by name.
+        """Return the resources in which this exceeds ``other``: CPU, memory, then scalars by name.
 
-        The genuine order of scalars is that of a map (``LessEqualWithResourcesName`` with ``Zero``).
+        Upstream takes scalars in map order (``LessEqualWithResourcesName`` with ``Zero``).
         """
         names = [] if _is_less_equal(self.cpu, other.cpu) else [CPU]
         if not _is_less_equal(self.memory, other.memory):
@@ -188,11 +188,11 @@ class Resource:
         )
 
     def less_partly(self, other: Resource, missing: Missing) -> bool:
-        """Whether any amount is less, without tolerance."""
+        """Return whether any amount is less, without tolerance."""
         return self._any(other, missing, operator.lt)
 
     def less_equal_partly(self, other: Resource, missing: Missing) -> bool:
-        """Whether any amount is less or as good as equal."""
+        """Return whether any amount is less or almost equal."""
         return self._any(other, missing, _is_less_equal)
 
     def _any(self, other: Resource, missing: Missing, holds: Callable[[float, float], bool]) -> bool:
@@ -207,12 +207,12 @@ class Resource:
         )
 
     def equals(self, other: Resource) -> bool:
-        """Whether the amounts named here are as good as equal there."""
+        """Return whether the amounts named here are almost equal to those of ``other``."""
         pairs = ((self.get(name), other.get(name)) for name in (CPU, MEMORY, *(self.scalars or ())))
         return all(mine == theirs or abs(mine - theirs) < EPSILON for mine, theirs in pairs)
 
     def difference(self, other: Resource, missing: Missing) -> tuple[Resource, Resource]:
-        """How much more this is, and how much less, of each resource; -1 stands for without limit."""
+        """Return how much more and how much less this has of each resource; -1 means no limit."""
         mine, theirs = dict(self.scalars or {}), dict(other.scalars or {})
         for name in mine:
             theirs.setdefault(name, missing.value)
@@ -235,7 +235,7 @@ class Resource:
         return more, less
 
     def lower_to(self, other: Resource, missing: Missing) -> Resource:
-        """Lower every amount to that of ``other`` where that is less (``MinDimensionResource``)."""
+        """Lower every amount to that of ``other`` if it is smaller (``MinDimensionResource``)."""
         self.cpu = min(self.cpu, other.cpu)
         self.memory = min(self.memory, other.memory)
         if self.scalars is None:
@@ -250,14 +250,14 @@ class Resource:
 
 
 def is_counted(name: str) -> bool:
-    """Whether Volcano counts a resource besides CPU, memory and pods."""
+    """Return whether Volcano counts a resource other than CPU, memory and pods."""
     if name == EPHEMERAL_STORAGE:
         return True
     return not name.startswith("count/") and is_scalar_resource(name) and name not in DEVICES
 
 
 def smaller(left: Resource, right: Resource) -> Resource:
-    """The lesser of each amount; scalars only where both have a map of them (``helpers.Min``)."""
+    """Return the smaller of each amount; scalars only if both have a map of them (``helpers.Min``)."""
     made = Resource(min(left.cpu, right.cpu), min(left.memory, right.memory))
     if left.scalars is not None and right.scalars is not None:
         made.scalars = {name: min(amount, right.scalars.get(name, 0.0)) for name, amount in left.scalars.items()}
@@ -265,7 +265,7 @@ def smaller(left: Resource, right: Resource) -> Resource:
 
 
 def larger(left: Resource, right: Resource) -> Resource:
-    """The greater of each amount; scalars that are not positive are dropped (``helpers.Max``)."""
+    """Return the larger of each amount; scalars that are not positive are dropped (``helpers.Max``)."""
     made = Resource(max(left.cpu, right.cpu), max(left.memory, right.memory))
     if left.scalars is None and right.scalars is None:
         return made
@@ -277,14 +277,14 @@ def larger(left: Resource, right: Resource) -> Resource:
 
 
 def share_of(part: float, whole: float) -> float:
-    """The part of the whole; of nothing, nothing is 0 and anything is 1 (``helpers.Share``)."""
+    """Return ``part / whole``; if ``whole`` is 0, return 0 for nothing and 1 for anything (``helpers.Share``)."""
     if whole == 0:
         return 0.0 if part == 0 else 1.0
     return part / whole
 
 
 def request_of(pod: Pod) -> Resource:
-    """What a pod asks for: its containers and overhead together, or an init container that asks for more.
+    """Return the request of a pod: its containers and overhead, or an init container if that is larger.
 
     Sidecars count as init containers (``pkg/scheduler/api/pod_info.go``, ``GetPodResourceRequest``).
     """

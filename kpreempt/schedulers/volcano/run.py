@@ -1,7 +1,7 @@
-"""A whole session: open, every action, close (``pkg/scheduler/scheduler.go`` of Volcano v1.8.0).
+"""Run a complete session: open, every action, close (``pkg/scheduler/scheduler.go`` of Volcano v1.8.0).
 
-The state of a session is evidence. Its end (phases, conditions and events) follows ``framework/session.go`` and
-``cache/cache.go`` of Volcano v1.8.0.
+The state of the session is recorded as evidence. Closing (phases, conditions and events) follows
+``framework/session.go`` and ``cache/cache.go`` of Volcano v1.8.0.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def run_session(
     chance: Chance | None = None,
     with_scores: bool = True,
 ) -> SessionVerdict:
-    """What Volcano would do with the cluster in one session.
+    """Predict what Volcano does with the cluster in one session.
 
-    ``chance`` takes one of the ways through what the genuine scheduler leaves to it; without, everything goes by name.
-    ``with_scores`` tells what every node scores for every pending task when the session opens.
+    ``chance`` makes the random choices of the real scheduler; by default items are taken by name. ``with_scores``
+    records the score of every node for every pending task when the session opens.
     """
     cache, recorder = cache_of(cluster, now=now), Recorder()
     pending = [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
@@ -101,7 +101,7 @@ def run_session(
         recorder.begin("")
         final = _close(session, closes_gang="gang" in plugins)
     except SchedulerPanicError as error:
-        # The genuine scheduler dies here.
+        # The real scheduler panics here.
         record = recorder.record
         panic = Panic(record.action, recorder.current_task, str(error), error.on)
         if record.action:
@@ -123,8 +123,8 @@ def run_session(
 
 
 def _evidence(record: ActionRecord, jobs: dict[str, JobState], queues: dict[str, QueueState]) -> ActionEvidence:
-    # Tasks that the action promised room, and those that it gave room and did not bind. They stand where they were
-    # first placed, even where that was undone and done again.
+    # Tasks that the action pipelined, and those it allocated without binding. They keep their first position, even if
+    # an operation was undone and repeated.
     placed: dict[tuple[OperationKind, str], str] = {}
     for kind, task, node, _ in record.trace:
         if kind in (OperationKind.PIPELINE, OperationKind.ALLOCATE):
@@ -162,7 +162,7 @@ _UNSCHEDULABLE = "Unschedulable"
 
 
 def _state(session: Session, plugins: Mapping[str, Any]) -> tuple[dict[str, JobState], dict[str, QueueState]]:
-    """All jobs, and the queues that have any if proportion counts, at this moment."""
+    """Return the current state of all jobs, and of the queues with jobs if proportion is enabled."""
     drf, proportion = plugins.get("drf"), plugins.get("proportion")
     jobs = {
         job.uid: JobState(
@@ -200,7 +200,7 @@ def _state(session: Session, plugins: Mapping[str, Any]) -> tuple[dict[str, JobS
 
 
 def _amounts(resource: Resource) -> Amounts:
-    """The amounts by resource, whole ones as whole numbers, -1 for one without limit."""
+    """Return the amounts by resource, integral values as int, and -1 for no limit."""
     named = {CPU: resource.cpu, MEMORY: resource.memory, **dict(sorted((resource.scalars or {}).items()))}
     return {
         name: -1 if amount >= UNLIMITED else int(amount) if amount.is_integer() else amount
@@ -209,7 +209,7 @@ def _amounts(resource: Resource) -> Amounts:
 
 
 def _close(session: Session, *, closes_gang: bool) -> Closing:
-    """What users see of the session when it is over."""
+    """Return what users see of the session after it closes."""
     fit_errors = {}
     for job in session.jobs.values():
         if job.nodes_fit_errors:

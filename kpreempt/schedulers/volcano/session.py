@@ -1,17 +1,16 @@
-"""A session: the cluster as it was when it opened, what plugins have registered, and how their votes combine.
+"""A session: the cluster when it opened, the functions that plugins registered, and how their votes combine.
 
 Follows ``pkg/scheduler/framework/session.go``, ``session_plugins.go`` and ``framework.go`` of Volcano v1.8.0.
 
-``Vote`` is what plugins can have a say in, by the switch that lets them
+``Vote`` lists the decisions that plugins take part in, by the switch that enables them
 (``pkg/scheduler/framework/session_plugins.go``). ``Recorder`` keeps what happens while the session runs: operations,
 attempts, and what was sent to the cluster.
 
-``Order`` is that in which what the genuine scheduler keeps in maps is walked, and which of several equals it picks.
-Volcano walks Go maps and picks at random among nodes with the same score, so that two sessions on the same cluster may
-differ. Without chance the order is that of the keys and the pick the first; with it, one of the other ways is taken.
-The priority queue of the actions moves item by item as Go's ``container/heap`` does (``pkg/scheduler/util/
-priority_queue.go`` of Volcano v1.8.0): the order may change while items wait (shares and readiness do), and need not be
-strict, so that which item comes first depends on these moves.
+``Order`` is the order in which Go maps are iterated, and the choice among equals. Volcano iterates over Go maps and
+picks at random among nodes with the same score, so two sessions on the same cluster may differ. By default the order is
+by key and the choice is the first; with a ``Chance``, both are random. The priority queue of the actions moves items
+exactly like Go's ``container/heap`` (``pkg/scheduler/util/priority_queue.go`` of Volcano v1.8.0): the order may change
+while items wait (shares and readiness do) and need not be strict, so the first item depends on these moves.
 """
 
 from __future__ import annotations
@@ -45,30 +44,30 @@ Item = TypeVar("Item")
 
 
 class Chance(Protocol):
-    """What shuffles and chooses; ``random.Random`` does."""
+    """A source of randomness, such as ``random.Random``."""
 
     def shuffle(self, x: Any, /) -> None:
         """Shuffle a list in place."""
 
     def choice(self, seq: Any, /) -> Any:
-        """One of a list."""
+        """Choose an element of a sequence."""
 
 
 class Order:
-    """One way through all that is left to chance."""
+    """One resolution of all random choices."""
 
     def __init__(self, chance: Chance | None = None) -> None:
         self._chance = chance
 
     def walk(self, items: Iterable[Item]) -> list[Item]:
-        """The items of a map, which are given by key."""
+        """Return the items of a map in iteration order; they are given in key order."""
         walked = list(items)
         if self._chance is not None:
             self._chance.shuffle(walked)
         return walked
 
     def pick(self, items: list[Item]) -> Item:
-        """One of several equals; raises ``IndexError`` where there is none."""
+        """Choose one of several equal items; raise ``IndexError`` if there is none."""
         if self._chance is None:
             return items[0]
         picked: Item = self._chance.choice(items)
@@ -76,7 +75,7 @@ class Order:
 
 
 class PriorityQueue(Generic[Item]):
-    """Items of which ``goes_before`` says which of two comes out first."""
+    """Items ordered by ``goes_before``."""
 
     def __init__(self, goes_before: Callable[[Item, Item], bool], items: Iterable[Item] = ()) -> None:
         self._goes_before = goes_before
@@ -96,7 +95,7 @@ class PriorityQueue(Generic[Item]):
             index = parent
 
     def pop(self) -> Item:
-        """Take the first item; raises ``IndexError`` where there is none."""
+        """Remove and return the first item; raise ``IndexError`` if there is none."""
         items = self._items
         last = len(items) - 1
         items[0], items[last] = items[last], items[0]
@@ -117,15 +116,15 @@ PERMIT, ABSTAIN, REJECT = 1, 0, -1
 
 
 class PredicateError(Exception):
-    """A predicate ended in an error, which the message tells."""
+    """A predicate returned an error, which is the message."""
 
 
 class ScoreError(Exception):
-    """A plugin could not score, which the message tells."""
+    """A plugin could not compute a score, for the reason in the message."""
 
 
 class Victims(NamedTuple):
-    """The tasks that may be evicted, ``None`` where no tier decided, and every vote on the way there."""
+    """The tasks that may be evicted (``None`` if no tier decided), and all votes up to the decision."""
 
     tasks: list[Task]
     votes: list[VoteEvidence]
@@ -133,7 +132,7 @@ class Victims(NamedTuple):
 
 
 class Session:
-    """What actions and plugins work on, and change."""
+    """The state that actions and plugins read and change."""
 
     def __init__(self, cache: Cache, configuration: VolcanoConfiguration, order: Order, recorder: Recorder) -> None:
         self.configuration = configuration
@@ -145,7 +144,7 @@ class Session:
         self.queues: dict[str, Queue] = {queue.name: queue for queue in sorted(cache.queues, key=lambda q: q.name)}
         self.total = Resource()
         for node in self.nodes.values():
-            # From here on the session's state parts from the cache's.
+            # From here on, the session's state diverges from the cache.
             node.cached_idle = node.idle.clone()
             self.total.add(node.allocatable)
         self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
@@ -153,25 +152,25 @@ class Session:
         self.job_goes_before: Callable[[Job, Job], bool] = partial(self._goes_before, Vote.JOB_ORDER)
         self.queue_goes_before: Callable[[Queue, Queue], bool] = partial(self._goes_before, Vote.QUEUE_ORDER)
         self._registered: dict[Vote, dict[str, Any]] = {vote: {} for vote in Vote}
-        # What has been asked for, until something else is registered.
+        # Query results, valid until another function is registered.
         self._tiers: dict[Vote, list[list[tuple[str, Any]]]] = {}
         self._functions: dict[Vote, list[tuple[str, Any]]] = {}
         self._allocate_handlers: list[TaskHandler] = []
         self._deallocate_handlers: list[TaskHandler] = []
 
     def register(self, vote: Vote, plugin: str, function: Any) -> None:
-        """Let a plugin have a say; a second function of the same plugin replaces the first."""
+        """Register a function of a plugin; a second function of the same plugin replaces the first."""
         self._registered[vote][plugin] = function
         self._tiers.clear()
         self._functions.clear()
 
     def on_change(self, allocate: TaskHandler, deallocate: TaskHandler) -> None:
-        """Have a plugin told of every task that is given room, or gives it up."""
+        """Register handlers that are called whenever a task is allocated or deallocated."""
         self._allocate_handlers.append(allocate)
         self._deallocate_handlers.append(deallocate)
 
     def tiers(self, vote: Vote) -> list[list[tuple[str, Any]]]:
-        """The plugins that have a say and are let, with their functions, tier by tier."""
+        """Return the enabled plugins with their functions, tier by tier."""
         if vote not in self._tiers:
             registered, switch = self._registered[vote], vote.switch
             self._tiers[vote] = [
@@ -185,23 +184,23 @@ class Session:
         return self._tiers[vote]
 
     def functions(self, vote: Vote) -> list[tuple[str, Any]]:
-        """The same without tiers."""
+        """Return the enabled plugins with their functions, without tiers."""
         if vote not in self._functions:
             self._functions[vote] = [named for tier in self.tiers(vote) for named in tier]
         return self._functions[vote]
 
     def walk_jobs(self) -> list[Job]:
-        """All jobs, in the order of a map."""
+        """Return all jobs in map order."""
         return self.order.walk(self.jobs.values())
 
     def walk_pending(self, job: Job) -> list[Task]:
-        """The pending tasks of a job, in the order of a map."""
+        """Return the pending tasks of a job in map order."""
         return self.order.walk(job.with_status(TaskStatus.PENDING))
 
     # Orders.
 
     def _goes_before(self, vote: Vote, left: Job | Queue, right: Job | Queue) -> bool:
-        """The first plugin that tells them apart decides, then the time of creation, then the name."""
+        """Compare by the first plugin that distinguishes them, then by creation time, then by name."""
         for _, compare in self.functions(vote):
             if result := compare(left, right):
                 return bool(result < 0)
@@ -210,9 +209,9 @@ class Session:
         return _is_before(left.created, right.created)
 
     def task_goes_before(self, left: Task, right: Task) -> bool:
-        """The first plugin that tells them apart decides, then the index in the name, then the time of creation.
+        """Compare by the first plugin that distinguishes them, then by the index in the name, then by creation time.
 
-        Not strict: of two that nothing tells apart, neither goes before (``pkg/controllers/job/helpers``).
+        The order is not strict: of two equal tasks, neither comes before the other (``pkg/controllers/job/helpers``).
         """
         for _, compare in self.functions(Vote.TASK_ORDER):
             if result := compare(left, right):
@@ -225,13 +224,13 @@ class Session:
     # Votes.
 
     def evictable(self, vote: Vote, evictor: Task, candidates: Sequence[Task]) -> Victims:
-        """The candidates that plugins let a task evict; the first tier that names a victim decides.
+        """Return the candidates that plugins let a task evict; the first tier that names a victim decides.
 
-        Once a plugin has named victims, later ones can only take some away, in later tiers too; a plugin that names
-        none skips the rest of its tier, and leaves the decision to the next.
+        Once a plugin has named victims, later ones can only remove some, also in later tiers. A plugin that names none
+        skips the rest of its tier, and leaves the decision to the next tier.
         """
         if not candidates:
-            # Whatever plugins would say, nobody is named.
+            # Without candidates, no plugin can name a victim.
             return Victims([], [], 0)
         votes: list[VoteEvidence] = []
         victims: list[Task] | None = None
@@ -265,23 +264,23 @@ class Session:
         return Victims([], votes, 0)
 
     def is_overused(self, queue: Queue) -> bool:
-        """Whether any plugin says that the queue has all that it deserves."""
+        """Return whether any plugin considers the queue overused."""
         return any(function(queue) for _, function in self.functions(Vote.OVERUSED))
 
     def is_allocatable(self, queue: Queue, task: Task) -> bool:
-        """Whether all plugins let the queue have what the task asks for."""
+        """Return whether all plugins allow the queue to have what the task requests."""
         return all(function(queue, task) for _, function in self.functions(Vote.ALLOCATABLE))
 
     def is_ready(self, job: Job) -> bool:
-        """Whether all plugins hold that the job can run."""
+        """Return whether all plugins consider the job ready."""
         return all(function(job) for _, function in self.functions(Vote.JOB_READY))
 
     def is_pipelined(self, job: Job) -> bool:
-        """Whether the plugins hold that the job can run once room is free: any may reject, the first tier to permit."""
+        """Return whether the job can run once resources are free: any plugin may reject, the first permit decides."""
         return not self.rejecting(Vote.JOB_PIPELINED, job)
 
     def rejecting(self, vote: Vote, job: Job) -> list[str]:
-        """The plugin that rejects the job before any tier permits it; empty if none does."""
+        """Return the plugin that rejects the job before any tier permits it; empty if none does."""
         for tier in self.tiers(vote):
             has_permit = False
             for plugin, function in tier:
@@ -294,14 +293,14 @@ class Session:
         return []
 
     def is_starving(self, job: Job) -> bool:
-        """Whether the job wants more: all plugins of the first tier that has any say so."""
+        """Return whether the job is starving: all plugins in the first tier with a vote agree."""
         for tier in self.tiers(Vote.JOB_STARVING):
             if tier:
                 return all(function(job) for _, function in tier)
         return False
 
     def invalid_reason(self, job: Job) -> tuple[str, str] | None:
-        """Reason and message of the first plugin that finds a job invalid."""
+        """Return reason and message of the first plugin that finds a job invalid."""
         for _, function in self.functions(Vote.JOB_VALID):
             if (result := function(job)) is not None:
                 reason, message = result
@@ -311,20 +310,20 @@ class Session:
     # Nodes.
 
     def pre_predicate(self, task: Task) -> None:
-        """Prepare predicates for a task; raises ``PredicateError`` where it fits nowhere."""
+        """Prepare predicates for a task; raise ``PredicateError`` if it fits on no node."""
         self.recorder.current_task = task.key
         for _, function in self.functions(Vote.PRE_PREDICATE):
             function(task)
 
     def predicate(self, task: Task, node: Node) -> list[Status]:
-        """What the predicates say of a node, all of them; raises ``PredicateError``."""
+        """Return the predicate statuses of a node; raise ``PredicateError``."""
         return [status for _, function in self.functions(Vote.PREDICATE) for status in function(task, node)]
 
     def scores(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
-        """The score of each node, by name, in the order of ``nodes`` (``PrioritizeNodes``).
+        """Return the score of each node, by name, in the order of ``nodes`` (``PrioritizeNodes``).
 
-        Where a plugin cannot score a node, none that scores nodes one by one counts for it. Where one cannot score
-        nodes beside each other, no node has a score.
+        If a plugin cannot score a node, no per-node plugin counts for that node. If a batch plugin fails, no node has a
+        score.
         """
         if not nodes:
             return {}
@@ -347,39 +346,39 @@ class Session:
                 batches[name] = batches.get(name, 0.0) + score
         return {name: score + batches.get(name, 0.0) for name, score in by_node.items()}
 
-    # Changes, which both statements and the session itself make.
+    # Changes, made by both statements and the session itself.
 
     def evict(self, task: Task) -> None:
-        """Mark a running task as leaving."""
+        """Mark a running task as releasing."""
         self._change(task, TaskStatus.RELEASING, self._deallocate_handlers, OperationKind.EVICT)
 
     def unevict(self, task: Task) -> None:
-        """Let it run again."""
+        """Undo an eviction."""
         self._change(task, TaskStatus.RUNNING, self._allocate_handlers, OperationKind.UNEVICT)
 
     def pipeline(self, task: Task, node: Node) -> None:
-        """Promise a task room on a node once that is free."""
+        """Reserve capacity for a task on a node, to be used once it is free."""
         self._place(task, node, TaskStatus.PIPELINED)
         self.recorder.operation(OperationKind.PIPELINE, task)
 
     def allocate(self, task: Task, node: Node) -> None:
-        """Give a task room on a node, with its volumes; raises ``VolumeError`` where it cannot have these."""
+        """Place a task on a node, with its volumes; raise ``VolumeError`` if these are not available."""
         self.volumes.take(task, node)
         self._place(task, node, TaskStatus.ALLOCATED)
 
     def unplace(self, task: Task, kind: OperationKind) -> None:
-        """Take a promise or room away again."""
+        """Undo a pipelined or allocated placement."""
         self.volumes.give_back(task)
         self._move(task, TaskStatus.PENDING)
         node = self.nodes.get(task.node_name)
         if node is not None:
             node.remove(task.key)
-        self._tell(self._deallocate_handlers, task)
+        self._notify(self._deallocate_handlers, task)
         self.recorder.operation(kind, task)
         task.node_name = ""
 
     def bind(self, task: Task) -> str:
-        """Send a task to its node; returns why that fails, where it does, and the task is left as it was."""
+        """Bind a task to its node; on failure, return the reason and leave the task as it was."""
         node = self.nodes[task.node_name]
         if lacking := task.request.exceeding(node.cached_idle):
             return (
@@ -395,7 +394,7 @@ class Session:
         self._move(task, status)
         task.node_name = node.name
         node.add(task)
-        self._tell(self._allocate_handlers, task)
+        self._notify(self._allocate_handlers, task)
 
     def _move(self, task: Task, status: TaskStatus) -> None:
         job = self.jobs.get(task.job_id)
@@ -408,16 +407,16 @@ class Session:
         if node is not None:
             node.remove(task.key)
             node.add(task)
-        self._tell(handlers, task)
+        self._notify(handlers, task)
         self.recorder.operation(kind, task)
 
-    def _tell(self, handlers: Sequence[TaskHandler], task: Task) -> None:
+    def _notify(self, handlers: Sequence[TaskHandler], task: Task) -> None:
         for handler in handlers:
             handler(task)
 
 
 def _is_before(left: Any, right: Any) -> bool:
-    """``metav1.Time.Before``: a missing time is before any other, and nothing is before a missing one."""
+    """Compare like ``metav1.Time.Before``: a missing time is before any other, and no time is before a missing one."""
     if left is None or right is None:
         return left is None and right is not None
     return bool(left < right)
@@ -429,7 +428,7 @@ def _index_in_name(task: Task) -> int | None:
 
 
 class Vote(Enum):
-    """A question that a session puts to plugins; the value is the switch, empty where there is none."""
+    """A decision that plugins vote on; the value is the switch, empty if there is none."""
 
     JOB_ORDER = "enableJobOrder"
     QUEUE_ORDER = "enableQueueOrder"
@@ -442,7 +441,7 @@ class Vote(Enum):
     JOB_PIPELINED = "enableJobPipelined"
     JOB_STARVING = "enableJobStarving"
     JOB_VALID = ""
-    # The three that share a switch with another are told apart by a suffix.
+    # The three votes that share a switch with another one have a suffix.
     JOB_ENQUEUEABLE = "enableJobEnqueued"
     JOB_ENQUEUED = "enableJobEnqueued#after"
     PREDICATE = "enablePredicate"
@@ -452,7 +451,7 @@ class Vote(Enum):
 
     @property
     def switch(self) -> str:
-        """The switch as the configuration spells it, or an empty text."""
+        """The switch as spelled in the configuration, or an empty string."""
         return self.value.partition("#")[0]
 
 
@@ -471,7 +470,7 @@ class ActionRecord:
 
 
 class Recorder:
-    """Takes down what happens, action by action. ``current_task`` is the one for whose sake it does."""
+    """Records what happens, action by action. ``current_task`` is the task on whose behalf it happens."""
 
     def __init__(self) -> None:
         self.current_task = ""
@@ -479,21 +478,21 @@ class Recorder:
         self.events: list[SessionEvent] = []
 
     def begin(self, action: str) -> ActionRecord:
-        """Start with an action."""
+        """Start an action."""
         self.current_task = ""
         self.record = ActionRecord(action)
         return self.record
 
     def operation(self, kind: OperationKind, task: Task) -> None:
-        """Something was done to a task on its node, or undone."""
+        """Record an operation on a task on its node, or its reversal."""
         self.record.trace.append((kind, task.key, task.node_name, self.current_task))
 
     def evicted(self, task: Task, reason: str, by: str) -> None:
-        """A task was told to go."""
+        """Record the eviction of a task."""
         self.record.evictions.append(Eviction(task.key, task.node_name, reason, by))
         self.events.append(SessionEvent("Pod", task.key, "Warning", "Evict", f"Pod is evicted, because of {reason}"))
         self.events.append(SessionEvent("PodGroup", task.job_id, "Normal", "Evict", reason))
 
     def skipped(self, subject: str, reason: str) -> None:
-        """An action passed over a job or queue."""
+        """Record that an action skipped a job or queue."""
         self.record.skipped.append(Skip(subject, reason))

@@ -1,12 +1,11 @@
-"""The volumes that a session takes for the tasks that it gives room.
+"""The volumes that a session assumes for the tasks it places.
 
 Follows ``defaultVolumeBinder`` (``pkg/scheduler/cache/cache.go``) and ``capabilities/volumebinding/binder.go`` of
-Volcano v1.8.0. No predicate looks whether a pod's claims can be bound: that is seen when a task is given room on a
-node, and where they can't be, it gets none. The capacity of storage pools does not count, as the option
-``--csi-storage`` is off unless set.
+Volcano v1.8.0. No predicate checks whether a pod's claims can be bound: this happens when a task is allocated to a
+node, and the allocation fails if they cannot. The capacity of storage pools is ignored, because the option
+``--csi-storage`` is off by default.
 
-Where a cluster is told of without any claims, volumes and storage classes, all claims count as bound here, as they do
-in the scheduler's own tests.
+If the input has no claims, volumes or storage classes, all claims count as bound, as in the scheduler's own tests.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
 class VolumeError(Exception):
-    """A task's volumes cannot be had on a node; the message is the genuine scheduler's."""
+    """A task's volumes are not available on a node; the message is upstream's."""
 
 
 class _Taken(NamedTuple):
-    """What a task took: volumes by name, and claims, by key, for which volumes are to be made."""
+    """What a task uses: volumes by name, and keys of claims for which volumes will be provisioned."""
 
     volumes: list[str]
     claims: list[str]
 
 
 class SessionVolumes:
-    """Claims and volumes as a session sees them: as in the cluster, and some taken."""
+    """Claims and volumes in a session: those of the cluster, with some in use by tasks."""
 
     def __init__(self, cluster: ClusterSnapshot, now: datetime) -> None:
         self._cluster = cluster
@@ -67,13 +66,15 @@ class SessionVolumes:
         self._claims: dict[str, PersistentVolumeClaim] = {}
         self._by_task: dict[str, _Taken] = {}
         self._known: tuple[ClusterState, VolumeBinder] | None = None
-        # What the session rests on, in the order in which it came up.
+        # The assumptions of the session, in order of occurrence.
         self.assumptions: dict[Assumption, None] = {}
-        self._is_told = bool(cluster.persistent_volume_claims or cluster.persistent_volumes or cluster.storage_classes)
+        self._has_storage_objects = bool(
+            cluster.persistent_volume_claims or cluster.persistent_volumes or cluster.storage_classes
+        )
 
     def take(self, task: Task, node: Node) -> None:
-        """Take for a task the volumes that it needs on a node; raises ``VolumeError``."""
-        if not self._is_told or not any(
+        """Assume the volumes that a task needs on a node; raise ``VolumeError``."""
+        if not self._has_storage_objects or not any(
             claim_name_of(task.pod, volume) is not None for volume in task.pod.spec.volumes
         ):
             return
@@ -107,7 +108,7 @@ class SessionVolumes:
     def _tell_order(
         self, task: Task, matches: ClaimMatches, binder: VolumeBinder, found: PodVolumes, node: Node
     ) -> None:
-        """Note where a claim might as well take another volume, which is not the same to all others."""
+        """Add an assumption if a claim could bind to an equal volume that other claims do not see as equal."""
         taken: set[str] = set()
         for claim, volume in found.bindings:
             equals = matches.suitable(claim, binder).equals_of(volume, node.node.labels, taken)
@@ -117,14 +118,14 @@ class SessionVolumes:
             names = [each.metadata.name for each in equals]
             named = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
             message = (
-                f"its claim {claim.key} takes one of the equal volumes {named} on {node.name}; the scheduler takes them"
-                " in a random order, here in that of the input, and it may decide what is left for other claims"
+                f"its claim {claim.key} binds one of the equal volumes {named} on {node.name}; the scheduler picks one"
+                " at random (here: the first in the input), which may affect what is left for other claims"
             )
-            told = Assumption(f"Pod {task.key}", "spec.volumes", message, AssumptionKind.UNCERTAIN)
-            self.assumptions[told] = None
+            assumption = Assumption(f"Pod {task.key}", "spec.volumes", message, AssumptionKind.UNCERTAIN)
+            self.assumptions[assumption] = None
 
     def give_back(self, task: Task) -> None:
-        """Leave what a task took as it was in the cluster, even where another task needs it too."""
+        """Return a task's volumes to their state in the cluster, even if another task needs them, too."""
         taken = self._by_task.pop(task.key, None)
         if taken is None:
             return
@@ -135,7 +136,7 @@ class SessionVolumes:
         self._known = None
 
     def _look(self) -> tuple[ClusterState, VolumeBinder]:
-        """The claims and volumes at this moment."""
+        """Return the current claims and volumes."""
         if self._known is None:
             claims = [self._claims.get(claim.key, claim) for claim in self._cluster.persistent_volume_claims]
             volumes = [self._volumes.get(each.metadata.name, each) for each in self._cluster.persistent_volumes]
@@ -153,7 +154,7 @@ class SessionVolumes:
 
 
 def _use(volume: PersistentVolume) -> bytes:
-    """Equal for volumes of one class and size that serve the same claims on the same nodes."""
+    """A key that is equal for volumes of one class and size that serve the same claims on the same nodes."""
     spec = volume.spec
     return msgspec.json.encode(
         (
@@ -167,7 +168,7 @@ def _use(volume: PersistentVolume) -> bytes:
 
 
 def _without_attributes(each: _Claimed) -> _Claimed:
-    """What 1.25 reads of a claim or volume: there are no classes of attributes yet."""
+    """Return a claim or volume as 1.25 reads it, without volume attributes classes."""
     if not each.spec.volume_attributes_class_name:
         return each
     spec = msgspec.structs.replace(each.spec, volume_attributes_class_name=None)
@@ -175,7 +176,7 @@ def _without_attributes(each: _Claimed) -> _Claimed:
 
 
 def _claims_of(pod: Pod, cluster: ClusterState) -> PodClaims:
-    """The pod's claims, told apart (``GetPodVolumes``); raises ``PluginError`` at the first that is not in order."""
+    """Return the pod's claims by kind (``GetPodVolumes``); raise ``PluginError`` at the first invalid one."""
     found = PodClaims([], [], [])
     for volume in pod.spec.volumes:
         name = claim_name_of(pod, volume)

@@ -178,14 +178,14 @@ def test_priority(spec: dict[str, Any], classes: list[PriorityClass], expected: 
 def test_a_stated_priority_that_wins_is_said() -> None:
     changes = admit(make_pod(priorityClassName="high", priority=5), ClusterSnapshot(priority_classes=[HIGH])).changes
     said = next(change for change in changes if change.path == "spec.priority")
-    assert (said.value, said.reason) == ("5", "stated; 1000 by PriorityClass high")
+    assert (said.value, said.reason) == ("5", "set in the manifest; PriorityClass high: 1000")
 
 
 def test_an_unknown_priority_class_lists_those_there_are_and_the_nearest() -> None:
     with pytest.raises(NotFoundError) as caught:
         admit(make_pod(priorityClassName="hihg"), ClusterSnapshot(priority_classes=[HIGH]))
     assert caught.value.message == (
-        'Pod shop/a: spec.priorityClassName: there is no PriorityClass "hihg"; there is: '
+        'Pod shop/a: spec.priorityClassName: PriorityClass "hihg" not found; available: '
         "system-node-critical (2000001000), system-cluster-critical (2000000000), high (1000)"
     )
     assert caught.value.hint == "high"
@@ -256,7 +256,7 @@ def test_a_limit_range_is_named_with_what_it_gave() -> None:
 def test_limit_ranges_that_disagree_are_an_assumption() -> None:
     ranges = [DEFAULTS, limit_range("z", default={"cpu": "9"})]
     admission = admit(make_pod(containers=[container()]), ClusterSnapshot(limit_ranges=ranges))
-    assert "LimitRange shop/defaults gives cpu 1 and shop/z 9" in admission.assumptions[0].message
+    assert "LimitRange shop/defaults sets cpu 1 and shop/z 9" in admission.assumptions[0].message
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_limit_ranges_refuse_pods(item: dict[str, Any], problem: str) -> None:
     pod = make_pod(containers=[container({"cpu": "2"}, {"cpu": "2"})])
     with pytest.raises(InputError) as caught:
         admit(pod, ClusterSnapshot(limit_ranges=[limit_range("l", **item)]))
-    assert caught.value.message == f"Pod shop/a: the API server refuses the pod: LimitRange shop/l: {problem}"
+    assert caught.value.message == f"Pod shop/a: the API server rejects the pod: LimitRange shop/l: {problem}"
 
 
 def test_limit_ranges_of_other_namespaces_do_not_count() -> None:
@@ -336,13 +336,13 @@ def test_a_runtime_class_adds_overhead_selector_and_tolerations() -> None:
             "Pod Overhead set without corresponding RuntimeClass defined Overhead",
             id="overhead without a class",
         ),
-        pytest.param({"runtimeClassName": "kat"}, 'RuntimeClass "kat" not found; there is: kata', id="unknown class"),
+        pytest.param({"runtimeClassName": "kat"}, 'RuntimeClass "kat" not found; available: kata', id="unknown class"),
     ],
 )
 def test_runtime_classes_refuse_pods(spec: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError) as caught:
         admit(make_pod(**spec), ClusterSnapshot(runtime_classes=[KATA]))
-    assert caught.value.message.endswith(f"the API server refuses the pod: {problem}")
+    assert caught.value.message.endswith(f"the API server rejects the pod: {problem}")
 
 
 def test_a_runtime_class_is_assumed_if_the_input_has_none_and_refused_if_they_were_read() -> None:

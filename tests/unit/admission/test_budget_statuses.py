@@ -120,8 +120,8 @@ def test_status(spec: dict[str, Any], cluster: dict[str, Any], expected: tuple[i
 def test_what_was_computed_is_said() -> None:
     cluster = ClusterSnapshot(pod_disruption_budgets=[budget(maxUnavailable=1)], pods=pods(4, ready=3))
     message = fill_budget_statuses(cluster)[1][0].message
-    assert "3 of 4 expected pods are ready, 3 must stay, so 0 may be disrupted" in message
-    assert "ReplicaSet shop/web-1 not in the input: counted by pods" in message
+    assert "3 of 4 expected pods are healthy, 3 must stay healthy: 0 disruptions allowed" in message
+    assert "ReplicaSet shop/web-1 not in the input: its size is the number of its pods" in message
 
 
 def test_a_status_that_rests_on_a_guess_is_uncertain_and_one_that_is_computed_is_not() -> None:

@@ -89,7 +89,7 @@ def test_pods_of_a_class_are_told_together_and_finished_ones_not_at_all() -> Non
     assert filled is cluster
     assert (assumption.subject, assumption.field) == ("PriorityClass gone", "value")
     assert assumption.message == (
-        "not in the input; pod shop/a (and 2 more) names it and states no priority, and is taken at 0"
+        "not in the input; pod shop/a (and 2 more) names it without a priority: priority assumed to be 0"
     )
 
 
@@ -99,6 +99,6 @@ def test_a_cluster_is_completed_once() -> None:
     cluster, assumptions = complete_cluster(ClusterSnapshot(pods=[old], priority_classes=CLASSES))
     spec = cluster.pods[0].spec
     assert (spec.priority, spec.containers[0].ports[0].host_port, spec.grace_seconds) == (1000, 80, 30)
-    assert [each.message for each in assumptions] == ["pod shop/a names it and states no priority; it gives 1000"]
+    assert [each.message for each in assumptions] == ["pod shop/a names it without a priority; its value is 1000"]
     assert complete_cluster(cluster) == (cluster, [])
     assert complete_cluster(cluster)[0] is cluster

@@ -45,7 +45,7 @@ def test_finds(pattern: str, text: str, found: list[str]) -> None:
         ("[z-a]", "invalid character class range: `z-a`"),
         (r"\8", r"invalid escape sequence: `\8`"),
         ("\\", "trailing backslash at end of expression: ``"),
-        (r"\p{Greek}", r"scripts of Unicode are not supported here: `\p{Greek}`"),
+        (r"\p{Greek}", r"Unicode scripts are not supported: `\p{Greek}`"),
     ],
 )
 def test_refuses(pattern: str, message: str) -> None:

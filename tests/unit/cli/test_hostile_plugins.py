@@ -114,7 +114,7 @@ def test_a_plugin_that_fails_ends_no_command(kpreempt: Kpreempt, plugins: Path, 
 def test_the_error_of_a_plugin_is_told_as_one(kpreempt: Kpreempt, plugins: Path, command: str, form: str) -> None:
     run = kpreempt(*command_with(command, plugins, "Raising"), "-o", form)
     told = " ".join(html.unescape(run.stdout).replace("\\", "").split())
-    assert 'the scheduler ends in an error: running PreFilter plugin "Raising": Raising raised KeyError' in told
+    assert 'the scheduler fails with an error: running PreFilter plugin "Raising": Raising raised KeyError' in told
     assert "no nodes" not in told
 
 

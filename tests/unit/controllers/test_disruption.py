@@ -114,12 +114,15 @@ def test_the_workloads_that_were_counted_are_told() -> None:
             budget(minAvailable="0" * 5000 + "%"), [pod("a")], "is not a percentage", id="more digits than can be read"
         ),
         pytest.param(
-            budget({"disruptedPods": {"a": "soon"}}, minAvailable=1), [pod("a")], "eviction of pod shop/a", id="no time"
+            budget({"disruptedPods": {"a": "soon"}}, minAvailable=1),
+            [pod("a")],
+            "status.disruptedPods of pod shop/a is invalid",
+            id="no time",
         ),
         pytest.param(
             budget({"disruptedPods": {"a": "2026-11-21T12:00:00"}}, minAvailable=1),
             [pod("a")],
-            "eviction of pod shop/a",
+            "status.disruptedPods of pod shop/a is invalid",
             id="a time that could be anywhere",
         ),
         pytest.param(

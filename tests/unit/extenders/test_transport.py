@@ -83,7 +83,7 @@ def test_a_name_and_a_password_are_sent_as_go_sends_them_and_never_shown() -> No
         pytest.param(Reset(head("200 OK", "Content-Length: 900") + b"{"), "reset", id="reset in the body"),
         pytest.param(
             raw(b"", "307 Temporary Redirect", "Location: http://127.0.0.1:1/"),
-            'Post "URL": it redirects (code 307), which is not followed here',
+            'Post "URL": redirected (code 307), which is not followed',
             id="a redirect",
         ),
     ],
@@ -147,7 +147,7 @@ def test_an_answer_without_end_is_cut() -> None:
         made = ExtenderSettings(url_prefix=server.url)
         with pytest.raises(ExtenderError) as failed:
             connect(made, environment={}, max_bytes=10_000)(made.url("f"), b"")
-    assert str(failed.value) == f'Post "{server.url}/f": the answer is longer than 10,000 bytes'
+    assert str(failed.value) == f'Post "{server.url}/f": response is larger than 10,000 bytes'
 
 
 def test_nobody_listens() -> None:

@@ -1,11 +1,10 @@
-"""What configures an old scheduler: gates, a few fields of its configuration, extenders, and a Policy file.
+"""The settings of an old scheduler: feature gates, some configuration fields, extenders, and a Policy file.
 
-A Policy file states predicates, priorities and extenders; since 1.18 a KubeSchedulerConfiguration states extenders too.
+A Policy file sets predicates, priorities and extenders; since 1.18 a KubeSchedulerConfiguration sets extenders, too.
 The fields are those of ``api/v1/types.go`` (v1.13.12; the same in 1.8 and 1.18), for extenders ``ExtenderConfig``
-(v1.8.15 and v1.13.12) and ``Extender`` (``k8s.io/kube-scheduler`` v0.18.19 ``config/v1/types.go``), which read their
-names in any case since 1.13. What is refused is what each version's ``factory/plugins.go``, ``api/validation`` and
-``legacy_registry.go`` refuse. Of priorities only names and weights are used: scores are not computed for the old
-schedulers.
+(v1.8.15 and v1.13.12) and ``Extender`` (``k8s.io/kube-scheduler`` v0.18.19 ``config/v1/types.go``), whose names are
+case-insensitive since 1.13. Validation follows each version's ``factory/plugins.go``, ``api/validation`` and
+``legacy_registry.go``. Of priorities only names and weights are used: scores are not computed for the old schedulers.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
 CONFIGURATION_KIND = "KubeSchedulerConfiguration"
 CONFIGURATION_GROUP = "kubescheduler.config.k8s.io"
-DISABLED = "preemption is switched off (disablePreemption)"
+DISABLED = "preemption is disabled (disablePreemption)"
 NO_POD_PRIORITY = "the feature gate PodPriority is off, so there is no preemption"
-# The priority functions that all versions have.
+# The priority functions of all versions.
 PRIORITIES = frozenset(
     (
         "BalancedResourceAllocation",
@@ -52,17 +51,16 @@ _READ_HERE = frozenset(("apiVersion", "kind"))
 
 
 class Dialect(NamedTuple):
-    """What a version knows of its settings: of feature gates, of its configuration and of Policy files.
+    """What a version supports: feature gates, configuration fields and Policy files.
 
-    ``gates`` are those that are modelled, with their defaults; ``assumed_gates`` says of what is assumed to be on
-    although it is off by default. ``api_versions`` are those of its configuration; ``states_extenders`` says that all
-    but the first of them state extenders.
-    ``priorities`` are the names of its priority functions, ``priority_arguments`` the arguments of those of one's own.
-    ``quotes`` says how a name stands in its messages. ``extender_weight_always`` refuses an extender without a weight
-    even where it scores nothing; ``has_preempt_verb`` says whether extenders are asked about victims. ``names_fields``
-    says that it refuses fields that there are not, and names the field in what it says of the others (1.18).
-    ``folds_case`` reads the fields of extenders in any case; 1.8 does not, and has fewer of them. ``protocol`` is how
-    extenders are asked; ``ignorable_last`` asks those last that may be ignored.
+    ``gates`` are the modeled gates with their defaults; ``assumed_gates`` has the assumption for a gate that is assumed
+    to be on although it is off by default. ``api_versions`` are those of its configuration; ``states_extenders`` means
+    that all except the first of them can set extenders. ``priorities`` are the names of its priority functions,
+    ``priority_arguments`` the arguments of custom ones. ``quotes`` formats a name in its messages.
+    ``extender_weight_always`` rejects an extender without a weight even if it does not score; ``has_preempt_verb``
+    means that extenders support preemption. ``names_fields`` rejects unknown fields and names the field in other
+    messages (1.18). ``folds_case`` makes extender fields case-insensitive; 1.8 does not, and has fewer of them.
+    ``protocol`` is the extender protocol; ``ignorable_last`` calls ignorable extenders last.
     """
 
     algorithm: str
@@ -82,14 +80,14 @@ class Dialect(NamedTuple):
 
 
 class ManagedResource(msgspec.Struct, frozen=True, rename="camel"):
-    """A resource that an extender looks after."""
+    """A resource managed by an extender."""
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
 class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """An extender, and the calls that it answers. ``http_timeout`` is in nanoseconds."""
+    """An extender, and the calls it supports. ``http_timeout`` is in nanoseconds."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -106,14 +104,14 @@ class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def address(self) -> str:
-        """Where it is, without a user's name and password."""
+        """The address, without user name and password."""
         return without_secrets(self.url_prefix) or "an extender"
 
     def __repr__(self) -> str:
         return f"ExtenderConfig({self.address!r})"
 
 
-# What 1.8 knows, as it is written there: names that have no tag are Go's own.
+# The fields of 1.8 as written there: names without a tag are Go's field names.
 _NAMES_1_8 = {
     name: name
     for name in (
@@ -131,7 +129,7 @@ _TLS_NAMES_1_8 = ("Insecure", "ServerName", "CertFile", "KeyFile", "CAFile", "Ce
 
 
 def with_usual_names(extender: object, dialect: Dialect) -> object:
-    """The fields of an extender that the version reads, under their usual names; what is no object stays as it is."""
+    """Return the extender fields that the version reads, under their usual names; other values are unchanged."""
     if not isinstance(extender, Mapping):
         return extender
     if not dialect.folds_case:
@@ -155,7 +153,7 @@ def _folded(fields: Mapping[Any, Any], record: type[msgspec.Struct]) -> dict[str
 
 
 class ReadExtenders(NamedTuple):
-    """The extenders in the order of the file, the resources that only they look after, and what to know of them."""
+    """The extenders in file order, the resources that only they manage, and the assumptions."""
 
     settings: list[ExtenderSettings]
     ignored_resources: frozenset[str]
@@ -168,9 +166,9 @@ NO_EXTENDERS = ReadExtenders([], frozenset(), [])
 def read_extenders(
     extenders: Sequence[ExtenderConfig], dialect: Dialect, subject: str, *, are_called: bool
 ) -> ReadExtenders:
-    """What the extenders of a configuration come to; ``subject`` is the configuration's kind.
+    """Read the extenders of a configuration; ``subject`` is the configuration's kind.
 
-    Raises ``ConfigurationError`` for a TLS configuration that cannot be read.
+    Raises ``ConfigurationError`` for an invalid TLS configuration.
     """
     settings = read_settings([msgspec.to_builtins(each) for each in extenders])
     ignored = frozenset(name for each in settings for name in each.ignored_resources)
@@ -178,7 +176,7 @@ def read_extenders(
 
 
 def extender_problems(extenders: Sequence[ExtenderConfig], dialect: Dialect) -> Iterator[str]:
-    """What the version's validation finds wrong with extenders."""
+    """Yield the errors of the version's validation of extenders."""
     named = dialect.names_fields
     for index, extender in enumerate(extenders):
         if extender.weight <= 0 and (extender.prioritize_verb or dialect.extender_weight_always):
@@ -195,32 +193,33 @@ def _assumptions(
     extenders: Sequence[ExtenderConfig], dialect: Dialect, subject: str, *, are_called: bool
 ) -> Iterator[Assumption]:
     for index, extender in enumerate(extenders):
-        where = f"extenders[{index}]"
+        path = f"extenders[{index}]"
         if not are_called:
-            # What the extender's answers could change.
+            # Describe what the extender's responses could change.
             powers = []
             if extender.filter_verb:
-                powers.append("it could refuse nodes")
+                powers.append("it could reject nodes")
                 if not dialect.has_preempt_verb:
-                    powers.append("and the node that is chosen for preemption, so that the next best is taken")
+                    powers.append("including the node chosen for preemption, so that the next best is chosen")
             if extender.preempt_verb and dialect.has_preempt_verb:
-                powers.append("it could strike nodes from the candidates and change their victims")
+                powers.append("it could remove candidate nodes and change their victims")
             if extender.prioritize_verb:
                 powers.append("it could score nodes that fit")
-            listed = ", ".join(powers) or "it has no part in who is evicted"
-            problem = f"{extender.address} is not called: {listed} (--call-extenders allows it)"
-            yield Assumption(subject, where, problem)
+            listed = ", ".join(powers) or "it does not affect preemption"
+            problem = f"{extender.address} is not called: {listed} (use --call-extenders)"
+            yield Assumption(subject, path, problem)
         elif extender.bind_verb:
-            problem = f"{extender.address} binds pods itself, which is left out"
-            yield Assumption(subject, f"{where}.bindVerb", problem, AssumptionKind.TOLD)
+            problem = f"{extender.address} binds pods itself, which is not modeled"
+            yield Assumption(subject, f"{path}.bindVerb", problem, AssumptionKind.TOLD)
 
 
 def configuration_extenders(
     configuration: Mapping[str, Any] | None, dialect: Dialect, *, are_called: bool
 ) -> tuple[ReadExtenders, Mapping[str, Any] | None]:
-    """The extenders that the configuration states, and the configuration without them.
+    """Return the extenders in the configuration, and the configuration without them.
 
-    Raises ``ConfigurationError`` for what is none, and in the scheduler's words for those that it refuses.
+    Raises ``ConfigurationError`` for an invalid configuration, and with the scheduler's message for extenders it
+    rejects.
     """
     if configuration is None or _EXTENDERS not in configuration or not dialect.states_extenders:
         return NO_EXTENDERS, configuration
@@ -244,7 +243,7 @@ def raise_for(problems: Iterable[str]) -> None:
 
 
 class Switches(NamedTuple):
-    """Settings as they count. ``gates`` are those that are modelled; ``no_preemption`` says why there is none."""
+    """The effective settings. ``gates`` are the modeled ones; ``no_preemption`` says why preemption is disabled."""
 
     gates: dict[str, bool]
     scheduler_name: str
@@ -255,10 +254,10 @@ class Switches(NamedTuple):
 def read_switches(
     dialect: Dialect, configuration: Mapping[str, Any] | None, feature_gates: Mapping[str, bool] | None
 ) -> Switches:
-    """The settings of a scheduler, without its extenders.
+    """Read the settings of a scheduler, without its extenders.
 
-    Gates of another release, and gates and fields that are not modelled, become assumptions. Raises ``UsageError`` for
-    a gate that no release has, and ``ConfigurationError`` for a configuration that is none.
+    Gates of other releases, and gates and fields that are not modeled, become assumptions. Raises ``UsageError`` for a
+    gate that no release has, and ``ConfigurationError`` for an invalid configuration.
     """
     algorithm, set_gates = dialect.algorithm, feature_gates or {}
     gates = {**dialect.gates, **{name: value for name, value in set_gates.items() if name in dialect.gates}}
@@ -274,7 +273,7 @@ def read_switches(
             similar = next((gate for gate in sorted(ALL_GATES) if gate.lower() == name.lower()), "")
             raise UsageError(f"--feature-gates: unrecognized feature gate: {name}", hint=similar)
         is_known = name in GATES_BY_ALGORITHM[algorithm]
-        problem = SETTING_NOT_MODELLED if is_known else f"{algorithm} has no such gate, and passes over it"
+        problem = SETTING_NOT_MODELLED if is_known else f"{algorithm} does not have this gate and ignores it"
         assumptions.append(Assumption("scheduler", f"{FEATURE_GATE}{name}", problem))
     fields = dict(configuration or {})
     if configuration is not None and fields.get("kind") != CONFIGURATION_KIND:
@@ -292,13 +291,13 @@ def read_switches(
     if isinstance(source, Mapping):
         del fields["algorithmSource"]
         if source.get("policy") is not None:
-            problem = "the Policy that it names is not read; --policy-config gives one"
+            problem = "the referenced Policy is not read; pass it with --policy-config"
             assumptions.append(Assumption(CONFIGURATION_KIND, "algorithmSource.policy", problem))
         elif source.get("provider") not in (None, "DefaultProvider"):
-            problem = "this provider is not modelled; the default one is, which differs in scores"
+            problem = "this provider is not modeled; using the default provider, which differs in scores"
             assumptions.append(Assumption(CONFIGURATION_KIND, "algorithmSource.provider", problem))
     assumptions += [
-        Assumption(CONFIGURATION_KIND, field, f"this field is not modelled for {algorithm}, and left out")
+        Assumption(CONFIGURATION_KIND, field, f"not modeled for {algorithm}; ignored")
         for field in fields
         if field not in _READ_HERE
     ]
@@ -307,18 +306,18 @@ def read_switches(
 
 
 def _typed(fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:
-    """Take a field out; raises ``ConfigurationError`` where it is of another type."""
+    """Remove and return a field; raise ``ConfigurationError`` if it has the wrong type."""
     value = fields.pop(name, None)
     if value is None:
         return default
     if not isinstance(value, kind):
-        raise ConfigurationError(f"{CONFIGURATION_KIND}: {name} is not a {'boolean' if kind is bool else 'text'}")
+        raise ConfigurationError(f"{CONFIGURATION_KIND}: {name} is not a {'boolean' if kind is bool else 'string'}")
     return value
 
 
 KIND = "Policy"
 SERVICE_AFFINITY = "CheckServiceAffinity"
-# A second name, taken from before 1.0.
+# An alternative name from before 1.0.
 OLD_PORTS, PORTS = "PodFitsPorts", "PodFitsHostPorts"
 _API_VERSIONS = ("", "v1", "kubescheduler.config.k8s.io/v1")
 _FIELDS = frozenset(
@@ -332,7 +331,7 @@ _FIELDS = frozenset(
         "alwaysCheckAllPredicates",
     )
 )
-# MaxWeight: the greatest Go integer, divided by the greatest score.
+# MaxWeight: the largest Go integer, divided by the maximum score.
 _WEIGHT_LIMIT = (2**63 - 1) // 10
 _VALID_NAME = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])")
 
@@ -344,28 +343,28 @@ class Labels(msgspec.Struct, frozen=True):
 
 
 class LabelsPresence(msgspec.Struct, frozen=True):
-    """The argument of CheckNodeLabelPresence: labels that a node is to have, or without ``presence`` not to have."""
+    """The argument of CheckNodeLabelPresence: labels that a node must have or, without ``presence``, must not have."""
 
     labels: list[str] | None = None
     presence: bool = False
 
 
 class PredicateArgument(msgspec.Struct, frozen=True, rename="camel"):
-    """What a predicate of one's own is made of; just one of the two is to be there."""
+    """The argument of a custom predicate; exactly one field must be set."""
 
     service_affinity: Labels | None = None
     labels_presence: LabelsPresence | None = None
 
 
 class Predicate(msgspec.Struct, frozen=True):
-    """A predicate by its name."""
+    """A predicate by name."""
 
     name: str = ""
     argument: PredicateArgument | None = None
 
 
 class Priority(msgspec.Struct, frozen=True):
-    """A priority function by its name."""
+    """A priority function by name."""
 
     name: str = ""
     weight: int = 0
@@ -373,7 +372,7 @@ class Priority(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True, rename="camel"):
-    """A Policy file; ``None`` where a list is left out."""
+    """A Policy file; a list that is missing is ``None``."""
 
     predicates: list[Predicate] | None = None
     priorities: list[Priority] | None = None
@@ -383,7 +382,7 @@ class Policy(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReadPolicy(NamedTuple):
-    """A Policy file that the version takes, with its extenders, and what of it is not modelled."""
+    """A Policy file that the version accepts, with its extenders, and the parts that are not modeled."""
 
     policy: Policy
     extenders: ReadExtenders
@@ -391,9 +390,9 @@ class ReadPolicy(NamedTuple):
 
 
 def read_policy(document: Mapping[str, Any], dialect: Dialect, *, calls_extenders: bool = False) -> ReadPolicy:
-    """A Policy file from plain data. Where extenders are not called, each is an assumption.
+    """Read a Policy file from plain data. If extenders are not called, each is an assumption.
 
-    Raises ``ConfigurationError`` for what is none, and with the scheduler's own words for one that it refuses.
+    Raises ``ConfigurationError`` for an invalid file, and with the scheduler's own message for a rejected one.
     """
     kind, version = document.get("kind") or KIND, document.get("apiVersion") or ""
     if kind != KIND or version not in _API_VERSIONS:
@@ -423,9 +422,9 @@ def read_policy(document: Mapping[str, Any], dialect: Dialect, *, calls_extender
         elif priority.name not in dialect.priorities:
             raise type_not_found("Priority", dialect.quotes(priority.name))
     algorithm = dialect.algorithm
-    assumptions = [Assumption(KIND, field, f"{algorithm} has no such field, and passes over it") for field in unknown]
+    assumptions = [Assumption(KIND, field, f"{algorithm} does not have this field and ignores it") for field in unknown]
     if policy.priorities:
-        problem = f"known to {algorithm}, but scores are not computed for it; they choose among nodes that fit"
+        problem = f"supported by {algorithm}, but kpreempt computes no scores for it; they choose among nodes that fit"
         assumptions.append(Assumption(KIND, "priorities", problem))
     extenders = read_extenders(policy.extenders or [], dialect, KIND, are_called=calls_extenders)
     return ReadPolicy(policy, extenders, [*assumptions, *extenders.assumptions])
@@ -439,12 +438,12 @@ def _check_arguments(what: str, name: str, count: int) -> None:
 
 
 def type_not_found(what: str, name: str) -> ConfigurationError:
-    """The end of a scheduler that does not know a name, which stands there as it is written in that version."""
+    """Return the error of a scheduler for an unknown name, formatted as in its version."""
     return ConfigurationError(f"Invalid configuration: {what} type not found for {name}")
 
 
 def _problems(policy: Policy, dialect: Dialect) -> Iterator[str]:
-    """What ``ValidatePolicy`` finds, and the check of the weight."""
+    """Yield the errors of ``ValidatePolicy`` and of the weight check."""
     for priority in policy.priorities or ():
         if not 0 < priority.weight < _WEIGHT_LIMIT:
             yield f"Priority {priority.name} should have a positive weight applied to it or it has overflown"
@@ -459,10 +458,10 @@ def _problems(policy: Policy, dialect: Dialect) -> Iterator[str]:
 def named_filters(
     stated: Iterable[Predicate], registered: Sequence[Filter], mandatory: Iterable[str], label_reason: str
 ) -> dict[str, Filter]:
-    """The predicates that a Policy names, and the mandatory ones, by name.
+    """Return the predicates that a Policy names, and the mandatory ones, by name.
 
-    One with an argument takes the place of a registered one of its name. ``label_reason`` is what a node says that
-    fails CheckNodeLabelPresence. Raises ``ConfigurationError`` where the scheduler ends.
+    A predicate with an argument replaces a registered one of the same name. ``label_reason`` is the reason of a node
+    that fails CheckNodeLabelPresence. Raises ``ConfigurationError`` if the scheduler would exit.
     """
     known = {each.name: each for each in registered}
     known[OLD_PORTS] = Filter(OLD_PORTS, known[PORTS].check)
@@ -483,10 +482,10 @@ def named_filters(
 
 
 def no_service_affinity(name: str) -> ConfigurationError:
-    """What is said of a predicate with ``serviceAffinity``."""
+    """Return the error for a predicate with ``serviceAffinity``."""
     return ConfigurationError(
-        f"predicate {name}: serviceAffinity is not modelled, and without it the answer would be another",
-        hint="leave the predicate out to see what the others decide",
+        f"predicate {name}: serviceAffinity is not modeled, and the result would differ without it",
+        hint="remove the predicate to see what the others decide",
     )
 
 
@@ -494,7 +493,7 @@ def _label_presence(name: str, presence: LabelsPresence, reason: str) -> Filter:
     labels = presence.labels or []
 
     def check(_: State, node_info: NodeInfo) -> Status:
-        """All labels are there, or none is."""
+        """Check that all labels are present, or that none is."""
         return PASSES if all((key in node_info.labels) is presence.presence for key in labels) else refusal(reason)
 
     return Filter(name, check)

@@ -1,11 +1,12 @@
-"""An attempt to schedule a pod, and its preemption (``Schedule`` and ``Preempt``, ``core/generic_scheduler.go``).
+"""A scheduling attempt for a pod, and its preemption (``Schedule`` and ``Preempt``, ``core/generic_scheduler.go``).
 
-Departures: every node is looked at, where the real scheduler may stop once it has enough that fit; nodes that fit are
-not scored; and where the choice is random the verdict holds every node that it can end with.
+Differences from upstream: every node is filtered, while the real scheduler may stop once enough fit; nodes that fit are
+not scored; and if the choice is random, the verdict has every possible node.
 
-``with_effects`` adds what the scheduler then does, in order (``scheduler.go``, ``preempt`` and ``scheduleOne``): it
-deletes victims at once, also those that are terminating already. If several nodes tie, the effects are those on the
-first of them. ``evaluate_node`` says what every filter says of one node, which is more than the scheduler looks at.
+``with_effects`` adds the resulting actions of the scheduler in order (``scheduler.go``, ``preempt`` and
+``scheduleOne``): it deletes victims at once, including those that are already terminating. If several nodes tie, the
+effects are those on the first of them. ``evaluate_node`` reports every filter's result for one node, including filters
+that the scheduler would skip.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ from kpreempt.verdict.status import is_lasting
 class Cycle:
     """The state of one attempt, and its steps.
 
-    ``frame`` is the verdict with what is known beforehand. ``no_preemption`` says why nobody is preempted at all, where
-    preemption is switched off.
+    ``frame`` is the verdict with everything known in advance. ``no_preemption`` says why preemption is disabled, if it
+    is.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Cycle:
     ) -> None:
         self._version = version
         self._extenders = extenders
-        self._asking = Asking(extenders, version, cluster, pod)
+        self._extender_calls = Asking(extenders, version, cluster, pod)
         self._cluster = cluster
         self._pod = pod
         self._info = PodInfo(pod, cluster.accounting)
@@ -94,7 +95,7 @@ class Cycle:
         )
 
     def run(self) -> Verdict:
-        """Filter, then land or preempt."""
+        """Filter, then schedule or preempt."""
         evaluated: dict[str, Status] = {}
         try:
             self._version.check_pod(self._cluster, self._pod)
@@ -105,17 +106,17 @@ class Cycle:
                 evaluated = {each.name: self.fits.status(state, each) for each in self._cluster.node_infos}
                 errors = [status.message for status in evaluated.values() if status.code == Code.ERROR]
                 if errors:
-                    # Each once, with its number; several as a list (``CreateAggregateFromMessageCountMap``).
+                    # Each once, with its count; several as a list (``CreateAggregateFromMessageCountMap``).
                     counted = Counter(errors).items()
-                    told = [each if count == 1 else f"{each} (repeated {count} times)" for each, count in counted]
-                    raise LegacyError(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
-                feasible, evaluated, self._strangers = self._asking.filter_nodes(evaluated)
+                    messages = [each if count == 1 else f"{each} (repeated {count} times)" for each, count in counted]
+                    raise LegacyError(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
+                feasible, evaluated, self._strangers = self._extender_calls.filter_nodes(evaluated)
         except LegacyError as error:
-            last = self._asking.calls[-1] if self._asking.calls else None
+            last = self._extender_calls.calls[-1] if self._extender_calls.calls else None
             extender = f" of extender {last.extender}" if last is not None and last.error and not last.ignored else ""
             return self._verdict(
                 Outcome.NEVER_LANDS,
-                reason=f"the scheduler ends in an error{extender}: {error}",
+                reason=f"the scheduler fails with an error{extender}: {error}",
                 message=str(error),
                 filter=evaluated,
             )
@@ -126,16 +127,16 @@ class Cycle:
     def _land(self, evaluated: dict[str, Status], feasible: list[str]) -> Verdict:
         about, assumptions = f"Pod {self._pod.key}", []
         if len(feasible) > 1:
-            problem = f"it fits on {len(feasible)} nodes, whose scores are not computed for {self._version.algorithm}"
+            problem = f"it fits on {len(feasible)} nodes; scores are not computed for {self._version.algorithm}"
             assumptions.append(Assumption(about, "spec", problem, AssumptionKind.UNCERTAIN))
             assumptions += [
-                Assumption(f"Extender {each.name}", "prioritizeVerb", f"it is not asked how it scores {about}")
+                Assumption(f"Extender {each.name}", "prioritizeVerb", f"not called to score {about}")
                 for each in self._extenders
                 if each.is_prioritizer
             ]
         unknown = [node for node in feasible if node not in self._cluster.by_name]
         if unknown:
-            problem = f"an extender lets in node {unknown[0]}, which is not in the cluster"
+            problem = f"an extender accepts node {unknown[0]}, which is not in the cluster"
             assumptions.append(Assumption(about, "spec", problem, AssumptionKind.UNCERTAIN))
         return self._verdict(
             Outcome.LANDS,
@@ -147,7 +148,7 @@ class Cycle:
         )
 
     def preempt(self, evaluated: dict[str, Status]) -> Verdict:
-        """Try to make room, knowing how each node failed; raises ``LegacyError`` where the pod cannot be prepared."""
+        """Try to preempt, given the failure on each node; raise ``LegacyError`` if the pod cannot be prepared."""
         return self._preempt(self._version.prepare_pod(self._cluster, self._info), evaluated)
 
     def _preempt(self, state: State, evaluated: dict[str, Status]) -> Verdict:
@@ -172,15 +173,16 @@ class Cycle:
             try:
                 left, selection, nominated = self._choose(candidates)
             except LegacyError as failure:
-                error = f"the preemption ends in an error: {failure}"
+                error = f"preemption fails with an error: {failure}"
         victims = {node: victims_of(left[node].pods, self._cluster.budgets) for node in nominated}
         alternatives = self._alternatives(left, nominated)
-        # A budget is violated where the scheduler counts so, and where it really is.
+        # The scheduler's count of PDB violations, and the actual one.
         overdraws = any(use.left < 0 for node in nominated for victim in victims[node] for use in victim.budgets)
         outcome = Outcome.PREEMPTS if nominated else Outcome.NEVER_LANDS
         if overdraws or any(left[node].num_violations for node in nominated):
             outcome = Outcome.PREEMPTS_VIOLATING_BUDGETS
-        # Lower pods nominated to the chosen node (the first, where several tie), or the pod itself without hope.
+        # Lower-priority pods nominated to the chosen node (the first if several tie), or the pod itself if preemption
+        # fails.
         if not self._version.clears_nominations:
             nominations_to_clear = []
         elif not potential:
@@ -217,7 +219,7 @@ class Cycle:
         )
 
     def _dry_runs(self, state: State, potential: list[NodeInfo]) -> tuple[dict[str, Victims], dict[str, Status]]:
-        """The victims on the nodes where preemption helps, and why it does not on the others."""
+        """Return the victims on nodes where preemption helps, and why it does not help on others."""
         version, now = self._version, self._cluster.now
         dry_run = DryRun(self.fits, version.importance(now), version.budget_rule, self._cluster.budgets)
         outcomes = {info.name: dry_run.select_victims(state, info) for info in potential}
@@ -225,10 +227,10 @@ class Cycle:
         return candidates, {node: found for node, found in outcomes.items() if isinstance(found, Status)}
 
     def _choose(self, candidates: dict[str, Victims]) -> tuple[dict[str, Victims], Selection | None, list[str]]:
-        """The candidates that are left, how the choice went, and the nodes that it can end with."""
+        """Return the remaining candidates, the course of the choice, and the nodes that can be chosen."""
         criteria = self._version.criteria(self._cluster.now)
         if not self._version.asks_extenders_after_choice:
-            candidates = self._asking.process_preemption(candidates)
+            candidates = self._extender_calls.process_preemption(candidates)
             if not candidates:
                 return candidates, None, []
             selection = choose(candidates, criteria)
@@ -239,7 +241,7 @@ class Cycle:
             passing = [
                 node
                 for node in selection.tied
-                if self._asking.lets_pass_without(self._cluster.by_name[node], remaining[node].pods)
+                if self._extender_calls.lets_pass_without(self._cluster.by_name[node], remaining[node].pods)
             ]
             if passing:
                 return candidates, msgspec.structs.replace(selection, tied=passing), passing
@@ -248,7 +250,7 @@ class Cycle:
         return candidates, None, []
 
     def _alternatives(self, candidates: Mapping[str, Victims], nominated: Sequence[str]) -> Alternatives | None:
-        """What another order of equals may lead to; ``None`` where it is known, or where no equals have to part."""
+        """Return the outcomes of other orders of equal pods; ``None`` if they are known, or if no equal pods differ."""
         if self._cluster.snapshot.has_scheduler_order or not nominated:
             return None
         importance = self._version.importance(self._cluster.now)
@@ -267,7 +269,7 @@ class Cycle:
         verdict = msgspec.structs.replace(
             self._frame,
             outcome=outcome,
-            extender_calls=self._asking.calls,
+            extender_calls=self._extender_calls.calls,
             assumptions=[*self._frame.assumptions, *unread, *about, *assumptions],
             **parts,
         )
@@ -278,18 +280,18 @@ _CUT = " ..."
 
 
 def with_effects(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster) -> Verdict:
-    """The verdict with its ``effects``."""
+    """Return the verdict with its ``effects``."""
     if verdict.outcome == Outcome.UNCERTAIN:
         return verdict
     target, words = f"pod {pod.key}", version.words
     if verdict.outcome == Outcome.LANDS:
         return msgspec.structs.replace(verdict, effects=[Effect("bind", target, f"node {verdict.lands_on[0]}")])
     # The message as an event carries it.
-    told, encoded = verdict.message, verdict.message.encode()
+    event_text, encoded = verdict.message, verdict.message.encode()
     if words.event_limit is not None and len(encoded) > words.event_limit:
-        told = encoded[: words.event_limit - len(_CUT)].decode(errors="ignore") + _CUT
+        event_text = encoded[: words.event_limit - len(_CUT)].decode(errors="ignore") + _CUT
     failure = [
-        Effect("event", target, f"Warning FailedScheduling: {told}"),
+        Effect("event", target, f"Warning FailedScheduling: {event_text}"),
         Effect("setCondition", target, f"PodScheduled=False Unschedulable: {verdict.message}"),
     ]
     effects = []
@@ -298,14 +300,14 @@ def with_effects(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster)
         effects.append(Effect("nominate", target, f"{words.nomination}={node}"))
         waiting = {info.key for info in cluster.by_name[node].pods if version.is_waiting(info.pod)}
         for victim in verdict.victims[node]:
-            gone = f"pod {victim.pod}"
-            effects.append(Effect("delete", gone, f"grace period {victim.grace_period_seconds} s"))
+            victim_target = f"pod {victim.pod}"
+            effects.append(Effect("delete", victim_target, f"grace period {victim.grace_period_seconds} s"))
             if victim.pod in waiting:
-                effects.append(Effect("rejectWaiting", gone, "preempted"))
-            told = words.preempted.format(pod=pod.key, node=node)
-            effects.append(Effect("event", gone, f"Normal Preempted: {told}"))
+                effects.append(Effect("rejectWaiting", victim_target, "preempted"))
+            event_text = words.preempted.format(pod=pod.key, node=node)
+            effects.append(Effect("event", victim_target, f"Normal Preempted: {event_text}"))
     nominated = version.nominated_node(pod)
-    # The pod itself is to lose its nomination also if it has none.
+    # The pod itself loses its nomination even if it has none.
     cleared = [key for key in verdict.nominations_to_clear if key != pod.key or nominated]
     effects += [Effect("clearNomination", f"pod {key}", f"{words.nomination} is cleared") for key in cleared]
     if nominated and not verdict.nominated_nodes and pod.key not in verdict.nominations_to_clear:
@@ -315,7 +317,7 @@ def with_effects(verdict: Verdict, pod: Pod, version: Version, cluster: Cluster)
 
 
 def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victim]:
-    """The victims in their order, each with what its eviction takes from its budgets after those before it."""
+    """Return the victims in order, each with the PDB allowances its eviction uses after those before it."""
     return [
         Victim(
             pod=info.key,
@@ -333,7 +335,7 @@ def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victi
 def evaluate_node(
     version: Version, filters: Sequence[Filter], cluster: Cluster, pod: Pod, node_info: NodeInfo
 ) -> NodeEvaluation:
-    """All filters on the node, as it is and without its pods of lower priority; nothing passed in is changed."""
+    """Run all filters on the node, with and without its lower-priority pods; inputs are not changed."""
     info = PodInfo(pod, cluster.accounting)
     try:
         version.check_pod(cluster, pod)
@@ -361,7 +363,7 @@ def evaluate_node(
 
 
 def _statuses(run: FilterRun, state: State, node_info: NodeInfo) -> list[Status]:
-    """Each filter's status; where nominated pods count, a refusal beside them comes before one without them."""
+    """Return each filter's status; a rejection with nominated pods takes precedence over one without them."""
     situations = run.situations(state, node_info)
     statuses = []
     for each in run.filters:
@@ -377,9 +379,10 @@ def _statuses(run: FilterRun, state: State, node_info: NodeInfo) -> list[Status]
 
 
 class Parted(NamedTuple):
-    """The victims without equals that stay, and how many of each group of equals go.
+    """The victims without equals that remain, and how many of each group of equals are evicted.
 
-    It ``is_exact`` where equals differ in nothing that a check or a budget looks at, so that others would go likewise.
+    ``is_exact`` means that equals do not differ in anything that a check or a budget reads, so others could be evicted
+    instead.
     """
 
     victims: list[str]
@@ -388,17 +391,17 @@ class Parted(NamedTuple):
 
 
 def part_equals(victims: Victims, is_more_important: Importance, budgets: SelectingBudgets) -> Parted:
-    """Tell victims whose equals stay from the others."""
+    """Separate victims with equals that are not evicted from the others."""
     groups: list[list[tuple[PodInfo, bool]]] = []
-    gone = {info.key for info in victims.pods}
+    evicted_keys = {info.key for info in victims.pods}
     for info in victims.tried:
         for group in groups:
             first = group[0][0]
             if is_more_important(first, info) == is_more_important(info, first):
-                group.append((info, info.key in gone))
+                group.append((info, info.key in evicted_keys))
                 break
         else:
-            groups.append([(info, info.key in gone)])
+            groups.append([(info, info.key in evicted_keys)])
     certain: list[str] = []
     choices: list[PodChoice] = []
     is_exact = True

@@ -1,6 +1,6 @@
-"""Scheduler extenders, as objects that a scheduler is given (``algorithm/scheduler_interface.go``, v1.13.12).
+"""Scheduler extenders as objects passed to a scheduler (``algorithm/scheduler_interface.go``, v1.13.12).
 
-Those over HTTP are among them.
+HTTP extenders are one kind of them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kpreempt.verdict import ExtenderCall, Status
 
 
 class Filtered(NamedTuple):
-    """An extender's answer: the nodes that it lets pass, and why it refuses others.
+    """An extender's response: the nodes that pass, and why others are rejected.
 
-    ``returned`` are whole nodes as they came back, where they do. ``was_asked`` says whether there was a call at all.
+    ``returned`` are complete nodes if the response has them. ``was_asked`` is true if a call was made.
     """
 
     passing: list[str]
@@ -36,30 +36,30 @@ class Filtered(NamedTuple):
 
 
 class Extender(Protocol):
-    """A process that is asked besides the scheduler's own filters. Its methods raise ``LegacyError`` where it fails."""
+    """A process that is called in addition to the scheduler's own filters. Methods raise ``LegacyError`` on failure."""
 
-    # What messages call it.
+    # The name in messages.
     name: str
-    # Whether scheduling goes on when it fails, and whether it has a verb for preemption (1.13 and 1.18).
+    # Whether scheduling continues when it fails, and whether it has a verb for preemption (1.13 and 1.18).
     is_ignorable: bool
     supports_preemption: bool
     # Whether it scores nodes.
     is_prioritizer: bool
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether the pod uses a resource that it manages, or it manages all pods (1.13 and 1.18)."""
+        """Return whether the pod uses a managed resource, or the extender manages all pods (1.13 and 1.18)."""
 
     def filter(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Filtered:
-        """Which of the nodes it lets pass, each with the pods that would be on it."""
+        """Return which nodes pass, given the pods on each."""
 
     def process_preemption(
         self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
     ) -> dict[str, Victims]:
-        """The candidates that it leaves, whose victims it may have changed; ``node_infos`` are all that there are."""
+        """Return the remaining candidates with possibly changed victims; ``node_infos`` are all nodes."""
 
 
 class Asking:
-    """Asks extenders about one pod, and keeps what they say in ``calls``."""
+    """Calls extenders for one pod, and records their responses in ``calls``."""
 
     def __init__(self, extenders: Sequence[Extender], version: Version, cluster: Cluster, pod: Pod) -> None:
         self.calls: list[ExtenderCall] = []
@@ -69,11 +69,11 @@ class Asking:
         self._pod = pod
 
     def filter_nodes(self, evaluated: Mapping[str, Status]) -> tuple[list[str], dict[str, Status], dict[str, Status]]:
-        """Have the extenders refuse some of the nodes that fit, one after the other.
+        """Let the extenders reject some of the nodes that fit, one extender after the other.
 
-        Returns the nodes that they leave, possibly others than they were asked about; the statuses of all nodes of the
-        cluster; and those of nodes that are not in it but were named as failing. One that fails is passed over where it
-        may be ignored; otherwise its ``LegacyError`` ends the attempt.
+        Returns the remaining nodes, possibly others than were sent; the statuses of all nodes of the cluster; and those
+        of unknown nodes that were named as failed. A failing extender is skipped if it is ignorable; otherwise its
+        ``LegacyError`` ends the attempt.
         """
         infos = [info for info in self._cluster.node_infos if evaluated[info.name].is_success]
         failures = {name: status for name, status in evaluated.items() if not status.is_success}
@@ -91,7 +91,7 @@ class Asking:
                     continue
                 raise
             for name, reason in answer.failed.items():
-                # Others may have refused the node before.
+                # Another extender may already have rejected the node.
                 before = failures.get(name)
                 if before is None:
                     failures[name] = self._version.extender_refusal(extender.name, reason)
@@ -114,9 +114,9 @@ class Asking:
         return fitting, statuses, strangers
 
     def process_preemption(self, candidates: Mapping[str, Victims]) -> dict[str, Victims]:
-        """The candidates that all extenders leave, which are asked before the choice (1.13 and 1.18).
+        """Return the candidates that all extenders keep; they are called before the choice (1.13 and 1.18).
 
-        One that fails is passed over where it may be ignored; otherwise its ``LegacyError`` ends the preemption.
+        A failing extender is skipped if it is ignorable; otherwise its ``LegacyError`` ends the preemption.
         """
         left = dict(candidates)
         for extender in self._extenders:
@@ -152,7 +152,7 @@ class Asking:
         return left
 
     def lets_pass_without(self, node_info: NodeInfo, victims: Sequence[PodInfo]) -> bool:
-        """Whether all extenders let the node pass once the victims are off it (1.8, after the choice)."""
+        """Return whether all extenders accept the node without the victims (1.8, after the choice)."""
         node_info = node_info.clone()
         for victim in victims:
             node_info.remove_pod(victim)
@@ -173,10 +173,10 @@ class Asking:
             answer = extender.filter(self._pod, infos)
             for name in answer.passing:
                 if name not in self._cluster.by_name and name not in answer.returned:
-                    # The real scheduler takes a node from its cache that is not there, and panics.
+                    # The real scheduler looks up the unknown node in its cache, and panics.
                     raise LegacyError(
-                        f'extender {extender.name} names node "{name}", which the scheduler does not know; '
-                        f"{self._version.algorithm} panics there"
+                        f'extender {extender.name} returned node "{name}", which the scheduler does not know; '
+                        f"{self._version.algorithm} panics"
                     )
         except LegacyError as error:
             self._note(call, error=str(error), ignored=can_ignore and extender.is_ignorable)
@@ -195,7 +195,7 @@ class Asking:
 
 
 class OverHttp:
-    """An HTTP extender in an old scheduler's terms."""
+    """An HTTP extender for an old scheduler."""
 
     def __init__(self, extender: HttpExtender) -> None:
         self._extender = extender
@@ -206,7 +206,7 @@ class OverHttp:
         self.is_interested = extender.is_interested
 
     def filter(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Filtered:
-        """Which of the nodes it lets pass."""
+        """Return which nodes pass."""
         try:
             answer = self._extender.filter(pod, [info.node for info in nodes])
         except ExtenderError as error:
@@ -217,7 +217,7 @@ class OverHttp:
     def process_preemption(
         self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
     ) -> dict[str, Victims]:
-        """The candidates that it leaves. The steps of a dry run are kept where the victims stay the same."""
+        """Return the remaining candidates. The steps of a dry run are kept if the victims are unchanged."""
         asked = {
             node: NodeVictims([info.pod for info in each.pods], each.num_violations)
             for node, each in candidates.items()

@@ -1,6 +1,6 @@
-"""The names of the feature gates that each release registers (``kube_features.go``, of the API server too).
+"""The names of the feature gates that each release registers (``kube_features.go``, including the API server's).
 
-A row has the releases, and the gates that they have.
+A row has the releases, and their gates.
 """
 
 from __future__ import annotations
@@ -50,5 +50,5 @@ def _gates_of(release: str) -> frozenset[str]:
 
 
 GATES_BY_ALGORITHM = {f"kube-{release}": _gates_of(release) for release in _RELEASES}
-# A gate of one release may be given to another, as one set of gates is to several in a comparison.
+# A gate of one release may be set for another, when a comparison uses one set of gates for several releases.
 ALL_GATES = frozenset[str]().union(*GATES_BY_ALGORITHM.values())

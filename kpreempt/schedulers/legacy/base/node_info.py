@@ -1,11 +1,10 @@
-"""Pods, nodes and the cluster as the old caches and queues hold them when a pod's turn comes.
+"""Pods, nodes and the cluster as the old caches and queues hold them at the start of an attempt.
 
-Follows ``schedulercache/node_info.go`` of v1.8.15. Amounts of resources are milli-CPU, bytes, and whole units of
-everything else: each container's request is rounded up, then added (``Resource.Add``,
-``pkg/scheduler/cache/node_info.go`` of v1.13.12; the same in v1.8.15 and v1.18.19). Used ports are a set: when one of
-two pods with the same port goes, the port counts as free. Finished pods are not seen, and pods on nodes that do not
-exist take no node's room. Unassigned pods count only if they are nominated to a node and are of this scheduler; unlike
-today's, it knows them in full.
+Follows ``schedulercache/node_info.go`` of v1.8.15. Resources are milli-CPU, bytes, and whole units of everything else:
+each container's request is rounded up, then added (``Resource.Add``, ``pkg/scheduler/cache/node_info.go`` of v1.13.12;
+the same in v1.8.15 and v1.18.19). Used ports are a set: when one of two pods with the same port is removed, the port
+counts as free. Finished pods are ignored, as are pods on missing nodes. Unassigned pods count only if they are
+nominated to a node and belong to this scheduler; unlike the current scheduler, it knows their complete spec.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.schedulers.budgets import SelectingBudgets
 from kpreempt.schedulers.equal_pods import update_of
 
-# Address, protocol and number; what a version does not tell apart is empty.
+# Address, protocol and number; parts that a version ignores are empty.
 PortKey = tuple[str, str, int]
 
 
 class Accounting(NamedTuple):
-    """How a version adds up what pods take of a node.
+    """How a version adds up the resources that pods use.
 
-    ``occupied`` is what a running pod takes, ``ports`` the host ports of a pod. ``never_returned`` names resources that
-    a pod keeps in the node's total when it goes.
+    ``occupied`` is the usage of a running pod, ``ports`` its host ports. ``never_returned`` names resources that stay
+    in the node's total after a pod is removed.
     """
 
     is_counted: IsCounted
@@ -42,7 +41,7 @@ class Accounting(NamedTuple):
 
 
 class PodInfo:
-    """A pod, with what is computed from it when first asked for."""
+    """A pod, with values computed on first use."""
 
     def __init__(self, pod: Pod, accounting: Accounting) -> None:
         self.pod = pod
@@ -51,7 +50,7 @@ class PodInfo:
         self.start: datetime | None = pod.status.start_time
         affinity = pod.spec.affinity
         near, apart = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
-        # Whether it states any pod affinity or anti-affinity, and what it requires.
+        # Whether it has any pod affinity or anti-affinity, and its required terms.
         self.has_affinity = near is not None or apart is not None
         self.affinity_terms: list[PodAffinityTerm] = near.required if near else []
         self.anti_affinity_terms: list[PodAffinityTerm] = apart.required if apart else []
@@ -59,12 +58,12 @@ class PodInfo:
 
     @cached_property
     def occupied(self) -> Amounts:
-        """What the running pod takes of its node."""
+        """The resources that the running pod uses."""
         return self._accounting.occupied(self.pod)
 
     @cached_property
     def ports(self) -> list[PortKey]:
-        """The host ports that it takes."""
+        """The host ports that the pod uses."""
         return list(self._accounting.ports(self.pod))
 
 
@@ -86,19 +85,19 @@ class NodeInfo:
             self.add_pod(PodInfo(pod, accounting))
 
     def clone(self) -> NodeInfo:
-        """A copy to which pods can be added and from which they can be removed without touching this one."""
+        """Return a copy whose pods can be changed independently."""
         made = copy(self)
         made.pods, made.requested, made.used_ports = list(self.pods), dict(self.requested), set(self.used_ports)
         return made
 
     def add_pod(self, info: PodInfo) -> None:
-        """Put a pod on the node."""
+        """Add a pod to the node."""
         self.pods.append(info)
         add(self.requested, info.occupied)
         self.used_ports.update(info.ports)
 
     def remove_pod(self, info: PodInfo) -> None:
-        """Take a pod off the node; raises ``ValueError`` if it is not there."""
+        """Remove a pod from the node; raise ``ValueError`` if it is not there."""
         self.pods.remove(info)
         kept = self._accounting.never_returned
         add(self.requested, {name: amount for name, amount in info.occupied.items() if name not in kept}, -1)
@@ -112,16 +111,16 @@ PODS = "pods"
 HUGE_PAGES_PREFIX = "hugepages-"
 NATIVE_PREFIX = "kubernetes.io/"
 
-# By resource name. A name that is missing counts as 0.
+# By resource name. A missing name counts as 0.
 Amounts = dict[str, int]
-# Whether a scheduler counts a resource of that name, besides CPU, memory, ephemeral storage and pods.
+# Whether a scheduler counts a resource of that name, in addition to CPU, memory, ephemeral storage and pods.
 IsCounted = Callable[[str], bool]
 
 ALWAYS_COUNTED = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 def amounts_of(quantities: ResourceList, is_counted: IsCounted) -> Amounts:
-    """The amounts of a resource list; ``pods`` and resources that are not counted are left out."""
+    """Convert a resource list; ``pods`` and resources that are not counted are omitted."""
     return {
         name: amount.milli_value if name == CPU else amount.value
         for name, amount in quantities.items()
@@ -130,7 +129,7 @@ def amounts_of(quantities: ResourceList, is_counted: IsCounted) -> Amounts:
 
 
 def sum_of_containers(pod: Pod, is_counted: IsCounted) -> Amounts:
-    """What all containers ask for together, init containers left out."""
+    """Return the total requests of all containers, without init containers."""
     total: Amounts = {}
     for container in pod.spec.containers:
         add(total, amounts_of(container.resources.requests, is_counted))
@@ -138,7 +137,7 @@ def sum_of_containers(pod: Pod, is_counted: IsCounted) -> Amounts:
 
 
 def largest_request(pod: Pod, is_counted: IsCounted) -> Amounts:
-    """What a pod needs to start: all containers, or an init container that asks for more (``GetResourceRequest``)."""
+    """Return a pod's effective request: all containers, or an init container if larger (``GetResourceRequest``)."""
     total = sum_of_containers(pod, is_counted)
     for container in pod.spec.init_containers:
         for name, amount in amounts_of(container.resources.requests, is_counted).items():
@@ -148,20 +147,20 @@ def largest_request(pod: Pod, is_counted: IsCounted) -> Amounts:
 
 
 def add(total: Amounts, more: Amounts, sign: int = 1) -> None:
-    """Add ``more`` (``sign`` 1) or take it away (``sign`` -1)."""
+    """Add ``more``, or subtract it if ``sign`` is -1."""
     for name, amount in more.items():
         total[name] = total.get(name, 0) + sign * amount
 
 
 def is_native(name: str) -> bool:
-    """Whether a name belongs to Kubernetes itself: no prefix, or one in ``kubernetes.io/``."""
+    """Return whether a name belongs to Kubernetes itself: no prefix, or one in ``kubernetes.io/``."""
     return "/" not in name or NATIVE_PREFIX in name
 
 
 class Cluster:
-    """Nodes with their pods, nominated pods by node in the order of the input, and look-ups. Not to be changed.
+    """Nodes with their pods, nominated pods by node in input order, and indexes. Must not be changed.
 
-    ``nominated_node`` says which node a pod is nominated to, or nothing.
+    ``nominated_node`` returns the node that a pod is nominated to, or an empty string.
     """
 
     def __init__(
@@ -187,12 +186,12 @@ class Cluster:
             elif pod.spec.scheduler_name in scheduler_names and (node := nominated_node(pod)):
                 self.nominated_pods.setdefault(node, []).append(PodInfo(pod, accounting))
         if not snapshot.has_scheduler_order:
-            # The likely order: an update puts a pod at the end of its node's list.
+            # The likely order: an update moves a pod to the end of its node's list.
             assigned = {node: sorted(pods, key=update_of) for node, pods in assigned.items()}
         self.node_infos = [NodeInfo(node, assigned[node.metadata.name], accounting) for node in snapshot.nodes]
         self.by_name = {node_info.name: node_info for node_info in self.node_infos}
         self.num_pods = sum(map(len, assigned.values()))
-        # Claims by ``namespace/name``, all others by name; what CSI drivers say of nodes by that of the node.
+        # Claims by ``namespace/name``, all others by name; CSINodes by the node's name.
         self.persistent_volume_claims = {each.key: each for each in snapshot.persistent_volume_claims}
         self.persistent_volumes = {each.metadata.name: each for each in snapshot.persistent_volumes}
         self.storage_classes = {each.metadata.name: each for each in snapshot.storage_classes}
@@ -209,9 +208,9 @@ _NO_PAIRS: frozenset[Pair] = frozenset()
 
 
 class TopologyPairs:
-    """How many pods each topology pair has, and the pairs of each pod.
+    """The number of pods for each topology pair, and the pairs of each pod.
 
-    Copies share what was there when they were made, which must not change as long as they are used.
+    Copies share the original's data, which must not change while they are in use.
     """
 
     def __init__(self) -> None:
@@ -224,7 +223,7 @@ class TopologyPairs:
         return made
 
     def add(self, info: PodInfo, pairs: Collection[Pair]) -> None:
-        """The pod counts for these pairs, too."""
+        """Add these pairs to the pod."""
         if pairs:
             before = self._pairs.get(info, _NO_PAIRS)
             self._pairs[info] = before.union(pairs)
@@ -232,7 +231,7 @@ class TopologyPairs:
                 self.counts[pair] = self.counts.get(pair, 0) + 1
 
     def remove(self, info: PodInfo) -> None:
-        """The pod counts no more."""
+        """Remove the pod."""
         if pairs := self._pairs.get(info):
             self._pairs[info] = _NO_PAIRS
             for pair in pairs:
@@ -241,7 +240,7 @@ class TopologyPairs:
                     del self.counts[pair]
 
     def holders(self, pair: Pair) -> list[str]:
-        """The pods of a pair."""
+        """Return the pods of a pair."""
         return [info.key for info, pairs in self._pairs.items() if pair in pairs]
 
 
@@ -254,13 +253,13 @@ NETWORK_UNAVAILABLE = "NetworkUnavailable"
 
 
 def is_true(node: Node, condition_type: str) -> bool:
-    """Whether the node says so; the last of several conditions counts."""
+    """Return whether the node's condition is true; the last of several conditions counts."""
     statuses = [condition.status for condition in node.status.conditions if condition.type == condition_type]
     return bool(statuses) and statuses[-1] == "True"
 
 
 def is_best_effort(pod: Pod) -> bool:
-    """Whether no container requests CPU, memory or huge pages, or has a limit for them (``GetPodQOS``)."""
+    """Return whether no container has requests or limits of CPU, memory or huge pages (``GetPodQOS``)."""
     return not any(
         amount.nano > 0 and (name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX))
         for container in pod.spec.containers

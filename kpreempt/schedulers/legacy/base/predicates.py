@@ -1,16 +1,17 @@
-"""Filters: how they run on a node and in a dry run, the predicates that 1.8 and 1.13 share, and their building blocks.
+"""Filters: running them on a node and in a dry run, the predicates shared by 1.8 and 1.13, and their building blocks.
 
 ``podFitsOnNode`` (``core/generic_scheduler.go``): v1.8.15 runs every predicate on the node alone; v1.13.12 and v1.18.19
 stop at the first that fails, and run all twice if pods of equal or higher priority are nominated to the node.
 
-The predicates take the words of a version, and follow ``algorithm/predicates/predicates.go`` of v1.8.15 and v1.13.12,
-with ``isVolumeConflict``, ``MaxPDVolumeCountChecker`` and ``VolumeZoneChecker``. The plugins of v1.18.19 that took
-their place have the same checks; each version says what a refusal means.
+The predicates take the messages of a version, and follow ``algorithm/predicates/predicates.go`` of v1.8.15 and
+v1.13.12, with ``isVolumeConflict``, ``MaxPDVolumeCountChecker`` and ``VolumeZoneChecker``. The plugins of v1.18.19 that
+replaced them have the same checks; each version interprets rejections.
 
-The dry run (``selectVictimsOnNode``): take every pod of lower priority off a copy of the node. If the pod does not fit
-then, the node is out. Otherwise put the pods back, those whose eviction violates a budget first, each part most
-important first; what leaves no room goes again and becomes a victim. A node without victims stays a candidate. Whether
-a budget makes a pod's eviction a violation differs between versions (``BudgetRule``).
+The dry run (``selectVictimsOnNode``) removes every pod of lower priority from a copy of the node. If the pod does not
+fit then, the node is not a candidate. Otherwise the pods are reprieved, starting with those whose eviction violates a
+PDB, in order of importance; a pod that would prevent the incoming pod from fitting is removed again and becomes a
+victim. A node without victims is still a candidate. When an eviction violates a PDB differs between versions
+(``BudgetRule``).
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ from kpreempt.verdict.details import (
 
 
 class Metadata:
-    """The pod, what it requests, and what is known beforehand of pods that want each other near or far.
+    """The pod, its requests, and precomputed data about pod affinity.
 
-    That is ``predicateMetadata``. ``ignored`` are resources that are left to extenders (1.13).
+    This is ``predicateMetadata``. ``ignored`` are resources that are left to extenders (1.13).
     """
 
     def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
@@ -68,16 +69,16 @@ class Metadata:
         self.ignored = ignored
 
 
-# Gets the version's state, which knows the pod, and the node.
+# Called with the version's state, which has the pod, and the node.
 Check = Callable[[Any, NodeInfo], Status]
 
 
-# The status that conditions must have for pods to come. One that is not stated keeps no pod off.
+# The status that conditions must have for a node to accept pods. A missing condition rejects no pod.
 _WANTED = {READY: "True", OUT_OF_DISK: "False", NETWORK_UNAVAILABLE: "False"}
 
 
 def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
-    """The node is ready, has disk and network, and is not cordoned; ``reasons`` are by the type of the condition."""
+    """The node is ready, has disk and network, and is not cordoned; ``reasons`` are by condition type."""
 
     def check(_: Metadata, node_info: NodeInfo) -> Status:
         failed = [
@@ -93,7 +94,7 @@ def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
 
 
 def not_cordoned(reason: str, code: Code = Code.NONE) -> Check:
-    """The node is not cordoned, or the pod tolerates the taint that goes with it."""
+    """The node is not cordoned, or the pod tolerates the corresponding taint."""
     taint = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 
     def check(state: Any, node_info: NodeInfo) -> Status:
@@ -106,7 +107,7 @@ def not_cordoned(reason: str, code: Code = Code.NONE) -> Check:
 
 
 def no_pressure(condition: str, reason: str, *, only_best_effort: bool = False) -> Check:
-    """The node does not say that it is under a pressure, or the pod is not best-effort if only those are refused."""
+    """The node has no such pressure, or only best-effort pods are rejected and the pod is not one."""
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
         is_refused = is_true(node_info.node, condition) and not (only_best_effort and not is_best_effort(meta.pod.pod))
@@ -116,7 +117,7 @@ def no_pressure(condition: str, reason: str, *, only_best_effort: bool = False) 
 
 
 def pod_fits_resources(*always: str) -> Check:
-    """There is room for one more pod, and enough of everything; see ``insufficient_resources``."""
+    """The node has capacity for one more pod and for all its requests; see ``insufficient_resources``."""
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
         short = insufficient_resources(meta.request, node_info, always, meta.ignored)
@@ -128,7 +129,7 @@ def pod_fits_resources(*always: str) -> Check:
 
 
 def refuses_on(find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code: Code = Code.NONE) -> Check:
-    """A check that refuses the node if ``find`` finds something; ``reason`` may format what is found."""
+    """Return a check that rejects the node if ``find`` returns something, which ``reason`` may format."""
 
     def check(state: Any, node_info: NodeInfo) -> Status:
         found = find(state.pod.pod, node_info)
@@ -138,7 +139,7 @@ def refuses_on(find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code
 
 
 def general_predicates(*checks: Check) -> Check:
-    """Several predicates as one: the reasons of all that fail."""
+    """Combine several predicates into one that reports the reasons of all failures."""
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
         failed = [status for each in checks if not (status := each(meta, node_info)).is_success]
@@ -150,27 +151,27 @@ def general_predicates(*checks: Check) -> Check:
 
 
 class LegacyError(Exception):
-    """What upstream returns as an error where it is not a refusal: the attempt ends, and nobody is preempted."""
+    """An upstream error that is not a rejection: the attempt ends, and no pod is preempted."""
 
 
 class State(Protocol):
-    """What a version computes once for a pod and keeps right in a dry run: predicate metadata, or the cycle state."""
+    """A version's state for a pod, which is updated in a dry run: predicate metadata, or the cycle state."""
 
     def clone(self) -> Self:
-        """A copy that can be changed without touching this one."""
+        """Return a copy that can be changed independently."""
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was put on the node."""
+        """Add a pod to the node."""
 
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """A pod was taken off the node."""
+        """Remove a pod from the node."""
 
 
 class Filter(NamedTuple):
-    """A predicate or filter plugin by its name. ``check`` may raise ``LegacyError``.
+    """A predicate or filter plugin by name. ``check`` may raise ``LegacyError``.
 
-    It gets the version's state, which knows the pod, and the node. The node passes with a status that has neither a
-    code nor reasons; refusals are to have a code where the version has codes.
+    It is called with the version's state, which has the pod, and the node. The node passes if the status has neither a
+    code nor reasons; rejections must have a code if the version has codes.
     """
 
     name: str
@@ -180,8 +181,8 @@ class Filter(NamedTuple):
 class FilterRun:
     """Runs the filters for one pod.
 
-    ``stops_at_first`` ends with the first refusal, otherwise the reasons of all are given together. With
-    ``counts_nominated`` the pod has to fit beside the pods that are nominated to the node as well as without them.
+    ``stops_at_first`` ends at the first rejection; otherwise the reasons of all are reported. With ``counts_nominated``
+    the pod must fit both with and without the pods nominated to the node.
     """
 
     def __init__(
@@ -200,7 +201,7 @@ class FilterRun:
         self._counts_nominated = counts_nominated
 
     def __call__(self, state: State, node_info: NodeInfo) -> Status:
-        """What the filters say of the node; raises ``LegacyError``."""
+        """Return the filters' result for the node; raise ``LegacyError``."""
         for run_state, run_node in self.situations(state, node_info):
             status = self._run(run_state, run_node)
             if not status.is_success:
@@ -208,14 +209,14 @@ class FilterRun:
         return status
 
     def status(self, state: State, node_info: NodeInfo) -> Status:
-        """The same, with an error as the status."""
+        """Return the filters' result for the node, with an error as the status."""
         try:
             return self(state, node_info)
         except LegacyError as error:
             return Status(Code.ERROR, [str(error)])
 
     def situations(self, state: State, node_info: NodeInfo) -> list[tuple[State, NodeInfo]]:
-        """The node with nominated pods that count, if there are any, then as it is."""
+        """Return the node with the nominated pods that count, if there are any, then without them."""
         nominated = self.nominated_pods(node_info.name)
         if not nominated:
             return [(state, node_info)]
@@ -226,14 +227,14 @@ class FilterRun:
         return [(beside_state, beside_node), (state, node_info)]
 
     def nominated_pods(self, node_name: str) -> list[PodInfo]:
-        """Other pods of equal or higher priority that are nominated to the node."""
+        """Return other pods of equal or higher priority that are nominated to the node."""
         uid = self.pod.pod.metadata.uid
         if not self._counts_nominated:
             return []
         return [
             info
             for info in self._cluster.nominated_pods.get(node_name, ())
-            # As upstream compares, by UID; pods without any are the same if their names are.
+            # Upstream compares UIDs; pods without a UID are compared by name.
             if info.priority >= self.pod.priority
             and (info.pod.metadata.uid != uid or (not uid and info.key != self.pod.key))
         ]
@@ -268,17 +269,17 @@ PASSES = Status(Code.NONE)
 
 
 def refusal(*reasons: str, detail: Detail | None = None, code: Code = Code.NONE) -> Status:
-    """The status of a node that is refused."""
+    """Return the status of a node that is rejected."""
     return Status(code, list(reasons), detail=detail)
 
 
 def insufficient_resources(
     request: Amounts, node_info: NodeInfo, always: Sequence[str] = (), ignored: frozenset[str] = frozenset()
 ) -> InsufficientResources | None:
-    """What the node has too little of, or ``None``: the number of pods, then CPU, memory, storage, ``always``, others.
+    """Return the insufficient resources, or ``None``: pods, then CPU, memory, storage, ``always``, others.
 
-    Those are compared whether the pod requests them or not, and nothing is if it requests nothing at all: an
-    over-committed node so refuses a pod that requests something else only, be that ``ignored`` or not.
+    The first ones are compared even if the pod does not request them, but nothing is if it requests nothing at all: so
+    an overcommitted node rejects a pod that requests only something else, including ``ignored`` resources.
     """
     compared = (*ALWAYS_COUNTED, *always)
     others = [name for name in request if name not in compared]
@@ -302,19 +303,19 @@ def insufficient_resources(
 
 
 def untolerated_taint(pod: Pod, node_info: NodeInfo) -> UntoleratedTaint | None:
-    """The first taint that keeps the pod off the node, or ``None``."""
+    """Return the first taint that the pod does not tolerate, or ``None``."""
     taint = find_untolerated_taint(node_info.node.spec.taints, pod.spec.tolerations, _EFFECTS_THAT_REPEL)
     return UntoleratedTaint(taint.key, taint.value, taint.effect) if taint else None
 
 
 def name_mismatch(pod: Pod, node_info: NodeInfo) -> NodeNameMismatch | None:
-    """The node that the pod names, if it names another one, or ``None``."""
+    """Return the node that the pod names, if it is another one, or ``None``."""
     wanted = pod.spec.node_name
     return NodeNameMismatch(wanted) if wanted not in ("", node_info.name) else None
 
 
 def selector_mismatch(pod: Pod, node_info: NodeInfo) -> NodeAffinityMismatch | None:
-    """What of the pod's node selector, or else of its required node affinity, the node lacks, or ``None``."""
+    """Return the mismatch of the pod's node selector or required node affinity, or ``None``."""
     if pod.spec.selects(node_info.name, node_info.labels):
         return None
     selector = pod.spec.node_selector
@@ -337,19 +338,19 @@ def selector_mismatch(pod: Pod, node_info: NodeInfo) -> NodeAffinityMismatch | N
 
 
 def host_ports(pod: Pod) -> list[ContainerPort]:
-    """The host ports of the pod's containers, init containers left out."""
+    """Return the host ports of the pod's containers, without init containers."""
     return [port for container in pod.spec.containers for port in container.ports if port.host_port > 0]
 
 
 def addressed_ports(pod: Pod) -> list[PortKey]:
-    """The pod's host ports by address, protocol and number (1.13 and 1.18)."""
+    """Return the pod's host ports by address, protocol and number (1.13 and 1.18)."""
     return [
         (port.host_ip or ANY_ADDRESS, port.protocol or DEFAULT_PROTOCOL, port.host_port) for port in host_ports(pod)
     ]
 
 
 def port_conflict(pod: Pod, node_info: NodeInfo) -> PortConflict | None:
-    """The pod's first host port that is taken: 0.0.0.0 conflicts with any address (1.13 and 1.18), or ``None``."""
+    """Return the pod's first conflicting host port, or ``None``; 0.0.0.0 conflicts with any address (1.13 and 1.18)."""
     for address, protocol, number in addressed_ports(pod):
         for used in node_info.used_ports:
             is_same_port = used[1:] == (protocol, number)
@@ -360,9 +361,9 @@ def port_conflict(pod: Pod, node_info: NodeInfo) -> PortConflict | None:
 
 
 def term_selects(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
-    """Whether a pod affinity term of ``owner`` selects ``pod``, topology aside.
+    """Return whether a pod affinity term of ``owner`` selects ``pod``, regardless of topology.
 
-    A term without namespaces means its owner's. Namespace selectors came later and are passed over.
+    A term without namespaces selects its owner's. Namespace selectors are newer and ignored.
     """
     namespaces = term.namespaces or (owner.metadata.namespace,)
     selector = term.label_selector
@@ -381,7 +382,7 @@ _ZONE_DELIMITER = "__"
 def too_many_disks(
     name: str, disks_of: Callable[[Pod], set[str]], pod: Pod, node_info: NodeInfo, limit: int
 ) -> VolumeLimitExceeded | None:
-    """More disks than the limit, those of the node and those that the pod would add, each once, or ``None``."""
+    """Return the excess of distinct disks of the node and the pod over the limit, or ``None``."""
     wanted = disks_of(pod)
     if not wanted:
         return None
@@ -392,7 +393,7 @@ def too_many_disks(
 
 
 def disk_conflict(pod: Pod, node_info: NodeInfo) -> VolumeConflict | None:
-    """A disk of the pod that another pod on the node uses in a way that excludes it, or ``None``."""
+    """Return a disk of the pod that conflicts with its use by another pod on the node, or ``None``."""
     for volume in pod.spec.volumes:
         holders = [
             info.key for info in node_info.pods if any(excludes(volume, other) for other in info.pod.spec.volumes)
@@ -403,19 +404,19 @@ def disk_conflict(pod: Pod, node_info: NodeInfo) -> VolumeConflict | None:
 
 
 def claim_names(pod: Pod) -> Iterator[str]:
-    """The names of the claims that the pod's volumes refer to."""
+    """Yield the names of the claims that the pod's volumes reference."""
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield volume.persistent_volume_claim.claim_name
 
 
 def claim_of(cluster: Cluster, pod: Pod, name: str) -> PersistentVolumeClaim | None:
-    """The pod's claim of that name, or ``None``."""
+    """Return the pod's claim of that name, or ``None``."""
     return cluster.persistent_volume_claims.get(f"{pod.metadata.namespace}/{name}")
 
 
 def check_claims(cluster: Cluster, pod: Pod) -> None:
-    """All claims are there and stay (``podPassesBasicChecks``); raises ``LegacyError``."""
+    """Check that all claims exist and are not being deleted (``podPassesBasicChecks``); raise ``LegacyError``."""
     for name in claim_names(pod):
         claim = claim_of(cluster, pod, name)
         if claim is None:
@@ -425,7 +426,7 @@ def check_claims(cluster: Cluster, pod: Pod) -> None:
 
 
 def zone_conflict(volume: PersistentVolume, node: Node) -> str | None:
-    """The zone label of the volume whose values the node's is not among, or ``None``; nodes without zones take all."""
+    """Return the volume's zone label that does not match the node, or ``None``; nodes without zones match all."""
     zones = {key: node.metadata.labels[key] for key in ZONE_LABELS if key in node.metadata.labels}
     if not zones:
         return None
@@ -438,9 +439,9 @@ def zone_conflict(volume: PersistentVolume, node: Node) -> str | None:
 
 
 def is_reachable(volume: PersistentVolume, node_labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels reaches the volume (``CheckNodeAffinity``).
+    """Return whether a node with these labels can reach the volume (``CheckNodeAffinity``).
 
-    The node's name is not handed over: a term that asks for a certain name never holds, one that forbids a name does.
+    The node's name is not passed: a term that requires a name never matches, one that excludes a name always does.
     """
     required = volume.spec.node_affinity.required if volume.spec.node_affinity else None
     return required is None or any(
@@ -449,22 +450,22 @@ def is_reachable(volume: PersistentVolume, node_labels: Mapping[str, str]) -> bo
     )
 
 
-# Whether the first pod is put back before the second.
+# Whether the first pod is reprieved before the second.
 Importance = Callable[[PodInfo, PodInfo], bool]
 
 
 class Victims(NamedTuple):
-    """The victims on a node in the order in which they were found, and how many of them violate a budget."""
+    """The victims on a node in the order in which they were found, and the number of PDB violations."""
 
     pods: list[PodInfo]
     num_violations: int
     steps: list[Reprieve]
-    # All that were put back, in that order.
+    # All reprieved pods, in that order.
     tried: Sequence[PodInfo] = ()
 
 
 class DryRun(NamedTuple):
-    """What the dry runs of one version share: the filters, and who goes first."""
+    """The parameters of a version's dry runs: the filters, and the order of importance."""
 
     fits: FilterRun
     is_more_important: Importance
@@ -472,13 +473,13 @@ class DryRun(NamedTuple):
     budgets: SelectingBudgets
 
     def select_victims(self, state: State, node_info: NodeInfo) -> Victims | Status:
-        """The victims on the node, or why preemption does not help there; nothing that is passed in is changed."""
+        """Return the victims on the node, or why preemption does not help there; inputs are not changed."""
         state, node_info = state.clone(), node_info.clone()
         potential = [info for info in node_info.pods if info.priority < self.fits.pod.priority]
         for info in potential:
             node_info.remove_pod(info)
             state.remove_pod(info, node_info)
-        # An error is a refusal to a dry run.
+        # A dry run treats an error as a rejection.
         status = self.fits.status(state, node_info)
         if not status.is_success:
             return status
@@ -511,13 +512,13 @@ class DryRun(NamedTuple):
 
 
 def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: SelectingBudgets) -> list[PodWithBudgets]:
-    """Pods that come most important first, in the order in which they are put back."""
+    """Sort pods, given in order of importance, in the order in which they are reprieved."""
     counted = rule(pods, budgets)
     return [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
 
 
 def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> Selection:
-    """The choice by a version's rules (``pickOneNodeForPreemption``); a candidate without victims wins at once."""
+    """Choose by a version's rules (``pickOneNodeForPreemption``); a candidate without victims wins at once."""
     if any(not victims.pods for victims in candidates.values()):
         criteria = [FEWEST_VICTIMS]
     victims_of = {
@@ -528,12 +529,12 @@ def choose(candidates: Mapping[str, Victims], criteria: Sequence[Criterion]) -> 
 
 
 class PodWithBudgets(NamedTuple):
-    """A pod that may be evicted, whether that would violate a budget, and what it takes from which."""
+    """A pod that may be evicted, whether that would violate a PDB, and the budgets it counts against."""
 
     pod_info: PodInfo
     violates: bool
     budgets: list[BudgetUse]
 
 
-# Marks the pods, which come most important first, whose eviction would violate a budget.
+# Marks which pods' evictions would violate a PDB; pods are in order of importance.
 BudgetRule = Callable[[Sequence[PodInfo], SelectingBudgets], list[PodWithBudgets]]

@@ -1,4 +1,4 @@
-"""What a version of the scheduler hands into the cycle that all share, and its words (``FitError``, v1.13.12)."""
+"""The rules that a version passes to the shared cycle, and its messages (``FitError``, v1.13.12)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def numbered_message(num_nodes: int, statuses: Mapping[str, Status]) -> str:
-    """``0/N nodes are available: 2 REASON, 3 OTHER.``, of 1.13 and 1.18. The parts are sorted as text."""
-    # A reason that a node has twice counts twice, as upstream counts.
+    """Format ``0/N nodes are available: 2 REASON, 3 OTHER.`` as in 1.13 and 1.18, sorted as text."""
+    # A reason that a node has twice counts twice, as upstream.
     counts = Counter(reason for status in statuses.values() for reason in status.reasons)
     parts = sorted(f"{count} {reason}" for reason, count in counts.items())
     return f"0/{num_nodes} nodes are available: {', '.join(parts)}."
@@ -30,11 +30,11 @@ REASON_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 
 
 class Words(NamedTuple):
-    """How a version writes down what it does.
+    """A version's messages for its actions.
 
-    ``nomination`` is the field that holds the nominated node; ``preempted`` the text of a victim's event, with
-    ``{pod}`` and ``{node}``. ``reports_failure_first`` says that the pod's own event comes before the preemption.
-    ``event_limit`` is the number of bytes at which the event's text is cut.
+    ``nomination`` is the field with the nominated node; ``preempted`` the text of a victim's event, with ``{pod}`` and
+    ``{node}``. ``reports_failure_first`` means that the pod's own event comes before the preemption. ``event_limit`` is
+    the maximum length of the event's text in bytes.
     """
 
     nomination: str
@@ -44,7 +44,7 @@ class Words(NamedTuple):
 
 
 class Version(ABC):
-    """The rules of one version, in the order in which a scheduling cycle comes to them."""
+    """The rules of a version, in the order in which a scheduling cycle applies them."""
 
     dialect: Dialect
     accounting: Accounting
@@ -53,68 +53,68 @@ class Version(ABC):
     stops_at_first: bool = True
     counts_nominated: bool = True
     budget_rule: BudgetRule
-    # 1.8 asks extenders whether the chosen node fits without its victims; later ones ask before they choose.
+    # 1.8 calls extenders for the chosen node without its victims; later versions call them before the choice.
     asks_extenders_after_choice: bool = False
     clears_nominations: bool = True
     words: Words
-    # What to know of the filters.
+    # Assumptions about the filters.
     assumptions: Sequence[Assumption] = ()
-    # Raises ``LegacyError`` if the pod is given up before any node is looked at.
+    # Raises ``LegacyError`` if the attempt ends before any node is filtered.
     check_pod: Callable[[Cluster, Pod], None] = staticmethod(lambda _cluster, _pod: None)
-    # Which of two pods is put back first: the one with the higher priority.
+    # Which of two pods is reprieved first: the one with the higher priority.
     importance: Callable[[datetime], Importance] = staticmethod(
         lambda _: lambda one, other: one.priority > other.priority
     )
     # The rules of the choice.
     criteria: Callable[[datetime], Sequence[Criterion]]
-    # Whether the pod has been given a node but waits to be bound, which its eviction ends (1.18).
+    # Whether the pod is assigned to a node but still waits to be bound, which its eviction prevents (1.18).
     is_waiting: Callable[[Pod], bool] = staticmethod(lambda _: False)
     message: Callable[[int, dict[str, Status]], str] = staticmethod(numbered_message)
-    # What is random in the search for victims on these nodes and shown in one of its ways.
+    # Random parts of the search for victims on these nodes, of which one outcome is shown.
     assumptions_about_candidates: Callable[[Cluster, PodInfo, Sequence[str]], list[Assumption]] = staticmethod(
         lambda _cluster, _pod, _nodes: []
     )
-    # What of the pod or the cluster this version would take into account and is not modelled.
+    # Parts of the pod or the cluster that this version reads but that are not modeled.
     assumptions_about: Callable[[Cluster, Pod], list[Assumption]] = staticmethod(lambda _cluster, _pod: [])
 
     @classmethod
     @abstractmethod
     def configured(cls, gates: Mapping[str, bool], policy: Policy | None, ignored: frozenset[str]) -> Self:
-        """The version with these gates and this Policy file; resources that are ``ignored`` are left to extenders.
+        """Configure the version with gates and a Policy file; ``ignored`` resources are left to extenders.
 
-        Raises ``ConfigurationError`` for predicates with which the scheduler ends.
+        Raises ``ConfigurationError`` for predicates that make the scheduler exit.
         """
 
     @property
     def algorithm(self) -> str:
-        """Its name."""
+        """The name of the algorithm."""
         return self.dialect.algorithm
 
     def nominated_node(self, pod: Pod) -> str:
-        """The node that the pod is nominated to, or nothing."""
+        """Return the node that the pod is nominated to, or an empty string."""
         return pod.status.nominated_node_name
 
     @abstractmethod
     def requests(self, pod: Pod) -> Amounts:
-        """What the pod to be scheduled asks for."""
+        """Return the requests of the pod to schedule."""
 
     @abstractmethod
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
-        """What the filters need to know of the pod; raises ``LegacyError`` where the cycle ends there."""
+        """Compute the pod's state for the filters; raise ``LegacyError`` if the cycle ends here."""
 
     def extender_refusal(self, extender: str, reason: str) -> Status:
-        """A node's status where an extender refuses it; evictions may mend that, for all the scheduler knows.
+        """Return a node's status when an extender rejects it; the scheduler assumes that evictions may help.
 
-        Without a reason the event's text does not count the node.
+        Without a reason, the event's text does not count the node.
         """
         return Status(Code.NONE, [reason], extender) if reason else Status(Code.UNSCHEDULABLE, [], extender)
 
     @abstractmethod
     def may_help(self, status: Status) -> bool:
-        """Whether evictions may mend a refusal with that status."""
+        """Return whether evictions may help after a rejection with that status."""
 
     def eligibility(self, cluster: Cluster, pod: PodInfo) -> Eligibility:
-        """Whether the pod may preempt: not while a pod of lower priority leaves its nominated node."""
+        """Return whether the pod may preempt: not while a lower-priority pod on its nominated node is terminating."""
         node_info = cluster.by_name.get(self.nominated_node(pod.pod))
         if node_info is not None and any(
             info.pod.metadata.deletion_timestamp is not None and info.priority < pod.priority for info in node_info.pods
@@ -130,12 +130,12 @@ _IN_GENERAL_PREDICATES = frozenset(("HostName", "PodFitsHostPorts", "MatchNodeSe
 class PredicateVersion(Version):
     """1.8 or 1.13, whose filters are predicates by name (``algorithmprovider/defaults/defaults.go``).
 
-    ``predicates`` are all that a Policy file may name, and ``label_reason`` is what a node says that fails a predicate
-    of custom labels. ``unresolvable`` are the reasons that no eviction fixes (``nodesWherePreemptionMightHelp``).
-    ``removed`` and ``mandatory``, by whether taints stand for conditions, are the predicates that do not exist then,
-    and those that run whatever the file names. ``ordering`` has the only names that run, in their order
-    (``predicatesOrdering``); without one all run as they are named, and none if the file names none. Resources that are
-    ``ignored`` are left to extenders.
+    ``predicates`` are all that a Policy file may name, and ``label_reason`` is the reason of a node that fails a
+    predicate on custom labels. ``unresolvable`` are the reasons that no eviction fixes
+    (``nodesWherePreemptionMightHelp``). ``removed`` and ``mandatory``, by whether taints replace conditions, are the
+    predicates that do not exist, and those that always run. ``ordering`` lists the only names that run, in order
+    (``predicatesOrdering``); without it all named predicates run in file order, and none if the file names none.
+    Resources that are ``ignored`` are left to extenders.
     """
 
     predicates: ClassVar[Sequence[Filter]]
@@ -155,7 +155,7 @@ class PredicateVersion(Version):
 
     @classmethod
     def configured(cls, gates: Mapping[str, bool], policy: Policy | None, ignored: frozenset[str]) -> Self:
-        """With the predicates that the file names, and the mandatory ones."""
+        """Configure the predicates that the file names, and the mandatory ones."""
         version = cls(by_taints=gates[BY_TAINTS], ignored=ignored)
         if policy is None:
             return version
@@ -165,9 +165,7 @@ class PredicateVersion(Version):
         mandatory = cls.mandatory[version._by_taints]
         named = named_filters(policy.predicates or (), version._registered, mandatory, cls.label_reason)
         version.filters = [named[name] for name in cls.ordering or named if name in named]
-        problem = (
-            "takes a predicate of this name and never runs it, for it has no place in the order; nor is it run here"
-        )
+        problem = "accepts this predicate but never runs it: it is not in the predicate order. It is not run here"
         version.assumptions = [
             Assumption(KIND, f"predicate {name}", f"{cls.dialect.algorithm.removeprefix('kube-')} {problem}")
             for name in named
@@ -176,7 +174,7 @@ class PredicateVersion(Version):
         return version
 
     def requests(self, pod: Pod) -> Amounts:
-        """All containers, or an init container that asks for more."""
+        """Return the requests of all containers, or of an init container if larger."""
         return largest_request(pod, self.accounting.is_counted)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
@@ -184,5 +182,5 @@ class PredicateVersion(Version):
         return state
 
     def may_help(self, status: Status) -> bool:
-        """Whether none of the reasons is on the list."""
+        """Return whether none of the reasons is unresolvable."""
         return self.unresolvable.isdisjoint(status.reasons)

@@ -1,15 +1,15 @@
-"""The filters of 1.18 that need no volumes, each after its plugin in ``framework/plugins`` of v1.18.19.
+"""The filters of 1.18 that do not read volumes, each following its plugin in ``framework/plugins`` of v1.18.19.
 
-InterPodAffinity and PodTopologySpread count pods by topology, once for the whole cluster, and keep the counts right in
-a dry run, pod by pod. InterPodAffinity has three oddities of that: a term of another pod's anti-affinity without
-namespaces is then taken in the namespace of the pod that is scheduled; counts can so fall below zero and hide a
-conflict; and pods that are only nominated, which have no node name, do not count for the pod's own terms.
-PodTopologySpread does not count pods that are being deleted, but takes them off when they are removed in a dry run;
-constraints over one topology key share their counts.
+InterPodAffinity and PodTopologySpread count pods by topology, once for the whole cluster, and update the counts pod by
+pod in a dry run. InterPodAffinity has three quirks there: an anti-affinity term of another pod without namespaces uses
+the namespace of the pod that is scheduled; counts can therefore become negative and hide a conflict; and pods that are
+only nominated, which have no node name, do not count for the pod's own terms. PodTopologySpread does not count pods
+that are being deleted, but subtracts them when they are removed in a dry run; constraints with the same topology key
+share their counts.
 
-The others look at one node alone: its spec, its labels, what it offers and what its pods hold. For NodeResourcesFit
-(``noderesources/fit.go`` and ``nodeinfo/node_info.go``) a pod requests its containers together or its largest init
-container, and its overhead as well; running pods are counted in the same way (since 1.18.3).
+The others depend on one node alone: its spec, its labels, its resources and its pods. For NodeResourcesFit
+(``noderesources/fit.go`` and ``nodeinfo/node_info.go``) a pod requests its containers or its largest init container,
+plus its overhead; running pods are counted the same way (since 1.18.3).
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ REASON_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 TopologyPair = tuple[str, str]
-# A refusal names at most this many of the pods behind it.
+# A rejection lists at most this many of the pods that cause it.
 MAX_HOLDERS = 20
 
 
 class Counts(dict[TopologyPair, int]):
-    """Numbers of matching pods. What comes to zero is left out: whether any count is left decides for a first pod."""
+    """Numbers of matching pods, without zeros: whether any count remains matters for the first pod of a group."""
 
     def on(self, node: Node, term: PodAffinityTerm) -> int:
-        """How many pods count in the node's pair for the term."""
+        """Return the number of pods in the node's pair for the term."""
         key = term.topology_key
         return self.get((key, node.labels[key]), 0) if key in node.labels else 0
 
@@ -102,7 +102,7 @@ class AffinityState(PodState):
         self.existing = Counts()
 
     def clone(self) -> AffinityState:
-        """A copy with counts of its own."""
+        """Return a copy with independent counts."""
         made = copy(self)
         made.affinity, made.anti_affinity = Counts(self.affinity), Counts(self.anti_affinity)
         made.existing = Counts(self.existing)
@@ -118,19 +118,19 @@ class AffinityState(PodState):
                     self._count_own(existing.pod, node_info.node, 1)
 
     def update(self, moved: PodInfo, node: Node, delta: int) -> None:
-        """A pod came to the node (1) or left it (-1); its terms are read in the namespace of the scheduled pod."""
+        """Add a pod to the node (1) or remove it (-1); its terms use the namespace of the scheduled pod."""
         self._count_terms_of(moved, self._pod, node, delta)
         if moved.pod.spec.node_name:
             self._count_own(moved.pod, node, delta)
 
     def _count_terms_of(self, existing: PodInfo, owner: Pod, node: Node, delta: int) -> None:
-        """Count the anti-affinity of another pod; a term without namespaces means that of ``owner``."""
+        """Count another pod's anti-affinity; a term without namespaces uses that of ``owner``."""
         for term in existing.anti_affinity_terms:
             if term_selects(owner, term, self._pod):
                 self.existing.count(term, node, delta)
 
     def _count_own(self, other: Pod, node: Node, delta: int) -> None:
-        """Count a pod that all terms of the pod's affinity select, and for each term of its anti-affinity."""
+        """Count a pod if all affinity terms of the scheduled pod select it, and per matching anti-affinity term."""
         if all(term_selects(self._pod, term, other) for term in self.affinity_terms):
             for term in self.affinity_terms:
                 self.affinity.count(term, node, delta)
@@ -139,9 +139,9 @@ class AffinityState(PodState):
                 self.anti_affinity.count(term, node, delta)
 
     def unmet_on(self, node: Node) -> PodAffinityTerm | None:
-        """The first of the pod's affinity terms for which no pod counts on the node.
+        """Return the first of the pod's affinity terms without a matching pod for the node.
 
-        A pod that is the first of its group, which no pod anywhere matches in all terms but it itself, has none.
+        The first pod of its group, which only it itself matches in all terms, has none.
         """
         for term in self.affinity_terms:
             if self.affinity.on(node, term) <= 0:
@@ -153,12 +153,12 @@ class AffinityState(PodState):
 
 
 class InterPodAffinity(FilterPlugin):
-    """Anti-affinity of the pods that are there, then the pod's own affinity and anti-affinity."""
+    """Check anti-affinity of existing pods, then the pod's own affinity and anti-affinity."""
 
     name = "InterPodAffinity"
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> AffinityState:
-        """Count all pods; a selector that cannot be parsed ends the attempt."""
+        """Count all pods; an invalid selector ends the attempt."""
         existing = (term for node_info in nodes for other in node_info.pods for term in other.anti_affinity_terms)
         for term in existing:
             error = selector_error(term.label_selector)
@@ -173,12 +173,12 @@ class InterPodAffinity(FilterPlugin):
         return state
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Affinity that is not met is for good; what refuses the pod may be evicted."""
+        """Reject nodes: unmet affinity is unresolvable, while pods with conflicting anti-affinity may be evicted."""
         counts = state.of(AffinityState)
         node = node_info.node
         refusing = [(key, value) for key, value in node.labels.items() if counts.existing.get((key, value), 0) > 0]
         if refusing:
-            # The pods on the node whose anti-affinity refuses the pod; those on others of the domain are not named.
+            # Only conflicting pods on this node are listed, not those on others of the domain.
             pair = refusing[0]
             found = {
                 other.key: term
@@ -216,7 +216,7 @@ MAX_DOMAINS = 20
 
 
 def _selects(constraint: TopologySpreadConstraint, pod: Pod) -> bool:
-    """Whether the pod has the labels; no selector selects nothing."""
+    """Return whether the pod has the labels; a missing selector matches nothing."""
     return constraint.label_selector is not None and constraint.label_selector.matches(pod.metadata.labels)
 
 
@@ -233,14 +233,14 @@ class SpreadState(PodState):
         self.paths = {constraint.topology_key: LowestCounts() for constraint in self.constraints}
 
     def clone(self) -> SpreadState:
-        """A copy with counts of its own."""
+        """Return a copy with independent counts."""
         made = copy(self)
         made.counts = dict(self.counts)
         made.paths = {key: copy(paths) for key, paths in self.paths.items()}
         return made
 
     def count_all(self, pod: Pod, nodes: Sequence[NodeInfo]) -> None:
-        """Count on the nodes that the pod's node affinity takes and that have all topology keys."""
+        """Count on nodes that match the pod's node affinity and have all topology keys."""
         if not self.constraints:
             return
         for node_info in nodes:
@@ -260,7 +260,7 @@ class SpreadState(PodState):
             self.paths[key].update(domain, count)
 
     def update(self, moved: PodInfo, node: Node, delta: int) -> None:
-        """A pod came to the node (1) or left it (-1), be it on its way out, and whatever the node affinity says."""
+        """Add a pod to the node (1) or remove it (-1), even if it is terminating or node affinity excludes it."""
         pod = moved.pod
         if pod.metadata.namespace != self._namespace or not self.paths.keys() <= node.labels.keys():
             return
@@ -273,19 +273,19 @@ class SpreadState(PodState):
                 self.paths[key].update(domain, count)
 
     def shown_counts(self, key: str, domain: str) -> dict[str, int]:
-        """Counts for a reader: of the domains with the fewest pods, and of ``domain``, in the order of names."""
+        """Return counts to display: the domains with the fewest pods, and ``domain``, by name."""
         counts = {each: count for (of_key, each), count in self.counts.items() if of_key == key}
         fewest = sorted(counts, key=lambda each: (counts[each], each))[: MAX_DOMAINS - 1]
         return {each: counts[each] for each in sorted({*fewest, domain} & counts.keys())}
 
 
 class PodTopologySpread(FilterPlugin):
-    """Refuses nodes without a topology key, and those whose domain would have too many matching pods."""
+    """Rejects nodes without a topology key, and those whose domain would have too many matching pods."""
 
     name = "PodTopologySpread"
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> SpreadState:
-        """Count all pods; a selector that cannot be parsed ends the attempt."""
+        """Count all pods; an invalid selector ends the attempt."""
         state = SpreadState(pod.pod)
         for constraint in state.constraints:
             error = selector_error(constraint.label_selector)
@@ -295,7 +295,7 @@ class PodTopologySpread(FilterPlugin):
         return state
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """The skew of each constraint if the pod came here; nothing is for good."""
+        """Check the skew of each constraint with the pod on this node; every rejection is resolvable."""
         spread = state.of(SpreadState)
         labels = node_info.node.labels
         for constraint in spread.constraints:
@@ -330,14 +330,14 @@ _FINAL = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 class NodeCheck(FilterPlugin):
-    """A plugin whose check is that of a predicate."""
+    """A plugin that runs a predicate's check."""
 
     def __init__(self, name: str, check: Check) -> None:
         self.name = name
         self._check = check
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Refuse the node if the predicate does."""
+        """Reject the node if the predicate does."""
         status = self._check(state, node_info)
         return SUCCESS if status.is_success else status
 
@@ -353,14 +353,14 @@ TAINT_TOLERATION = NodeCheck(
     "TaintToleration",
     refuses_on(untolerated_taint, "node(s) had taint {{{0.key}: {0.value}}}, that the pod didn't tolerate", _FINAL),
 )
-# Two pods may have the same in-line disk only if both only read it, and an EBS disk never.
+# Two pods may share an in-line disk only if both read only, and an EBS disk never.
 VOLUME_RESTRICTIONS = NodeCheck(
     "VolumeRestrictions", refuses_on(disk_conflict, "node(s) had no available disk", Code.UNSCHEDULABLE)
 )
 
 
 class NodeLabel(FilterPlugin):
-    """Refuses nodes that lack one of some labels or have one of others; only a Policy file asks for it."""
+    """Rejects nodes by the presence or absence of labels; only runs if a Policy file names it."""
 
     name = "NodeLabel"
 
@@ -370,7 +370,7 @@ class NodeLabel(FilterPlugin):
         self.absent: list[str] = []
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Look at the keys of the node's labels."""
+        """Check the keys of the node's labels."""
         labels = node_info.labels
         if all(key in labels for key in self.present) and not any(key in labels for key in self.absent):
             return SUCCESS
@@ -383,14 +383,14 @@ _QUOTA_PREFIX = "requests."
 
 
 def is_scalar(name: str) -> bool:
-    """Whether a resource is counted besides CPU, memory and ephemeral storage (``IsScalarResourceName``)."""
-    # Of a device plugin or the like (``IsExtendedResourceName``).
+    """Return whether a resource counts besides CPU, memory and ephemeral storage (``IsScalarResourceName``)."""
+    # For example, resources of device plugins (``IsExtendedResourceName``).
     is_extended = not is_native(name) and not name.startswith(_QUOTA_PREFIX) and is_label_key(_QUOTA_PREFIX + name)
     return is_extended or name.startswith((HUGE_PAGES_PREFIX, LIMIT_PREFIX)) or NATIVE_PREFIX in name
 
 
 def requests_of(pod: Pod, *, counts_overhead: bool = True) -> Amounts:
-    """What the pod takes of a node; the overhead counts under the gate PodOverhead, which is on by default."""
+    """Return the pod's requests; overhead counts under the gate PodOverhead, which is on by default."""
     total = largest_request(pod, is_scalar)
     if counts_overhead:
         add(total, amounts_of(pod.spec.overhead, is_scalar))
@@ -398,7 +398,7 @@ def requests_of(pod: Pod, *, counts_overhead: bool = True) -> Amounts:
 
 
 class RequestState(PodState):
-    """What the pod asks for; no other pod changes it."""
+    """The pod's requests, which do not depend on other pods."""
 
     __slots__ = ("requests",)
 
@@ -407,7 +407,7 @@ class RequestState(PodState):
 
 
 class NodeResourcesFit(FilterPlugin):
-    """Refuses nodes that have too little left of what the pod asks for, or no place for another pod.
+    """Rejects nodes with insufficient resources for the pod, or without a free pod slot.
 
     Resources that are ``ignored`` are left to extenders.
     """
@@ -419,11 +419,11 @@ class NodeResourcesFit(FilterPlugin):
         self._ignored = ignored
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> RequestState:
-        """Compute what the pod asks for."""
+        """Compute the pod's requests."""
         return RequestState(requests_of(pod.pod, counts_overhead=self._counts_overhead))
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Every resource that is short is a reason; none is for good, be the node ever so small."""
+        """Report every insufficient resource; none is unresolvable, even if the node is too small."""
         short = insufficient_resources(state.of(RequestState).requests, node_info, ignored=self._ignored)
         if short is None:
             return SUCCESS

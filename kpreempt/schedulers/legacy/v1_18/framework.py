@@ -1,9 +1,9 @@
-"""The scheduling framework of 1.18, as far as a what-if runs it (``framework/v1alpha1``, v1.18.19).
+"""The scheduling framework of 1.18, as far as a what-if needs it (``framework/v1alpha1``, v1.18.19).
 
-A plugin may compute something for the pod before the nodes are looked at (PreFilter); its extensions keep that right in
-a dry run. Filters run in the order of the profile, and the first refusal ends a node. ``selector_error`` is about label
-selectors that the API server rejects (``k8s.io/apimachinery`` v0.18 ``pkg/labels``): in a manifest that never met one
-they end the attempt to schedule.
+A plugin may compute state for the pod before the nodes are filtered (PreFilter); its extensions update it in a dry run.
+Filters run in profile order, and the first rejection ends a node. ``selector_error`` checks for label selectors that
+the API server rejects (``k8s.io/apimachinery`` v0.18 ``pkg/labels``): in a manifest that was never applied, they end
+the scheduling attempt.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ S = TypeVar("S", bound="PodState")
 
 
 class PreFilterRejectedError(LegacyError):
-    """A plugin's PreFilter refuses the pod, which 1.18 takes for an error of the attempt: nobody is preempted."""
+    """A plugin's PreFilter rejects the pod, which 1.18 treats as an error of the attempt: no pod is preempted."""
 
 
 class PodState:
-    """What a plugin computed for the pod at PreFilter."""
+    """State that a plugin computed for the pod at PreFilter."""
 
     __slots__ = ()
 
     def clone(self) -> PodState:
-        """A copy that changes independently; the state itself if it never changes."""
+        """Return an independent copy, or the state itself if it never changes."""
         return self
 
     def update(self, moved: PodInfo, node: Node, delta: int) -> None:
-        """``moved`` came to the node (1, AddPod) or left it (-1, RemovePod)."""
+        """Handle that ``moved`` was added to the node (1, AddPod) or removed (-1, RemovePod)."""
 
 
 class CycleState:
-    """The pod that is scheduled, the cluster, and what the plugins keep for the pod."""
+    """The pod that is scheduled, the cluster, and the plugins' states for the pod."""
 
     __slots__ = ("_states", "cluster", "pod")
 
@@ -49,7 +49,7 @@ class CycleState:
         self._states: dict[type[PodState], PodState] = {type(state): state for state in states}
 
     def of(self, kind: type[S]) -> S:
-        """The state of that type; ``KeyError`` where its plugin did not run."""
+        """Return the state of that type; raise ``KeyError`` if its plugin did not run."""
         state = self._states[kind]
         assert isinstance(state, kind)
         return state
@@ -58,31 +58,31 @@ class CycleState:
         return CycleState(self.cluster, self.pod, [state.clone() for state in self._states.values()])
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """Run all extensions for a pod that was put on the node."""
+        """Run all extensions for a pod that was added to the node."""
         for state in self._states.values():
             state.update(info, node_info.node, 1)
 
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
-        """Run all extensions for a pod that was taken off the node."""
+        """Run all extensions for a pod that was removed from the node."""
         for state in self._states.values():
             state.update(info, node_info.node, -1)
 
 
 class FilterPlugin(ABC):
-    """A plugin that refuses nodes."""
+    """A plugin that rejects nodes."""
 
     name: str
 
     def pre_filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> PodState | None:
-        """What to keep for the pod, if anything; raises ``LegacyError`` or ``PreFilterRejectedError``."""
+        """Return state for the pod, if any; raise ``LegacyError`` or ``PreFilterRejectedError``."""
         return None
 
     @abstractmethod
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Success, Unschedulable (evictions may help) or UnschedulableAndUnresolvable; raises ``LegacyError``."""
+        """Return success, Unschedulable (evictions may help) or UnschedulableAndUnresolvable; raise ``LegacyError``."""
 
     def check(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """What ``filter`` says, with the words that the framework puts before an error."""
+        """Run ``filter``, adding the framework's prefix to an error."""
         try:
             return self.filter(state, node_info)
         except LegacyError as error:
@@ -91,7 +91,7 @@ class FilterPlugin(ABC):
 
 
 def run_pre_filters(plugins: Sequence[FilterPlugin], pod: PodInfo, cluster: Cluster) -> CycleState:
-    """All PreFilters' states; raises ``LegacyError`` where one does not succeed."""
+    """Run all PreFilters and collect their states; raise ``LegacyError`` if one fails."""
     states = []
     for plugin in plugins:
         try:
@@ -107,7 +107,7 @@ def run_pre_filters(plugins: Sequence[FilterPlugin], pod: PodInfo, cluster: Clus
 
 
 def selector_error(selector: LabelSelector | None) -> str:
-    """Why ``LabelSelectorAsSelector`` refuses the selector; empty where it takes it."""
+    """Return why ``LabelSelectorAsSelector`` rejects the selector; empty if it is valid."""
     if selector is None or selector.is_valid():
         return ""
     equalities = (LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items())

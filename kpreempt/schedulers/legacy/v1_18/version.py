@@ -1,12 +1,11 @@
-"""The rules of kube-scheduler 1.18 (v1.18.19), in the order in which a scheduling cycle comes to them.
+"""The rules of kube-scheduler 1.18 (v1.18.19), in the order in which a scheduling cycle applies them.
 
-Which filter plugins run is decided by the predicates of a Policy file, or by the default profile. Each predicate stands
-for one plugin or more (``plugins/legacy_registry.go`` and ``factory.go``). They run in the order of the predicates,
-which is not that of the default profile: the topology spread comes before the pod affinity. Two predicates come even if
-the file leaves them out.
+The predicates of a Policy file, or the default profile, determine the filter plugins. Each predicate maps to one or
+more plugins (``plugins/legacy_registry.go`` and ``factory.go``). They run in predicate order, which differs from the
+default profile: topology spread comes before pod affinity. Two predicates are added even if the file omits them.
 
 Preemption follows ``core/generic_scheduler.go`` and ``util/utils.go``. A pod that has not started counts as starting at
-the moment of each comparison: later than all that have, and of two such pods the one that is compared first is the more
+the moment of each comparison: later than all started pods, and of two such pods the one compared first is more
 important.
 """
 
@@ -90,7 +89,7 @@ DIALECT = Dialect(
 
 _CSI_LIMITS, _POD_AFFINITY, _SPREAD = CSILimits(), InterPodAffinity(), PodTopologySpread()
 _VOLUME_BINDING, _VOLUME_ZONE = VolumeBinding(), VolumeZone()
-# They stand for those that are made as the settings want them.
+# Placeholders for plugins that are created from the settings.
 _RESOURCES_FIT, _LABELS = NodeResourcesFit(), NodeLabel()
 # In the order in which they run.
 _PLUGINS: dict[str, tuple[FilterPlugin, ...]] = {
@@ -126,7 +125,7 @@ _NOT_BY_DEFAULT = frozenset(
         "MaxCinderVolumeCount",
     )
 )
-# An older name that is still taken.
+# An older name that is still accepted.
 _ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 
 
@@ -151,10 +150,10 @@ _BY_DEFAULT: tuple[FilterPlugin, ...] = (
 
 
 def plugins_of(policy: Policy | None, gates: Mapping[str, bool], ignored: frozenset[str]) -> list[FilterPlugin]:
-    """The plugins for a Policy file, or without one those of the default profile.
+    """Return the plugins for a Policy file or, without one, those of the default profile.
 
-    Resources that are ``ignored`` are left to extenders.
-    Raises ``ConfigurationError`` where the real scheduler ends at once.
+    Resources that are ``ignored`` are left to extenders. Raises ``ConfigurationError`` if the real scheduler would
+    exit.
     """
     labels, absent = NodeLabel(), frozenset() if gates[EVEN_PODS_SPREAD] else frozenset((EVEN_PODS_SPREAD,))
     if policy is None:
@@ -169,14 +168,14 @@ def plugins_of(policy: Policy | None, gates: Mapping[str, bool], ignored: frozen
         if plugins.count(plugin) > 1:
             raise ConfigurationError(
                 f'plugin "{plugin.name}" already registered as "FilterPlugin"',
-                hint="two predicates of the Policy file stand for it; GeneralPredicates stands for four",
+                hint="two predicates of the Policy file map to this plugin; GeneralPredicates maps to four",
             )
     made = {_LABELS: labels, _RESOURCES_FIT: NodeResourcesFit(counts_overhead=gates["PodOverhead"], ignored=ignored)}
     return [made.get(each, each) for each in plugins]
 
 
 def _name_of(stated: Predicate, labels: NodeLabel, absent: frozenset[str]) -> str:
-    """The name of the predicate that an entry asks for; its labels are added to ``labels``."""
+    """Return the predicate's name for an entry, adding its labels to ``labels``."""
     name = _ALIASES.get(stated.name, stated.name)
     if name in _PLUGINS and name not in absent:
         return name
@@ -210,9 +209,9 @@ def more_important(now: datetime) -> Importance:
 
 
 def count_budgets(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[PodWithBudgets]:
-    """Which evictions violate a budget (``filterPodsWithPDBViolation``), with what they really take from which.
+    """Mark evictions that violate a PDB (``filterPodsWithPDBViolation``), with the actual use of budgets.
 
-    Pods that a budget counts as disrupted already are not spared.
+    Pods that a budget already counts as disrupted are not exempt.
     """
     violations = _violations([budgets.selecting(info.pod) for info in pods])
     taken = taken_in_turn(budgets.selecting(info.pod) for info in pods)
@@ -220,10 +219,10 @@ def count_budgets(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Po
 
 
 def _violations(covering: Sequence[Sequence[PodDisruptionBudget]]) -> list[bool]:
-    """For each pod, given the budgets that cover it, whether its eviction violates one.
+    """Return for each pod, given its budgets, whether its eviction violates one.
 
-    Each pod takes one from its budgets in turn until it comes to one of which nothing is left. That one it violates,
-    and does not ask the rest.
+    Each pod uses one disruption of its budgets in turn, until it reaches an exhausted one. It violates that budget, and
+    does not use the rest.
     """
     left: dict[str, int] = {}
     violations = []
@@ -240,20 +239,20 @@ def _violations(covering: Sequence[Sequence[PodDisruptionBudget]]) -> list[bool]
 
 
 def depends_on_order(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> bool:
-    """Whether another order of the budgets makes other evictions violations; with five and more not all are tried."""
+    """Return whether another order of budgets changes the violations; with five or more budgets not all are tried."""
     covering = [budgets.selecting(info.pod) for info in pods]
     shared = list({budget.key: None for each in covering if len(each) > 1 for budget in each})
-    as_given = _violations(covering) if shared else []
+    in_input_order = _violations(covering) if shared else []
     for order in islice(permutations(shared), _MAX_ORDERS if shared else 0):
-        # A pod under one budget has it alone in any order.
+        # A pod with a single budget is independent of the order.
         ordered = [each if len(each) < 2 else sorted(each, key=lambda it: order.index(it.key)) for each in covering]
-        if _violations(ordered) != as_given:
+        if _violations(ordered) != in_input_order:
             return True
     return False
 
 
 def assumptions_about_candidates(cluster: Cluster, pod: PodInfo, nodes: Sequence[str]) -> list[Assumption]:
-    """Nodes where the order of the budgets, which is random in 1.18, decides what counts as a violation."""
+    """Return nodes on which the order of budgets, random in 1.18, decides what counts as a violation."""
     importance = more_important(cluster.now)
     decided = []
     for node in nodes:
@@ -262,17 +261,17 @@ def assumptions_about_candidates(cluster: Cluster, pod: PodInfo, nodes: Sequence
             decided.append(node)
     if not decided:
         return []
-    message = "several cover one pod; 1.18 takes them in a random order, here in that of the input, and it decides"
-    where = f"{len(decided)} nodes, {decided[0]} among them" if len(decided) > 1 else f"node {decided[0]}"
+    message = "several cover one pod; 1.18 checks them in random order (here: input order), which decides"
+    place = f"{len(decided)} nodes, including {decided[0]}" if len(decided) > 1 else f"node {decided[0]}"
     field = "status.disruptionsAllowed"
-    return [Assumption("PodDisruptionBudgets", field, f"on {where}, {message}", AssumptionKind.UNCERTAIN)]
+    return [Assumption("PodDisruptionBudgets", field, f"on {place}, {message}", AssumptionKind.UNCERTAIN)]
 
 
 class Version118(Version):
-    """1.18: filter plugins whose status says whether evictions may help, budgets that are counted down, start times.
+    """1.18: filter plugins whose status shows if evictions may help, PDBs that are counted down, and start times.
 
-    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` means nothing.
-    Without ``stops_at_first`` (``alwaysCheckAllPredicates`` of a Policy file) all plugins tell their reasons.
+    ``never_preempts`` is the gate NonPreemptingPriority, without which ``preemptionPolicy: Never`` has no effect.
+    Without ``stops_at_first`` (``alwaysCheckAllPredicates`` of a Policy file) all plugins report their reasons.
     """
 
     dialect = DIALECT
@@ -280,7 +279,7 @@ class Version118(Version):
     budget_rule = staticmethod(count_budgets)
     importance = staticmethod(more_important)
     criteria = staticmethod(usual_criteria)
-    # A pod that the scheduler's cache has on a node while the API server has not: it waits at Permit.
+    # A pod that is on a node in the scheduler's cache but not in the API server: it waits at Permit.
     is_waiting = staticmethod(
         lambda pod: any(each.type == "PodScheduled" and each.status == "False" for each in pod.status.conditions)
     )
@@ -312,7 +311,7 @@ class Version118(Version):
 
     @classmethod
     def configured(cls, gates: Mapping[str, bool], policy: Policy | None, ignored: frozenset[str]) -> Self:
-        """With the plugins that the file's predicates stand for, or those of the default profile."""
+        """Configure the plugins that the file's predicates map to, or those of the default profile."""
         return cls(
             plugins_of(policy, gates, ignored),
             counts_overhead=gates["PodOverhead"],
@@ -321,22 +320,22 @@ class Version118(Version):
         )
 
     def requests(self, pod: Pod) -> Amounts:
-        """Containers or the largest init container, and the overhead."""
+        """Return the containers' or the largest init container's requests, plus overhead."""
         return requests_of(pod, counts_overhead=self._counts_overhead)
 
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> CycleState:
         return run_pre_filters(self.plugins, pod, cluster)
 
     def extender_refusal(self, extender: str, reason: str) -> Status:
-        """Unschedulable, with the extender's own words if it gives any."""
+        """Return Unschedulable, with the extender's message if it has one."""
         return Status(Code.UNSCHEDULABLE, [reason] if reason else [], extender)
 
     def may_help(self, status: Status) -> bool:
-        """All but UnschedulableAndUnresolvable."""
+        """Return whether the status is not UnschedulableAndUnresolvable."""
         return status.code != Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
     def eligibility(self, cluster: Cluster, pod: PodInfo) -> Eligibility:
-        """``preemptionPolicy: Never`` where its gate is on, then as before."""
+        """Check ``preemptionPolicy: Never`` if its gate is on, then as in other versions."""
         if self._never_preempts and pod.pod.spec.preemption_policy == "Never":
             return Eligibility(False, REASON_NEVER)
         return super().eligibility(cluster, pod)

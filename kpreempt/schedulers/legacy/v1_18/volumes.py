@@ -1,11 +1,11 @@
-"""The volume plugins of 1.18 (v1.18.19): whether claims can be bound, how many volumes a node takes, and in which zone.
+"""The volume plugins of 1.18 (v1.18.19): binding of claims, volume limits of nodes, and zones.
 
-VolumeBinding follows ``FindPodVolumes`` (``pkg/controller/volume/scheduling/scheduler_binder.go``). Volumes of one size
-are taken in the order of the input, where upstream takes them in the random order of an index, which it reads again for
-each claim and node, also in the dry run; if that decides, an assumption says so.
+VolumeBinding follows ``FindPodVolumes`` (``pkg/controller/volume/scheduling/scheduler_binder.go``). Volumes of the same
+size are taken in input order, while upstream takes them in the random order of an index that it reads again for each
+claim and node, also in the dry run; if the order matters, an assumption reports it.
 
-The limits follow ``plugins/nodevolumelimits``, for a cloud's disks and for CSI drivers. The gates that move in-tree
-volumes to CSI drivers are off by default and not modeled; nor is ``KUBE_MAX_PD_VOLS``. ``plugins/volumezone``: bound
+The limits follow ``plugins/nodevolumelimits``, for a cloud's disks and for CSI drivers. The gates that migrate in-tree
+volumes to CSI drivers are off by default and not modeled, nor is ``KUBE_MAX_PD_VOLS``. ``plugins/volumezone``: bound
 volumes must be in the zone and region of the node.
 """
 
@@ -59,12 +59,12 @@ from kpreempt.verdict.details import VolumeConflict, VolumeLimitExceeded
 REASON = "node(s) exceed max volume count"
 
 
-# Provisioners whose claims count as the in-tree plugin's and not as a CSI driver's (``csi-translation-lib`` v0.18).
+# Provisioners whose claims count toward the in-tree plugin, not a CSI driver (``csi-translation-lib`` v0.18).
 MIGRATABLE = frozenset(f"kubernetes.io/{name}" for name in ("aws-ebs", "azure-disk", "azure-file", "cinder", "gce-pd"))
 
 
 class InTreeLimits(FilterPlugin):
-    """Counts the disks of one cloud on the node, each once, and those that the pod would add."""
+    """Counts the distinct disks of one cloud on the node, plus those that the pod would add."""
 
     def __init__(self, name: str, disk_type: DiskType) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class InTreeLimits(FilterPlugin):
         self._provisioner = f"kubernetes.io/{disk_type.plugin}"
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Refuse the node where the sum is above its limit; evictions may help."""
+        """Reject the node if the total exceeds its limit; evictions may help."""
         disk_type, labels = self._disk_type, node_info.labels
         instance_type = next((labels[label] for label in INSTANCE_TYPE_LABELS if label in labels), "")
         limit = node_info.allocatable.get(
@@ -92,7 +92,7 @@ class InTreeLimits(FilterPlugin):
             if volume is not None:
                 disks.add(self._disk_type.of(volume.spec))
             elif storage_class is not None and storage_class.provisioner == self._provisioner:
-                # Upstream puts a random prefix before the key, so that no real disk has that name.
+                # Upstream prefixes the key with a random string, which no real disk has.
                 disks.add(f"claim {claim.key}")
         return {disk for disk in disks if disk is not None}
 
@@ -100,12 +100,12 @@ class InTreeLimits(FilterPlugin):
 EBS_LIMITS = InTreeLimits("EBSLimits", EBS)
 GCE_PD_LIMITS = InTreeLimits("GCEPDLimits", GCE_PD)
 AZURE_DISK_LIMITS = InTreeLimits("AzureDiskLimits", AZURE_DISK)
-# Only a Policy file asks for it, and the limit is so high that it never counts.
+# Only runs if a Policy file names it, and its limit is too high to matter.
 CINDER_LIMITS = InTreeLimits("CinderLimits", CINDER)
 
 
 def _claims_of(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, PersistentVolumeClaim | None]]:
-    """The names of the claims that the pod uses, each with the claim; raises ``LegacyError`` for an empty name."""
+    """Yield the names of the pod's claims, each with the claim; raise ``LegacyError`` for an empty name."""
     for name in claim_names(pod):
         if not name:
             raise LegacyError("PersistentVolumeClaim had no name")
@@ -113,12 +113,12 @@ def _claims_of(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, PersistentVolu
 
 
 class CSILimits(FilterPlugin):
-    """Counts the volumes of each CSI driver against the limit that the driver, or the node, states."""
+    """Counts the volumes of each CSI driver against the limit that the driver or the node reports."""
 
     name = "NodeVolumeLimits"
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Refuse the node where a driver's sum is above its limit; evictions may help."""
+        """Reject the node if a driver's total exceeds its limit; evictions may help."""
         wanted = _csi_volumes(state.pod.pod, state.cluster)
         limits = {name: limit for name, limit in node_info.allocatable.items() if name.startswith(LIMIT_PREFIX)}
         csi_node = state.cluster.csi_nodes.get(node_info.name)
@@ -140,7 +140,7 @@ class CSILimits(FilterPlugin):
 
 
 def _csi_volumes(pod: Pod, cluster: Cluster) -> set[tuple[str, str]]:
-    """Driver and handle of the CSI volumes behind the pod's claims."""
+    """Return driver and handle of the CSI volumes of the pod's claims."""
     volumes = set()
     for _, claim in _claims_of(pod, cluster):
         if claim is None:
@@ -165,7 +165,7 @@ class VolumeZone(FilterPlugin):
     name = "VolumeZone"
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Refuse a node in another zone for good; a claim without a volume must wait for its first consumer."""
+        """Reject a node in another zone as unresolvable; an unbound claim must wait for its first consumer."""
         if not any(label in node_info.labels for label in ZONE_LABELS):
             return SUCCESS
         for name, claim in _claims_of(state.pod.pod, state.cluster):
@@ -181,7 +181,7 @@ class VolumeZone(FilterPlugin):
 
 
 def _volume_of(claim: PersistentVolumeClaim, cluster: Cluster) -> PersistentVolume | None:
-    """The claim's volume; ``None`` where it will be bound when the pod comes."""
+    """Return the claim's volume; ``None`` if it is bound with its first consumer."""
     bound = claim.spec.volume_name
     if bound:
         volume = cluster.persistent_volumes.get(bound)
@@ -211,12 +211,12 @@ _FILESYSTEM = "Filesystem"
 
 
 class VolumeBinding(FilterPlugin):
-    """Refuses nodes, for good, on which the pod's claims cannot have their volumes."""
+    """Rejects nodes, as unresolvable, on which the pod's claims cannot be bound."""
 
     name = "VolumeBinding"
 
     def filter(self, state: CycleState, node_info: NodeInfo) -> Status:
-        """Look at the claims that have a volume first, then at those that wait for their first consumer."""
+        """Check bound claims first, then those that wait for their first consumer."""
         binder = _Binder(state.cluster)
         claims = [binder.claim(state.pod.pod, name) for name in claim_names(state.pod.pod)]
         reasons = binder.reasons_against(claims, node_info.node)
@@ -227,38 +227,38 @@ class VolumeBinding(FilterPlugin):
 
 
 def order_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
-    """That the random order of equal volumes decides whether a node can have the pod's."""
+    """Return an assumption if the random order of equal volumes decides whether the claims can be bound."""
     binder = _Binder(cluster)
     try:
         claims = [claim for name in claim_names(pod) if not is_fully_bound(claim := binder.claim(pod, name))]
         nodes = [info.name for info in cluster.node_infos if binder.is_left_to_order(claims, info.node)]
     except LegacyError:
-        # So ends the cycle, too, in every order.
+        # The cycle fails with this error in every order.
         return []
     if not nodes:
         return []
-    where = f"{len(nodes)} nodes, {nodes[0]} among them" if len(nodes) > 1 else f"node {nodes[0]}"
+    place = f"{len(nodes)} nodes, including {nodes[0]}" if len(nodes) > 1 else f"node {nodes[0]}"
     message = (
-        f"on {where}, the order of equal volumes decides whether the claims"
-        f" {', '.join(dict.fromkeys(claim.key for claim in claims))} find theirs; 1.18 takes them in a random order,"
-        " here in that of the input"
+        f"on {place}, the order of equal volumes decides whether claims"
+        f" {', '.join(dict.fromkeys(claim.key for claim in claims))} can be bound; 1.18 tries them in random order"
+        " (here: input order)"
     )
     return [Assumption(f"Pod {pod.key}", "spec.volumes", message, AssumptionKind.UNCERTAIN)]
 
 
 class _Binder:
-    """Looks for volumes in a cluster."""
+    """Finds volumes for claims."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
     def reasons_against(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> list[str]:
-        """Why the claims cannot have their volumes on the node; empty if they can."""
+        """Return why the claims cannot be bound on the node; empty if they can."""
         bound = [claim for claim in claims if is_fully_bound(claim)]
         unbound = [claim for claim in claims if not is_fully_bound(claim)]
         if not all(map(self._waits_for_consumer, unbound)):
             return [REASON_UNBOUND_IMMEDIATE]
-        # Why one of the volumes cannot be used on the node, the first that cannot.
+        # The conflict of the first bound volume that the node cannot use.
         conflict = ""
         for claim in bound:
             volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
@@ -273,7 +273,7 @@ class _Binder:
         return reasons
 
     def claim(self, pod: Pod, name: str) -> PersistentVolumeClaim:
-        """The pod's claim of that name; raises ``LegacyError`` where there is none."""
+        """Return the pod's claim of that name; raise ``LegacyError`` if it is missing."""
         claim = claim_of(self._cluster, pod, name)
         if claim is None:
             key = f"{pod.metadata.namespace}/{name}"
@@ -281,7 +281,7 @@ class _Binder:
         return claim
 
     def _waits_for_consumer(self, claim: PersistentVolumeClaim) -> bool:
-        """Whether the scheduler is to bind the claim; one with a volume that is not done yet is left to others."""
+        """Return whether the scheduler should bind the claim; one with an unfinished volume is left to others."""
         class_name = class_of_claim(claim)
         storage_class = self._cluster.storage_classes.get(class_name) if class_name else None
         if storage_class is None:
@@ -291,7 +291,7 @@ class _Binder:
         return storage_class.volume_binding_mode == WAITS_FOR_CONSUMER and not claim.spec.volume_name
 
     def _can_bind(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> bool:
-        """Whether each claim finds a volume or can have one made; one whose node is chosen already has to be here."""
+        """Return whether each claim finds a volume or can be provisioned; a selected node must be this one."""
         to_provision, to_match = [], []
         for claim in claims:
             selected = claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
@@ -311,7 +311,7 @@ class _Binder:
         return all(self._can_provision(claim, node) for claim in to_provision)
 
     def is_left_to_order(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> bool:
-        """Whether the order of equal volumes decides if the claims can be bound here; so, too, if nobody can say."""
+        """Return whether the order of equal volumes decides if the claims can be bound, or may do so."""
         to_match = _smallest_first(
             [each for each in claims if SELECTED_NODE_ANNOTATION not in each.metadata.annotations]
         )
@@ -322,17 +322,17 @@ class _Binder:
         tiers = []
         for claim in to_match:
             serving = [each for each in self._cluster.persistent_volumes.values() if self._serves(claim, each)]
-            kept = [each for each in serving if each.spec.claim_ref is not None]
+            reserved = [each for each in serving if each.spec.claim_ref is not None]
             by_size: dict[int, list[PersistentVolume]] = {}
             for volume in serving:
                 is_free = volume.spec.claim_ref is None and _is_available(volume, claim)
                 if is_free and is_reachable(volume, node.labels):
                     by_size.setdefault(storage_capacity(volume).nano, []).append(volume)
-            ranked = [kept, *(by_size[size] for size in sorted(by_size))]
+            ranked = [reserved, *(by_size[size] for size in sorted(by_size))]
             tiers.append(
                 tuple(tuple(numbers.setdefault(each.metadata.name, len(numbers)) for each in tier) for tier in ranked)
             )
-            lost |= {numbers[each.metadata.name] for each in kept if not is_reachable(each, node.labels)}
+            lost |= {numbers[each.metadata.name] for each in reserved if not is_reachable(each, node.labels)}
         if len(to_match) == 1 and all(len(tier) < 2 for tier in tiers[0][:1]):
             return False
         found = results_of_orders([Wishes(tuple(tiers), frozenset(lost))], [0] * len(numbers))
@@ -348,10 +348,10 @@ class _Binder:
         return len(ends) > 1
 
     def _serves(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-        """Whether the volume is of the claim's class, large enough, and kept for no other claim."""
+        """Return whether the volume matches the claim's class and size, and is not reserved for another claim."""
         return (
             (volume.spec.claim_ref is None or is_bound_to(volume, claim))
-            # The index is by the field alone, whatever the annotation says.
+            # The index uses only the field, not the annotation.
             and volume.spec.storage_class_name == class_of_claim(claim)
             and storage_capacity(volume).nano >= requested_storage(claim).nano
             and (claim.spec.volume_mode or _FILESYSTEM) == (volume.spec.volume_mode or _FILESYSTEM)
@@ -359,7 +359,7 @@ class _Binder:
         )
 
     def _match(self, claim: PersistentVolumeClaim, node: Node, taken: Sequence[str]) -> PersistentVolume | None:
-        """``FindMatchingVolume``: the volume that is kept for the claim, or else the smallest that suits."""
+        """``FindMatchingVolume``: the volume reserved for the claim, otherwise the smallest one that matches."""
         error = selector_error(claim.spec.selector)
         if error:
             raise LegacyError(f"error creating internal label selector for claim: {claim.key}: {error}")

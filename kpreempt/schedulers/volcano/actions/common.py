@@ -1,6 +1,6 @@
-"""What several actions do alike, and how attempts to find room are written down.
+"""Code shared by several actions, and the recording of placement attempts.
 
-Statements are changes to a session that are kept together or undone together (``framework/statement.go``, v1.8.0).
+Statements are changes to a session that are committed or discarded together (``framework/statement.go``, v1.8.0).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kpreempt.verdict.volcano import (
 
 
 def is_skipped(session: Session, job: Job) -> bool:
-    """Whether an action passes a job over: it is not in its queue yet, or it can never run."""
+    """Return whether an action skips a job, because it is not enqueued or is invalid."""
     if job.is_pending:
         session.recorder.skipped(job.uid, "it is not enqueued yet")
         return True
@@ -40,7 +40,7 @@ def is_skipped(session: Session, job: Job) -> bool:
 def in_turn(
     session: Session, jobs: Iterable[Job], waits: Callable[[Job], bool] = lambda _: True
 ) -> tuple[PriorityQueue[Queue], dict[str, PriorityQueue[Job]]]:
-    """The queues of all these jobs, and by the name of each the jobs that wait in it."""
+    """Return the queues of all these jobs, and for each queue name its waiting jobs."""
     queues = PriorityQueue(session.queue_goes_before)
     waiting: dict[str, PriorityQueue[Job]] = {}
     for job in jobs:
@@ -55,7 +55,7 @@ def in_turn(
 def turns(
     session: Session, queues: PriorityQueue[Queue], waiting: Mapping[str, PriorityQueue[Job]]
 ) -> Iterator[tuple[Queue, Job]]:
-    """The first queue with its first waiting job, again and again. A queue that is to have another turn is pushed."""
+    """Yield the first queue with its first waiting job repeatedly. Push a queue to give it another turn."""
     while queues:
         queue = queues.pop()
         if session.is_overused(queue):
@@ -64,41 +64,41 @@ def turns(
             yield queue, waiting[queue.name].pop()
 
 
-# What actions say of a node on which a predicate ends in an error; those that evict say the same.
-_ERRORS = {"allocate": "predicates failed in allocate for {where}: {error}", "backfill": "{error}"}
-_EVICTION_ERROR = "{action} predicates failed for {where}: {error}"
+# Messages of actions for nodes on which a predicate returns an error; those that evict share one.
+_ERRORS = {"allocate": "predicates failed in allocate for {subject}: {error}", "backfill": "{error}"}
+_EVICTION_ERROR = "{action} predicates failed for {subject}: {error}"
 
 
 def refusal(session: Session, task: Task, node: Node, action: str) -> Refused | None:
-    """Why the predicates refuse the node, if they do. To actions that evict, Unschedulable is no reason."""
-    is_strict, where = action in _ERRORS, f"task <{task.key}> on node <{node.name}>"
+    """Return why the predicates reject the node, or ``None``. Actions that evict accept Unschedulable."""
+    is_strict, subject = action in _ERRORS, f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return Refused(_ERRORS.get(action, _EVICTION_ERROR).format(action=action, where=where, error=error))
+        return Refused(_ERRORS.get(action, _EVICTION_ERROR).format(action=action, subject=subject, error=error))
     against = [each for each in statuses if not each.is_success and (is_strict or each.code != Code.UNSCHEDULABLE)]
     if not against:
         return None
     wanted = "success" if is_strict else "success or unschedulable"
     return Refused(
-        f"predicates failed in {action} for {where}, status is not {wanted}",
+        f"predicates failed in {action} for {subject}, status is not {wanted}",
         "; ".join(f"{status.plugin}: {status.message}" for status in against),
     )
 
 
 class PredicateHelper:
-    """Checks nodes, and keeps what it finds for other tasks of the same job and spec (``util/predicate_helper.go``)."""
+    """Checks nodes, and caches results for tasks of the same job and spec (``util/predicate_helper.go``)."""
 
     def __init__(self) -> None:
         self._failed: dict[tuple[str, str], dict[str, Refused]] = {}
 
     def fitting(self, task: Task, nodes: Sequence[Node], check: NodeCheck) -> tuple[list[Node], Refusals]:
-        """The nodes that are not refused, and why the others are, by name.
+        """Return the nodes that pass, and the reasons of the others by name.
 
-        A node that refused a task of the same job and spec before gives the reason that it gave then.
+        A node that rejected a task of the same job and spec before keeps the reason it gave then.
         """
         group = (task.job_id, task.spec_name)
-        # What earlier tasks found. The first task of a group sees none of it, even where it refuses a node itself.
+        # Results of earlier tasks. The first task of a group does not use them, even if it rejects a node itself.
         known = dict(self._failed.get(group, {}))
         fitting: list[Node] = []
         refused: Refusals = {}
@@ -114,17 +114,17 @@ class PredicateHelper:
 
 
 def fits(task: Task, free: Resource) -> bool:
-    """Whether what a task asks for is there."""
+    """Return whether ``free`` covers what a task requests."""
     return task.request.less_equal(free, Missing.ZERO)
 
 
 def lacking(task: Task, free: Resource) -> Amounts:
-    """How much is lacking of each resource."""
+    """Return the missing amount of each resource."""
     return {name: task.request.get(name) - max(free.get(name), 0.0) for name in task.request.exceeding(free)}
 
 
 def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
-    """Of the nodes that have too little, the one that lacks the least: of the fewest resources, then the least part."""
+    """Return the node closest to fitting: the fewest resources missing, then the smallest missing fraction."""
     short = [(node, lacks) for node in nodes if (lacks := lacking(task, node.future_idle()))]
     if not short:
         return None
@@ -136,19 +136,19 @@ def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
 
 
 class Refused(NamedTuple):
-    """Why a node is refused, in the genuine scheduler's words, and what the predicates said of it."""
+    """Why a node is rejected, in upstream's words, and what the predicates reported."""
 
     message: str
     because: str = ""
 
 
-# Refusals by node.
+# Rejections by node.
 Refusals = dict[str, Refused]
 NodeCheck = Callable[[Task, Node], Refused | None]
 
 
 class Turn(NamedTuple):
-    """A task whose turn it is, and for what."""
+    """A task whose turn it is, and the action it is for."""
 
     session: Session
     purpose: Purpose
@@ -165,7 +165,7 @@ class Turn(NamedTuple):
         tied: Sequence[str] = (),
         nearest: NodeTried | None = None,
     ) -> AttemptOutcome:
-        """Write down how the turn ended; returns the outcome."""
+        """Record the outcome of the turn, and return it."""
         refusals = refused or {}
         self.session.recorder.record.attempts.append(
             Attempt(
@@ -186,7 +186,7 @@ class Turn(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A node that is tried: whom it holds that could be asked to leave, and who of them may."""
+    """A node that is tried, with the tasks that could be evicted, and those that may be."""
 
     node: Node
     candidates: Sequence[Task]
@@ -194,14 +194,14 @@ class Trial(NamedTuple):
     score: float | None = None
 
     def room(self) -> Resource:
-        """What would be free once all victims are gone; raises ``SchedulerPanicError`` as ``future_idle`` does."""
+        """Return what would be free without the victims; raise ``SchedulerPanicError`` as ``future_idle`` does."""
         free = self.node.future_idle()
         for victim in self.victims.tasks:
             free.add(victim.request)
         return free
 
     def ended(self, outcome: NodeOutcome, *, evicted: Sequence[str] = (), missing: Amounts | None = None) -> NodeTried:
-        """How the node was tried, and what came of it."""
+        """Describe how the node was tried and the result."""
         return NodeTried(
             node=self.node.name,
             outcome=outcome,
@@ -222,7 +222,7 @@ _UNDONE_BY = {
 
 
 class Statement:
-    """Evictions, promises and placements of a job, until they are committed or discarded."""
+    """Evictions, pipelined tasks and placements of a job, until they are committed or discarded."""
 
     def __init__(self, session: Session, job: Job, purpose: Purpose) -> None:
         self._session = session
@@ -231,23 +231,23 @@ class Statement:
         self._operations: list[tuple[OperationKind, Task, str, str]] = []
 
     def evict(self, task: Task, reason: str) -> None:
-        """Mark a task as leaving."""
+        """Mark a task as releasing."""
         self._session.evict(task)
         self._note(OperationKind.EVICT, task, reason)
 
     def pipeline(self, task: Task, node: Node) -> None:
-        """Promise a task room."""
+        """Reserve capacity for a task."""
         self._session.pipeline(task, node)
         self._note(OperationKind.PIPELINE, task)
 
     def allocate(self, task: Task, node: Node) -> None:
-        """Give a task room; raises ``VolumeError``, and then has done nothing."""
+        """Allocate a task; on ``VolumeError`` nothing has changed."""
         self._session.allocate(task, node)
         self._session.recorder.operation(OperationKind.ALLOCATE, task)
         self._note(OperationKind.ALLOCATE, task)
 
     def commit(self) -> None:
-        """Send evictions and bindings to the cluster. Promises are kept for this session only."""
+        """Send evictions and bindings to the cluster. Pipelined tasks last only for this session."""
         self._end(StatementOutcome.COMMITTED)
         recorder = self._session.recorder
         for kind, task, reason, by in self._operations:
@@ -258,7 +258,7 @@ class Statement:
                 self._session.bind(task)
 
     def discard(self) -> None:
-        """Undo everything, last first; tasks remember where they had been put."""
+        """Undo everything in reverse order; tasks remember their placement."""
         self._end(StatementOutcome.DISCARDED)
         for kind, task, _, _ in reversed(self._operations):
             task.last_transaction = Transaction(task.node_name, task.status)
@@ -268,7 +268,7 @@ class Statement:
                 self._session.unplace(task, _UNDONE_BY[kind])
 
     def hold(self) -> None:
-        """Neither: what was taken stays taken in this session."""
+        """Neither commit nor discard: the session keeps the changes."""
         self._end(StatementOutcome.HELD)
 
     def _note(self, kind: OperationKind, task: Task, reason: str = "") -> None:

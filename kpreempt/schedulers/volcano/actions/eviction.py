@@ -1,7 +1,7 @@
 """The actions that evict: preempt and reclaim of Volcano v1.8.0.
 
-Starving jobs preempt others of their queue, then their own tasks (``actions/preempt/preempt.go``); queues reclaim from
-others what they deserve (``actions/reclaim/reclaim.go``).
+Starving jobs preempt other jobs of their queue, then their own tasks (``actions/preempt/preempt.go``); queues reclaim
+what they deserve from other queues (``actions/reclaim/reclaim.go``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CandidateFilter = Callable[[Task], bool]
 
 
 def preempt(session: Session) -> None:
-    """Queue by queue between jobs, and after each queue within every job that was starving at first."""
+    """Preempt between the jobs of each queue, and after each queue within every job that was starving at first."""
     Preemption(session).run()
 
 
@@ -62,15 +62,15 @@ class Preemption:
                 job = preemptors.pop()
                 if self._between_jobs(job):
                     preemptors.push(job)
-            # Upstream does this after each queue, for the jobs of all: tasks evict lower ones of the same job, until
-            # one finds none.
+            # Upstream does this after each queue, for the jobs of all queues: tasks evict lower-priority tasks of the
+            # same job until one finds no victim.
             for job in self._starving:
                 tasks = self._tasks[job.uid] = PriorityQueue(session.task_goes_before, session.walk_pending(job))
                 while tasks and self._within_job(job, tasks.pop()):
                     pass
 
     def _between_jobs(self, job: Job) -> bool:
-        """Make room for a job's tasks until it is not starving; whether it is to have another turn."""
+        """Preempt for a job's tasks until it is not starving; return whether it gets another turn."""
         session = self._session
         statement = Statement(session, job, Purpose.PREEMPT_BETWEEN_JOBS)
         is_assigned = False
@@ -104,7 +104,7 @@ class Preemption:
         return is_assigned
 
     def _preempt(self, statement: Statement, turn: Turn, is_candidate: CandidateFilter) -> bool:
-        """Evict for a task on the first node where that makes room; whether there was one."""
+        """Evict for a task on the first node where that suffices; return whether there was one."""
         session, task = self._session, turn.task
         try:
             session.pre_predicate(task)
@@ -155,9 +155,10 @@ class Preemption:
 
 
 def reclaim(session: Session) -> None:
-    """Take queues in turn, of each the first job, and of that one task.
+    """Take queues in turn: for each the first job, and one task of that job.
 
-    A queue whose job has no task left, or whose task may not be placed, is out for good, whatever else waits in it.
+    A queue is done for the rest of the action once its job has no task left or its task may not be placed, whatever
+    else waits in the queue.
     """
     jobs_in_order = [job for job in session.walk_jobs() if not is_skipped(session, job)]
     queues, waiting = in_turn(session, jobs_in_order, lambda job: bool(job.count(TaskStatus.PENDING)))
@@ -200,7 +201,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
 
 
 def _reclaim_on(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
-    """Evict on a node until the evicted alone ask for as much as the task; what is idle does not count."""
+    """Evict on a node until the victims alone request as much as the task; idle resources do not count."""
     candidates = []
     for other in session.order.walk(node.tasks_in_order()):
         other_job = session.jobs.get(other.job_id)

@@ -1,7 +1,7 @@
 """The actions that place tasks: enqueue, allocate and backfill of Volcano v1.8.0.
 
-enqueue lets waiting jobs into their queues (``actions/enqueue/enqueue.go``), allocate places the tasks of jobs that are
-in them (``actions/allocate/allocate.go``), and backfill tasks that request nothing (``actions/backfill/backfill.go``).
+enqueue admits waiting jobs to their queues (``actions/enqueue/enqueue.go``), allocate places the tasks of enqueued jobs
+(``actions/allocate/allocate.go``), and backfill places tasks that request nothing (``actions/backfill/backfill.go``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeT
 
 
 def enqueue(session: Session) -> None:
-    """Take queues in turn, and of each the first job that waits."""
+    """Take queues in turn, and try to enqueue the first waiting job of each."""
     queues, waiting = in_turn(session, session.walk_jobs(), lambda job: job.is_pending)
     record = session.recorder.record
     while queues:
@@ -55,7 +55,7 @@ def enqueue(session: Session) -> None:
 
 
 def allocate(session: Session) -> None:
-    """Take queues in turn, of each the first job, and of that as many tasks as make it ready, or one more."""
+    """Take queues in turn: for each the first job, and as many of its tasks as make it ready, or one more."""
     jobs_in_order = session.walk_jobs()
     for job in jobs_in_order:
         if job.is_pending and "enqueue" not in session.configuration.actions:
@@ -129,7 +129,7 @@ def _allocate_task(
     try:
         statement.allocate(task, node)
     except VolumeError as error:
-        # Upstream only logs it: no other node is tried for the task, and the next one has its turn.
+        # Upstream only logs the error: no other node is tried for the task, and the next task has its turn.
         return chosen(AttemptOutcome.NO_VOLUMES, NodeOutcome.NO_VOLUMES, str(error))
     return chosen(AttemptOutcome.ALLOCATED, NodeOutcome.ALLOCATED)
 
@@ -137,13 +137,13 @@ def _allocate_task(
 def _best_of(
     session: Session, task: Task, idle: list[Node], others: list[Node]
 ) -> tuple[Node, float | None, list[str]]:
-    """The node to take, of those with idle room first, with its score, if it needed one, and all that have it.
+    """Choose a node, preferring idle ones; return it, its score if computed, and all nodes with that score.
 
-    Raises ``SchedulerPanicError`` where there is none: the genuine scheduler then goes on without a node.
+    Raises ``SchedulerPanicError`` if there is none: upstream then continues without a node.
     """
     for nodes in (idle, others):
         scores = session.scores(task, nodes) if len(nodes) > 1 else {}
-        # The nodes with the best score, or the only one, which needs none. A score up to -1 is as good as none.
+        # The nodes with the best score, or the only node, which is not scored. Upstream ignores scores of -1 and below.
         if len(nodes) == 1:
             tied = nodes
         else:
@@ -156,7 +156,7 @@ def _best_of(
 
 
 def backfill(session: Session) -> None:
-    """Put each such task on any node that passes; they bind when their job is ready."""
+    """Place each task that requests nothing on any node that passes; tasks are bound when their job is ready."""
     for job in session.walk_jobs():
         if is_skipped(session, job):
             continue
@@ -166,7 +166,7 @@ def backfill(session: Session) -> None:
 
 
 def _place(session: Session, job: Job, task: Task) -> bool:
-    """Place a task where a node is found; False where the job's turn is over."""
+    """Place a task if a node is found; return False if the job's turn is over."""
     turn = Turn(session, Purpose.BACKFILL, job, task)
     try:
         session.pre_predicate(task)
@@ -199,7 +199,7 @@ def _place(session: Session, job: Job, task: Task) -> bool:
 
 
 def _bind_all(session: Session, job: Job, task: Task) -> str:
-    """Bind what the job has been given room for, if it is ready; why that fails, where it does."""
+    """Bind all allocated tasks of a ready job; return why that fails, or an empty string."""
     failure = ""
     if session.is_ready(job):
         for allocated in session.order.walk(job.with_status(TaskStatus.ALLOCATED)):
@@ -207,6 +207,6 @@ def _bind_all(session: Session, job: Job, task: Task) -> str:
                 break
         else:
             return ""
-    # Where the task is not bound, upstream keeps its room, but lets go of its volumes.
+    # If the task is not bound, upstream keeps its resources, but releases its volumes.
     session.volumes.give_back(task)
     return failure

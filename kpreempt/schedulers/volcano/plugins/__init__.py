@@ -1,1 +1,1 @@
-"""The plugins of a session, each of which registers what it has a say in."""
+"""The plugins of a session, each of which registers its functions."""

@@ -1,4 +1,4 @@
-"""drf: jobs by their dominant share, and queues and jobs as a tree (hdrf; ``plugins/drf/drf.go`` of Volcano v1.8.0)."""
+"""drf: jobs by dominant share, and queues and jobs as a tree (hdrf; ``plugins/drf/drf.go`` of Volcano v1.8.0)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOLERANCE = 0.000001
 
 
 class Drf:
-    """The share of every job, and with a hierarchy that of every queue."""
+    """The share of every job and, with a hierarchy, of every queue."""
 
     def __init__(self, session: Session, has_hierarchy: bool) -> None:
         self._session = session
@@ -33,19 +33,19 @@ class Drf:
                 self.hierarchy.put(job, session.queues[job.queue], holding, self._allocated)
 
     def compare_jobs(self, left: Job, right: Job) -> int:
-        """The job with the lower share goes first."""
+        """Order the job with the lower share first."""
         left_share, right_share = self.holdings[left.uid].share, self.holdings[right.uid].share
         return (left_share > right_share) - (left_share < right_share)
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[str]:
-        """A job may take from one that would have no lower a share than itself then."""
+        """Allow a job to preempt another one whose share would remain at least as high as its own."""
         wanted = dominant_share(self.holdings[preemptor.job_id].allocated.clone().add(preemptor.request), self._total)
         left: dict[str, Resource] = {}
         reasons = []
         for candidate in candidates:
             if candidate.job_id not in left:
                 left[candidate.job_id] = self.holdings[candidate.job_id].allocated.clone()
-            # Candidates that are spared count as gone too when the next of their job is judged.
+            # Candidates that are not chosen also count as gone when the next task of their job is checked.
             remaining = left[candidate.job_id].sub(candidate.request, f"job {candidate.job_id}")
             share = dominant_share(remaining, self._total)
             if wanted < share or abs(wanted - share) <= _TOLERANCE:
@@ -55,7 +55,7 @@ class Drf:
         return reasons
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[str]:
-        """A queue may take from one that would stand behind it in the hierarchy still."""
+        """Allow a queue to reclaim from a queue that would still come after it in the hierarchy."""
         assert self.hierarchy is not None
         session, allocated, tree = self._session, self._allocated.clone(), self.hierarchy.clone()
         job = session.jobs[reclaimer.job_id]
@@ -79,11 +79,11 @@ class Drf:
             theirs.allocated.add(candidate.request)
             theirs.update_share(self._total)
             tree.put(their_job, their_queue, theirs, allocated)
-            reasons.append("" if difference < 0 else f"queue {their_queue.name} would not stand behind {queue.name}")
+            reasons.append("" if difference < 0 else f"queue {their_queue.name} would not come after {queue.name}")
         return reasons
 
     def change(self, task: Task, sign: int) -> None:
-        """A task was given room, or gave it up; raises ``SchedulerPanicError`` if its job held less."""
+        """Update shares when a task is allocated or released; raise ``SchedulerPanicError`` if its job held less."""
         holding = self.holdings[task.job_id]
         for amount in (holding.allocated, self._allocated) if self.hierarchy else (holding.allocated,):
             if sign > 0:
@@ -97,13 +97,13 @@ class Drf:
 
 
 def open_drf(session: Session, option: PluginOption) -> Drf:
-    """Register what drf has a say in."""
+    """Register drf's functions."""
     first = next(plugin for tier in session.configuration.tiers for plugin in tier if plugin.name == option.name)
     plugin = Drf(session, has_hierarchy=first.switches["enableHierarchy"])
     session.register(Vote.PREEMPTABLE, option.name, plugin.preemptable)
     session.register(Vote.JOB_ORDER, option.name, plugin.compare_jobs)
     if plugin.hierarchy is not None:
-        # The queue that is unsaturated, or has the lower weighted share, goes first.
+        # The queue that is unsaturated, or has the lower weighted share, comes first.
         session.register(Vote.QUEUE_ORDER, option.name, plugin.hierarchy.compare)
         session.register(Vote.RECLAIMABLE, option.name, plugin.reclaimable)
     session.on_change(lambda task: plugin.change(task, 1), lambda task: plugin.change(task, -1))
@@ -111,7 +111,7 @@ def open_drf(session: Session, option: PluginOption) -> Drf:
 
 
 class Holding:
-    """What a job, or everything under a node of the tree, holds, and its dominant share of the cluster."""
+    """What a job, or a subtree, holds, and its dominant share of the cluster."""
 
     __slots__ = ("allocated", "share")
 
@@ -127,12 +127,12 @@ class Holding:
 
 
 def dominant_share(allocated: Resource, total: Resource) -> float:
-    """The greatest part of the cluster that is held of any resource."""
+    """Return the largest fraction of the cluster held of any resource."""
     return max(0.0, *(share_of(allocated.get(name), total.get(name)) for name in total.names()), 0.0)
 
 
 class _Node:
-    """A queue on some level, or as a leaf a job; only leaves have no map of children."""
+    """A queue on some level or, as a leaf, a job; only leaves have no map of children."""
 
     __slots__ = ("children", "holding", "is_saturated", "request", "weight")
 
@@ -153,7 +153,7 @@ class _Node:
 
 
 class Hierarchy:
-    """The tree from its root down."""
+    """The tree, from its root down."""
 
     def __init__(self, total: Resource) -> None:
         self._total = total
@@ -165,9 +165,9 @@ class Hierarchy:
         return copy
 
     def put(self, job: Job, queue: Queue, holding: Holding, allocated: Resource) -> None:
-        """Put a job with what it holds into the tree, and count all shares anew; ``allocated`` is the whole cluster's.
+        """Add a job with its holdings to the tree, and recompute all shares; ``allocated`` is the cluster total.
 
-        Raises ``SchedulerPanicError`` where a queue has fewer weights than levels.
+        Raises ``SchedulerPanicError`` if a queue has fewer weights than levels.
         """
         node = self._root
         weights = queue.weights.split("/")
@@ -187,7 +187,7 @@ class Hierarchy:
         self._update(self._root, demanding)
 
     def compare(self, left: Queue, right: Queue) -> float:
-        """Below 0 where ``left`` goes first: level by level, unsaturated before saturated, then by weighted share."""
+        """Compare level by level: unsaturated first, then by weighted share. Negative if ``left`` comes first."""
         left_path, right_path = left.hierarchy.split("/"), right.hierarchy.split("/")
         left_node: _Node | None = self._root
         right_node: _Node | None = self._root
@@ -209,7 +209,7 @@ class Hierarchy:
 
     def _update(self, node: _Node, demanding: frozenset[str]) -> None:
         if node.children is None:
-            # A job has all that it asks for of some resource, or asks for one of which nothing is left.
+            # A job is saturated if it has all it requests of a resource, or requests one of which nothing is left.
             held, request = node.holding.allocated, node.request
             node.is_saturated = any(
                 request.get(name) != 0 and (held.get(name) >= request.get(name) or name not in demanding)
@@ -219,7 +219,7 @@ class Hierarchy:
         children = [node.children[key] for key in sorted(node.children)]
         for child in children:
             self._update(child, demanding)
-        # Unsaturated children count with the least of their shares only.
+        # Unsaturated children count only with the lowest of their shares.
         least = 1.0
         for child in children:
             if child.holding.share != 0 and not child.is_saturated:

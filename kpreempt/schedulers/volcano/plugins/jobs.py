@@ -1,7 +1,7 @@
-"""The plugins that judge jobs and tasks by themselves: gang, priority and conformance of Volcano v1.8.0.
+"""The plugins that evaluate jobs and tasks individually: gang, priority and conformance of Volcano v1.8.0.
 
-gang: a job runs with its least number of tasks or not at all (``plugins/gang/gang.go``). priority: higher priority goes
-first, and evicts lower (``plugins/priority/priority.go``). conformance: critical pods are never evicted
+gang: a job runs with its minimum number of tasks or not at all (``plugins/gang/gang.go``). priority: higher priority
+comes first, and evicts lower (``plugins/priority/priority.go``). conformance: critical pods are never evicted
 (``plugins/conformance/conformance.go``).
 """
 
@@ -19,7 +19,7 @@ _NOT_ENOUGH_OF_SPEC = "NotEnoughPodsOfTask"
 
 
 def open_gang(session: Session, option: PluginOption) -> None:
-    """Register what gang has a say in."""
+    """Register gang's functions."""
 
     def evictable(_evictor: Task, candidates: Sequence[Task]) -> list[str]:
         left: dict[str, int] = {}
@@ -51,7 +51,7 @@ def open_gang(session: Session, option: PluginOption) -> None:
 
 
 def close_gang(session: Session) -> None:
-    """Say on every pod group whether its gang is complete."""
+    """Set a condition on every pod group that says whether its gang is complete."""
     for job in session.walk_jobs():
         if job.is_ready:
             condition = PodGroupCondition("Scheduled", "True", "tasks in gang are ready to be scheduled", "")
@@ -78,7 +78,7 @@ def _invalid_reason(job: Job) -> tuple[str, str] | None:
 
 
 def open_priority(session: Session, option: PluginOption) -> None:
-    """Register what priority has a say in."""
+    """Register priority's functions."""
 
     def preemptable(preemptor: Task, candidates: Sequence[Task]) -> list[str]:
         own = session.jobs[preemptor.job_id]
@@ -104,7 +104,7 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 
 def open_conformance(session: Session, option: PluginOption) -> None:
-    """Register what conformance has a say in."""
+    """Register conformance's functions."""
 
     def evictable(_evictor: Task, candidates: Sequence[Task]) -> list[str]:
         reasons = []

@@ -22,7 +22,7 @@ from kpreempt.verdict.status import SUCCESS, Code, Status
 
 
 class Predicates:
-    """The filters that are enabled, with what they remember of the task whose turn it is."""
+    """The enabled filters, with their state for the current task."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self._session = session
@@ -30,7 +30,7 @@ class Predicates:
         self._caches = option.boolean("predicate.CacheEnable", False)
         self._cached: dict[tuple[str, str], bool] = {}
         self._proportional = _proportional(option)
-        # Nodes that refuse nobody but for what the pod itself wants.
+        # Nodes that reject no pod except by the pod's own constraints.
         self._open_nodes = frozenset(
             node_info.name
             for node_info in session.view.state.node_infos
@@ -58,10 +58,10 @@ class Predicates:
         self._active: list[FilterPlugin] = []
 
     def prepare(self, task: Task) -> None:
-        """Look at the pod once, before the nodes; raises ``PredicateError``."""
+        """Run pre-filters for a pod; raise ``PredicateError``."""
         self._state, self._active, self._pod = CycleState(), [], without_sidecars(task.pod)
         affinity = self._pod.spec.affinity.node_affinity if self._pod.spec.affinity else None
-        # Whether the pod says which nodes it can go to.
+        # Whether the pod restricts the nodes it can run on.
         self._names_nodes = bool(self._pod.spec.node_selector) or (
             affinity is not None and affinity.required is not None
         )
@@ -76,7 +76,7 @@ class Predicates:
             self._active.append(plugin)
 
     def check(self, task: Task, node: Node) -> list[Status]:
-        """The status of every filter that has a say; raises ``PredicateError`` where one ends in an error."""
+        """Return the status of every filter; raise ``PredicateError`` if one returns an error."""
         node_info = self._session.view.state.by_name[node.name]
         statuses = []
         if node.allocatable.max_tasks <= node_info.num_pods:
@@ -84,7 +84,7 @@ class Predicates:
             statuses.append(Status(Code.UNSCHEDULABLE, [reason], plugin="predicates"))
         statuses += self._check_stable(task, node_info)
         statuses += [self._filter(plugin, node_info) for plugin in self._active]
-        # Keep CPU and memory free for scarce resources that are idle; raises ``PredicateError``.
+        # Keep CPU and memory free for idle scarce resources; raise ``PredicateError``.
         if not any((task.request.scalars or {}).get(name, 0.0) > 0 for name, _, _ in self._proportional):
             for name, cpu_rate, memory_rate in self._proportional:
                 idle = (node.idle.scalars or {}).get(name)
@@ -96,9 +96,9 @@ class Predicates:
         return statuses
 
     def _check_stable(self, task: Task, node_info: NodeInfo) -> list[Status]:
-        """Filters that look at the node only. With the cache they run once for all tasks of a template.
+        """Run filters that depend only on the node. With the cache they run once for all tasks of a template.
 
-        The genuine cache keeps whether they ran without error, so that a refusal counts once only.
+        Upstream caches whether they ran without error, so a rejection counts only once.
         """
         if not self._caches and not self._names_nodes and node_info.name in self._open_nodes:
             return []
@@ -127,7 +127,7 @@ class Predicates:
 
 
 def open_predicates(session: Session, option: PluginOption) -> None:
-    """Register what predicates have a say in."""
+    """Register predicates' functions."""
     plugin = Predicates(session, option)
     session.register(Vote.PRE_PREDICATE, option.name, plugin.prepare)
     session.register(Vote.PREDICATE, option.name, plugin.check)
@@ -135,7 +135,7 @@ def open_predicates(session: Session, option: PluginOption) -> None:
 
 
 def _proportional(option: PluginOption) -> Sequence[tuple[str, float, float]]:
-    """The scarce resources, each with the CPU and memory to keep free for one of it."""
+    """Return the scarce resources, each with the CPU and memory to keep free per unit."""
     if not option.boolean("predicate.ProportionalEnable", False):
         return ()
 

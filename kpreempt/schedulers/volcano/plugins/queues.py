@@ -1,7 +1,7 @@
 """The plugins that decide what queues get: proportion and overcommit of Volcano v1.8.0.
 
-proportion: queues share the cluster by weight (``plugins/proportion/proportion.go``). overcommit: jobs are let in up to
-a multiple of the cluster (``plugins/overcommit/overcommit.go``).
+proportion: queues share the cluster by weight (``plugins/proportion/proportion.go``). overcommit: jobs are enqueued up
+to a multiple of the cluster (``plugins/overcommit/overcommit.go``).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kpreempt.schedulers.volcano.resources import (
 from kpreempt.schedulers.volcano.session import PERMIT, REJECT, Session, Vote
 from kpreempt.verdict.volcano import SessionEvent
 
-# Rounds after which sharing is held to go on for ever. Amounts halve from round to round at least.
+# Rounds after which sharing is considered endless. Amounts at least halve each round.
 _MAX_ROUNDS = 10_000
 
 
 class QueueShare:
-    """What a queue with jobs deserves, holds and asks for."""
+    """What a queue with jobs deserves, holds and requests."""
 
     def __init__(self, queue: Queue, left_by_guarantees: Resource) -> None:
         self.weight = queue.weight
@@ -35,7 +35,7 @@ class QueueShare:
         self.deserved = Resource()
         self.allocated = Resource()
         self.request = Resource()
-        # What its jobs hold beyond their least, and what those that were let in have still reserved.
+        # What its jobs hold beyond their minimum, and the unused reservations of enqueued jobs.
         self.elastic = Resource()
         self.inqueue = Resource()
         self.guarantee = Resource.from_quantities(queue.guarantee) if queue.guarantee else Resource()
@@ -47,7 +47,7 @@ class QueueShare:
             self.capability = smaller(self.capability, limit)
 
     def add(self, job: Job) -> None:
-        """Count a job of the queue."""
+        """Add a job to the queue."""
         for task in job.with_status(*ALLOCATED_STATUSES):
             self.allocated.add(task.request)
             self.request.add(task.request)
@@ -65,7 +65,7 @@ class QueueShare:
 
     @property
     def is_overused(self) -> bool:
-        """Whether the queue holds all that it deserves of every resource."""
+        """Return whether the queue holds at least what it deserves of every resource."""
         return self.deserved.less_equal(self.allocated, Missing.ZERO)
 
 
@@ -88,7 +88,7 @@ class Proportion:
         self._divide()
 
     def _divide(self) -> None:
-        """Hand the cluster out by weight, in rounds, until nothing is left or nobody can take more."""
+        """Divide the cluster by weight, in rounds, until nothing is left or no queue can take more."""
         remaining = self._session.total.clone()
         met: set[str] = set()
         for _ in range(_MAX_ROUNDS):
@@ -114,15 +114,15 @@ class Proportion:
             remaining.sub(more, "the shares of the queues").add(less)
             if remaining.is_empty() or remaining.is_same(before):
                 return
-        raise SchedulerPanicError("sharing the cluster among the queues comes to no end")
+        raise SchedulerPanicError("sharing the cluster among the queues does not terminate")
 
     def compare(self, left: Queue, right: Queue) -> int:
-        """The queue with the lower share goes first."""
+        """Order the queue with the lower share first."""
         left_share, right_share = self.shares[left.name].share, self.shares[right.name].share
         return (left_share > right_share) - (left_share < right_share)
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[str]:
-        """Queues give back what they hold beyond what they deserve."""
+        """Let queues give back what they hold beyond what they deserve."""
         left: dict[str, Resource] = {}
         reasons = []
         for candidate in candidates:
@@ -139,13 +139,13 @@ class Proportion:
         return reasons
 
     def is_allocatable(self, queue: Queue, task: Task) -> bool:
-        """Whether the queue has that much left of what it deserves."""
+        """Return whether the queue has enough left of what it deserves."""
         share = self.shares[queue.name]
         free, _ = share.deserved.difference(share.allocated, Missing.ZERO)
         return task.request.less_equal(free, Missing.ZERO)
 
     def enqueueable(self, job: Job) -> int:
-        """A job is let in where its least still fits into what the queue may hold."""
+        """Enqueue a job if its minimum still fits in what the queue may hold."""
         share = self.shares[job.queue]
         if not job.states_min_resources:
             return PERMIT
@@ -163,7 +163,7 @@ class Proportion:
         return REJECT
 
     def change(self, task: Task, sign: int) -> None:
-        """A task of a queue was given room, or gave it up; raises ``SchedulerPanicError`` if the queue held less."""
+        """Update shares when a task is allocated or released; raise ``SchedulerPanicError`` if the queue held less."""
         queue = self._session.jobs[task.job_id].queue
         share = self.shares[queue]
         if sign > 0:
@@ -174,7 +174,7 @@ class Proportion:
 
 
 def open_proportion(session: Session, option: PluginOption) -> Proportion:
-    """Register what proportion has a say in."""
+    """Register proportion's functions."""
     plugin = Proportion(session)
     session.register(Vote.QUEUE_ORDER, option.name, plugin.compare)
     session.register(Vote.RECLAIMABLE, option.name, plugin.reclaimable)
@@ -189,7 +189,7 @@ _DEFAULT_FACTOR = 1.2
 
 
 def open_overcommit(session: Session, option: PluginOption) -> None:
-    """Register what overcommit has a say in; raises ``SchedulerPanicError`` where more is used than there can be."""
+    """Register overcommit's functions; raise ``SchedulerPanicError`` if usage exceeds capacity."""
     factor = option.number("overcommit-factor", _DEFAULT_FACTOR)
     if factor < 1.0:
         factor = _DEFAULT_FACTOR

@@ -36,15 +36,15 @@ _ROUNDS_BY_CONTAINER = BEHAVIOUR.rounds_requests_by_container
 
 
 class _Turn(NamedTuple):
-    """What scores of single nodes need to know of a pod: the same on all nodes."""
+    """What per-node scores need to know of a pod: the same on all nodes."""
 
     pod: Pod
-    # What the pod asks for, scorer by scorer.
+    # What the pod requests, per scorer.
     requests: list[list[int]]
-    # What nodes score for what the pod asks for and its images, by name: known for all pods that are alike in these.
+    # Node scores for the pod's requests and images, by name, shared by all pods with the same ones.
     known: dict[str, float]
     state: CycleState
-    # Why the pod's node preferences cannot be read; ``None`` where there are none.
+    # Why the pod's node preferences are invalid; ``None`` if it has none.
     preferences: str | None
 
 
@@ -62,12 +62,12 @@ class NodeOrder:
         self._scorers = [(scorer, weight) for scorer, weight in scorers if weight]
         self._images, self._images_weight = ImageLocality({}, handle), option.integer("imagelocality.weight", 1)
         self._affinity, self._affinity_weight = NodeAffinity({}, handle), option.integer("nodeaffinity.weight", 2)
-        # With what all nodes score where the plugin has nothing to say of the pod.
+        # With the score of all nodes if the plugin skips the pod.
         self._batch: list[tuple[ScorePlugin, int, int]] = [
             (PodAffinity(handle), option.integer("podaffinity.weight", 2), 0),
             (PodTopologySpread({}, handle), option.integer("podtopologyspread.weight", 2), MAX_NODE_SCORE),
         ]
-        # What every node scores for its taints as long as none of them is soft.
+        # The taint score of every node if no taint is PreferNoSchedule.
         self._untainted = option.integer("tainttoleration.weight", 3) * MAX_NODE_SCORE
         nodes = (node_info.node for node_info in handle.cluster.node_infos)
         if any(taint.effect == SOFT_EFFECT for node in nodes for taint in node.spec.taints):
@@ -79,7 +79,7 @@ class NodeOrder:
         self._known: dict[Hashable, dict[str, float]] = {}
 
     def score(self, task: Task, node: Node) -> float:
-        """What a node scores by itself; raises ``ScoreError``."""
+        """Return the per-node score; raise ``ScoreError``."""
         node_info = self._view.state.by_name[node.name]
         if self._turn is None or self._turn[0] is not task.pod:
             pod, state = without_sidecars(task.pod), CycleState()
@@ -106,12 +106,12 @@ class NodeOrder:
         return total
 
     def forget(self, task: Task) -> None:
-        """A task came to its node or left it: what the node scored before counts no more."""
+        """Drop cached scores of the task's node after a change."""
         for known in self._known.values():
             known.pop(task.node_name, None)
 
     def score_batch(self, task: Task, nodes: Sequence[Node]) -> dict[str, float]:
-        """What nodes score beside each other; raises ``ScoreError``."""
+        """Return the batch scores, which compare nodes with each other; raise ``ScoreError``."""
         totals = dict.fromkeys((node.name for node in nodes), float(self._untainted))
         node_infos = [self._view.state.by_name[node.name] for node in nodes]
         pod = without_sidecars(task.pod)
@@ -123,7 +123,7 @@ class NodeOrder:
 
 
 def open_nodeorder(session: Session, option: PluginOption) -> None:
-    """Register what nodeorder has a say in."""
+    """Register nodeorder's functions."""
     plugin = NodeOrder(session, option)
     session.register(Vote.NODE_ORDER, option.name, plugin.score)
     session.register(Vote.BATCH_NODE_ORDER, option.name, plugin.score_batch)
@@ -131,7 +131,7 @@ def open_nodeorder(session: Session, option: PluginOption) -> None:
 
 
 def _by_share(weight: int, rate: Callable[[int, int], int]) -> ResourceScorer:
-    """A score of the shares of CPU and memory, which count alike."""
+    """Score by the shares of CPU and memory, with equal weight."""
     weights = [ResourceWeight(CPU, weight), ResourceWeight(MEMORY, weight)]
     score = WeightedMean(weights, rate)
     return ResourceScorer(
@@ -140,7 +140,7 @@ def _by_share(weight: int, rate: Callable[[int, int], int]) -> ResourceScorer:
 
 
 def _balanced() -> ResourceScorer:
-    """How evenly CPU, memory and, where the pod wants any, GPUs would be used."""
+    """Score how evenly CPU, memory and, if the pod requests any, GPUs would be used."""
     weights = [ResourceWeight(name, 1) for name in (CPU, MEMORY, "nvidia.com/gpu")]
     return ResourceScorer(
         weights,
@@ -152,7 +152,7 @@ def _balanced() -> ResourceScorer:
 
 
 def _normalized(plugin: ScorePlugin, pod: Pod, nodes: Sequence[NodeInfo], without: int) -> list[int]:
-    """Scores from 0 to 100; ``without`` for all nodes where the pod states nothing that the plugin looks at."""
+    """Return scores from 0 to 100; ``without`` is the score of all nodes if the plugin skips the pod."""
     state = CycleState()
     if isinstance(plugin, PreScorePlugin):
         status = plugin.pre_score(state, pod, nodes)
@@ -168,7 +168,7 @@ _MAX_SCORE = 100
 
 
 def open_binpack(session: Session, option: PluginOption) -> None:
-    """Register what binpack has a say in."""
+    """Register binpack's functions."""
     weight = option.integer("binpack.weight", 1)
     weights = _weights(option)
 
@@ -180,7 +180,10 @@ def open_binpack(session: Session, option: PluginOption) -> None:
 
 
 def score(task: Task, node: Node, weights: dict[str, int]) -> float:
-    """How full the node is with the task, 0 to 1: the weighted mean over what it asks for; 0 where it does not fit."""
+    """Return how full the node would be, from 0 to 1: the weighted mean over the task's requests.
+
+    The score is 0 if the task does not fit.
+    """
     total = 0.0
     weight_sum = 0
     for name in task.request.names():

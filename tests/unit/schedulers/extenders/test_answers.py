@@ -139,8 +139,8 @@ def test_victims_by_node() -> None:
 PREEMPTION = {
     '{"NodeNameToMetaVictims":[]}': "json: cannot unmarshal array into Go struct field "
     "ExtenderPreemptionResult.NodeNameToMetaVictims of type map[string]*v1.MetaVictims",
-    '{"NodeNameToMetaVictims":{"a":null}}': 'the answer names node "a" without victims (null)',
-    '{"NodeNameToMetaVictims":{"a":{"Pods":[null]}}}': "the answer names a pod without a UID (null)",
+    '{"NodeNameToMetaVictims":{"a":null}}': 'the response has node "a" without victims (null)',
+    '{"NodeNameToMetaVictims":{"a":{"Pods":[null]}}}': "the response has a pod without a UID (null)",
     '{"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":1}]}}}': "json: cannot unmarshal number into Go struct field "
     "MetaPod.NodeNameToMetaVictims.Pods.UID of type string",
     '{"NodeNameToMetaVictims":{"a":{"NumPDBViolations":1.5}}}': "json: cannot unmarshal number 1.5 into Go struct "

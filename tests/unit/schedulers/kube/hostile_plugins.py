@@ -202,10 +202,10 @@ def told(verdict: Verdict) -> dict[str, str]:
 def assert_an_error(verdict: Verdict, *, names: str = "Hostile") -> None:
     """Every format says that the scheduler failed, and through whom."""
     assert verdict.outcome == Outcome.NEVER_LANDS
-    assert "ends in an error" in verdict.reason
+    assert "fails with an error" in verdict.reason
     refusals = [status.plugin for status in verdict.dry_run.values()]
     assert names in verdict.message or names in refusals
     assert len(verdict.message) < 3000
     for name, text in told(verdict).items():
-        assert "ends in an error" in text, name
+        assert "fails with an error" in text, name
         assert "no nodes" not in text, name

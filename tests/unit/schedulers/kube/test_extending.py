@@ -360,7 +360,7 @@ def test_an_extender_that_fails_is_named_and_what_the_filters_said_is_kept() -> 
     full = make_pod("low", node="node2", cpu="4")
     verdict = verdict_of(Answering(DOWN), pods=[full])
     assert (verdict.outcome, verdict.message) == (Outcome.NEVER_LANDS, "it is down")
-    assert verdict.reason == "the scheduler ends in an error of extender http://x: it is down"
+    assert verdict.reason == "the scheduler fails with an error of extender http://x: it is down"
     assert [status.is_success for status in verdict.filter.values()] == [True, False]
     assert [(each.asked, each.error) for each in verdict.extender_calls] == [(1, "it is down")]
 

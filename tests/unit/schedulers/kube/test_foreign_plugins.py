@@ -360,7 +360,7 @@ def test_the_story_of_a_node_is_told_where_a_hook_fails(hook: str, raising: str)
 def test_an_error_keeps_what_the_filters_said() -> None:
     verdict = with_room(scoring, raise_error(PluginError("no rack is known")))
     assert verdict.reason == (
-        'the scheduler ends in an error: running Score plugins: plugin "Hostile" failed with: no rack is known'
+        'the scheduler fails with an error: running Score plugins: plugin "Hostile" failed with: no rack is known'
     )
     assert all(status.is_success for status in verdict.filter.values()) and len(verdict.filter) == 3
 

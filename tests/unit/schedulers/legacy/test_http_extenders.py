@@ -118,7 +118,7 @@ def test_where_a_pod_lands(algorithm: str, answers: dict[str, Answers], lands_on
 def test_one_that_fails_ends_the_attempt_in_its_own_words(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": FAILS})
     assert (verdict.reason, verdict.message) == (
-        "the scheduler ends in an error of extender a: it is down",
+        "the scheduler fails with an error of extender a: it is down",
         "it is down",
     )
     assert verdict.extender_calls == [ExtenderCall("a", "filter", asked=2, error="it is down")]
@@ -225,7 +225,7 @@ def test_since_1_18_that_is_an_error() -> None:
 @pytest.mark.parametrize("algorithm", OLD[:2])
 def test_a_name_that_nobody_knows_ends_the_attempt(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": fixed({"nodenames": ["zz"]})})
-    assert verdict.message == f'extender a names node "zz", which the scheduler does not know; {algorithm} panics there'
+    assert verdict.message == f'extender a returned node "zz", which the scheduler does not know; {algorithm} panics'
     assert verdict.outcome == Outcome.NEVER_LANDS
 
 
@@ -275,7 +275,7 @@ def test_candidates_are_dropped_and_victims_changed(algorithm: str) -> None:
 def test_a_lie_about_victims_ends_the_preemption(algorithm: str, answer: Answers, words: str) -> None:
     verdict = decide(algorithm, {"a": answer}, FULL)
     assert verdict.outcome == Outcome.NEVER_LANDS
-    assert verdict.reason.startswith("the preemption ends in an error: ")
+    assert verdict.reason.startswith("preemption fails with an error: ")
     assert words in verdict.reason
     ignored = decide(algorithm, {"a": answer}, FULL, ignorable=True)
     assert ignored.nominated_nodes == ["n1"]
@@ -355,15 +355,15 @@ def test_over_a_real_connection() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        pytest.param(ExtenderCall("x", "filter", asked=2), "x filter, 2 nodes: leaves all as it is", id="no"),
+        pytest.param(ExtenderCall("x", "filter", asked=2), "x filter, 2 nodes: no change", id="no"),
         pytest.param(
             ExtenderCall("x", "filter", asked=3, refused={"a": "full", "b": "", "c": "full"}, let_in=["z"]),
-            "x filter, 3 nodes: refuses a and c: full; refuses b without a reason; lets in z, not asked about",
+            "x filter, 3 nodes: rejects a and c: full; rejects b without a reason; adds z, which it was not sent",
             id="refusals",
         ),
         pytest.param(
             ExtenderCall("x", "filter", asked=1, refused={"a": "gone"}, unresolvable=["a"]),
-            "x filter, 1 node: refuses a: gone; preemption doesn't help on a",
+            "x filter, 1 node: rejects a: gone; preemption doesn't help on a",
             id="beyond eviction",
         ),
         pytest.param(
@@ -373,7 +373,7 @@ def test_over_a_real_connection() -> None:
         ),
         pytest.param(
             ExtenderCall("x", "filter", asked=1, without_victims=True, error="EOF", ignored=True),
-            "x filter, 1 node without its victims: fails: EOF (passed over)",
+            "x filter, 1 node without its victims: fails: EOF (ignored)",
             id="a failure",
         ),
         pytest.param(
@@ -383,7 +383,7 @@ def test_over_a_real_connection() -> None:
         ),
         pytest.param(
             ExtenderCall("x", "filter", asked=5, refused={str(number): str(number) for number in range(5)}),
-            "x filter, 5 nodes: refuses 0: 0; refuses 1: 1; refuses 2: 2; refuses 3 and 4 for 2 more reasons",
+            "x filter, 5 nodes: rejects 0: 0; rejects 1: 1; rejects 2: 2; rejects 3 and 4 for 2 more reasons",
             id="many reasons",
         ),
     ],

@@ -87,7 +87,7 @@ class TestSwitches:
             pytest.param(
                 {"kind": "KubeSchedulerConfiguration", "disablePreemption": True},
                 None,
-                "preemption is switched off (disablePreemption)",
+                "preemption is disabled (disablePreemption)",
                 id="disablePreemption switches it off",
             ),
             pytest.param(
@@ -113,7 +113,7 @@ class TestSwitches:
 
     def test_a_gate_of_a_later_release_is_passed_over_and_named(self) -> None:
         verdict = ask("kube-1.13", full_node(), HIGH, gates={"NonPreemptingPriority": True})
-        assert [each.message for each in verdict.assumptions] == ["kube-1.13 has no such gate, and passes over it"]
+        assert [each.message for each in verdict.assumptions] == ["kube-1.13 does not have this gate and ignores it"]
 
     @pytest.mark.parametrize("algorithm", OLD)
     def test_a_gate_that_no_release_has_is_refused(self, algorithm: str) -> None:
@@ -312,7 +312,7 @@ class TestDifferences:
         cluster = merged(full_node(), persistent_volume_claims=[claim])
         verdict = ask(algorithm, cluster, make_pod("db", priority=10, volumes=volumes))
         assert (verdict.outcome, verdict.message) == (Outcome.NEVER_LANDS, message)
-        assert verdict.reason == f"the scheduler ends in an error: {message}"
+        assert verdict.reason == f"the scheduler fails with an error: {message}"
 
 
 class Refusing:
@@ -366,7 +366,7 @@ class TestExtenders:
     def test_one_that_fails_ends_the_preemption_unless_it_may_be_ignored(self) -> None:
         failed = self.ask(Version113(), Refusing(fails=True))
         assert failed.outcome == Outcome.NEVER_LANDS
-        assert failed.reason == "the preemption ends in an error: it is down"
+        assert failed.reason == "preemption fails with an error: it is down"
         assert self.ask(Version113(), Refusing(fails=True, is_ignorable=True)).nominated_nodes == ["a"]
 
     @pytest.mark.parametrize("version", [Version18(), Version113()], ids=OLD)
@@ -401,5 +401,5 @@ def test_a_pod_that_fits_on_several_nodes_lands_on_any_and_scores_are_said_to_be
     verdict = ask(algorithm, cluster, HIGH, gates={"PodPriority": True})
     assert verdict.lands_on == ["a", "b"]
     assert [each.message for each in verdict.assumptions] == [
-        f"it fits on 2 nodes, whose scores are not computed for {algorithm}"
+        f"it fits on 2 nodes; scores are not computed for {algorithm}"
     ]

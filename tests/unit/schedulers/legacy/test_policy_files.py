@@ -111,7 +111,7 @@ EXTENDER = {"urlPrefix": "https://me:secret@extender.example/v1", "filterVerb": 
 @pytest.mark.parametrize(
     ("algorithm", "power"),
     [
-        pytest.param("kube-1.8", "the node that is chosen for preemption", id="1.8 asks about the chosen node"),
+        pytest.param("kube-1.8", "including the node chosen for preemption", id="1.8 asks about the chosen node"),
         pytest.param("kube-1.13", "change their victims", id="1.13 asks before the choice"),
         pytest.param("kube-1.18", "change their victims", id="1.18 asks before the choice"),
     ],
@@ -236,7 +236,7 @@ def test_refused_as_the_scheduler_refuses_it(algorithm: str, policy: dict[str, A
 
 @pytest.mark.parametrize("algorithm", OLD)
 def test_service_affinity_is_refused_and_not_left_out(algorithm: str) -> None:
-    with pytest.raises(ConfigurationError, match="serviceAffinity is not modelled"):
+    with pytest.raises(ConfigurationError, match="serviceAffinity is not modeled"):
         scheduler_for(algorithm, policy=own("InOneZone", serviceAffinity={"labels": ["zone"]}))
 
 

@@ -241,8 +241,8 @@ def test_equal_volumes_are_taken_in_a_random_order_which_is_said_where_it_matter
             Assumption(
                 "Pod shop/first",
                 "spec.volumes",
-                "its claim shop/one takes one of the equal volumes both, other on a; the scheduler takes them in a"
-                " random order, here in that of the input, and it may decide what is left for other claims",
+                "its claim shop/one binds one of the equal volumes both, other on a; the scheduler picks one at"
+                " random (here: the first in the input), which may affect what is left for other claims",
                 AssumptionKind.UNCERTAIN,
             )
         ]
