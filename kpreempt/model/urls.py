@@ -16,8 +16,9 @@ def without_secrets(url: str) -> str:
     It need not be a proper one: mistyped, without a scheme, or with a password that is not escaped, it says as little.
     """
     scheme, separator, rest = url.partition("://")
-    if not separator:
-        scheme, rest = "", url
+    if not separator or ":" in scheme:
+        # With a colon before it, "://" is part of a password, not of a scheme.
+        scheme, separator, rest = "", "", url
     scheme = scheme.rpartition("@")[2]
     authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
     if "@" in authority:
