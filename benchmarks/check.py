@@ -76,7 +76,7 @@ def measure(change: str, cluster: Path, manifest: Path, options: argparse.Namesp
         seconds.append(time.perf_counter() - start)
         if done.returncode not in (0, 1):
             raise SystemExit(done.stderr.decode())
-    play = json.loads(done.stdout)["play"]
+    play = json.loads(done.stdout)["simulation"]
     (workload,) = (each for each in play["workloads"] if each.get("isChanged"))
     landed = sum(workload.get("nodesAfter", {}).values())
     return [change, options.nodes, options.replicas, landed, len(play["displaced"]), statistics.median(seconds)]

@@ -24,7 +24,7 @@ import duckdb
 import zstandard
 from tabulate import tabulate
 
-from benchmarks.clusters import question, write_cluster
+from benchmarks.clusters import query, write_cluster
 from kpreempt.fleet.dataset import Dataset
 from kpreempt.fleet.engine import USABLE
 from kpreempt.fleet.plan import Given, make_plan
@@ -40,21 +40,21 @@ _SEED = 20261124
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--clusters", type=int, default=200)
-    parser.add_argument("--questions", type=int, default=50)
+    parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--parts-of", default="")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "dumps").mkdir()
         write_dumps(folder / "dumps", options.clusters, options.parts_of)
-        plan = write_plan(folder, options.questions)
+        plan = write_plan(folder, options.queries)
         size = sum(each.stat().st_size for each in (folder / "dumps").iterdir())
         alone = plain_seconds(folder, plan)
         together, said, killed = sweep_seconds(folder, plan)
         written = sum(each.stat().st_size for each in (folder / "out").rglob("*.parquet"))
         peak = max(int(word.replace(",", "")) for word in peaks(said))
         rows = [
-            ["clusters x questions", f"{options.clusters} x {options.questions}"],
+            ["clusters x queries", f"{options.clusters} x {options.queries}"],
             ["snapshots, packed", f"{size >> 20} MiB"],
             ["one plain process", f"{alone:.1f} s"],
             ["kpreempt sweep --workers 2", f"{together:.1f} s"],
@@ -64,7 +64,7 @@ def main() -> None:
             ["dataset", f"{written >> 10} KiB"],
         ]
         print(tabulate(rows, disable_numparse=True), flush=True)
-        check(folder, options.clusters, options.questions)
+        check(folder, options.clusters, options.queries)
 
 
 def write_dumps(folder: Path, number: int, parts_of: str) -> None:
@@ -108,12 +108,12 @@ def _parts(path: str, number: int, chance: random.Random) -> Iterator[list[dict[
         yield [*others, *some, *(pod for node in some for pod in pods.get(node["metadata"]["name"], ()))]
 
 
-def write_plan(folder: Path, questions: int) -> Path:
-    (folder / "pod.json").write_text(json.dumps(question("plain")), encoding="utf-8")
-    ladder = [number * 2000 for number in range(questions - 2)]
-    text = f'now = "2026-11-24T00:00:00Z"\n[[question]]\nid = "pod"\nmanifest = "pod.json"\npriority = {ladder}\n'
+def write_plan(folder: Path, queries: int) -> Path:
+    (folder / "pod.json").write_text(json.dumps(query("plain")), encoding="utf-8")
+    ladder = [number * 2000 for number in range(queries - 2)]
+    text = f'now = "2026-11-24T00:00:00Z"\n[[query]]\nid = "pod"\nmanifest = "pod.json"\npriority = {ladder}\n'
     path = folder / "sweep.toml"
-    path.write_text(f'{text}[[question]]\nkind = "pending"\n[[question]]\nkind = "budgets"\n', encoding="utf-8")
+    path.write_text(f'{text}[[query]]\nkind = "pending"\n[[query]]\nkind = "budgets"\n', encoding="utf-8")
     return path
 
 
@@ -178,11 +178,11 @@ def peaks(said: str) -> list[str]:
     return [line.split()[-2] for line in said.splitlines() if line.endswith(" MiB")]
 
 
-def check(folder: Path, clusters: int, questions: int) -> None:
+def check(folder: Path, clusters: int, queries: int) -> None:
     """Every row is there once, failures are named, and all is what the plain process wrote."""
-    key = "count(*), count(DISTINCT (cluster, question, algorithm))"
+    key = "count(*), count(DISTINCT (cluster, query, algorithm))"
     sql = f"SELECT {key} FROM '{folder}/out/*/verdicts.parquet' WHERE item = 0"
-    assert duckdb.sql(sql).fetchall() == [(clusters * questions, clusters * questions)]
+    assert duckdb.sql(sql).fetchall() == [(clusters * queries, clusters * queries)]
     failures = duckdb.sql(f"SELECT cluster, reason FROM '{folder}/out/*/failures.parquet' ORDER BY 1").fetchall()
     assert failures == [("big", "TooBig"), ("cut", "Input")], failures
     for path in (folder / "plain").rglob("*.parquet"):

@@ -54,7 +54,7 @@ def measure(flavour: Flavour, options: argparse.Namespace) -> list[str | int | f
         start = time.process_time()
         found, *_ = simulate(cluster, SimulationStart(arriving=arriving), scheduler_for(), now=NOW)
         seconds.append(time.process_time() - start)
-    landed = sum(step.kind is StepKind.LANDS for step in found.steps)
+    landed = sum(step.kind is StepKind.BOUND for step in found.steps)
     return [flavour, options.nodes, len(cluster.pods), options.pods, landed, statistics.median(seconds)]
 
 

@@ -15,7 +15,7 @@ from kpreempt.verdict import Verdict, VerdictList
 from kpreempt.verdict.compare import Comparison
 from kpreempt.verdict.pending import PendingPods
 from kpreempt.verdict.story import NodeUse, Occupancy
-from kpreempt.verdict.who_preempted import PreemptionsOfPod
+from kpreempt.verdict.who_evicted import PreemptionsOfPod
 from tests.checks import MARKUP
 from tests.factories import NOW
 
@@ -42,7 +42,7 @@ def answers() -> dict[str, Answer]:
         "aftermath": msgspec.json.decode((_ANSWERS / "aftermath.json").read_bytes(), type=Verdict),
         "pending": msgspec.json.decode((_ANSWERS / "pending.json").read_bytes(), type=PendingPods),
         "compare": msgspec.json.decode((_ANSWERS / "compare-all-differ.json").read_bytes(), type=Comparison),
-        "who-preempted": msgspec.json.decode((_ANSWERS / "who-preempted.json").read_bytes(), type=PreemptionsOfPod),
+        "who-evicted": msgspec.json.decode((_ANSWERS / "who-evicted.json").read_bytes(), type=PreemptionsOfPod),
         "many-verdicts": VerdictList(items=[each for each in verdicts.values() if isinstance(each, Verdict)][:6]),
     }
 

@@ -13,25 +13,25 @@ from kpreempt.verdict.check import (
     Change,
     ChangeKind,
     Check,
+    FindingStatus,
     GateFinding,
-    GateStanding,
-    NodeRoom,
+    NodeUtilization,
     OutcomeShare,
     Range,
     RuleId,
     RuleResult,
 )
 from kpreempt.verdict.simulation import (
-    BudgetLow,
+    BrokenDependency,
+    BrokenDependencyKind,
+    BudgetMinimum,
     Displaced,
     SimulatedWorkload,
     Simulation,
     SimulationEnd,
     SimulationStep,
     StepKind,
-    Stranded,
-    StrandedKind,
-    Waiting,
+    UnscheduledPod,
 )
 from tests.factories import NOW
 
@@ -117,25 +117,25 @@ def passed() -> Check:
             depth=0,
             starts_at={"shop/api-new-1": 0.0},
             displaced=[],
-            waiting=[],
+            pending=[],
             budgets=[],
             workloads=[
                 SimulatedWorkload(
                     workload="Deployment shop/api",
                     is_changed=True,
-                    wanted_before=2,
-                    wanted_after=3,
+                    desired_before=2,
+                    desired_after=3,
                     ready_before=2,
-                    ready_least=2,
+                    ready_min=2,
                     ready_after=3,
                 )
             ],
             steps=[
-                SimulationStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-6", owner="Deployment api", replicas=3),
-                SimulationStep(at=0.0, kind=StepKind.ARRIVES, pod="shop/api-new-1", owner="ReplicaSet api-6"),
+                SimulationStep(at=0.0, kind=StepKind.SCALED, pod="shop/api-6", owner="Deployment api", replicas=3),
+                SimulationStep(at=0.0, kind=StepKind.CREATED, pod="shop/api-new-1", owner="ReplicaSet api-6"),
                 SimulationStep(
                     at=0.0,
-                    kind=StepKind.LANDS,
+                    kind=StepKind.BOUND,
                     pod="shop/api-new-1",
                     owner="ReplicaSet api-6",
                     node="node-a",
@@ -143,7 +143,7 @@ def passed() -> Check:
                 ),
             ],
         ),
-        spare={"cpu": 2500, "memory": 3 * _GI},
+        free={"cpu": 2500, "memory": 3 * _GI},
     )
 
 
@@ -154,7 +154,7 @@ def failed() -> Check:
         finding(
             RuleId.MAX_VICTIMS_PER_WORKLOAD,
             "Deployment low/x",
-            standing=GateStanding.WAIVED,
+            status=FindingStatus.WAIVED,
             amount=2,
             limit=1,
             change="Deployment shop/api",
@@ -167,7 +167,7 @@ def failed() -> Check:
         finding(
             RuleId.MAX_VICTIMS_PER_WORKLOAD,
             "Deployment low/y",
-            standing=GateStanding.ACCEPTED,
+            status=FindingStatus.ACCEPTED,
             amount=2,
             limit=1,
             reason="old debt",
@@ -178,7 +178,7 @@ def failed() -> Check:
         finding(
             RuleId.MAX_VICTIMS_PER_WORKLOAD,
             "Deployment low/z",
-            standing=GateStanding.NOT_NEW,
+            status=FindingStatus.NOT_NEW,
             amount=2,
             limit=1,
             fingerprint="f3",
@@ -204,13 +204,13 @@ def failed() -> Check:
             whole.simulation,
             end=SimulationEnd.LOOP,
             loop=["Deployment batch/crunch"],
-            stranded=[
-                *whole.simulation.stranded,
-                Stranded(kind=StrandedKind.DAEMON_SET, subject="sys/log", node="node-c", since=1.0),
+            broken_dependencies=[
+                *whole.simulation.broken_dependencies,
+                BrokenDependency(kind=BrokenDependencyKind.DAEMON_SET, subject="sys/log", node="node-c", since=1.0),
             ],
             steps=[
                 *whole.simulation.steps,
-                *of_many(40, at=95.0, kind=StepKind.LEAVES, owner="ReplicaSet api-5", reason="scale-down"),
+                *of_many(40, at=95.0, kind=StepKind.TERMINATING, owner="ReplicaSet api-5", reason="scale-down"),
             ],
         ),
     )
@@ -249,7 +249,7 @@ def _failures() -> list[GateFinding]:
             **at_api,
         ),
         finding(RuleId.MAX_PENDING, "Deployment low/x", amount=1, pods=["low/x-new-3"], detail="no room", since=45.0),
-        finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
+        finding(RuleId.MAX_BROKEN_DEPENDENCIES, "Service shop/api", amount=1, pods=["shop/api"]),
         finding(RuleId.LOST_PODS, "Pod batch/notebook", amount=1, pods=["batch/notebook"], **at_api),
         finding(RuleId.MAX_DELETIONS, "Deployment low/y", amount=1, pods=["low/y-1"], change="Namespace low"),
         finding(RuleId.NAMESPACE_DELETION, "Namespace low", amount=1, detail="with everything in it: 5 pods"),
@@ -257,7 +257,7 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.SERVICE_OUTAGE, "Service low/y", amount=1, pods=["low/y-1"], detail="loses its 1 pod"),
         finding(RuleId.SCALED_TO_ZERO, "Deployment low/z", amount=1, pods=["low/z-1"], detail="1 → 0 pods"),
         finding(
-            RuleId.QUOTA_REFUSALS,
+            RuleId.QUOTA_REJECTIONS,
             "Deployment shop/api",
             amount=1,
             detail="exceeded quota: q, requested: pods=1, used: pods=5, limited: pods=5",
@@ -268,9 +268,9 @@ def _failures() -> list[GateFinding]:
         ),
         finding(RuleId.FORBID_LOOPS, "Deployment low/x", amount=1, since=120.0),
         finding(RuleId.MIN_READY, "Deployment shop/api", amount=3, detail="0 of 3 ready", **at_api),
-        finding(RuleId.APPLY_REFUSED, "Deployment shop/api", amount=1, detail="spec.selector: immutable", **at_api),
+        finding(RuleId.APPLY_REJECTED, "Deployment shop/api", amount=1, detail="spec.selector: immutable", **at_api),
         finding(RuleId.REMOVED_API, "PodDisruptionBudget shop/api", amount=1, detail="policy/v1beta1"),
-        finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
+        finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
         finding(RuleId.PDB_SELECTOR, "PodDisruptionBudget shop/api", amount=1, detail="it selects no pod: app=apo"),
         finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", amount=1, detail="it allows none"),
         finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", amount=1, detail="allowed 0 disruptions, now 2"),
@@ -280,7 +280,7 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.QUOTA_LOOSENED, "ResourceQuota shop/q", amount=1, detail="limited pods to 5, now 10"),
         finding(RuleId.NAMESPACE_RELABELED, "Namespace shop", amount=1, detail="had team=a, now no team"),
         finding(RuleId.OWNER_REMOVED, "Pod shop/api-1", amount=1, detail="had the controller ReplicaSet shop/api"),
-        finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
+        finding(RuleId.DRAIN_INCOMPLETE, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
         finding(RuleId.AUTOSCALED_REPLICAS, "Deployment shop/api", amount=1, detail="the apply deletes 2 pods"),
         finding(
             RuleId.DUPLICATE_OBJECTS, "Deployment shop/api", amount=1, detail="a.yaml:1 is applied before b.yaml:1"
@@ -298,12 +298,10 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.ADOPTED_PODS, "ReplicaSet shop/all", amount=1, detail="shop/one, and deletes 1 pod"),
         finding(RuleId.CREATED_NODES, "Node n9", amount=1, detail="the API server taints it"),
         finding(RuleId.MAX_SNAPSHOT_AGE, amount=7200, limit=3600),
-        finding(RuleId.BUDGETS_UNREADABLE, amount=1, detail="poddisruptionbudgets is forbidden"),
+        finding(RuleId.PDBS_UNREADABLE, amount=1, detail="poddisruptionbudgets is forbidden"),
         finding(RuleId.ABSENT_KINDS, "PodDisruptionBudget", amount=1, detail="the snapshot has none"),
-        finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", amount=1, detail="spec: expected an object"),
-        finding(
-            RuleId.FIELDS_NOT_MODELLED, "Deployment shop/api", amount=1, detail="spec.resourceClaims: not allocated"
-        ),
+        finding(RuleId.SKIPPED_OBJECTS, "Pod shop/bad", amount=1, detail="spec: expected an object"),
+        finding(RuleId.UNMODELED_INPUT, "Deployment shop/api", amount=1, detail="spec.resourceClaims: not allocated"),
         finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", amount=1, detail="the dump has none"),
         finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="it was broken off before it came to an end"),
     ]
@@ -354,10 +352,13 @@ def hostile(texts: Sequence[str] = HOSTILE) -> Check:
             )
             for text in texts
         ],
-        waiting=[Waiting(pod=text, priority=0, message=text) for text in texts],
-        budgets=[BudgetLow(budget=text, before=0, least=0, after=0) for text in texts],
+        pending=[UnscheduledPod(pod=text, priority=0, message=text) for text in texts],
+        budgets=[BudgetMinimum(budget=text, before=0, min=0, after=0) for text in texts],
         workloads=[SimulatedWorkload(workload=text) for text in texts],
-        stranded=[Stranded(kind=StrandedKind.SERVICE, subject=text, node=text, missing=[text]) for text in texts],
+        broken_dependencies=[
+            BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject=text, node=text, missing=[text])
+            for text in texts
+        ],
         loop=list(texts),
         steps=[
             SimulationStep(
@@ -378,8 +379,8 @@ def hostile(texts: Sequence[str] = HOSTILE) -> Check:
         findings=findings,
         simulation=simulation,
         outcomes=[OutcomeShare(count=1, seed=0, end=text, victims={text: 1}, pending={text: 1}) for text in texts],
-        nodes=[NodeRoom(node=text, allocatable={}, before={}, after={}) for text in texts],
-        spare=dict.fromkeys(texts, 1),
+        nodes=[NodeUtilization(node=text, allocatable={}, before={}, after={}) for text in texts],
+        free=dict.fromkeys(texts, 1),
         assumptions=[Assumption(text, text, text) for text in texts],
     )
 
@@ -394,7 +395,7 @@ def whole_check(**named: str) -> Check:
     message = named.get("message", "0/3 nodes are available: 3 Insufficient cpu.")
     web, api, batch = "Deployment shop/web", "Deployment shop/api", "Deployment batch/crunch"
     steps = [
-        SimulationStep(at=0.0, kind=StepKind.SCALES, pod="shop/api-7c9", owner="", replicas=3),
+        SimulationStep(at=0.0, kind=StepKind.SCALED, pod="shop/api-7c9", owner="", replicas=3),
         *(_arrives(0.0, f"shop/api-7c9-{number}", "ReplicaSet api-7c9") for number in (1, 2, 3)),
         _lands(0.0, "shop/api-7c9-1", "ReplicaSet api-7c9", "node-c", tied=["node-c", "node-a"]),
         SimulationStep(at=0.0, kind=StepKind.NOMINATED, pod="shop/api-7c9-2", node="node-a",
@@ -405,17 +406,17 @@ def whole_check(**named: str) -> Check:
         _arrives(0.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", cause="shop/web-5d8f-2"),
         _evicted(1.0, "batch/crunch-66b-9", "ReplicaSet crunch-66b", node, "shop/web-5d8f-new-1"),
         _arrives(1.0, "batch/crunch-66b-new-3", "ReplicaSet crunch-66b", cause="batch/crunch-66b-9"),
-        SimulationStep(at=1.0, kind=StepKind.WAITS, pod="batch/crunch-66b-new-3", owner="ReplicaSet crunch-66b",
+        SimulationStep(at=1.0, kind=StepKind.PENDING, pod="batch/crunch-66b-new-3", owner="ReplicaSet crunch-66b",
                  message=message),
-        SimulationStep(at=30.0, kind=StepKind.GONE, pod=name, owner="ReplicaSet web-5d8f", node="node-a"),
-        SimulationStep(at=30.0, kind=StepKind.GONE, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f", node="node-a"),
+        SimulationStep(at=30.0, kind=StepKind.TERMINATED, pod=name, owner="ReplicaSet web-5d8f", node="node-a"),
+        SimulationStep(at=30.0, kind=StepKind.TERMINATED, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f", node="node-a"),
         _lands(30.0, "shop/api-7c9-2", "ReplicaSet api-7c9", "node-a"),
         _lands(30.0, "shop/api-7c9-3", "ReplicaSet api-7c9", "node-a"),
-        SimulationStep(at=31.0, kind=StepKind.GONE, pod="batch/crunch-66b-9", owner="ReplicaSet crunch-66b", node=node),
+        SimulationStep(at=31.0, kind=StepKind.TERMINATED, pod="batch/crunch-66b-9", owner="ReplicaSet crunch-66b", node=node),
         _lands(31.0, "shop/web-5d8f-new-1", "ReplicaSet web-5d8f", node),
-        SimulationStep(at=42.5, kind=StepKind.LEAVES, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c",
+        SimulationStep(at=42.5, kind=StepKind.TERMINATING, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c",
                  reason="update"),
-        SimulationStep(at=72.5, kind=StepKind.GONE, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c"),
+        SimulationStep(at=72.5, kind=StepKind.TERMINATED, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c"),
         _lands(95.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", "node-c"),
     ]  # fmt: skip
     displaced = [
@@ -432,30 +433,30 @@ def whole_check(**named: str) -> Check:
         depth=2,
         starts_at={"shop/api-7c9-1": 0.0, "shop/api-7c9-2": 30.0, "shop/api-7c9-3": 30.0},
         displaced=displaced,
-        waiting=[
-            Waiting(pod="batch/crunch-66b-new-3", priority=0, owner="ReplicaSet crunch-66b", workload=batch,
+        pending=[
+            UnscheduledPod(pod="batch/crunch-66b-new-3", priority=0, owner="ReplicaSet crunch-66b", workload=batch,
                     message=message, was_running=True),
-            Waiting(pod="batch/other-1", priority=0, waited_before=True, message=message),
+            UnscheduledPod(pod="batch/other-1", priority=0, pending_before=True, message=message),
         ],
         budgets=[
-            BudgetLow(budget="shop/web", before=0, least=-1, after=0, violations=1),
-            BudgetLow(budget="shop/api", before=1, least=0, after=1),
+            BudgetMinimum(budget="shop/web", before=0, min=-1, after=0, violations=1),
+            BudgetMinimum(budget="shop/api", before=1, min=0, after=1),
         ],
         workloads=[
-            SimulatedWorkload(workload=api, is_changed=True, wanted_before=2, wanted_after=4, ready_before=2,
-                ready_least=2,
+            SimulatedWorkload(workload=api, is_changed=True, desired_before=2, desired_after=4, ready_before=2,
+                ready_min=2,
                          ready_after=4, nodes_before={"node-c": 2}, nodes_after={"node-c": 2, "node-a": 2}),
-            SimulatedWorkload(workload=web, wanted_before=2, wanted_after=2, ready_before=2, ready_least=0,
+            SimulatedWorkload(workload=web, desired_before=2, desired_after=2, ready_before=2, ready_min=0,
                 ready_after=2,
                          victims=2, nodes_before={"node-a": 2}, nodes_after={node: 1, "node-c": 1}),
-            SimulatedWorkload(workload=batch, is_done=False, wanted_before=9, wanted_after=9, ready_before=9,
-                ready_least=8,
-                         least_at=1.0, ready_after=8, pending_after=1, victims=1, nodes_before={node: 9},
+            SimulatedWorkload(workload=batch, is_done=False, desired_before=9, desired_after=9, ready_before=9,
+                ready_min=8,
+                         ready_min_at=1.0, ready_after=8, pending_after=1, victims=1, nodes_before={node: 9},
                          nodes_after={node: 8}),
         ],
-        stranded=[
-            Stranded(kind=StrandedKind.SERVICE, subject="shop/web", missing=[name, "shop/web-5d8f-2"], until=31.0),
-            Stranded(kind=StrandedKind.AFFINITY, subject="shop/cache-0", node="node-a", missing=[name]),
+        broken_dependencies=[
+            BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject="shop/web", missing=[name, "shop/web-5d8f-2"], until=31.0),
+            BrokenDependency(kind=BrokenDependencyKind.AFFINITY, subject="shop/cache-0", node="node-a", missing=[name]),
         ],
         draws=1,
         steps=steps,
@@ -481,7 +482,7 @@ def whole_check(**named: str) -> Check:
         ],
         findings=[
             GateFinding(rule=RuleId.MAX_CASCADE_DEPTH, subject="Pod batch/crunch-66b-9", amount=2, limit=1,
-                        standing=GateStanding.WAIVED,
+                        status=FindingStatus.WAIVED,
                         chain=["shop/api-7c9-2", f"{name} → shop/web-5d8f-new-1", "batch/crunch-66b-9"],
                         reason="crunch may wait", by=".kpreempt.yaml:7", expires="2027-01-01", fingerprint="c3"),
             GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject="PodDisruptionBudget shop/web", amount=1, pods=[name],
@@ -489,13 +490,13 @@ def whole_check(**named: str) -> Check:
                         origin="charts/api/templates/deployment.yaml", since=30.0, detail=message, fingerprint="a1"),
             GateFinding(rule=RuleId.MAX_VICTIMS, subject="Deployment shop/api", amount=3, limit=2,
                         pods=[each.pod for each in displaced], change=api, source="deploy/api.yaml", line=12),
-            GateFinding(rule=RuleId.MAX_PENDING, subject=batch, amount=1, standing=GateStanding.NOT_NEW,
+            GateFinding(rule=RuleId.MAX_PENDING, subject=batch, amount=1, status=FindingStatus.NOT_NEW,
                         pods=["batch/crunch-66b-new-3"], detail=message),
         ],
         simulation=simulation,
         seed=4,
         runs=20,
-        evictions=Range(least=1, most=3),
+        evictions=Range(min=1, max=3),
         outcomes=[
             OutcomeShare(count=13, seed=0, end="Settled", victims={web: 1}, depth=1),
             OutcomeShare(count=7, seed=4, end="Settled", victims={web: 2, batch: 1}, violations={"shop/web": 1},
@@ -511,7 +512,7 @@ def whole_check(**named: str) -> Check:
             _room("node-c", {"cpu": 1000, "memory": 1 * _GI, "pods": 2}, {"cpu": 5000, "memory": 3 * _GI, "pods": 3},
                   {api: 2}, {api: 2, web: 1}),
         ],
-        spare={"cpu": 2200, "memory": 10 * _GI, "pods": 298},
+        free={"cpu": 2200, "memory": 10 * _GI, "pods": 298},
         assumptions=[Assumption(f"Pod {name}", "spec.resourceClaims", "devices are not allocated")],
     )  # fmt: skip
 
@@ -519,7 +520,7 @@ def whole_check(**named: str) -> Check:
 def quiet_check() -> Check:
     """A check of which nothing comes."""
     simulation = Simulation(
-        end=SimulationEnd.SETTLED, seconds=0.0, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=[]
+        end=SimulationEnd.SETTLED, seconds=0.0, depth=0, starts_at={}, displaced=[], pending=[], budgets=[], steps=[]
     )
     rules = [RuleResult(rule=RuleId.MAX_VICTIMS, limit=0)]
     return Check(passed=True, algorithm="kube-1.36", changes=[], rules=rules, findings=[], simulation=simulation)
@@ -547,17 +548,17 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
             Displaced(pod=old, priority=1, node=node, cause=new, depth=number + 1, workload=workload, violated=[budget],
                       replacement=f"{new}-r", lands_on=node)
         )  # fmt: skip
-        workloads.append(SimulatedWorkload(workload=workload, ready_before=1, ready_least=0, ready_after=1))
+        workloads.append(SimulatedWorkload(workload=workload, ready_before=1, ready_min=0, ready_after=1))
         chain = [f"shop/{long}-{each}" for each in range(min(number, 100))]
         findings.append(GateFinding(rule=RuleId.MAX_PDB_VIOLATIONS, subject=budget, amount=1, pods=chain, chain=chain))
         nodes.append(_room(node, {"cpu": 1}, {"cpu": 2}, {workload: 1}, {workload: 1}))
-        budgets.append(BudgetLow(budget=budget, before=0, least=-1, after=0, violations=1))
+        budgets.append(BudgetMinimum(budget=budget, before=0, min=-1, after=0, violations=1))
     check = whole_check()
     simulation = Simulation(
-        end=SimulationEnd.BROKEN_OFF, seconds=float(pods), depth=pods, starts_at={}, displaced=displaced,
+        end=SimulationEnd.ABORTED, seconds=float(pods), depth=pods, starts_at={}, displaced=displaced,
         budgets=budgets,
-        waiting=[Waiting(pod=each.pod, priority=1, message="m" * 900) for each in displaced], workloads=workloads,
-        stranded=[Stranded(kind=StrandedKind.SERVICE, subject=each.pod, missing=[each.node] * 9) for each in displaced],
+        pending=[UnscheduledPod(pod=each.pod, priority=1, message="m" * 900) for each in displaced], workloads=workloads,
+        broken_dependencies=[BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject=each.pod, missing=[each.node] * 9) for each in displaced],
         steps=steps,
     )  # fmt: skip
     return Check(
@@ -578,24 +579,24 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
 
 
 def _arrives(at: float, pod: str, owner: str, cause: str = "") -> SimulationStep:
-    return SimulationStep(at=at, kind=StepKind.ARRIVES, pod=pod, owner=owner, cause=cause)
+    return SimulationStep(at=at, kind=StepKind.CREATED, pod=pod, owner=owner, cause=cause)
 
 
 def _lands(at: float, pod: str, owner: str, node: str, tied: Iterable[str] = ()) -> SimulationStep:
-    return SimulationStep(at=at, kind=StepKind.LANDS, pod=pod, owner=owner, node=node, tied=list(tied))
+    return SimulationStep(at=at, kind=StepKind.BOUND, pod=pod, owner=owner, node=node, tied=list(tied))
 
 
 def _evicted(at: float, pod: str, owner: str, node: str, cause: str, violated: Iterable[str] = ()) -> SimulationStep:
     return SimulationStep(
-        at=at, kind=StepKind.LEAVES, pod=pod, owner=owner, node=node, cause=cause, violated=list(violated)
+        at=at, kind=StepKind.TERMINATING, pod=pod, owner=owner, node=node, cause=cause, violated=list(violated)
     )  # fmt: skip
 
 
 def _room(
     node: str, before: dict[str, int], after: dict[str, int], pods_before: dict[str, int], pods_after: dict[str, int]
-) -> NodeRoom:
+) -> NodeUtilization:
     allocatable = {"cpu": 4000, "memory": 8 * _GI, "pods": 110}
-    return NodeRoom(
+    return NodeUtilization(
         node=node,
         allocatable=allocatable,
         before=before,

@@ -24,7 +24,7 @@ READERS: tuple[tuple[str, ...], ...] = (
     ("at-risk", "-A", "--snapshot", "past"),
     ("queue", "--snapshot", "past"),
     ("budgets", "-A", "--snapshot", "past"),
-    ("who-preempted", "encode-1", "-n", "shop", "--snapshot", "past"),
+    ("who-evicted", "encode-1", "-n", "shop", "--snapshot", "past"),
     ("history", "api", "-n", "shop", "--snapshot", "past"),
     ("history", "node/node-a", "--snapshot", "past"),
     ("history", "pdb/api", "-n", "shop", "--snapshot", "past"),

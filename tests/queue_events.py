@@ -13,7 +13,7 @@ from kpreempt.analysis.queue.state import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.queues import SchedulingQueue
 from kpreempt.snapshot.decode import decode_object
-from kpreempt.verdict.queue import Place, QueueStep
+from kpreempt.verdict.queue import QueueName, QueueStep
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 Event = dict[str, Any]
@@ -118,8 +118,8 @@ def apply(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) 
 def state(step: QueueStep) -> str:
     """Where the pods are after a step: ``active a b, backoff c, unschedulable d``."""
     parts = []
-    for place in Place:
-        names = [each.pod.removeprefix("ns/") for each in step.pods if each.place == place]
+    for place in QueueName:
+        names = [each.pod.removeprefix("ns/") for each in step.pods if each.queue == place]
         if names:
             parts.append(f"{place.lower()} {' '.join(names)}")
     return ", ".join(parts) or "empty"

@@ -64,7 +64,7 @@ def answers_on(fixture: Path, older: KubeScheduler, newer: KubeScheduler) -> tup
 
 
 def _decision(verdict: Verdict) -> str:
-    if verdict.outcome == Outcome.NEVER_LANDS and verdict.eligibility is None and verdict.pre_filter is None:
+    if verdict.outcome == Outcome.UNSCHEDULABLE and verdict.eligibility is None and verdict.pre_filter is None:
         return f"an error of the scheduler: “{verdict.message}”"
     return words(verdict)
 

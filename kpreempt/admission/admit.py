@@ -35,7 +35,7 @@ from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import Toleration
 from kpreempt.model.workloads import RuntimeClass
-from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict import Assumption, DefaultedField
 from kpreempt.verdict.unread import unread_of
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -57,7 +57,7 @@ def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> 
     Raises ``NotFoundError`` for an unknown PriorityClass, and ``InputError`` if the API server would reject the pod.
     Pods in the cluster were admitted when they were created; this is for new ones.
     """
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     assumptions: list[Assumption] = []
     name = pod.metadata.namespace
     known = {namespace.metadata.name for namespace in cluster.namespaces}
@@ -138,7 +138,7 @@ def merge_tolerations(first: list[Toleration], second: list[Toleration]) -> list
     return merged
 
 
-def _toleration_changes(before: list[Toleration], after: list[Toleration], reason: str) -> list[Admitted]:
+def _toleration_changes(before: list[Toleration], after: list[Toleration], reason: str) -> list[DefaultedField]:
     """Return a change for each toleration of ``after`` that is not in ``before``, at its new index.
 
     The text is the usual notation: ``key=value:Effect``, with the seconds if set.
@@ -156,7 +156,7 @@ def _toleration_changes(before: list[Toleration], after: list[Toleration], reaso
             text += f":{toleration.effect}"
         if toleration.toleration_seconds is not None:
             text += f" for {toleration.toleration_seconds}s"
-        changes.append(Admitted(f"spec.tolerations[{index}]", text, reason))
+        changes.append(DefaultedField(f"spec.tolerations[{index}]", text, reason))
     return changes
 
 
@@ -191,20 +191,20 @@ def _with_runtime_class(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     runtime_class = _find(pod, cluster)
     reason = f"RuntimeClass {name}"
     spec = pod.spec
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     if runtime_class.overhead is not None:
         fixed = round_up_to_milli(runtime_class.overhead.pod_fixed)
         if spec.overhead and spec.overhead != fixed:
             raise rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead", path="spec.overhead")
         missing = {resource: amount for resource, amount in fixed.items() if resource not in spec.overhead}
-        changes += (Admitted(f"spec.overhead.{key}", str(amount), reason) for key, amount in missing.items())
+        changes += (DefaultedField(f"spec.overhead.{key}", str(amount), reason) for key, amount in missing.items())
         spec = msgspec.structs.replace(spec, overhead=fixed)
     scheduling = runtime_class.scheduling
     if scheduling is not None:
         for key, value in sorted(scheduling.node_selector.items()):
             stated = spec.node_selector.get(key)
             if stated is None:
-                changes.append(Admitted(f"spec.nodeSelector.{key}", value, reason))
+                changes.append(DefaultedField(f"spec.nodeSelector.{key}", value, reason))
             elif stated != value:
                 conflict = (
                     f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
@@ -271,7 +271,7 @@ def _without_disabled_fields(pod: Pod, rules: ApiServerRules) -> Admission:
 
 def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
     """Write the labels that affinity and spread terms refer to into their selectors."""
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     labels = pod.metadata.labels
 
     def selector(
@@ -287,7 +287,7 @@ def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
                 continue
             expression = LabelSelectorRequirement(key=key, operator=operator, values=[labels[key]])
             where = f"{path}.labelSelector.matchExpressions[{len(expressions)}]"
-            changes.append(Admitted(where, format_requirement(key, operator, expression.values), source))
+            changes.append(DefaultedField(where, format_requirement(key, operator, expression.values), source))
             expressions.append(expression)
         return msgspec.structs.replace(selector, match_expressions=expressions)
 

@@ -13,7 +13,7 @@ from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, to
 from kpreempt.admission.records import REASON_API_DEFAULT, USUAL, Admission, ApiServerRules
 from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
-from kpreempt.verdict import Admitted
+from kpreempt.verdict import DefaultedField
 
 _HUGE_PAGES_PREFIX = "hugepages-"
 
@@ -69,7 +69,7 @@ def apply_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Pod:
 def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
     """Apply the defaults as a step of admission; added requests and host ports are its changes."""
     defaulted = apply_api_defaults(pod, rules)
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     for field, before, after in (
         ("containers", pod.spec.containers, defaulted.spec.containers),
         ("initContainers", pod.spec.init_containers, defaulted.spec.init_containers),
@@ -80,7 +80,7 @@ def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
             for place, (before_port, port) in enumerate(zip(old.ports, new.ports, strict=True)):
                 if before_port.host_port != port.host_port:
                     field_path = f"{path}.ports[{place}].hostPort"
-                    changes.append(Admitted(field_path, str(port.host_port), REASON_API_DEFAULT))
+                    changes.append(DefaultedField(field_path, str(port.host_port), REASON_API_DEFAULT))
     return Admission(defaulted, [*changes, *_added_to_pod(pod, defaulted)])
 
 
@@ -105,7 +105,7 @@ def admit_pod_level_resources(pod: Pod, rules: ApiServerRules) -> Admission:
     return Admission(completed, _added_to_pod(pod, completed))
 
 
-def _added_to_pod(before: Pod, after: Pod) -> list[Admitted]:
+def _added_to_pod(before: Pod, after: Pod) -> list[DefaultedField]:
     old, new = before.spec.resources, after.spec.resources
     if old is None or new is None:
         return []
@@ -115,9 +115,9 @@ def _added_to_pod(before: Pod, after: Pod) -> list[Admitted]:
     ]
 
 
-def _added(path: str, before: ResourceList, after: ResourceList) -> list[Admitted]:
+def _added(path: str, before: ResourceList, after: ResourceList) -> list[DefaultedField]:
     return [
-        Admitted(f"{path}.{name}", str(amount), REASON_API_DEFAULT)
+        DefaultedField(f"{path}.{name}", str(amount), REASON_API_DEFAULT)
         for name, amount in after.items()
         if before.get(name) != amount
     ]

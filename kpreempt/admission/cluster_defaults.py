@@ -182,7 +182,7 @@ def fill_priorities(
 def _assumption(case: _Case, chosen: PriorityClass | None, pods: Sequence[str]) -> Assumption:
     more = f" (and {len(pods) - 1:,} more)" if len(pods) > 1 else ""
     lack = f"pod {pods[0]}{more} {_LACK[case.field]}"
-    kind = AssumptionKind.TOLD if case.is_given else AssumptionKind.UNCERTAIN
+    kind = AssumptionKind.INFORMATIONAL if case.is_given else AssumptionKind.UNCERTAIN
     if chosen is None:
         message = f"not in the input; {lack}: priority assumed to be 0"
     elif case.is_given:
@@ -234,7 +234,7 @@ def fill_budget_statuses(cluster: ClusterSnapshot) -> tuple[ClusterSnapshot, lis
             if guessed:
                 message += f" ({', '.join(guessed)} not in the input: its size is the number of its pods)"
             else:
-                kind = AssumptionKind.TOLD
+                kind = AssumptionKind.INFORMATIONAL
         budgets.append(msgspec.structs.replace(budget, status=status))
         assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message, kind))
     return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets), assumptions

@@ -19,7 +19,7 @@ from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirement
 from kpreempt.model.quantity import MAX_INT64, Quantity
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import LimitRange, LimitRangeItem
-from kpreempt.verdict import Admitted, Assumption, AssumptionKind
+from kpreempt.verdict import Assumption, AssumptionKind, DefaultedField
 from kpreempt.verdict.unread import unread_of
 
 _POD_LEVEL_RESOURCES = ("cpu", "memory")
@@ -35,7 +35,7 @@ def admit_limit_ranges(pod: Pod, cluster: ClusterSnapshot) -> Admission:
     ranges, unread = _ranges_of(pod, cluster), unread_of(cluster, ["LimitRange"])
     if not ranges:
         return Admission(pod, assumptions=unread)
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     given = ResourceRequirements(requests={}, limits={})
     for limit_range in ranges:
         pod = _with_defaults(pod, limit_range, given, changes)
@@ -94,7 +94,9 @@ def _container_defaults(limit_range: LimitRange) -> ResourceRequirements:
     return ResourceRequirements(requests=round_up_to_milli(requests), limits=round_up_to_milli(limits))
 
 
-def _with_defaults(pod: Pod, limit_range: LimitRange, given: ResourceRequirements, changes: list[Admitted]) -> Pod:
+def _with_defaults(
+    pod: Pod, limit_range: LimitRange, given: ResourceRequirements, changes: list[DefaultedField]
+) -> Pod:
     """Apply the defaults of a LimitRange that are not already ``given``."""
     whole = _container_defaults(limit_range)
     defaults = ResourceRequirements(
@@ -121,13 +123,13 @@ def _with_defaults(pod: Pod, limit_range: LimitRange, given: ResourceRequirement
     return replace_in(pod, "spec", containers=containers, init_containers=starting)
 
 
-def _missing(path: str, have: ResourceList, defaults: ResourceList, reason: str) -> Iterator[Admitted]:
+def _missing(path: str, have: ResourceList, defaults: ResourceList, reason: str) -> Iterator[DefaultedField]:
     for name, amount in defaults.items():
         if name not in have:
-            yield Admitted(f"{path}.{name}", str(amount), reason)
+            yield DefaultedField(f"{path}.{name}", str(amount), reason)
 
 
-def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[Admitted]) -> list[Assumption]:
+def _contradictions(pod: Pod, ranges: list[LimitRange], changes: list[DefaultedField]) -> list[Assumption]:
     """Return an assumption for each resource whose default differs between LimitRanges."""
     taken = {change.path.partition(".resources.")[2] for change in changes}
     seen: dict[str, tuple[Quantity, LimitRange]] = {}

@@ -18,7 +18,7 @@ from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PriorityClass
-from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict import Assumption, DefaultedField
 from kpreempt.verdict.unread import unread_of, why_unread
 
 # The API server creates these two at startup, so they exist even if the input lacks them.
@@ -101,11 +101,11 @@ def fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:
     spec = pod.spec
     value = chosen.value if chosen is not None else 0
     policy = (chosen.preemption_policy if chosen is not None else None) or _DEFAULT_POLICY
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     name = spec.priority_class_name
     if chosen is not None and not name:
         name = chosen.metadata.name
-        changes.append(Admitted("spec.priorityClassName", name, reason))
+        changes.append(DefaultedField("spec.priorityClassName", name, reason))
     changes += _change("spec.priority", spec.priority, value, reason)
     changes += _change("spec.preemptionPolicy", spec.preemption_policy, policy, reason)
     filled = msgspec.structs.replace(
@@ -117,10 +117,10 @@ def fill_in(pod: Pod, chosen: PriorityClass | None, reason: str) -> Admission:
     return Admission(msgspec.structs.replace(pod, spec=filled), changes)
 
 
-def _change(path: str, stated: int | str | None, computed: int | str, reason: str) -> list[Admitted]:
+def _change(path: str, stated: int | str | None, computed: int | str, reason: str) -> list[DefaultedField]:
     if stated is None:
-        return [Admitted(path, str(computed), reason)]
+        return [DefaultedField(path, str(computed), reason)]
     if stated == computed:
         return []
     separator = " " if reason == REASON_API_DEFAULT else ": "
-    return [Admitted(path, str(stated), f"set in the manifest; {reason}{separator}{computed}")]
+    return [DefaultedField(path, str(stated), f"set in the manifest; {reason}{separator}{computed}")]

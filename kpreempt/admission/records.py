@@ -12,7 +12,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.pod import Pod
-from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict import Assumption, DefaultedField
 
 REASON_API_DEFAULT = "API default"
 _REFUSES = "the API server rejects the pod: "
@@ -22,7 +22,7 @@ class Admission(msgspec.Struct, frozen=True, rename="camel"):
     """A pod after one or all steps of admission, with the changes and the assumptions."""
 
     pod: Pod
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
     assumptions: list[Assumption] = []
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.configuration import FoundPlugin
     from kpreempt.schedulers.queues.interface import SchedulingQueue
-    from kpreempt.verdict.at_risk import Standing
+    from kpreempt.verdict.at_risk import RankedVictim
 
 
 def is_kube_algorithm(algorithm: str) -> bool:
@@ -149,7 +149,7 @@ class Scheduler(Protocol):
         ``None`` where it may matter to a node what is on others, or that is not known.
         """
 
-    def rank_victims(self, prepared: Any, node_name: str, priority: int) -> list[Standing]:
+    def rank_victims(self, prepared: Any, node_name: str, priority: int) -> list[RankedVictim]:
         """The pods of a node below ``priority`` in the order in which they would go, the first first.
 
         Raises ``KeyError`` for a node that is not there.
@@ -319,7 +319,7 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
     kubelet = max(numbers, key=lambda each: (numbers[each], each), default="")
     if not kubelet:
         message = f"the input has none: assumed to be {_shown(LATEST_ALGORITHM)}, the newest that is modelled"
-        return Chosen(LATEST_ALGORITHM, [_about_version(message, AssumptionKind.TOLD)])
+        return Chosen(LATEST_ALGORITHM, [_about_version(message, AssumptionKind.INFORMATIONAL)])
     chosen = _of_version(_minor(kubelet), f"its newest kubelet is {kubelet}")
     if chosen.assumptions:
         return chosen
@@ -327,7 +327,7 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
         f"only kubelets report one: assumed to be {_shown(chosen.algorithm)}, as the newest of them ({kubelet}); the"
         " API server may be newer"
     )
-    return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.TOLD)])
+    return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
 
 
 def assume_of_gates(scheduler: Scheduler, cluster: ClusterSnapshot) -> list[Assumption]:
@@ -353,13 +353,13 @@ def _of_version(version: str, what: str) -> Chosen:
     shown = _shown(stands.algorithm)
     if stands.fit == "alike":
         message = f"{what}, and its scheduler is that of {shown}"
-        return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.TOLD)])
+        return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
     from kpreempt.schedulers.kube.history import known_changes  # noqa: PLC0415 - few clusters are so old or so new
 
     known = known_changes(_minor(version))
     differs = f"Known to differ: {' '.join(known)}" if known else f"What differs in {_minor(version)} is not known."
     message = f"{what}, which is not modelled; the nearest that is, {shown}, is used. {differs}"
-    return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.NOT_MODELLED)])
+    return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.UNMODELED)])
 
 
 def _contradiction(algorithm: str, version: str) -> list[Assumption]:
@@ -380,7 +380,7 @@ def _contradiction(algorithm: str, version: str) -> list[Assumption]:
     return [_about_version(f"it is {version}; the scheduler used is that of {_shown(algorithm)}")]
 
 
-def _about_version(message: str, kind: AssumptionKind = AssumptionKind.NOT_MODELLED) -> Assumption:
+def _about_version(message: str, kind: AssumptionKind = AssumptionKind.UNMODELED) -> Assumption:
     return Assumption("cluster", "version", message, kind)
 
 

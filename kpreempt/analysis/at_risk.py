@@ -13,7 +13,7 @@ from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import ClusterSummary, Verdict
-from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, RankedVictim, SizeName, Threat
 from kpreempt.verdict.unread import unread_of
 
 # The highest priority that a PriorityClass of the user's own may have.
@@ -102,10 +102,10 @@ def _item(
     room: dict[str, int],
     typical: dict[str, int],
     search: PrioritySearch,
-    standing: Standing | None,
+    standing: RankedVictim | None,
 ) -> PodAtRisk:
     """The thresholds are one for each size that asks for anything, each size once."""
-    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.ROOM: room}
+    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.OWN_PLUS_FREE: room}
     return PodAtRisk(
         pod=pod.key,
         node=pod.spec.node_name,
@@ -115,7 +115,7 @@ def _item(
         is_terminating=pod.metadata.deletion_timestamp is not None,
         threats=threats,
         thresholds=[search.threshold(pod, name, amounts) for name, amounts in sizes.items() if any(amounts.values())],
-        standing=standing,
+        eviction_order=standing,
     )
 
 

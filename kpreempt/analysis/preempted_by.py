@@ -27,20 +27,20 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import missing, unread_of, why_unread
-from kpreempt.verdict.who_preempted import (
+from kpreempt.verdict.who_evicted import (
     Evidence,
+    PodLocation,
     PodPhase,
     Preemption,
     PreemptionsOfPod,
     Reconstruction,
     ReconstructionResult,
-    Whereabouts,
 )
 
 _NAMES_OFFERED = 3
 
 
-def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
+def who_evicted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
     """Every eviction of the pod by a scheduler that the snapshot tells of, the latest first.
 
     The pod may be gone, if there is an event about it. Raises ``NotFoundError`` where there is neither.
@@ -65,15 +65,17 @@ def who_preempted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preemp
                 at=condition.last_transition_time,
                 message=condition.message,
                 node=pod.spec.node_name,
-                suspects=_suspects(cluster, pod.spec.node_name, pod),
+                possible_preemptors=_suspects(cluster, pod.spec.node_name, pod),
             ),
         )
     conditions = pod.status.conditions if pod is not None else []
     said = next((each for each in conditions if each.type == DISRUPTION and each.status == "True"), None)
     return PreemptionsOfPod(
-        victim=_where(pod) if pod is not None else Whereabouts(pod=key, uid=mine[0].subject.uid, phase=PodPhase.GONE),
+        victim=_where(pod)
+        if pod is not None
+        else PodLocation(pod=key, uid=mine[0].subject.uid, phase=PodPhase.NOT_FOUND),
         has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
-        leaving_until=pod.metadata.deletion_timestamp if pod is not None else None,
+        terminating_until=pod.metadata.deletion_timestamp if pod is not None else None,
         finalizers=pod.metadata.finalizers if pod is not None else [],
         disruption=(": ".join(filter(None, (said.reason, said.message.strip()))) or DISRUPTION) if said else "",
         preemptions=preemptions,
@@ -100,7 +102,7 @@ class Preemptors:
         self._by_uid = {pod.metadata.uid: pod for pod in reversed(cluster.pods) if pod.metadata.uid}
         self._by_name = {pod.key: pod for pod in reversed(cluster.pods)}
 
-    def pod(self, preemptor: Whereabouts) -> Pod | None:
+    def pod(self, preemptor: PodLocation) -> Pod | None:
         """The preemptor: by its UID, or by its name where that is all that is known."""
         if preemptor.uid and (pod := self._by_uid.get(preemptor.uid)):
             return pod
@@ -119,8 +121,8 @@ def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption
         node=by.node,
         is_pod_group=by.is_pod_group,
         preemptor=told.preemptor(by) if is_named else None,
-        suspects=[] if is_named else _suspects(cluster, by.node, None),
-        also=[key for key in told.evicted[_cause(by)] if key != event.subject.key] if is_named else [],
+        possible_preemptors=[] if is_named else _suspects(cluster, by.node, None),
+        other_victims=[key for key in told.evicted[_cause(by)] if key != event.subject.key] if is_named else [],
     )
 
 
@@ -143,13 +145,13 @@ class _Told:
                     self._names.setdefault((each.kind == "PodGroup", each.uid), each)
         self._preemptors = Preemptors(cluster)
 
-    def preemptor(self, by: PreemptedBy) -> Whereabouts:
+    def preemptor(self, by: PreemptedBy) -> PodLocation:
         """What is known of the preemptor."""
         named = ObjectReference(namespace=by.namespace, name=by.name) if by.name else None
         if named is None and by.uid:
             named = self._names.get((by.is_pod_group, by.uid))
         key = named.key if named is not None else ""
-        known = Whereabouts(pod=key, uid=by.uid, phase=PodPhase.GONE if key else PodPhase.UNKNOWN)
+        known = PodLocation(pod=key, uid=by.uid, phase=PodPhase.NOT_FOUND if key else PodPhase.UNKNOWN)
         pod = None if by.is_pod_group else self._preemptors.pod(known)
         return known if pod is None else _where(pod)
 
@@ -159,7 +161,7 @@ def _cause(by: PreemptedBy) -> tuple[str, ...]:
     return (by.node, by.uid) if by.uid else (by.node, by.namespace, by.name)
 
 
-def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[Whereabouts]:
+def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[PodLocation]:
     """The pods that are nominated to the node, and more important than the victim."""
     if not node:
         return []
@@ -173,13 +175,13 @@ def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[W
     ]
 
 
-def _where(pod: Pod) -> Whereabouts:
+def _where(pod: Pod) -> PodLocation:
     phase = PodPhase.RUNNING if pod.spec.node_name else PodPhase.PENDING
     if pod.is_terminal:
         phase = PodPhase.FINISHED
     elif pod.metadata.deletion_timestamp is not None:
         phase = PodPhase.TERMINATING
-    return Whereabouts(
+    return PodLocation(
         pod=pod.key,
         uid=pod.metadata.uid,
         phase=phase,
@@ -321,6 +323,6 @@ def _reconstruction(
         nodes=verdict.nominated_nodes or verdict.lands_on,
         victims=victims,
         step=next((step for step in (candidate.steps if candidate else []) if step.pod == victim.key), None),
-        refusal=verdict.filter.get(node),
-        is_preemptor_laid_over=there is None,
+        rejection=verdict.filter.get(node),
+        is_preemptor_overlaid=there is None,
     )

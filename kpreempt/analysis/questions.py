@@ -34,7 +34,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE, replace_in
 from kpreempt.model.pod import Pod, PodStatus
 from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import ReplicaSet
-from kpreempt.verdict import Admitted, Assumption
+from kpreempt.verdict import Assumption, DefaultedField
 from kpreempt.verdict.unread import missing
 
 
@@ -174,11 +174,11 @@ def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: Clust
     return admit_priority(pod, cluster)
 
 
-def _made(claim: PersistentVolumeClaim, asked: _Unadmitted) -> Admitted:
+def _made(claim: PersistentVolumeClaim, asked: _Unadmitted) -> DefaultedField:
     class_name = claim.spec.storage_class_name
     value = f"storage class {class_name}" if class_name else "no storage class"
     maker = asked.template.origin or f"Pod {asked.pod.key}"
-    return Admitted(f"PersistentVolumeClaim {claim.key}", value, f"made for {maker}")
+    return DefaultedField(f"PersistentVolumeClaim {claim.key}", value, f"made for {maker}")
 
 
 def with_device_claims(cluster: ClusterSnapshot, pods: Sequence[Pod]) -> tuple[ClusterSnapshot, list[Pod]]:
@@ -224,7 +224,7 @@ class InCluster(msgspec.Struct, frozen=True):
     pod: Pod
     cluster: ClusterSnapshot
     found: Pod
-    changes: list[Admitted] = []
+    changes: list[DefaultedField] = []
 
 
 def subjects_of(documents: Iterable[tuple[Document, str, int]], namespace: str = DEFAULT_NAMESPACE) -> Subjects:
@@ -363,7 +363,7 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     state = pod.status.phase or "assigned"
     place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
     reason = f"{state}{place}; explained as if it were pending, in the cluster without it"
-    return InCluster(pending_again(pod), remaining, pod, [Admitted("status.phase", "Pending", reason)])
+    return InCluster(pending_again(pod), remaining, pod, [DefaultedField("status.phase", "Pending", reason)])
 
 
 def pod_name(text: str) -> str:

@@ -39,7 +39,7 @@ def unread_for_budgets(cluster: ClusterSnapshot, protected: Iterable[Pod]) -> li
         return []
     counted, there = _owner_kinds(protected), _owner_kinds(cluster.pods)
     others = unreadable_of(cluster, [kind for kind in there if kind not in counted])
-    told = [Assumption(each.subject, each.field, each.message, AssumptionKind.TOLD) for each in others]
+    told = [Assumption(each.subject, each.field, each.message, AssumptionKind.INFORMATIONAL) for each in others]
     return [*unread_of(cluster, [BUDGETS, *counted]), *told]
 
 

@@ -165,12 +165,12 @@ class Judge:
     def _cause(self, decision: TakenDecision, predicted: Prediction) -> tuple[Cause, str]:
         verdict = predicted.verdict
         told, choices = verdict.alternatives, verdict.volume_choices
-        if (told is not None and (told.untold or not told.exact)) or (choices is not None and not choices.complete):
+        if (told is not None and (told.omitted or not told.exact)) or (choices is not None and not choices.complete):
             return Cause.ORDER, "an order that is not known decides, and not all of them were followed"
         found = [each for each in verdict.assumptions if not each.lists_files]
-        ignored = [each for each in found if each.kind is not AssumptionKind.TOLD]
+        ignored = [each for each in found if each.kind is not AssumptionKind.INFORMATIONAL]
         if ignored:
-            return Cause.NOT_MODELLED, f"{ignored[0].subject}: {ignored[0].message}"
+            return Cause.UNMODELED, f"{ignored[0].subject}: {ignored[0].message}"
         minor = ".".join(verdict.algorithm.split(".")[:2])
         if minor not in KUBE_ALGORITHMS:
             neighbours = []
@@ -191,7 +191,7 @@ def _different(
     decision: TakenDecision, lines: list[str], cause: Cause, why: str, changes: Sequence[str] = ()
 ) -> DecisionDifference:
     return DecisionDifference(
-        decision=decision, differences=lines, cause=cause, why=why, changes=list(dict.fromkeys(changes))
+        decision=decision, differences=lines, cause=cause, explanation=why, changes=list(dict.fromkeys(changes))
     )
 
 
@@ -310,7 +310,7 @@ def differences(verdict: Verdict, decision: TakenDecision, leaving: Collection[s
     lines = []
     told = verdict.possible_outcomes
     gone = leaving_of(verdict) | set(leaving)
-    if decision.decision is DecisionKind.REFUSED:
+    if decision.decision is DecisionKind.UNSCHEDULABLE:
         if told:
             return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
     elif decision.node not in {each.node for each in told}:

@@ -61,7 +61,7 @@ def check(request: CheckRequest) -> int:
     context = run.context(loaded, asked, now, live)
     found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     if former is not None:
-        found = msgspec.structs.replace(found, since=since(former, found))
+        found = msgspec.structs.replace(found, previous_run=since(former, found))
     return write_gated(run, gate, found)
 
 

@@ -28,7 +28,7 @@ _EXIT_CODES = {
     Outcome.LANDS: 0,
     Outcome.PREEMPTS: 10,
     Outcome.PREEMPTS_VIOLATING_BUDGETS: 11,
-    Outcome.NEVER_LANDS: 12,
+    Outcome.UNSCHEDULABLE: 12,
     Outcome.NOT_SCHEDULED: 12,
     Outcome.UNCERTAIN: EXIT_UNCERTAIN,
 }
@@ -124,7 +124,7 @@ def _totals_code(totals: Totals) -> int:
     """The code of the worst outcome among replicas."""
     worst = (
         (totals.uncertain, Outcome.UNCERTAIN),
-        (totals.pending or totals.refused, Outcome.NEVER_LANDS),
+        (totals.pending or totals.rejected, Outcome.UNSCHEDULABLE),
         (totals.violations, Outcome.PREEMPTS_VIOLATING_BUDGETS),
         (totals.preempts, Outcome.PREEMPTS),
     )

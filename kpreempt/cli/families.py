@@ -53,7 +53,7 @@ FAMILIES = (
             "explain": "explain_workloads",
             "pending": "pending_workloads",
             "at-risk": "workloads_at_risk",
-            "who-preempted": "who_preempted_workload",
+            "who-evicted": "who_evicted_workload",
             "compare": "compare_configurations",
         },
         decides_on="whole Workloads",

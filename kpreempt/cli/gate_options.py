@@ -178,7 +178,8 @@ class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", 
     are empty or nothing more can happen. Each blocked eviction comes with the smallest change that was found to help.
     The same rules as of check guard a pipeline, from options or kpreempt.toml. One screen; -v has everything.
 
-    Exit codes: 0 all rules hold, 1 one does not (drain-blocked where a node stays), 2 wrong usage, 3 input unreadable.
+    Exit codes: 0 all rules hold, 1 one does not (drain-incomplete where a node stays), 2 wrong usage, 3 input
+    unreadable.
     """
 
     answer = "Drain"

@@ -1,4 +1,4 @@
-"""What has happened: which pod evicted another (``kpreempt who-preempted``), and what was recorded (``history``)."""
+"""What has happened: which pod evicted another (``kpreempt who-evicted``), and what was recorded (``history``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from kpreempt.analysis.questions import pod_name
 from kpreempt.cli.clusters import load_cluster, usual_namespace
-from kpreempt.cli.requests import HistoryRequest, WhoPreemptedRequest
+from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
 from kpreempt.cli.runner import Run
 from kpreempt.errors import UsageError
 from kpreempt.library.questions import answer
@@ -21,7 +21,7 @@ from kpreempt.snapshot.recording.past import time_of_eviction
 from kpreempt.snapshot.recording.segments import is_recording
 
 
-def who_preempted(request: WhoPreemptedRequest) -> int:
+def who_evicted(request: WhoEvictedRequest) -> int:
     """Answer the request, and return the exit code."""
     name = pod_name(request.pod)
     run = Run(request)

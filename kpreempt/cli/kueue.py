@@ -30,7 +30,7 @@ from kpreempt.library.requests import (
     CompareWorkloads,
     ExplainWorkloads,
     PendingWorkloads,
-    WhoPreemptedWorkload,
+    WhoEvictedWorkload,
     WorkloadsAtRisk,
 )
 from kpreempt.library.schedulers import Context, default_scheduler
@@ -47,7 +47,7 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.kueue import KueueAnswer, KueueAnswers
 
 if TYPE_CHECKING:
-    from kpreempt.cli.requests import AtRiskRequest, CompareRequest, ExplainRequest, WhoPreemptedRequest
+    from kpreempt.cli.requests import AtRiskRequest, CompareRequest, ExplainRequest, WhoEvictedRequest
 
 
 def _read(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True) -> tuple[Context, KueueSettings]:
@@ -173,12 +173,12 @@ def explain_workloads(request: ExplainRequest) -> int:
 
 
 def _exit_code(answer: KueueAnswer) -> int:
-    if not answer.alone.admitted_in or any(each.placed < each.tried for each in answer.landing):
+    if not answer.alone.admitted_in or any(each.placed < each.tried for each in answer.placement):
         return _UNSCHEDULABLE
     differs = answer.alone.outcome is not answer.together.outcome
     if differs or answer.alone.other_outcomes or answer.together.other_outcomes:
         return EXIT_UNCERTAIN
-    if answer.alone.waits_for_checks or any(each.tried < each.pods for each in answer.landing):
+    if answer.alone.waits_for_checks or any(each.tried < each.pods for each in answer.placement):
         return EXIT_UNCERTAIN
     return _PREEMPTS if answer.alone.targets else 0
 
@@ -209,11 +209,11 @@ def workloads_at_risk(request: AtRiskRequest) -> int:
     return run.exit_code(found.assumptions)
 
 
-def who_preempted_workload(request: WhoPreemptedRequest) -> int:
+def who_evicted_workload(request: WhoEvictedRequest) -> int:
     """Answer the request, and return the exit code."""
     run = Run(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
-    run.write_once(answer(context, WhoPreemptedWorkload(workload=request.pod)).record, context.at)
+    run.write_once(answer(context, WhoEvictedWorkload(workload=request.pod)).record, context.at)
     return 0
 
 

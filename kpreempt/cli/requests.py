@@ -15,7 +15,7 @@ from kpreempt.library.options import (
     GATE,
     KUBE,
     OUTPUT,
-    QUESTIONS,
+    QUERIES,
     RECORDING,
     SCHEDULER,
     THE_CLUSTER,
@@ -42,7 +42,7 @@ from kpreempt.library.requests import (
     Plugins,
     Queue,
     Verify,
-    WhoPreempted,
+    WhoEvicted,
 )
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, KUBE_RANGE, LEGACY_ROWS
 from kpreempt.scheduler_table import KUEUE as KUEUE_ALGORITHM
@@ -565,8 +565,8 @@ class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces",
     ] = None
 
 
-class WhoPreemptedRequest(
-    WhoPreempted, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
+class WhoEvictedRequest(
+    WhoEvicted, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
 ):
     """Say which pod preempted a pod, and where the preemptor is now.
 
@@ -708,12 +708,12 @@ class SweepRequest(Request):
         Option(metavar="[PLAN | report DIR]", help="The plan's file (TOML), or the dataset to report on."),
     ] = None
     files: Annotated[
-        list[str], _FILES._replace(help="Ask where the pods of this manifest land. Repeatable.", panel=QUESTIONS)
+        list[str], _FILES._replace(help="Ask where the pods of this manifest land. Repeatable.", panel=QUERIES)
     ] = []
     priorities: Annotated[
-        _Text, Option(("--priorities",), "Ask about -f with each of these priorities.", "N,...", QUESTIONS)
+        _Text, Option(("--priorities",), "Ask about -f with each of these priorities.", "N,...", QUERIES)
     ] = None
-    ask: Annotated[list[str], Option(("--ask",), "Ask this, too. Repeatable.", "pending|budgets", QUESTIONS)] = []
+    query: Annotated[list[str], Option(("--query",), "Ask this, too. Repeatable.", "pending|budgets", QUERIES)] = []
     snapshots: Annotated[
         list[str],
         Option(
@@ -1075,12 +1075,12 @@ COMMANDS: Mapping[str, CommandRow] = {
         "queue:queue",
         (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
     ),
-    "who-preempted": CommandRow(
-        "requests:WhoPreemptedRequest",
-        "history:who_preempted",
+    "who-evicted": CommandRow(
+        "requests:WhoEvictedRequest",
+        "history:who_evicted",
         (
-            f"who-preempted encode-1 -n batch {_ON_CALL}",
-            f"who-preempted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
+            f"who-evicted encode-1 -n batch {_ON_CALL}",
+            f"who-evicted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
         ),
     ),
     "at-risk": CommandRow(
@@ -1136,7 +1136,7 @@ COMMANDS: Mapping[str, CommandRow] = {
         "sweep:sweep",
         (
             "sweep fixtures/sweep/sweep.toml --to sweep",
-            "sweep --snapshots 'fixtures/*/cluster.yaml' --ask pending --ask budgets --to sweep",
+            "sweep --snapshots 'fixtures/*/cluster.yaml' --query pending --query budgets --to sweep",
         ),
     ),
     "mcp": CommandRow(

@@ -132,7 +132,7 @@ def _given(request: SweepRequest) -> Given:
         algorithms=_listed(request.algorithms),
         manifests=request.files,
         priorities=priorities,
-        kinds=request.ask,
+        kinds=request.query,
         now=time_of_answer(request.now) if request.now is not None else None,
         max_unpacked=None if size is None else parse_size(size),
         skip_bad_objects=request.skip_bad_objects,

@@ -102,7 +102,7 @@ def _write(folder: Path, number: int, decision: TakenDecision, predicted: Predic
         if record is not pod
     ]
     # What was decided, under the names of the file.
-    if decision.decision is DecisionKind.REFUSED:
+    if decision.decision is DecisionKind.UNSCHEDULABLE:
         decided = "decided: refused"
     else:
         node = next((each for each in predicted.cluster.nodes if each.metadata.name == decision.node), None)

@@ -130,7 +130,7 @@ def answer_scenario(
 _EXIT_CODES = {
     GangOutcome.BOUND: 0,
     GangOutcome.PIPELINED: 10,
-    GangOutcome.REFUSED: 12,
+    GangOutcome.REJECTED: 12,
     GangOutcome.NOT_ENQUEUED: 12,
     GangOutcome.INVALID: 12,
     GangOutcome.IGNORED: 12,

@@ -1,4 +1,4 @@
-"""Many clusters, many questions, several schedulers: the grid of them, worked at by Dask, as a Parquet dataset."""
+"""Many clusters, many queries, several schedulers: the grid of them, worked at by Dask, as a Parquet dataset."""
 
 from __future__ import annotations
 

@@ -161,9 +161,9 @@ class Dataset:
 # The dataset has all of them.
 _LISTED = 200
 _NAMED = 1_000
-# Kinds of questions that are about single pods.
+# Kinds of queries that are about single pods.
 _OF_PODS = ("explain", "pending")
-_COUNTED = ("cluster", "question", "algorithm", "kind", "worst_outcome", "certain", "victims", "violations")
+_COUNTED = ("cluster", "query", "algorithm", "kind", "worst_outcome", "certain", "victims", "violations")
 
 
 class _Tally:
@@ -171,7 +171,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.algorithms: dict[str, None] = {}
-        self.questions: dict[str, None] = {}
+        self.queries: dict[str, None] = {}
         self.failures: list[SweepFailure] = []
         self.num_failures: Counter[str] = Counter()
         self.failed: dict[str, str] = {}
@@ -184,7 +184,7 @@ def summary_of(dataset: Dataset) -> Sweep:
     for table in dataset.tables("failures"):
         for row in table.to_pylist():
             tally.num_failures[row["cluster"]] += 1
-            if not row["question"]:
+            if not row["query"]:
                 tally.failed[row["cluster"]] = row["reason"]
             if len(tally.failures) < _LISTED:
                 tally.failures.append(SweepFailure(**row))
@@ -202,7 +202,7 @@ def summary_of(dataset: Dataset) -> Sweep:
     return Sweep(
         schema_version=SCHEMA_VERSION,
         algorithms=list(tally.algorithms),
-        questions=list(tally.questions)[:_NAMED],
+        queries=list(tally.queries)[:_NAMED],
         outcomes=_sorted(outcomes),
         audits=dict(sorted(audits.items())),
         answers=sum(tally.answers.values()),
@@ -218,10 +218,10 @@ def _cluster(about: dict[str, Any], verdicts: Any, tally: _Tally) -> SweptCluste
     outcomes: Counter[str] = Counter()
     audits: Counter[str] = Counter()
     name = about["cluster"]
-    questions, algorithms = _columns(verdicts, "question", "algorithm")
-    tally.questions |= dict.fromkeys(questions)
+    queries, algorithms = _columns(verdicts, "query", "algorithm")
+    tally.queries |= dict.fromkeys(queries)
     tally.algorithms |= dict.fromkeys(algorithms)
-    tally.answers[name] = len(set(zip(questions, algorithms, strict=True)))
+    tally.answers[name] = len(set(zip(queries, algorithms, strict=True)))
     victims = violations = uncertain = 0
     counted = _columns(verdicts, "kind", "worst_outcome", "certain", "victims", "violations")
     for kind, outcome, certain, evicted, violated in zip(*counted, strict=True):
@@ -242,7 +242,7 @@ def _cluster(about: dict[str, Any], verdicts: Any, tally: _Tally) -> SweptCluste
         violations=violations,
         uncertain=uncertain,
         failures=tally.num_failures[name],
-        failed=tally.failed.get(name, ""),
+        error=tally.failed.get(name, ""),
     )
 
 
@@ -266,10 +266,10 @@ def _sorted(outcomes: Counter[str]) -> dict[str, int]:
 
 
 def _badness(each: SweptCluster) -> tuple[Any, ...]:
-    stuck = each.outcomes.get(Outcome.NEVER_LANDS, 0)
+    stuck = each.outcomes.get(Outcome.UNSCHEDULABLE, 0)
     errors = each.audits.get("error", 0)
     return (
-        not each.failed,
+        not each.error,
         -each.failures,
         -stuck,
         -each.violations,

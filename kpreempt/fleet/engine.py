@@ -239,7 +239,7 @@ def _task(target: Target, packed: bytes, digest: str) -> Done:
 
 
 def _packed(plan: Plan) -> bytes:
-    """The plan for each task: questions repeat their manifests, so that it is small."""
+    """The plan for each task: queries repeat their manifests, so that it is small."""
     return zlib.compress(msgspec.json.encode(plan))
 
 

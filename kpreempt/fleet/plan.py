@@ -1,6 +1,6 @@
 """The plan of a sweep: which clusters are asked what, and whose schedulers decide. It comes from a file or options.
 
-``KINDS`` are the kinds of questions: what a plan may say of each, how a cluster is asked, and its rows.
+``KINDS`` are the kinds of queries: what a plan may say of each, how a cluster is asked, and its rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kpreempt.verdict.records import Assumption, AssumptionKind
 MOST_QUESTIONS = 10_000
 _MOST_ALGORITHMS = 50
 _SHOWN = 40
-_KEYS = ("algorithms", "now", "max-unpacked", "skip-bad-objects", "clusters", "question")
+_KEYS = ("algorithms", "now", "max-unpacked", "skip-bad-objects", "clusters", "query")
 _CLUSTER_KEYS = ("snapshots", "contexts", "kubeconfig")
 _COMMON_KEYS = ("id", "kind")
 
@@ -48,16 +48,16 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Clusters (``snapshots`` are paths, URLs and globs), and the questions that each of them is asked.
+    """Clusters (``snapshots`` are paths, URLs and globs), and the queries that each of them is asked.
 
-    Every question is put to each of the ``algorithms``.
+    Every query is put to each of the ``algorithms``.
     """
 
     snapshots: tuple[str, ...]
     contexts: tuple[str, ...]
     kubeconfig: str
     algorithms: tuple[str, ...]
-    questions: tuple[Question, ...]
+    queries: tuple[Query, ...]
     settings: Settings = Settings()
 
     @property
@@ -65,7 +65,7 @@ class Plan(msgspec.Struct, frozen=True):
         """What is asked, and how, in so many letters: equal plans give equal answers. Clusters do not count."""
         from kpreempt import __version__
 
-        asked = (SCHEMA_VERSION, __version__, self.algorithms, self.questions, self.settings)
+        asked = (SCHEMA_VERSION, __version__, self.algorithms, self.queries, self.settings)
         return hashlib.sha256(json.dumps(msgspec.to_builtins(asked), sort_keys=True).encode()).hexdigest()
 
 
@@ -96,19 +96,19 @@ def make_plan(path: str, given: Given) -> Plan:
     clusters = top.table("clusters")
     clusters.allow(_CLUSTER_KEYS)
     folder = Path(path).parent if path else Path()
-    questions = document.get("question", [])
-    if not isinstance(questions, list) or not all(isinstance(each, dict) for each in questions):
-        raise InputError("tables are expected", source=source, path="question", hint="[[question]]")
-    entries = [_Table(each, source, f"question[{number}]") for number, each in enumerate(questions, 1)]
-    entries += [_Table(each, "the options", "question") for each in _of_options(given)]
+    queries = document.get("query", [])
+    if not isinstance(queries, list) or not all(isinstance(each, dict) for each in queries):
+        raise InputError("tables are expected", source=source, path="query", hint="[[query]]")
+    entries = [_Table(each, source, f"query[{number}]") for number, each in enumerate(queries, 1)]
+    entries += [_Table(each, "the options", "query") for each in _of_options(given)]
     if not entries:
-        raise UsageError("the plan asks nothing", hint="[[question]] in the plan, -f FILE or --ask pending")
+        raise UsageError("the plan asks nothing", hint="[[query]] in the plan, -f FILE or --query pending")
     plan = Plan(
         snapshots=tuple(given.snapshots or clusters.texts("snapshots")),
         contexts=tuple(given.contexts or clusters.texts("contexts")),
         kubeconfig=given.kubeconfig or clusters.text("kubeconfig"),
         algorithms=_algorithms(tuple(given.algorithms or top.texts("algorithms") or (AUTO,))),
-        questions=_questions(entries, folder),
+        queries=_queries(entries, folder),
         settings=_settings(top, given),
     )
     if not plan.snapshots and not plan.contexts:
@@ -195,23 +195,23 @@ def _settings(top: _Table, given: Given) -> Settings:
     return Settings(now, MAX_UNPACKED if size is None else size, skips)
 
 
-def _questions(entries: Sequence[_Table], folder: Path) -> tuple[Question, ...]:
-    found: dict[str, Question] = {}
+def _queries(entries: Sequence[_Table], folder: Path) -> tuple[Query, ...]:
+    found: dict[str, Query] = {}
     for entry in entries:
-        for question in _expanded(entry, folder):
-            if question.id in found:
-                raise entry.bad("id", f"{question.id[:_SHOWN]!r} is there twice", 'id = "another"')
-            found[question.id] = question
+        for query in _expanded(entry, folder):
+            if query.id in found:
+                raise entry.bad("id", f"{query.id[:_SHOWN]!r} is there twice", 'id = "another"')
+            found[query.id] = query
             if len(found) > MOST_QUESTIONS:
-                raise entry.bad("", f"the plan asks more than {MOST_QUESTIONS:,} questions")
+                raise entry.bad("", f"the plan asks more than {MOST_QUESTIONS:,} queries")
     return tuple(found.values())
 
 
-def _expanded(entry: _Table, folder: Path) -> Iterator[Question]:
-    """The question with each value of its ladders."""
+def _expanded(entry: _Table, folder: Path) -> Iterator[Query]:
+    """The query with each value of its ladders."""
     name = entry.text("kind") or "explain"
     if name not in KINDS:
-        raise entry.bad("kind", f"there is no question {name[:_SHOWN]!r}", nearest(name, KINDS))
+        raise entry.bad("kind", f"there is no query {name[:_SHOWN]!r}", nearest(name, KINDS))
     kind = KINDS[name]
     entry.allow((*_COMMON_KEYS, *kind.keys, *(("manifest",) if kind.has_manifest else ())))
     manifests = _manifests(entry, folder)
@@ -237,7 +237,7 @@ def _expanded(entry: _Table, folder: Path) -> Iterator[Question]:
     for values in product(*ladders.values()):
         steps = dict(zip(ladders, values, strict=True))
         said = ",".join(f"{key}={value}" for key, value in steps.items())
-        yield Question(f"{identifier}[{said}]" if said else identifier, name, {**plain, **steps}, manifests)
+        yield Query(f"{identifier}[{said}]" if said else identifier, name, {**plain, **steps}, manifests)
 
 
 def _typed(entry: _Table, key: str, value: Any, kind: type) -> Any:
@@ -273,8 +273,8 @@ def _manifests(entry: _Table, folder: Path) -> list[dict[str, Any]]:
     return json.loads(text)  # type: ignore[no-any-return]
 
 
-class Question(msgspec.Struct, frozen=True):
-    """One question: its id in the rows, its kind, what the plan says of it, and the objects of its manifests."""
+class Query(msgspec.Struct, frozen=True):
+    """One query: its id in the rows, its kind, what the plan says of it, and the objects of its manifests."""
 
     id: str
     kind: str
@@ -289,9 +289,9 @@ class Key(NamedTuple):
     is_ladder: bool = False
 
 
-def _keys(question: type[Request], **more: Key) -> Mapping[str, Key]:
-    """What a plan may say of a question: its options that are for plans, and ``more`` than that."""
-    options = {name: (kind_of(each), option_of(each)) for name, each in fields_of(question).items()}
+def _keys(query: type[Request], **more: Key) -> Mapping[str, Key]:
+    """What a plan may say of a query: its options that are for plans, and ``more`` than that."""
+    options = {name: (kind_of(each), option_of(each)) for name, each in fields_of(query).items()}
     return {
         **{
             name.replace("_", "-"): Key(kind, option.in_plans == LADDER)
@@ -303,50 +303,48 @@ def _keys(question: type[Request], **more: Key) -> Mapping[str, Key]:
 
 
 class Kind(NamedTuple):
-    """A kind of question. ``ask`` puts it to a cluster and adds the rows; ``instead`` may stand for a manifest.
+    """A kind of query. ``ask`` puts it to a cluster and adds the rows; ``instead`` may stand for a manifest.
 
     One of ``needs`` has to be said, where there are any.
     """
 
-    ask: Callable[[Cluster, Question, Rows], None]
+    ask: Callable[[Cluster, Query, Rows], None]
     keys: Mapping[str, Key]
     has_manifest: bool = False
     instead: str = ""
     needs: tuple[str, ...] = ()
 
 
-def _explain(cluster: Cluster, question: Question, rows: Rows) -> None:
-    says = _options(question)
+def _explain(cluster: Cluster, query: Query, rows: Rows) -> None:
+    says = _options(query)
     pod = says.pop("pod", None)
-    add_verdicts(rows, question.kind, cluster.explain_all(question.manifests if pod is None else pod, **says).items)
+    add_verdicts(rows, query.kind, cluster.explain_all(query.manifests if pod is None else pod, **says).items)
 
 
-def _check(cluster: Cluster, question: Question, rows: Rows) -> None:
+def _check(cluster: Cluster, query: Query, rows: Rows) -> None:
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", UserWarning)
-        answer = cluster.check(
-            question.manifests, gate=Gate(rules=question.says.get("rules", {})), **_options(question)
-        )
-    add_gate(rows, question.kind, answer)
-    rows.assume("", [Assumption("manifest", "", str(each.message), AssumptionKind.TOLD) for each in ignored])
+        answer = cluster.check(query.manifests, gate=Gate(rules=query.says.get("rules", {})), **_options(query))
+    add_gate(rows, query.kind, answer)
+    rows.assume("", [Assumption("manifest", "", str(each.message), AssumptionKind.INFORMATIONAL) for each in ignored])
 
 
-def _drain(cluster: Cluster, question: Question, rows: Rows) -> None:
-    add_gate(rows, question.kind, cluster.drain(gate=Gate(rules=question.says.get("rules", {})), **_options(question)))
+def _drain(cluster: Cluster, query: Query, rows: Rows) -> None:
+    add_gate(rows, query.kind, cluster.drain(gate=Gate(rules=query.says.get("rules", {})), **_options(query)))
 
 
-def _options(question: Question) -> dict[str, Any]:
-    return {name.replace("-", "_"): value for name, value in question.says.items() if name != "rules"}
+def _options(query: Query) -> dict[str, Any]:
+    return {name.replace("-", "_"): value for name, value in query.says.items() if name != "rules"}
 
 
 KINDS: Mapping[str, Kind] = {
     "explain": Kind(_explain, _keys(Explain), has_manifest=True, instead="pod"),
     "pending": Kind(
-        lambda cluster, question, rows: add_pending(rows, question.kind, cluster.pending(**question.says)),
+        lambda cluster, query, rows: add_pending(rows, query.kind, cluster.pending(**query.says)),
         _keys(Pending),
     ),
     "budgets": Kind(
-        lambda cluster, question, rows: add_budgets(rows, question.kind, cluster.budgets(**question.says)),
+        lambda cluster, query, rows: add_budgets(rows, query.kind, cluster.budgets(**query.says)),
         _keys(Budgets),
     ),
     "check": Kind(_check, _keys(Check, rules=Key(dict)), has_manifest=True),

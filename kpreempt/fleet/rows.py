@@ -1,6 +1,6 @@
 """The rows of a sweep: the columns of each table, and what there is to say of an answer in them.
 
-Every question is in ``verdicts`` or in ``failures``, for each cluster and algorithm.
+Every query is in ``verdicts`` or in ``failures``, for each cluster and algorithm.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Column(NamedTuple):
 
 _KEY = (
     Column("cluster", TEXT, "the cluster's name in this sweep"),
-    Column("question", TEXT, "the question's id, with the values of its lists"),
+    Column("query", TEXT, "the query's id, with the values of its lists"),
     Column("algorithm", TEXT, "the scheduler as requested in the plan"),
 )
 _POD = Column("pod", TEXT, "`namespace/name` of the pod in question")
 TABLES: Mapping[str, tuple[Column, ...]] = {
     "verdicts": (
         *_KEY,
-        Column("kind", TEXT, "the kind of question"),
+        Column("kind", TEXT, "the kind of query"),
         Column("item", NUMBER, "the row's index in the answer, from 0"),
         Column("pod", TEXT, "`namespace/name` of the pod; empty if the answer is not about a single pod"),
         Column("priority", NUMBER, "the pod's priority"),
@@ -58,7 +58,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("certain", FLAG, "whether neither chance nor an unknown can change the outcome or the victims"),
         Column("victims", NUMBER, "the maximum number of evicted pods"),
         Column("violations", NUMBER, "the maximum number of evictions that violate a budget"),
-        Column("replicas", NUMBER, "the number of pods in the question"),
+        Column("replicas", NUMBER, "the number of pods in the query"),
         Column(
             "placed",
             NUMBER,
@@ -83,7 +83,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("node", TEXT, "the node from which the victims are evicted; empty in an audit"),
         Column("budget", TEXT, "`namespace/name` of the PodDisruptionBudget"),
         Column("allowed", NUMBER, "disruptions that the budget allows before the evictions"),
-        Column("left", NUMBER, "disruptions that it allows after them; negative if the budget is violated"),
+        Column("remaining", NUMBER, "disruptions that it allows after them; negative if the budget is violated"),
         Column("severity", TEXT, "in an audit: the worst severity of its findings, or `ok`"),
         Column("findings", TEXTS, "in an audit: the ids of its findings"),
     ),
@@ -100,7 +100,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("subject", TEXT, "the object"),
         Column("field", TEXT, "its field"),
         Column("message", TEXT, "what is not evaluated, and which part of the answer it could change"),
-        Column("kind", TEXT, "`NotModelled`, `Unreadable`, `SetAside`, `Uncertain`, `NotCompared` or `Told`"),
+        Column("kind", TEXT, "`Unmodeled`, `Unreadable`, `Skipped`, `Uncertain`, `NotCompared` or `Informational`"),
     ),
     "failures": (
         *_KEY,
@@ -124,7 +124,7 @@ BY_BADNESS = (
     Outcome.PREEMPTS,
     Outcome.PREEMPTS_VIOLATING_BUDGETS,
     Outcome.UNCERTAIN,
-    Outcome.NEVER_LANDS,
+    Outcome.UNSCHEDULABLE,
     Outcome.NOT_SCHEDULED,
 )
 Row = tuple[Any, ...]
@@ -137,11 +137,11 @@ def no_rows() -> Tables:
 
 
 class Rows:
-    """The rows of one question to one cluster and algorithm, as they are added."""
+    """The rows of one query to one cluster and algorithm, as they are added."""
 
-    def __init__(self, cluster: str, question: str, algorithm: str) -> None:
+    def __init__(self, cluster: str, query: str, algorithm: str) -> None:
         self.tables = no_rows()
-        self._key = (cluster, question, algorithm)
+        self._key = (cluster, query, algorithm)
         self._items = 0
 
     def add(self, table: str, **values: Any) -> None:
@@ -164,7 +164,7 @@ class Rows:
             )
 
     def fail(self, error: Exception) -> None:
-        """The question has no answer here."""
+        """The query has no answer here."""
         self.add("failures", **reason_of(error))
 
 
@@ -194,7 +194,7 @@ def reason_of(error: Exception) -> dict[str, str]:
 
 def is_grounded(assumptions: Iterable[Assumption]) -> bool:
     """Whether nothing is assumed that could change an answer."""
-    return all(each.kind is AssumptionKind.TOLD or each.lists_files for each in assumptions)
+    return all(each.kind is AssumptionKind.INFORMATIONAL or each.lists_files for each in assumptions)
 
 
 def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:
@@ -257,8 +257,8 @@ def _is_by_chance(verdict: Verdict) -> bool:
 
 def _outcome_of(totals: Totals) -> Outcome:
     """The worst that becomes of a replica."""
-    if totals.pending or totals.refused:
-        return Outcome.NEVER_LANDS
+    if totals.pending or totals.rejected:
+        return Outcome.UNSCHEDULABLE
     if totals.uncertain:
         return Outcome.UNCERTAIN
     if totals.violations:
@@ -310,7 +310,7 @@ def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
     def worst(severities: Iterable[Severity]) -> str:
         return min(severities, key=lambda each: each.rank, default="ok")
 
-    breaches = [one for item in answer.items for one in item.breaches]
+    breaches = [one for item in answer.items for one in item.violations]
     outcome = worst(each.severity for each in answer.findings)
     rows.verdict(
         kind=kind,
@@ -320,7 +320,7 @@ def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
         worst_outcome=outcome,
         certain=is_grounded(answer.assumptions) and all(each.is_certain for each in breaches),
         victims=max((len(each.victims) for each in breaches), default=0),
-        violations=max((-each.left for each in breaches if each.left < 0), default=0),
+        violations=max((-each.remaining for each in breaches if each.remaining < 0), default=0),
         message="",
     )
     for item in answer.items:
@@ -329,8 +329,8 @@ def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
             pod="",
             node="",
             budget=item.budget,
-            allowed=item.allowed,
-            left=min((each.left for each in item.breaches), default=item.allowed),
+            allowed=item.disruptions_allowed,
+            remaining=min((each.remaining for each in item.violations), default=item.disruptions_allowed),
             severity=worst(each.severity for each in item.findings),
             findings=list(dict.fromkeys(str(each.id) for each in item.findings)),
         )
@@ -349,7 +349,7 @@ def add_gate(rows: Rows, kind: str, answer: Check) -> None:
         outcome=outcome,
         worst_outcome=outcome,
         certain=is_certain,
-        victims=answer.evictions.most,
+        victims=answer.evictions.max,
         violations=sum(bool(each.violated) for each in displaced),
         message=answer.summary,
     )
@@ -371,7 +371,7 @@ def add_gate(rows: Rows, kind: str, answer: Check) -> None:
             node="",
             budget=low.budget,
             allowed=low.before,
-            left=low.least,
+            remaining=low.min,
         )
     rows.assume("", answer.assumptions)
 
@@ -382,7 +382,7 @@ def _stakes(victims: Mapping[str, Sequence[Victim]], alternatives: Alternatives 
     stakes: dict[str, list[str]] = {node: [each.pod for each in listed] for node, listed in victims.items()}
     for each in told:
         stakes[each.node] = list(dict.fromkeys([*stakes.get(each.node, ()), *each.pods]))
-    is_whole = alternatives is None or (alternatives.exact and not alternatives.untold)
+    is_whole = alternatives is None or (alternatives.exact and not alternatives.omitted)
     sets = [set(each.victims) for each in told] or [{each.pod for each in listed} for listed in victims.values()]
     return stakes, lambda pod: is_whole and all(pod in each for each in sets)
 
@@ -402,11 +402,11 @@ def _add_victims(
                 victim=name,
                 priority=None if each is None else each.priority,
                 owner="" if each is None else each.owner,
-                violates_budget=None if each is None else any(use.left < 0 for use in each.budgets),
+                violates_budget=None if each is None else any(use.remaining < 0 for use in each.budgets),
                 certain=surely(name),
             )
             for use in each.budgets if each is not None else ():
-                before = least.get(use.budget, (use.allowed, use.left))
-                least[use.budget] = (max(before[0], use.allowed), min(before[1], use.left))
+                before = least.get(use.budget, (use.allowed, use.remaining))
+                least[use.budget] = (max(before[0], use.allowed), min(before[1], use.remaining))
         for budget, (allowed, left) in least.items():
-            rows.add("budgets", pod=pod, node=node, budget=budget, allowed=allowed, left=left)
+            rows.add("budgets", pod=pod, node=node, budget=budget, allowed=allowed, remaining=left)

@@ -1,4 +1,4 @@
-"""What a worker does: one cluster is read once, and answers all questions of the plan. It knows nothing of Dask."""
+"""What a worker does: one cluster is read once, and answers all queries of the plan. It knows nothing of Dask."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.fleet.dataset import Mark, encoded
-from kpreempt.fleet.plan import KINDS, Plan, Question, Settings
+from kpreempt.fleet.plan import KINDS, Plan, Query, Settings
 from kpreempt.fleet.rows import TABLES, Rows, Tables, failure, no_rows, reason_of
 from kpreempt.fleet.sources import Size, Target, staged, unpacked_size
 from kpreempt.library.cluster import Cluster
@@ -116,23 +116,23 @@ def _answered(cluster: Cluster, size: int | None, target: Target, plan: Plan) ->
     )
     for algorithm in plan.algorithms:
         decided = cluster.with_scheduler(algorithm)
-        for question in plan.questions:
-            for name, rows in _rows_of(decided, question, target.name, algorithm).items():
+        for query in plan.queries:
+            for name, rows in _rows_of(decided, query, target.name, algorithm).items():
                 tables[name] += rows
     return tables
 
 
-def _rows_of(cluster: Cluster, question: Question, name: str, algorithm: str) -> Tables:
-    rows = Rows(name, question.id, algorithm)
+def _rows_of(cluster: Cluster, query: Query, name: str, algorithm: str) -> Tables:
+    rows = Rows(name, query.id, algorithm)
     try:
-        KINDS[question.kind].ask(cluster, question, rows)
+        KINDS[query.kind].ask(cluster, query, rows)
         if not rows.tables["verdicts"]:
-            raise UsageError("the question is about no pod")
+            raise UsageError("the query is about no pod")
     except MemoryError:
         raise
     except Exception as error:
         # What was found before is no whole answer.
-        rows = Rows(name, question.id, algorithm)
+        rows = Rows(name, query.id, algorithm)
         rows.fail(error)
     return rows.tables
 

@@ -388,8 +388,8 @@ class RuleId(StrEnum):
             manifests.FITS,
         ),
     )
-    MAX_STRANDED = Rule(
-        "max-stranded",
+    MAX_BROKEN_DEPENDENCIES = Rule(
+        "max-broken-dependencies",
         promise="no dependency is broken",
         meaning="Services, pods and nodes that lose something they depend on, without being evicted themselves: a"
         " Service without a ready pod, a pod without the pods that its affinity requires, a node without its"
@@ -499,7 +499,7 @@ class RuleId(StrEnum):
         promise="Services keep their pods",
         meaning="Services with pods that the change deletes without a `--delete` that names them, or that lose all"
         " pods because the change deletes, scales down or relabels the pods or changes the selector. For Services"
-        " that lose their pods to evictions, see `max-stranded`.",
+        " that lose their pods to evictions, see `max-broken-dependencies`.",
         advice="Make the selector match the labels of the pods, keep one of them, or allow the deletion with --delete"
         " service/NS/NAME.",
         sentence=_IN_FULL,
@@ -511,8 +511,8 @@ class RuleId(StrEnum):
             manifests.service("app: web"),
         ),
     )
-    QUOTA_REFUSALS = Rule(
-        "quota-refusals",
+    QUOTA_REJECTIONS = Rule(
+        "quota-rejections",
         promise="the change fits in its quotas",
         meaning="Pods that a ResourceQuota rejects, permanently or until another pod is deleted. Also quotas for"
         " other objects or storage that the change exceeds, and ResourceQuotas and LimitRanges of the change that"
@@ -567,8 +567,8 @@ class RuleId(StrEnum):
             manifests.web(),
         ),
     )
-    APPLY_REFUSED = Rule(
-        "apply-refused",
+    APPLY_REJECTED = Rule(
+        "apply-rejected",
         promise="the API server accepts the change",
         meaning="Objects of the change that the API server rejects: the change modifies an immutable field, such as a"
         " selector, the API server does not know a field or resource name, or the namespace does not exist.",
@@ -607,8 +607,8 @@ class RuleId(StrEnum):
             manifests.report_budget("maxUnavailable: 1"),
         ),
     )
-    BLOCKED_DRAINS = _about_change(
-        "blocked-drains",
+    PDB_BLOCKS_DRAIN = _about_change(
+        "pdb-blocks-drain",
         promise="nodes can be drained",
         meaning="PodDisruptionBudgets that never allow a disruption after the change, or that share a pod with"
         " another PodDisruptionBudget, so no node with one of their pods can be drained. Covers the budgets of the"
@@ -778,8 +778,8 @@ class RuleId(StrEnum):
             ),
         ),
     )
-    DRAIN_BLOCKED = Rule(
-        "drain-blocked",
+    DRAIN_INCOMPLETE = Rule(
+        "drain-incomplete",
         promise="every node drains",
         meaning="Pods that a drain cannot evict, so it waits forever or gives up: a PodDisruptionBudget never allows"
         " the eviction, or not while other pods are pending or not ready; two PodDisruptionBudgets select the same"
@@ -971,8 +971,8 @@ class RuleId(StrEnum):
             },
         ),
     )
-    BUDGETS_UNREADABLE = _about_unknown(
-        "budgets-unreadable",
+    PDBS_UNREADABLE = _about_unknown(
+        "pdbs-unreadable",
         promise="budgets are known",
         meaning="PodDisruptionBudgets that could not be read, so violations are unknown.",
         advice="Allow the account to list poddisruptionbudgets in all namespaces, or waive the rule by name.",
@@ -1018,8 +1018,8 @@ class RuleId(StrEnum):
             },
         ),
     )
-    OBJECTS_SET_ASIDE = _about_unknown(
-        "objects-set-aside",
+    SKIPPED_OBJECTS = _about_unknown(
+        "skipped-objects",
         promise="no object is skipped",
         meaning="Objects and files that were skipped because they could not be read.",
         advice="Fix the objects or files, or waive the rule by name.",
@@ -1037,8 +1037,8 @@ class RuleId(StrEnum):
             },
         ),
     )
-    FIELDS_NOT_MODELLED = _about_unknown(
-        "fields-not-modelled",
+    UNMODELED_INPUT = _about_unknown(
+        "unmodeled-input",
         promise="everything is modeled",
         meaning="Something in the input that is not modeled and could change the answer.",
         advice="Read the finding, and waive the rule by name if it does not matter.",
@@ -1056,7 +1056,7 @@ class RuleId(StrEnum):
         promise="custom resources are compared",
         meaning="Custom resources of the change whose kind is missing from the dump. It is unknown whether they are"
         " new or modified, and what their controllers do. For custom resources with a pod template, see"
-        " `fields-not-modelled`.",
+        " `unmodeled-input`.",
         advice="Add the kind to the dump with the `kubectl get` command in the finding.",
         sentence=_unknown("is not compared", "custom resources are not compared"),
         gitlab="minor",
@@ -1080,8 +1080,8 @@ class RuleId(StrEnum):
         gitlab="major",
         example=Example(
             "There are more possible outcomes than the first command simulates.",
-            "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-plays 1\n",
-            "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-plays 100\n",
+            "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-runs 1\n",
+            "kpreempt check -f change.yaml --snapshot cluster.yaml --worst-case --max-runs 100\n",
             files={"change.yaml": manifests.workload("100m", replicas=3)},
         ),
     )

@@ -291,8 +291,8 @@ class Cluster:
             choices = verdict.volume_choices
             outcomes = [verdict.worst_outcome, *(each.outcome for each in (choices.outcomes if choices else []))]
             return (choices is None or choices.complete) and all(each == Outcome.LANDS for each in outcomes)
-        found = verdict.node_story.evaluation if verdict.node_story is not None else None
-        if found is None or found.pre_filter is not None or found.left_out_by:
+        found = verdict.node_report.evaluation if verdict.node_report is not None else None
+        if found is None or found.pre_filter is not None or found.excluded_by:
             return False
         return verdict.outcome != Outcome.NOT_SCHEDULED and all(each.is_success for each in found.filters)
 
@@ -325,7 +325,7 @@ class Cluster:
         says whether they all hold. ``applied_by`` is the tool that applies the change, ``kubectl`` (the default),
         ``helm`` or ``argocd``: hooks and waves count only for the tool that reads their annotations. The other
         ``options`` are ``namespace``, ``autoscaled``, ``job_duration``, ``create_namespace``, ``seed``, ``runs``,
-        ``worst_case`` and ``max_plays``. A warning lists what of the manifests is ignored.
+        ``worst_case`` and ``max_runs``. A warning lists what of the manifests is ignored.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
         from kpreempt.library.check import check_options

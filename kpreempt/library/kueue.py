@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         KueueScenario,
         NamedWorkloads,
         PendingWorkloads,
-        WhoPreemptedWorkload,
+        WhoEvictedWorkload,
         WorkloadsAtRisk,
     )
 
@@ -88,11 +88,11 @@ def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
     return Answered(found, objects.cluster)
 
 
-def who_preempted_workload(context: Context, request: WhoPreemptedWorkload) -> Answered:
+def who_evicted_workload(context: Context, request: WhoEvictedWorkload) -> Answered:
     """For which other Workload Kueue preempted one."""
     objects = _objects(context)
     workload = _workload_named(request.workload, context, objects)
-    return Answered(readings.who_preempted_workload(workload, objects), objects.cluster)
+    return Answered(readings.who_evicted_workload(workload, objects), objects.cluster)
 
 
 def compare_workloads(context: Context, request: CompareWorkloads) -> Answered:

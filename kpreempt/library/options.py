@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, dataclass_transform, get_args, get_ori
 PANELS = (
     THE_POD := "The pod",
     THE_CHANGE := "The change",
-    QUESTIONS := "Questions",
+    QUERIES := "Queries",
     THE_CLUSTER := "The cluster",
     WHAT_IF := "What if",
     THE_DRAIN := "The drain",

@@ -118,7 +118,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
             each.object_name or each.source,
             each.path,
             f"set aside, because it is bad: {each.problem}",
-            AssumptionKind.SET_ASIDE,
+            AssumptionKind.SKIPPED,
         )
         for each in set_aside
     ]

@@ -13,7 +13,7 @@ from kpreempt.model.meta import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
     from kpreempt.analysis.verification import Asked
-    from kpreempt.library.requests import History, Verify, WhoPreempted
+    from kpreempt.library.requests import History, Verify, WhoEvicted
     from kpreempt.model.cluster import ClusterSnapshot
 
 _KINDS = {
@@ -23,13 +23,13 @@ _KINDS = {
 }
 
 
-def who_preempted(context: Context, request: WhoPreempted) -> Answered:
+def who_evicted(context: Context, request: WhoEvicted) -> Answered:
     """Which pod preempted a pod, and why in the cluster before, if that is known."""
     from kpreempt.analysis import preempted_by
     from kpreempt.analysis.questions import pod_name
 
     cluster, asked = context.loaded.cluster, context.asked
-    found = preempted_by.who_preempted(cluster, request.namespace or context.namespace, pod_name(request.pod))
+    found = preempted_by.who_evicted(cluster, request.namespace or context.namespace, pod_name(request.pod))
     preemptors = [each.preemptor.pod for each in found.preemptions if each.preemptor is not None]
     if request.read_before and (earlier := request.read_before(preemptors)):
         # The scheduler was that of the version of that time.

@@ -221,10 +221,10 @@ class Simulated(Request):
             in_plans=ONE,
         ),
     ] = False
-    max_plays: Annotated[
+    max_runs: Annotated[
         int,
         Option(
-            ("--max-plays",),
+            ("--max-runs",),
             "With --worst-case: at most so many; more leave it uncertain.",
             "N",
             SIMULATION,
@@ -238,7 +238,7 @@ class Simulated(Request):
     @property
     def worst_of(self) -> int:
         """How many simulations look at every choice; none where chance draws."""
-        return self.max_plays if self.worst_case else 0
+        return self.max_runs if self.worst_case else 0
 
 
 class Check(Simulated):
@@ -492,10 +492,10 @@ class Queue(Request):
     records: "Sequence[ManifestObject]" = ()
 
 
-class WhoPreempted(Request):
+class WhoEvicted(Request):
     """Which pod preempted a pod, and why in the cluster before, which ``read_before`` reads given the preemptors."""
 
-    answered_by = "recordings:who_preempted"
+    answered_by = "recordings:who_evicted"
     pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
     namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is, or was.")] = None
     read_before: "Callable[[Sequence[str]], LoadedCluster | None] | None" = None
@@ -587,10 +587,10 @@ class WorkloadsAtRisk(PendingWorkloads):
     limit: int
 
 
-class WhoPreemptedWorkload(Request):
+class WhoEvictedWorkload(Request):
     """For which other Workload Kueue preempted one."""
 
-    answered_by = "kueue:who_preempted_workload"
+    answered_by = "kueue:who_evicted_workload"
     workload: str
 
 

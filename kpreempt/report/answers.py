@@ -160,11 +160,11 @@ ROWS = (
         report="pending.report:report",
     ),
     Row(
-        "verdict.who_preempted:PreemptionsOfPod",
+        "verdict.who_evicted:PreemptionsOfPod",
         names=lambda answer: _once(each.preemptor.pod for each in answer.preemptions if each.preemptor is not None),
         items=attrgetter("preemptions"),
         formats=PAGE_FORMATS,
-        report="who_preempted:report",
+        report="who_evicted:report",
     ),
     Row("verdict.at_risk:PodsAtRisk", report="at_risk:report"),
     # The names are those of budgets with findings; the lines end with workloads that have no budget.

@@ -30,7 +30,7 @@ _NODES_SHOWN = 3
 _SIZES: dict[SizeName, str] = {
     SizeName.TYPICAL: "TYPICAL",
     SizeName.OWN: "ITS SIZE",
-    SizeName.ROOM: "ITS SIZE+FREE",
+    SizeName.OWN_PLUS_FREE: "ITS SIZE+FREE",
 }
 # Priorities on a screen.
 _THREATS, _THRESHOLDS, _ORDERS = 60, 50, 40
@@ -117,9 +117,9 @@ def _lowest_priorities(answer: PodsAtRisk) -> Section:
         sizes = [_cell(by_size.get(size)) for size in _SIZES]
         order = next((each for each in answer.nodes if each.node == item.node), None)
         place = "-"
-        if item.standing is not None and order is not None:
-            last = f"-{item.standing.last_place}" if item.standing.last_place else ""
-            place = f"{item.standing.place}{last} of {len(order.pods)}"
+        if item.eviction_order is not None and order is not None:
+            last = f"-{item.eviction_order.last_rank}" if item.eviction_order.last_rank else ""
+            place = f"{item.eviction_order.rank}{last} of {len(order.pods)}"
         rows.append([strong(item.pod), f"{item.priority:,}", place, *sizes])
     rest = f"{len(answer.items):,} of {count(answer.matching, 'pod')} shown (--limit)"
     return Section(
@@ -152,9 +152,9 @@ def _budgets_of_pods(answer: PodsAtRisk) -> Section:
     """The budgets of the pods, and those that allow no disruption: these pods are preempted last."""
     parts: list[Words] = []
     for item in answer.items:
-        uses = item.standing.budgets if item.standing is not None else []
+        uses = item.eviction_order.budgets if item.eviction_order is not None else []
         if uses:
-            spent = item.standing is not None and item.standing.violates_budget
+            spent = item.eviction_order is not None and item.eviction_order.violates_budget
             names = join_names([bare_name(use.budget) for use in uses])
             parts.append((strong(item.pod), f": {names}", Span(" (no disruption allowed)", "warn") if spent else ""))
     return Section("BUDGETS", joined(parts))

@@ -65,10 +65,10 @@ _EFFECTS: dict[UpgradeEffect, tuple[str, str, Role]] = {
     UpgradeEffect.NO_LONGER_LANDS: ("no longer lands", "may no longer land", "bad"),
     UpgradeEffect.EVICTS: ("preempts differently", "may preempt differently", "bad"),
     UpgradeEffect.LANDS_ELSEWHERE: ("lands elsewhere", "may land elsewhere", "warn"),
-    UpgradeEffect.EVICTS_NOBODY: ("preempts no pods", "may preempt no pods", "good"),
+    UpgradeEffect.EVICTS_NO_PODS: ("preempts no pods", "may preempt no pods", "good"),
     UpgradeEffect.LANDS_NOW: ("lands now", "may land now", "good"),
     UpgradeEffect.ATTEMPT: ("tried differently", "may be tried differently", "warn"),
-    UpgradeEffect.UNTOLD: ("unknown", "unknown", "warn"),
+    UpgradeEffect.UNKNOWN: ("unknown", "unknown", "warn"),
 }
 
 
@@ -314,9 +314,9 @@ def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
         anchor = f"change-{number}"
         sections.append(Section("CHANGE", lead, [*blocks, _pods(pods)], anchor=anchor, priority=_CAUSE))
     unknown = [item for item in answer.items if item.certainty is Certainty.UNKNOWN]
-    shown = len(answer.not_modelled) if options.verbose else _GATES_SHOWN
-    gates = "gate" if len(answer.not_modelled) == 1 else "gates"
-    names = join_names(answer.not_modelled, limit=shown)
+    shown = len(answer.unmodeled) if options.verbose else _GATES_SHOWN
+    gates = "gate" if len(answer.unmodeled) == 1 else "gates"
+    names = join_names(answer.unmodeled, limit=shown)
     return Report(
         lead=_upgrade_headline(answer),
         facts=[_MAY] if answer.possibly_differing else [],
@@ -330,7 +330,7 @@ def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
             ),
             Section(
                 "UNMODELED",
-                f"{gates} whose default changes in {answer.target}: {names}." if answer.not_modelled else "",
+                f"{gates} whose default changes in {answer.target}: {names}." if answer.unmodeled else "",
             ),
             *assumption_sections(answer.assumptions),
         ],
@@ -341,11 +341,11 @@ def upgrade_report(answer: UpgradeComparison, options: RenderOptions) -> Report:
 
 def _upgrade_headline(answer: UpgradeComparison) -> Phrase:
     title = strong(f"From {answer.base} to {answer.target}")
-    if not answer.asked:
+    if not answer.compared:
         return (title, ": no pod matches.")
-    pods = count(answer.asked, "pod")
+    pods = count(answer.compared, "pod")
     if answer.passes:
-        every = "the pod keeps its outcome" if answer.asked == 1 else f"all {pods} keep their outcome"
+        every = "the pod keeps its outcome" if answer.compared == 1 else f"all {pods} keep their outcome"
         return (title, ": ", Span(every, "good"), ".")
     parts: list[str] = []
     if answer.differing:

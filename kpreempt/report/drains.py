@@ -12,15 +12,15 @@ from kpreempt.report.quoting import message, name, names
 from kpreempt.report.simulation_words import clock
 from kpreempt.verdict.check import Check
 from kpreempt.verdict.drain import (
+    AutoscalerRule,
     BlockedEviction,
     BlockReason,
     Drain,
     DrainOrder,
-    KeepRule,
+    DrainRemedy,
+    DrainRemedyAction,
     NodeRemoval,
-    NotGoing,
-    Unblock,
-    UnblockAction,
+    RemovalBlocker,
 )
 
 _SHOWN = 8
@@ -33,7 +33,7 @@ def sections(check: Check) -> list[Section]:
     """The sections of a drain: order, removable nodes, blocked evictions with fixes, drained nodes, and losses."""
     if not isinstance(check, Drain):
         return []
-    losses: list[Phrase] = [(name(pod), " loses the data in its emptyDir") for pod in check.deletes_data_of]
+    losses: list[Phrase] = [(name(pod), " loses the data in its emptyDir") for pod in check.pods_losing_data]
     losses += [
         (name(each.pod), " is lost: no controller recreates it") for each in check.simulation.displaced if each.lost
     ]
@@ -95,30 +95,30 @@ def blocked_phrase(blocked: BlockedEviction) -> Phrase:
     return (*pods, ": ", *_WHY[blocked.reason](blocked))
 
 
-def unblock_phrase(unblock: Unblock) -> Phrase:
+def unblock_phrase(unblock: DrainRemedy) -> Phrase:
     """The fix, and whether it lets the whole drain finish."""
     ends = "; the drain then finishes" if unblock.finishes else "; this alone does not let the drain finish"
-    pending = unblock.left_pending
+    pending = unblock.pending_after
     left = f", with {count(pending, 'pod')} pending" if pending else ""
     return (*_action(unblock), f"{ends}{left}")
 
 
 def removal_phrase(removal: NodeRemoval) -> Phrase:
     """Whether a node can be removed, and otherwise the rule that prevents it."""
-    if removal.goes:
-        return (f"yes, {count(removal.moves, 'pod')} {agree(removal.moves, 'moves')}",)
-    if removal.why is not None:
-        return (f"no, {_NOT_GOING[removal.why]}",)
+    if removal.is_removable:
+        return (f"yes, {count(removal.moved, 'pod')} {agree(removal.moved, 'moves')}",)
+    if removal.blocker is not None:
+        return (f"no, {_NOT_GOING[removal.blocker]}",)
     parts: list[Part] = ["no"]
-    for rule in dict.fromkeys(each.rule for each in removal.keeps):
-        pods = [each.pod for each in removal.keeps if each.rule is rule]
+    for rule in dict.fromkeys(each.rule for each in removal.blocking_pods):
+        pods = [each.pod for each in removal.blocking_pods if each.rule is rule]
         parts += [", ", _KEEPS[rule], ": ", *names(pods)]
     return tuple(parts)
 
 
 def order_phrase(order: DrainOrder) -> Phrase:
     """The order, and how many pods it displaces compared with the given order."""
-    saved = order.displaced_as_given - order.displaced
+    saved = order.displaced_in_given_order - order.displaced
     given = f", {count(saved, 'pod')} fewer than in the order given" if saved > 0 else ""
     if saved < 0:
         given = f", {count(-saved, 'pod')} more than in the order given, which leaves nodes undrained or pods pending"
@@ -133,15 +133,15 @@ def order_phrase(order: DrainOrder) -> Phrase:
     return (*names(order.nodes), f": {moved}{given}{more}")
 
 
-def _action(unblock: Unblock) -> Phrase:
+def _action(unblock: DrainRemedy) -> Phrase:
     target = name(unblock.target)
-    if unblock.action is UnblockAction.SET:
+    if unblock.action is DrainRemedyAction.SET:
         return ("set ", name(f"{unblock.field}: {unblock.value}"), " on ", target)
-    if unblock.action is UnblockAction.SCALE:
+    if unblock.action is DrainRemedyAction.SCALE:
         return ("scale ", target, f" to {unblock.value} replicas first")
-    if unblock.action is UnblockAction.DELETE:
+    if unblock.action is DrainRemedyAction.DELETE:
         return ("delete ", target)
-    if unblock.action is UnblockAction.ADD_NODE:
+    if unblock.action is DrainRemedyAction.ADD_NODE:
         return ("add a node like ", name(unblock.target.removeprefix("Node ")), " first")
     return ("give ", target)
 
@@ -151,11 +151,14 @@ def _budget(blocked: BlockedEviction) -> Phrase:
 
 
 def _too_few(blocked: BlockedEviction) -> Phrase:
-    return (*_budget(blocked), f" requires {blocked.desired:,} healthy pods and has {blocked.healthy:,}")
+    return (
+        *_budget(blocked),
+        f" requires {blocked.desired_healthy:,} healthy pods and has {blocked.current_healthy:,}",
+    )
 
 
 def _never(blocked: BlockedEviction) -> Phrase:
-    pods = "its only pod" if blocked.expected == 1 else f"all {blocked.expected:,} of its pods"
+    pods = "its only pod" if blocked.expected_pods == 1 else f"all {blocked.expected_pods:,} of its pods"
     return (*_budget(blocked), f" requires {pods} to be healthy, so it never allows a disruption")
 
 
@@ -196,30 +199,30 @@ def _late(_: BlockedEviction) -> Phrase:
 _WHY: dict[BlockReason, Callable[[BlockedEviction], Phrase]] = {
     BlockReason.NEVER_ALLOWS: _never,
     BlockReason.SINGLE_REPLICA: _never,
-    BlockReason.NO_ROOM: _pods_pending,
-    BlockReason.NOT_READY: _not_ready,
-    BlockReason.TOO_FEW: _too_few,
-    BlockReason.SEVERAL_BUDGETS: _several,
+    BlockReason.PODS_PENDING: _pods_pending,
+    BlockReason.PODS_NOT_READY: _not_ready,
+    BlockReason.TOO_FEW_PODS: _too_few,
+    BlockReason.MULTIPLE_BUDGETS: _several,
     BlockReason.NO_SCALE: _no_scale,
     BlockReason.TERMINATING: _message,
-    BlockReason.NOT_CHOSEN: _message,
+    BlockReason.OPTION_REQUIRED: _message,
     BlockReason.TIMED_OUT: _late,
     BlockReason.OTHER: _message,
 }
 
-_NOT_GOING: dict[NotGoing, str] = {
-    NotGoing.BLOCKED: "a budget blocks an eviction",
-    NotGoing.PENDING: "a pod would stay pending",
-    NotGoing.PREEMPTS: "other pods would be preempted",
-    NotGoing.BUDGETS: "a budget would be violated",
-    NotGoing.NOT_TRIED: "or unknown: not tried because there are many nodes",
+_NOT_GOING: dict[RemovalBlocker, str] = {
+    RemovalBlocker.BLOCKED: "a budget blocks an eviction",
+    RemovalBlocker.PENDING: "a pod would stay pending",
+    RemovalBlocker.PREEMPTS: "other pods would be preempted",
+    RemovalBlocker.BUDGETS: "a budget would be violated",
+    RemovalBlocker.NOT_TRIED: "or unknown: not tried because there are many nodes",
 }
-_KEEPS: dict[KeepRule, str] = {
-    KeepRule.NOT_SAFE_TO_EVICT: "safe-to-evict is false (Cluster Autoscaler)",
-    KeepRule.NO_CONTROLLER: "no controller recreates it (Cluster Autoscaler)",
-    KeepRule.SYSTEM_POD: "in kube-system without a budget (Cluster Autoscaler)",
-    KeepRule.LOCAL_STORAGE: "local storage (Cluster Autoscaler)",
-    KeepRule.DO_NOT_DISRUPT: "do-not-disrupt (Karpenter)",
+_KEEPS: dict[AutoscalerRule, str] = {
+    AutoscalerRule.NOT_SAFE_TO_EVICT: "safe-to-evict is false (Cluster Autoscaler)",
+    AutoscalerRule.NO_CONTROLLER: "no controller recreates it (Cluster Autoscaler)",
+    AutoscalerRule.SYSTEM_POD: "in kube-system without a budget (Cluster Autoscaler)",
+    AutoscalerRule.LOCAL_STORAGE: "local storage (Cluster Autoscaler)",
+    AutoscalerRule.DO_NOT_DISRUPT: "do-not-disrupt (Karpenter)",
 }
 
 
@@ -227,7 +230,7 @@ def summary_phrase(drain: Drain) -> Phrase:
     """``the drain of n1 never finishes: 2 pods stay, 12 pods are evicted``."""
     if drain.removals:
         # ``2 of 3 nodes can be removed: n2 and n3; 5 pods move``.
-        removable = [each.node for each in drain.removals if each.goes]
+        removable = [each.node for each in drain.removals if each.is_removable]
         of_all = (
             f"{len(removable):,} of {count(len(drain.removals), 'node')} can be removed"
             if removable
@@ -243,10 +246,10 @@ def summary_phrase(drain: Drain) -> Phrase:
     more = ""
     if drain.preempted:
         more += f", {count(drain.preempted, 'other pod')} {agree(drain.preempted, 'is')} preempted"
-    if drain.left_pending:
-        more += f", {count(drain.left_pending, 'pod')} {agree(drain.left_pending, 'stays')} pending"
+    if drain.pending_after:
+        more += f", {count(drain.pending_after, 'pod')} {agree(drain.pending_after, 'stays')} pending"
     if drain.finishes:
-        took = f" in at least {clock(drain.at_least)}" if drain.at_least else " immediately"
+        took = f" in at least {clock(drain.min_seconds)}" if drain.min_seconds else " immediately"
         return (*which, f" finishes{took}: {moves}{more}")
     # The outcome of a drain that does not finish.
     if any(not each.drained and each.errors for each in drain.drained):
@@ -255,7 +258,7 @@ def summary_phrase(drain: Drain) -> Phrase:
         ending = "may never finish"
     else:
         ending = "never finishes" if any(not each.drained for each in drain.drained) else "may not finish"
-    left = sum(len(each.left) for each in drain.drained)
+    left = sum(len(each.remaining) for each in drain.drained)
     remaining = f"{count(left, 'pod')} {agree(left, 'stays')}" if left else ""
     return (*which, f" {ending}: {', '.join(filter(None, (remaining, moves)))}{more}")
 
@@ -266,8 +269,8 @@ def node_phrase(drain: Drain, index: int) -> Phrase:
     if node.began is None:
         return ("not reached",)
     pods = f"{count(node.evicted, 'pod')} evicted"
-    stays = f", {node.stays:,} ignored" if node.stays else ""
-    left: Phrase = (f"; {len(node.left):,} remaining: ", *names(node.left)) if node.left else ()
+    stays = f", {node.ignored:,} ignored" if node.ignored else ""
+    left: Phrase = (f"; {len(node.remaining):,} remaining: ", *names(node.remaining)) if node.remaining else ()
     if node.drained:
         return (f"drained at {clock(node.ended or 0.0)}, {pods}{stays}",)
     if node.errors:

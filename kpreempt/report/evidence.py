@@ -49,7 +49,7 @@ OUTCOMES = {
     Outcome.PREEMPTS: OutcomeWords("preempts", "warn", "preempts", "preempts"),
     Outcome.PREEMPTS_VIOLATING_BUDGETS: OutcomeWords("preempts", "bad", "violates budgets", "violates"),
     Outcome.UNCERTAIN: OutcomeWords("uncertain", "warn", "uncertain", "uncertain"),
-    Outcome.NEVER_LANDS: OutcomeWords("unschedulable", "bad", "unschedulable", "pending"),
+    Outcome.UNSCHEDULABLE: OutcomeWords("unschedulable", "bad", "unschedulable", "pending"),
     Outcome.NOT_SCHEDULED: OutcomeWords("not scheduled", "warn", "not scheduled", "held"),
 }
 _MAX_NAMES = 3
@@ -104,8 +104,8 @@ def format_budgets(budgets: Sequence[BudgetUse]) -> Phrase:
     for use in budgets:
         if parts:
             parts.append(Span(", "))
-        text = f"{bare_name(use.budget)} ({use.allowed:,}→{use.left:,})"
-        parts.append(Span(f"{text} VIOLATED", "bad") if use.left < 0 else Span(text))
+        text = f"{bare_name(use.budget)} ({use.allowed:,}→{use.remaining:,})"
+        parts.append(Span(f"{text} VIOLATED", "bad") if use.remaining < 0 else Span(text))
     return tuple(parts)
 
 
@@ -211,7 +211,7 @@ def describe_devices(detail: InsufficientDevices) -> str:
 
 
 def _devices(detail: InsufficientDevices) -> str:
-    number = f"{detail.wanted:,}" if detail.wanted else "all"
+    number = f"{detail.requested:,}" if detail.requested else "all"
     requested = (
         f"one of {detail.alternatives:,} alternatives" if detail.alternatives else f"{number} of {detail.device_class}"
     )

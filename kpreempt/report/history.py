@@ -8,7 +8,7 @@ from kpreempt.report.amounts import count, format_time
 from kpreempt.report.blocks import Block, Code, Phrase, Report, Section, Sentence, Span, strong
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.history import Happening, History, HistoryStep
+from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 
 
 def report(answer: History, _options: RenderOptions) -> Report:
@@ -29,26 +29,30 @@ def report(answer: History, _options: RenderOptions) -> Report:
     )
 
 
-def _describe(step: HistoryStep, answer: History) -> Phrase:
+def _describe(step: HistoryEvent, answer: History) -> Phrase:
     # A line about the requested pod does not repeat its name.
     pod = "" if not step.pod or answer.subject == f"Pod {step.pod}" else f"{step.pod} "
     on = f" on {step.node}" if step.node else ""
-    if step.what is Happening.REFUSED:
+    if step.type is HistoryEventType.UNSCHEDULABLE:
         return (f"{pod}unschedulable: {step.message}",)
-    if step.what is Happening.NOMINATED:
+    if step.type is HistoryEventType.NOMINATED:
         evicting = f", evicting {join_names(step.victims)}" if step.victims else ""
         return (f"{pod}nominated to ", strong(step.node), evicting)
-    if step.what is Happening.BOUND:
+    if step.type is HistoryEventType.BOUND:
         return (f"{pod}bound to ", strong(step.node))
-    if step.what is Happening.PREEMPTED:
+    if step.type is HistoryEventType.PREEMPTED:
         return (f"{pod}", Span("preempted", "warn"), f"{on} by {step.preemptor}")
-    if step.what is Happening.LEAVING:
+    if step.type is HistoryEventType.TERMINATING:
         return (f"{pod}{f'evicted{on}: {step.message}' if step.message else f'deleted{on}, terminating'}",)
-    if step.what is Happening.UNWATCHED:
+    if step.type is HistoryEventType.WATCH_GAP:
         until = f" until {format_time(step.until)}" if step.until is not None else ""
         return (Span(f"nothing was recorded{until}", "warn"),)
-    if step.what is Happening.FINISHED:
+    if step.type is HistoryEventType.FINISHED:
         return (f"{pod}finished{on}: {step.message}",)
     origin = f" from {step.node}" if step.node else ""
-    words = {Happening.CAME: f"added{on}", Happening.CHANGED: "changed", Happening.GONE: f"deleted{origin}"}[step.what]
+    words = {
+        HistoryEventType.ADDED: f"added{on}",
+        HistoryEventType.CHANGED: "changed",
+        HistoryEventType.DELETED: f"deleted{origin}",
+    }[step.type]
     return (f"{pod}{words}{f': {step.message}' if step.message else ''}",)

@@ -24,15 +24,15 @@ from kpreempt.report.blocks import (
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.kueue import (
+    AdmissionOutcome,
+    AdmissionRun,
     ComparedWorkload,
     KueueAnswer,
     KueueComparison,
     PendingWorkload,
     PendingWorkloads,
     PreemptionsOfWorkload,
-    Reading,
     WorkloadAtRisk,
-    WorkloadFate,
     WorkloadOutcome,
     WorkloadsAtRisk,
     WorkloadThreat,
@@ -77,15 +77,15 @@ def _headline(answer: KueueAnswer) -> Phrase:
     if reading.outcome is WorkloadOutcome.PENDING:
         return (name, " ", Span("stays pending", "bad"), " in Kueue.")
     flavors = _with_flavors(flavor for each in reading.pod_sets for flavor in each.flavors.values())
-    admitted, requested = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "wanted"))
+    admitted, requested = (sum(getattr(each, field) for each in reading.pod_sets) for field in ("count", "requested"))
     if admitted < requested:
         flavors += f" for {admitted} of its {requested} pods"
-    if not answer.landing:
+    if not answer.placement:
         then = ""
-    elif all(each.placed >= each.tried for each in answer.landing):
+    elif all(each.placed >= each.tried for each in answer.placement):
         then = ", and its pods land"
     else:
-        placed, pods = (sum(getattr(each, field) for each in answer.landing) for field in ("placed", "pods"))
+        placed, pods = (sum(getattr(each, field) for each in answer.placement) for field in ("placed", "pods"))
         if pods == 1:
             then = ", but kube-scheduler finds no node for its pod"
         else:
@@ -153,7 +153,7 @@ def _sections(answer: KueueAnswer) -> list[Section]:
     ]
 
 
-def _flavor_sections(reading: Reading) -> list[Section]:
+def _flavor_sections(reading: AdmissionRun) -> list[Section]:
     """The flavors assigned to each pod set, and those that were tried."""
     entry = next((each for cycle in reading.cycles for each in cycle["entries"] if "final" in each), None)
     if not reading.pod_sets or entry is None:
@@ -161,7 +161,7 @@ def _flavor_sections(reading: Reading) -> list[Section]:
     rows: list[list[Words]] = []
     for pod_set in reading.pod_sets:
         assigned = ", ".join(f"{resource} {flavor}" for resource, flavor in sorted(pod_set.flavors.items()))
-        pods = str(pod_set.count) if pod_set.count == pod_set.wanted else f"{pod_set.count} of {pod_set.wanted}"
+        pods = str(pod_set.count) if pod_set.count == pod_set.requested else f"{pod_set.count} of {pod_set.requested}"
         rows.append([strong(pod_set.name), pods, assigned or "no flavor"])
     tried: list[list[Words]] = []
     for of_set in entry["nominated"]["podSets"]:
@@ -186,13 +186,13 @@ def _flavor_sections(reading: Reading) -> list[Section]:
 
 def _nodes(answer: KueueAnswer) -> Section:
     items: list[list[Words]] = []
-    for each in answer.landing:
+    for each in answer.placement:
         item: list[Words] = [(strong(each.name), f": {each.placed} of {each.tried} pods land")]
         if each.tried < each.pods:
             item.append(f"{each.pods - each.tried} more were not tried")
-        if each.evicts:
+        if each.victims:
             item.append(
-                f"evicting {count(len(each.evicts), 'pod')}: {join_names(each.evicts, limit=_NAMED)}",
+                f"evicting {count(len(each.victims), 'pod')}: {join_names(each.victims, limit=_NAMED)}",
             )
         if each.reason:
             item.append(each.reason)
@@ -240,7 +240,7 @@ def _quota(answer: KueueAnswer) -> Section:
 
 def report_pending(pending: PendingWorkloads, _options: RenderOptions) -> Report:
     """The number of pending Workloads by outcome, and each with its reason."""
-    by_outcome = Counter(each.fate.outcome for each in pending.items)
+    by_outcome = Counter(each.outcome.outcome for each in pending.items)
     outcomes = joined((f"{by_outcome[each]} ", Span(*_OUTCOMES[each])) for each in WorkloadOutcome if by_outcome[each])
     total = strong(count(len(pending.items), "Workload"))
     lead: Phrase = (total, " without quota: ", *outcomes, f", in {count(pending.cycles, 'cycle')}.")
@@ -259,17 +259,17 @@ def _waiting(item: PendingWorkload) -> list[Words]:
     queue = f"ClusterQueue {item.cluster_queue}" if item.cluster_queue else f"LocalQueue {item.queue}"
     place = f", position {item.position}" if item.position else ""
     lines: list[Words] = [
-        (strong(item.workload), ": ", *_outcome_in_words(item.fate)),
+        (strong(item.workload), ": ", *_outcome_in_words(item.outcome)),
         f"{queue}{place}, priority {item.priority:,}",
     ]
-    if item.fate.message:
-        lines.append(item.fate.message)
-    if item.others:
-        lines.append(("or, by chance: ", *joined(map(_outcome_in_words, item.others), ", or ")))
+    if item.outcome.message:
+        lines.append(item.outcome.message)
+    if item.other_outcomes:
+        lines.append(("or, by chance: ", *joined(map(_outcome_in_words, item.other_outcomes), ", or ")))
     return lines
 
 
-def _outcome_in_words(fate: WorkloadFate) -> Phrase:
+def _outcome_in_words(fate: AdmissionOutcome) -> Phrase:
     """The outcome for a Workload: its flavors, the cycle, and the Workloads it preempts."""
     flavors = _with_flavors(flavor for each in fate.flavors.values() for flavor in each.values())
     targets = join_names([each.workload for each in fate.targets], limit=_NAMED)
@@ -302,7 +302,7 @@ def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Re
     def draw(item: ComparedWorkload) -> Section:
         rows = [
             (name, (*_outcome_in_words(fate), _why(fate)))
-            for name, fate in zip(comparison.names, item.fates, strict=True)
+            for name, fate in zip(comparison.names, item.outcomes, strict=True)
         ]
         facts = f"(ClusterQueue {item.cluster_queue}, priority {item.priority:,})"
         table = Table(columns("CONFIGURATION", "OUTCOME"), rows, is_untitled=True)
@@ -319,7 +319,7 @@ def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Re
     )
 
 
-def _why(fate: WorkloadFate) -> str:
+def _why(fate: AdmissionOutcome) -> str:
     rules = dict.fromkeys(_RULES.get(each.reason, each.reason) for each in fate.targets)
     if rules:
         return f" (by {', '.join(rules)})"

@@ -22,11 +22,11 @@ from kpreempt.report.blocks import (
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.plugins import (
-    LeftOutPlugin,
     ListedExtender,
     ListedPlugin,
     ListedPoint,
     ListedProfile,
+    OmittedPlugin,
     SchedulerPlugins,
 )
 
@@ -82,7 +82,7 @@ def _sections(profile: ListedProfile) -> list[Section]:
             blocks,
             anchor=f"profile-{anchor}",
         ),
-        _listed("NOT RUN", [_left_out(each) for each in profile.left_out], f"not-run-{anchor}", style="warn"),
+        _listed("NOT RUN", [_left_out(each) for each in profile.omitted], f"not-run-{anchor}", style="warn"),
         _listed("DISABLED", [f"on by default: {', '.join(names)}"] if names else [], f"disabled-{anchor}"),
     ]
 
@@ -101,7 +101,7 @@ def _point(point: ListedPoint) -> tuple[str, Words]:
     return point.point, tuple(phrase)
 
 
-def _left_out(plugin: LeftOutPlugin) -> Phrase:
+def _left_out(plugin: OmittedPlugin) -> Phrase:
     why = "not modeled" if plugin.is_known else "neither in-tree nor installed"
     return (_named(plugin.name, plugin.points), f": {why}")
 

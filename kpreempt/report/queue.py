@@ -9,18 +9,18 @@ from kpreempt.report.amounts import agree, count, format_duration, format_since,
 from kpreempt.report.blocks import Listing, Part, Phrase, Report, Role, Section, Span, Words, joined, strong
 from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.queue import MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
+from kpreempt.verdict.queue import MoverKind, PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
 
-PLACE_WORDS: dict[Place, tuple[str, Role, str]] = {
-    Place.ACTIVE: ("ACTIVE", "good", "in scheduling order"),
-    Place.BACKOFF: ("BACKOFF", "warn", "ordered by the end of their backoff"),
-    Place.UNSCHEDULABLE: (
+PLACE_WORDS: dict[QueueName, tuple[str, Role, str]] = {
+    QueueName.ACTIVE: ("ACTIVE", "good", "in scheduling order"),
+    QueueName.BACKOFF: ("BACKOFF", "warn", "ordered by the end of their backoff"),
+    QueueName.UNSCHEDULABLE: (
         "UNSCHEDULABLE",
         "bad",
         "waiting for an event that may help",
     ),
-    Place.GATED: ("GATED", "warn", "held by scheduling gates"),
-    Place.IN_FLIGHT: ("IN FLIGHT", "good", "being scheduled now"),
+    QueueName.GATED: ("GATED", "warn", "held by scheduling gates"),
+    QueueName.IN_FLIGHT: ("IN FLIGHT", "good", "being scheduled now"),
 }
 _MOVER_WORDS: dict[MoverKind, str] = {
     MoverKind.POP: "an idle scheduler",
@@ -42,7 +42,7 @@ _PLACE, _NOMINATED, _EVENTS = 60, 50, 40
 def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
     """Every subqueue with its pods, nominations and cycles, then each event with what it moved."""
     at = f" at {format_time(queue.at)}" if queue.at else ""
-    numbers = Counter(each.place for each in queue.items)
+    numbers = Counter(each.queue for each in queue.items)
     parts = [f"{numbers[place]:,} {words[0].lower()}" for place, words in PLACE_WORDS.items() if numbers[place]]
     # Pending pods show their nominated node themselves.
     waiting = {each.pod for each in queue.items if each.nominated_node_name}
@@ -95,10 +95,10 @@ def report(queue: SchedulingQueueState, options: RenderOptions) -> Report:
     )
 
 
-def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) -> Section:
+def _place(place: QueueName, queue: SchedulingQueueState, options: RenderOptions) -> Section:
     """The pods of a subqueue, with their order, the plugins that rejected them, and what would move them."""
     label, style, words = PLACE_WORDS[place]
-    pods = [each for each in queue.items if each.place == place]
+    pods = [each for each in queue.items if each.queue == place]
     if held_by := dict.fromkeys(each.held_by for each in pods if each.held_by):
         holding = join_names(list(held_by))
         words = f"held by {holding}" if all(each.held_by for each in pods) else f"{words} or {holding}"
@@ -111,7 +111,7 @@ def _place(place: Place, queue: SchedulingQueueState, options: RenderOptions) ->
         facts, movers = _facts(pod, queue.at), _movers(pod, queue.at)
         # The plugins that rejected the pod in its last attempt.
         rejection = ""
-        if not pod.held_by and pod.rejected_by and pod.place != Place.GATED:
+        if not pod.held_by and pod.rejected_by and pod.queue != QueueName.GATED:
             is_known = pod.rejected_by != [_UNKNOWN]
             rejection = f"rejected by {join_names(pod.rejected_by)}" if is_known else "no plugin rejects it now"
         events = _events(pod, verbose=options.verbose)
@@ -138,7 +138,7 @@ def _step(step: QueueStep, options: RenderOptions) -> list[Words]:
     """The event, its moves, and the state of the queue after it."""
     parts = []
     for place in PLACE_WORDS:
-        names = [each.pod for each in step.pods if each.place == place]
+        names = [each.pod for each in step.pods if each.queue == place]
         if names:
             shown = len(names) if options.verbose else _NAMED_IN_A_STEP
             parts.append(f"{_shown(place)} {join_names(names, limit=shown)}")
@@ -161,12 +161,12 @@ def _event(step: QueueStep) -> Phrase:
 
 def _move(move: PodMove) -> tuple[Part, ...]:
     """The pod, and the subqueues it moved between."""
-    style = "" if move.after == Place.GONE else PLACE_WORDS[move.after][1]
+    style = "" if move.after == QueueName.NOT_QUEUED else PLACE_WORDS[move.after][1]
     return (f"{move.pod}: {_shown(move.before)} → ", Span(_shown(move.after), style))
 
 
-def _shown(place: Place) -> str:
-    return "not queued" if place == Place.GONE else PLACE_WORDS[place][0].lower()
+def _shown(place: QueueName) -> str:
+    return "not queued" if place == QueueName.NOT_QUEUED else PLACE_WORDS[place][0].lower()
 
 
 def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
@@ -175,7 +175,7 @@ def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
         # How long the pod has been waiting, or when it was tried.
         since = format_since(pod.time, at)
         is_span = not since.startswith("since")
-        if pod.place in (Place.ACTIVE, Place.GATED):
+        if pod.queue in (QueueName.ACTIVE, QueueName.GATED):
             when = f"waits for {since}" if is_span else f"waits {since}"
         else:
             when = f"tried {since} ago" if is_span else f"tried at {format_time(pod.time)}"
@@ -197,7 +197,7 @@ def _movers(pod: QueuedPod, at: datetime | None) -> str:
     if pod.held_by:
         return f"moved by: any event or pod update, if {pod.held_by} then admits it"
     movers = [each for each in pod.moved_by if each.kind != MoverKind.CLUSTER_EVENT]
-    if not movers or pod.place == Place.ACTIVE:
+    if not movers or pod.queue == QueueName.ACTIVE:
         return ""
     triggers = []
     for mover in movers:

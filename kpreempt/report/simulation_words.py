@@ -58,9 +58,9 @@ def simulation_summary(simulation: Simulation) -> Phrase:
         if simulation.seconds
         else "settled immediately",
         SimulationEnd.LOOP: f"loops: returns to an earlier state after {clock(simulation.seconds)}",
-        SimulationEnd.BROKEN_OFF: f"stopped after {clock(simulation.seconds)}; more would happen",
+        SimulationEnd.ABORTED: f"stopped after {clock(simulation.seconds)}; more would happen",
     }
-    waiting = sum(pod.was_running for pod in simulation.waiting)
+    waiting = sum(pod.was_running for pod in simulation.pending)
     left = f"; {count(waiting, 'previously running pod')} {agree(waiting, 'stays')} pending" if waiting else ""
     return (
         Span(ends[simulation.end], "" if simulation.end is SimulationEnd.SETTLED else "bad"),
@@ -86,7 +86,7 @@ def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:
     """One line for what the pods of an owner do at one time, on any node, in the order of the first step of each."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
-        lines += _format_groups(_gathered(moment), _WORDS | {StepKind.ARRIVES: _created})
+        lines += _format_groups(_gathered(moment), _WORDS | {StepKind.CREATED: _created})
     return lines
 
 
@@ -97,7 +97,7 @@ def _gathered(moment: Iterable[SimulationStep]) -> list[list[SimulationStep]]:
     # The last group that mentions each pod.
     last: dict[str, int] = {}
     for step in moment:
-        subject = step.pod if step.kind is StepKind.SCALES else step.pod.partition("/")[0]
+        subject = step.pod if step.kind is StepKind.SCALED else step.pod.partition("/")[0]
         key = (step.kind, subject, step.owner, step.reason, bool(step.cause), step.message)
         place = open_groups.get(key, -1)
         if place < max(last.get(step.pod, -1), last.get(step.cause, -1)) or place < 0:
@@ -200,13 +200,13 @@ def _blocked(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 _WORDS: dict[StepKind, _Formatter] = {
-    StepKind.SCALES: _scales,
-    StepKind.ARRIVES: _arrives,
-    StepKind.LANDS: _lands,
-    StepKind.LEAVES: _leaves,
-    StepKind.GONE: _gone,
-    StepKind.WAITS: _waits,
-    StepKind.REFUSED: _refused,
+    StepKind.SCALED: _scales,
+    StepKind.CREATED: _arrives,
+    StepKind.BOUND: _lands,
+    StepKind.TERMINATING: _leaves,
+    StepKind.TERMINATED: _gone,
+    StepKind.PENDING: _waits,
+    StepKind.REJECTED: _refused,
     StepKind.BLOCKED: _blocked,
 }
 

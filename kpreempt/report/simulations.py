@@ -28,13 +28,13 @@ from kpreempt.report.quoting import message, name, names
 from kpreempt.report.simulation_words import clock, displaced_phrase, simulation_summary, tell_in_short
 from kpreempt.verdict.simulation import (
     COMPLETED,
+    BrokenDependency,
+    BrokenDependencyKind,
     Displaced,
     SimulatedWorkload,
     Simulation,
     SimulationEnd,
     StepKind,
-    Stranded,
-    StrandedKind,
 )
 
 _LINES_SHOWN = 12
@@ -55,7 +55,7 @@ def timeline(simulation: Simulation, options: RenderOptions) -> Section:
     steps = [
         step
         for step in simulation.steps
-        if options.is_full or step.kind is not StepKind.GONE or step.reason == COMPLETED
+        if options.is_full or step.kind is not StepKind.TERMINATED or step.reason == COMPLETED
     ]
     loop: Words = (
         ("these workloads keep displacing each other: ", *names(simulation.loop, limit=_WORKLOADS_SHOWN))
@@ -112,7 +112,7 @@ def budgets(simulation: Simulation) -> Section:
         [
             name(each.budget),
             f"{each.before:,}",
-            f"{each.least:,}",
+            f"{each.min:,}",
             f"{each.after:,}",
             Span(f"✗ {each.violations:,}", "bad") if each.violations else "0",
         ]
@@ -137,9 +137,9 @@ def workloads(simulation: Simulation, options: RenderOptions) -> Section:
     )
     rows: list[list[Words]] = []
     for each in ranked:
-        lowest = Span(f"{each.ready_least:,}", "bad" if each.ready_before and not each.ready_least else "")
-        short = each.wanted_after not in (None, each.ready_after)
-        after = f"{each.ready_after:,} of {each.wanted_after:,}" if short else f"{each.ready_after:,}"
+        lowest = Span(f"{each.ready_min:,}", "bad" if each.ready_before and not each.ready_min else "")
+        short = each.desired_after not in (None, each.ready_after)
+        after = f"{each.ready_after:,} of {each.desired_after:,}" if short else f"{each.ready_after:,}"
         rows.append([name(each.workload), f"{each.ready_before:,}", lowest, after, _status(each, options)])
     titles = columns("WORKLOAD", "BEFORE", "WORST", "AFTER", "STATUS", right=("BEFORE", "WORST", "AFTER"))
     nodes = [[(name(each.workload), ": ", *_nodes(each.nodes_before, each.nodes_after))] for each in ranked]
@@ -167,8 +167,8 @@ def _with_bare_pods_together(listed: Sequence[SimulatedWorkload]) -> list[Simula
         workload=f"{len(bare):,} pods without a controller",
         is_done=all(each.is_done for each in bare),
         ready_before=sum(each.ready_before for each in bare),
-        ready_least=sum(each.ready_least for each in bare),
-        least_at=max(each.least_at for each in bare),
+        ready_min=sum(each.ready_min for each in bare),
+        ready_min_at=max(each.ready_min_at for each in bare),
         ready_after=sum(each.ready_after for each in bare),
         pending_after=sum(each.pending_after for each in bare),
         victims=sum(each.victims for each in bare),
@@ -184,15 +184,15 @@ def _status(workload: SimulatedWorkload, options: RenderOptions) -> Phrase:
         parts.append("changed" if workload.is_done else Span("changed, not completed", "bad"))
     elif not workload.is_done and options.is_full:
         parts.append(Span("not completed", "bad"))
-    if options.is_full and workload.wanted_before != workload.wanted_after:
-        before = "" if workload.wanted_before is None else f"{workload.wanted_before:,} → "
-        parts.append(f"size {before}{'none' if workload.wanted_after is None else f'{workload.wanted_after:,}'}")
+    if options.is_full and workload.desired_before != workload.desired_after:
+        before = "" if workload.desired_before is None else f"{workload.desired_before:,} → "
+        parts.append(f"size {before}{'none' if workload.desired_after is None else f'{workload.desired_after:,}'}")
     if workload.victims:
         parts.append(Span(f"{workload.victims:,} evicted", "warn"))
     if workload.pending_after:
         parts.append(Span(f"{workload.pending_after:,} pending", "bad"))
-    if workload.ready_least < workload.ready_before and (workload.least_at or options.is_full):
-        parts.append(Span(f"worst at {clock(workload.least_at)}", "dim"))
+    if workload.ready_min < workload.ready_before and (workload.ready_min_at or options.is_full):
+        parts.append(Span(f"worst at {clock(workload.ready_min_at)}", "dim"))
     return joined(parts)
 
 
@@ -210,13 +210,13 @@ def _nodes(before: Mapping[str, int], after: Mapping[str, int]) -> Phrase:
 
 def pending(simulation: Simulation, options: RenderOptions) -> Section:
     """``PENDING``: the pods without a node at the end, evicted ones first; only in full reports."""
-    ranked = sorted(simulation.waiting, key=lambda pod: (not pod.was_running, pod.waited_before))
+    ranked = sorted(simulation.pending, key=lambda pod: (not pod.was_running, pod.pending_before))
     rows: list[list[Words]] = [
         [
             name(each.pod),
             name(each.workload or each.owner),
             f"{each.priority:,}",
-            Span("running", "bad") if each.was_running else "pending" if each.waited_before else "did not exist",
+            Span("running", "bad") if each.was_running else "pending" if each.pending_before else "did not exist",
             message(each.message),
         ]
         for each in (ranked if options.is_full else [])
@@ -234,7 +234,7 @@ def pending(simulation: Simulation, options: RenderOptions) -> Section:
 
 def stranded(simulation: Simulation) -> Section:
     """``BROKEN DEPENDENCIES``: objects left without something they need."""
-    items = [[stranded_phrase(each)] for each in simulation.stranded]
+    items = [[stranded_phrase(each)] for each in simulation.broken_dependencies]
     return Section(
         "BROKEN DEPENDENCIES",
         blocks=[Listing(items, noun="object", shown=_ROWS_SHOWN)],
@@ -243,16 +243,16 @@ def stranded(simulation: Simulation) -> Section:
     )
 
 
-def stranded_phrase(stranded: Stranded) -> Phrase:
+def stranded_phrase(stranded: BrokenDependency) -> Phrase:
     """The object, what it is missing, and from when to when."""
     start = clock(stranded.since)
     span = f"since {start}" if stranded.until is None else f"from {start} until {clock(stranded.until)}"
     node: Phrase = (" on ", name(stranded.node)) if stranded.node else ()
     missing: Phrase = ("; missing: ", *names(stranded.missing, limit=_NAMES_SHOWN)) if stranded.missing else ()
     problem = {
-        StrandedKind.AFFINITY: "is no longer co-located with the pods its affinity requires",
-        StrandedKind.SERVICE: "has no ready pod",
-        StrandedKind.DAEMON_SET: "is not recreated",
+        BrokenDependencyKind.AFFINITY: "is no longer co-located with the pods its affinity requires",
+        BrokenDependencyKind.SERVICE: "has no ready pod",
+        BrokenDependencyKind.DAEMON_SET: "is not recreated",
     }[stranded.kind]
-    subject = f"service {stranded.subject}" if stranded.kind is StrandedKind.SERVICE else stranded.subject
+    subject = f"service {stranded.subject}" if stranded.kind is BrokenDependencyKind.SERVICE else stranded.subject
     return (name(subject), *node, f" {problem} {span}", *missing)

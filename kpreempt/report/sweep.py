@@ -41,11 +41,11 @@ _COLORS: Mapping[Role, str] = {"good": "var(--good)", "bad": "var(--bad)", "warn
 def report(sweep: Sweep, _options: RenderOptions) -> Report:
     """Clusters by outcomes, worst first, failures and assumptions; bars on a page."""
     tone = _tone(sweep)
-    failed = sum(bool(each.failed) for each in sweep.items)
+    failed = sum(bool(each.error) for each in sweep.items)
     parts = [count(len(sweep.items), "cluster"), count(sweep.answers, "answer")]
     parts += [f"{count(failed, 'cluster')} without answers"] if failed else []
     parts += [count(sweep.num_failures, "failure")] if sweep.num_failures else []
-    scope = f"{count(len(sweep.questions), 'query')} for {', '.join(sweep.algorithms)}"
+    scope = f"{count(len(sweep.queries), 'query')} for {', '.join(sweep.algorithms)}"
     outcomes = [each for each in OUTCOMES if sweep.outcomes.get(each)]
     counts = [Count(OUTCOMES[each].alone, sweep.outcomes[each], OUTCOMES[each].style == "bad") for each in outcomes]
     counts.append(Count("uncertain", sweep.uncertain))
@@ -89,7 +89,7 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
                         [
                             [
                                 (
-                                    strong(" · ".join(filter(None, (each.cluster, each.question, each.algorithm)))),
+                                    strong(" · ".join(filter(None, (each.cluster, each.query, each.algorithm)))),
                                     f": {each.reason}: {each.message}",
                                 ),
                                 *([(Span("try: ", "good"), each.hint)] if each.hint else []),
@@ -119,7 +119,7 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
             ),
             Section(
                 "QUERIES",
-                blocks=[Listing([[name(each)] for each in sweep.questions], noun="query")],
+                blocks=[Listing([[name(each)] for each in sweep.queries], noun="query")],
                 heading="Queries",
                 only="page",
             ),
@@ -130,7 +130,7 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
 
 
 def _tone(sweep: Sweep) -> Tone:
-    bad = (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
+    bad = (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS_VIOLATING_BUDGETS)
     if sweep.num_failures or any(sweep.outcomes.get(each) for each in bad) or sweep.audits.get("error"):
         return "bad"
     return "warn" if sweep.uncertain or set(sweep.outcomes) - {Outcome.LANDS, "NothingPending"} else "good"
@@ -153,7 +153,7 @@ def _row(each: SweptCluster, outcomes: list[Outcome], *, has_audits: bool) -> li
     cells: list[Words] = [strong(each.cluster)]
     cells += [_number(each.outcomes.get(one, 0), OUTCOMES[one].style) for one in outcomes]
     cells += [_number(each.victims), _number(each.uncertain, "warn")]
-    cells.append(Span(each.failed, "bad") if each.failed else _number(each.failures, "bad"))
+    cells.append(Span(each.error, "bad") if each.error else _number(each.failures, "bad"))
     audits = ", ".join(f"{number:,} {audit}" for audit, number in each.audits.items())
     return [*cells, *([audits or "-"] if has_audits else [])]
 

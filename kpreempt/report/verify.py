@@ -14,7 +14,7 @@ from kpreempt.verdict.verify import Cause, DecisionDifference, Verification
 _WORDS = {
     Cause.RACE: "decided a moment earlier",
     Cause.ORDER: "unknown order",
-    Cause.NOT_MODELLED: "not modeled",
+    Cause.UNMODELED: "not modeled",
     Cause.CONFIGURATION: "another configuration or plugin",
     Cause.VERSION: "another version",
     Cause.UNKNOWN: "unexplained: possibly a bug in kpreempt",
@@ -103,7 +103,7 @@ def shown_percent(score: float) -> str:
 
 
 def _difference(each: DecisionDifference) -> Words:
-    why = f": {each.why}" if each.why else ""
+    why = f": {each.explanation}" if each.explanation else ""
     file = f" ({each.file})" if each.file else ""
     words = f" {'; '.join(each.differences)}. "
     return (strong(each.decision.pod), words, Span(f"{_WORDS[each.cause]}{why}{file}", "warn"))

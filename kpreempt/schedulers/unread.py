@@ -173,7 +173,7 @@ def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption
     found = unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
     # Of kinds that most clusters have none of, none is missed.
     missed = {each.subject for each in found if each.kind is not AssumptionKind.NOTE}
-    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome is Outcome.NEVER_LANDS)
+    is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome is Outcome.UNSCHEDULABLE)
     return Outcome.UNCERTAIN if is_hidden else seen.outcome, found
 
 
@@ -181,7 +181,7 @@ def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Ass
     """What could not be read, and may change a session of Volcano's that has these pods to place."""
     if not cluster.unread:
         return []
-    seen = [Seen(pod, cluster, Outcome.NEVER_LANDS) for pod in pods]
+    seen = [Seen(pod, cluster, Outcome.UNSCHEDULABLE) for pod in pods]
     others = [kind for kind in _READ_BY_SESSIONS if any(_matters(kind, each) for each in seen)]
     jobs = ("PodGroup", "Queue", "PriorityClass") if seen or cluster.pod_groups else ()
     return unread_of(cluster, [*jobs, *others])

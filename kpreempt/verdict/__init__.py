@@ -11,7 +11,6 @@ from kpreempt.verdict.chance import Odds, OddsOutcome, Sampling, SearchOrder
 from kpreempt.verdict.details import Detail, ExtenderCall
 from kpreempt.verdict.records import (
     API_VERSION,
-    Admitted,
     AllocatedDevice,
     Alternatives,
     Assumption,
@@ -19,6 +18,7 @@ from kpreempt.verdict.records import (
     BudgetUse,
     Candidate,
     ClusterSummary,
+    DefaultedField,
     Effect,
     Eligibility,
     PodChoice,
@@ -32,12 +32,11 @@ from kpreempt.verdict.records import (
     Victim,
 )
 from kpreempt.verdict.status import SUCCESS, Code, Outcome, Status
-from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeStory, Proposal, ProposalSearch
+from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeReport, Proposal, ProposalSearch
 
 __all__ = [
     "API_VERSION",
     "SUCCESS",
-    "Admitted",
     "AllocatedDevice",
     "Alternatives",
     "Assumption",
@@ -48,12 +47,13 @@ __all__ = [
     "ChangeKind",
     "ClusterSummary",
     "Code",
+    "DefaultedField",
     "Detail",
     "Effect",
     "Eligibility",
     "ExtenderCall",
     "NodeEvaluation",
-    "NodeStory",
+    "NodeReport",
     "Odds",
     "OddsOutcome",
     "Outcome",

@@ -35,7 +35,7 @@ class SizeName(StrEnum):
 
     TYPICAL = "typical"
     OWN = "own"
-    ROOM = "room"
+    OWN_PLUS_FREE = "ownPlusFree"
 
 
 class Threshold(Record, frozen=True, kw_only=True):
@@ -60,20 +60,20 @@ class Threshold(Record, frozen=True, kw_only=True):
     options_on_node: list[str] = []
 
 
-class Standing(Record, frozen=True):
-    """A pod's rank on its node: the pod at ``place`` 1 is preempted first. ``violates_budget`` moves it to the end.
+class RankedVictim(Record, frozen=True):
+    """A pod's rank on its node: the pod at ``rank`` 1 is preempted first. ``violates_budget`` moves it to the end.
 
-    If it is tied with other pods, its rank can be anything from ``place`` to ``last_place``. ``budgets`` is the effect
+    If it is tied with other pods, its rank can be anything from ``rank`` to ``last_rank``. ``budgets`` is the effect
     of its eviction on each budget if every more important pod of the node is evicted, too.
     """
 
     pod: str
     priority: int
-    place: int
+    rank: int
     start_time: datetime | None = None
     violates_budget: bool = False
     budgets: list[BudgetUse] = []
-    last_place: int | msgspec.UnsetType = msgspec.UNSET
+    last_rank: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class PodAtRisk(Record, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class PodAtRisk(Record, frozen=True, kw_only=True):
     is_terminating: bool = False
     threats: list[Threat] = []
     thresholds: list[Threshold] = []
-    standing: Standing | None = None
+    eviction_order: RankedVictim | None = None
 
 
 class NodeOrder(Record, frozen=True):
@@ -99,7 +99,7 @@ class NodeOrder(Record, frozen=True):
 
     node: str
     priority: int
-    pods: list[Standing]
+    pods: list[RankedVictim]
 
 
 class PodsAtRisk(Record, frozen=True, kw_only=True):

@@ -26,18 +26,18 @@ class Severity(StrEnum):
 class FindingId(StrEnum):
     """The problem that a finding reports; values are stable across versions.
 
-    ``broken-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows no
-    disruption even if all its pods are healthy. ``min-available-above-pods``: the same, because it requires more pods
-    than are expected. ``allows-none-at-hpa-minimum``: it allows no disruption once HorizontalPodAutoscalers have scaled
-    its workloads down to their minReplicas. ``overlap``: its pods have another budget, too; the eviction API rejects
-    their eviction, and the scheduler counts every budget. ``no-scale``: the disruption controller cannot compute the
-    budget, because some pods belong to an object without a scale subresource. ``unmanaged-pods``: pods without a
-    controller, which are not among the expected pods. ``invalid-amount``: neither a number nor a percentage.
+    ``violated-by-preemption``: pending pods would evict more pods than the budget allows. ``never-allows``: it allows
+    no disruption even if all its pods are healthy. ``min-available-above-pods``: the same, because it requires more
+    pods than are expected. ``allows-none-at-hpa-minimum``: it allows no disruption once HorizontalPodAutoscalers have
+    scaled its workloads down to their minReplicas. ``overlap``: its pods have another budget, too; the eviction API
+    rejects their eviction, and the scheduler counts every budget. ``no-scale``: the disruption controller cannot
+    compute the budget, because some pods belong to an object without a scale subresource. ``unmanaged-pods``: pods
+    without a controller, which are not among the expected pods. ``invalid-amount``: neither a number nor a percentage.
     ``selects-every-pod``: the selector is empty; the scheduler ignores such a budget, while the disruption controller
     and the eviction API apply it to every pod.
     """
 
-    BROKEN_BY_PREEMPTION = "broken-by-preemption"
+    VIOLATED_BY_PREEMPTION = "violated-by-preemption"
     NEVER_ALLOWS = "never-allows"
     MIN_AVAILABLE_ABOVE_PODS = "min-available-above-pods"
     OVERLAP = "overlap"
@@ -86,7 +86,7 @@ class NearMiss(Record, frozen=True):
 
     workload: str
     pods: int
-    wanted: str
+    expected: str
     found: str = ""
 
 
@@ -122,12 +122,12 @@ class ProtectedWorkload(Record, frozen=True):
     replicas: int | None = None
 
 
-class Breach(Record, frozen=True, kw_only=True):
+class PossibleViolation(Record, frozen=True, kw_only=True):
     """A pending pod that would evict more pods of a budget than the budget allows.
 
     ``victims`` are the protected pods among its victims on any of ``nodes``. The budget allows ``allowed`` disruptions
-    before the evictions and ``left``, which is negative, after them, on the worst node. ``is_certain``: the budget is
-    violated on every node that the choice can end with. ``position`` is the pod's position in the scheduling queue.
+    before the evictions and ``remaining``, which is negative, after them, on the worst node. ``is_certain``: the budget
+    is violated on every node that the choice can end with. ``position`` is the pod's position in the scheduling queue.
     """
 
     pod: str
@@ -137,11 +137,11 @@ class Breach(Record, frozen=True, kw_only=True):
     nodes: list[str]
     victims: list[str]
     allowed: int
-    left: int
+    remaining: int
     is_certain: bool = True
 
 
-class BreakingPriority(Record, frozen=True):
+class ViolatingPriority(Record, frozen=True):
     """The priority from which a new pod would evict ``pod``, the least important one of a budget that allows none.
 
     The new pod requests what pods up to this ``priority`` hold on the node, plus what is free there.
@@ -156,30 +156,30 @@ class BreakingPriority(Record, frozen=True):
 class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A budget: the pods it protects, the disruptions it allows, and its findings.
 
-    ``expected``, ``desired``, ``healthy`` and ``allowed`` are from its status, which the scheduler uses. ``selector``
-    is ``None`` if the budget has none. ``pods`` counts pods that have not finished. ``not_ready`` and ``leaving``
-    (terminating, or evicted a moment ago) list pods by name; ``missing`` counts those not created yet.
-    ``lets_unready_go`` says whether a drain may evict unready pods whatever is allowed (``unhealthyPodEvictionPolicy:
-    AlwaysAllow``), and ``is_counted`` whether the scheduler considers the budget at all.
+    ``expected_pods``, ``desired_healthy``, ``current_healthy`` and ``disruptions_allowed`` are from its status, which
+    the scheduler uses. ``selector`` is ``None`` if the budget has none. ``pods`` counts pods that have not finished.
+    ``not_ready`` and ``terminating`` (terminating, or evicted a moment ago) list pods by name; ``missing`` counts those
+    not created yet. ``always_allows_unhealthy`` says whether a drain may evict unready pods whatever is allowed
+    (``unhealthyPodEvictionPolicy: AlwaysAllow``), and ``is_counted`` whether the scheduler considers the budget at all.
     """
 
     budget: str
     selector: str | None = None
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
-    expected: int = 0
-    desired: int = 0
-    healthy: int = 0
-    allowed: int = 0
+    expected_pods: int = 0
+    desired_healthy: int = 0
+    current_healthy: int = 0
+    disruptions_allowed: int = 0
     pods: int = 0
     workloads: list[ProtectedWorkload] = []
     not_ready: list[str] = []
-    leaving: list[str] = []
+    terminating: list[str] = []
     missing: int = 0
-    lets_unready_go: bool = False
+    always_allows_unhealthy: bool = False
     is_counted: bool = True
-    breaches: list[Breach] = []
-    breaking_priority: BreakingPriority | None = None
+    violations: list[PossibleViolation] = []
+    violating_priority: ViolatingPriority | None = None
     findings: list[Finding] = []
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-import msgspec
-
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.records import API_VERSION, Assumption, ClusterSummary
@@ -64,7 +62,7 @@ class Change(SparseRecord, frozen=True, kw_only=True):
         return self.kind is ChangeKind.DELETED and bool(self.deleted_with or self.deleted_by)
 
 
-class GateStanding(StrEnum):
+class FindingStatus(StrEnum):
     """The status of a finding.
 
     ``Fails``: it fails the gate. ``Warns``: its rule only warns. ``Waived``: a waiver names the rule. ``Accepted``: it
@@ -80,7 +78,7 @@ class GateStanding(StrEnum):
     @property
     def counts(self) -> bool:
         """Whether nothing suppresses the finding."""
-        return self in (GateStanding.FAILS, GateStanding.WARNS)
+        return self in (FindingStatus.FAILS, FindingStatus.WARNS)
 
 
 class GateFinding(SparseRecord, frozen=True, kw_only=True):
@@ -103,7 +101,7 @@ class GateFinding(SparseRecord, frozen=True, kw_only=True):
 
     rule: RuleId
     subject: str
-    standing: GateStanding = GateStanding.FAILS
+    status: FindingStatus = FindingStatus.FAILS
     amount: int = 0
     limit: int = 0
     pods: list[str] = []
@@ -160,7 +158,7 @@ class GateSource(SparseRecord, frozen=True, kw_only=True):
     raised: list[str] = []
 
 
-class NodeRoom(SparseRecord, frozen=True, kw_only=True):
+class NodeUtilization(SparseRecord, frozen=True, kw_only=True):
     """A node's allocatable resources, and its pods' requests before and after: milli-CPU, bytes, and number of pods.
 
     ``pods_before`` and ``pods_after`` count its pods by workload, the largest numbers first.
@@ -195,30 +193,30 @@ class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
 
 
 class DriftKind(StrEnum):
-    """How something compares with a previous run; ``New`` and ``Worse`` come first, and ``Gone`` means fixed."""
+    """How something compares with a previous run; ``New`` and ``Worse`` come first, and ``Fixed`` means fixed."""
 
     NEW = "New"
     WORSE = "Worse"
     BETTER = "Better"
-    GONE = "Gone"
+    FIXED = "Fixed"
 
 
 class Drift(SparseRecord, frozen=True, kw_only=True):
-    """A finding (by ``rule`` and ``subject``), or a figure (``what``), that differs from a previous run."""
+    """A finding (by ``rule`` and ``subject``), or a figure (``metric``), that differs from a previous run."""
 
     kind: DriftKind
     rule: str = ""
     subject: str = ""
-    what: str = ""
+    metric: str = ""
     before: int = 0
     after: int = 0
 
 
-class Since(SparseRecord, frozen=True, kw_only=True):
+class PreviousRun(SparseRecord, frozen=True, kw_only=True):
     """The differences from a previous run (``--compare-with``), with facts from that run's document.
 
-    Only findings that are not suppressed are compared; one that is suppressed now counts as gone. ``is_whole`` is false
-    if the document is from another version and lacks something, which is then not compared.
+    Only findings that are not suppressed are compared; one that is suppressed now counts as gone. ``is_complete`` is
+    false if the document is from another version and lacks something, which is then not compared.
     """
 
     passed: bool | None = None
@@ -226,14 +224,14 @@ class Since(SparseRecord, frozen=True, kw_only=True):
     algorithm: str = ""
     at: str = ""
     drifts: list[Drift] = []
-    is_whole: bool = True
+    is_complete: bool = True
 
 
 class Range(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A range of numbers."""
 
-    least: int = 0
-    most: int = 0
+    min: int = 0
+    max: int = 0
 
 
 class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
@@ -243,9 +241,10 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     is the probability of that. ``findings`` are those of all simulations, ``simulation`` is the only or the worst one,
     and ``outcomes`` are the different outcomes if there are several. ``explored_all`` says whether these are all
     possible ones. ``evictions`` is the range of the number of evicted pods. ``nodes`` are the nodes on which something
-    changes, and ``spare`` is what all nodes have free at the end. ``summary`` is the answer in one sentence. ``since``
-    has the differences from a previous run, if one was given. ``gate`` has the source of the rules. ``only_in_base``
-    are the objects of the base that the manifests lack and that stay in the cluster, because nothing prunes them.
+    changes, and ``free`` is what all nodes have free at the end. ``summary`` is the answer in one sentence.
+    ``previous_run`` has the differences from a previous run, if one was given. ``gate`` has the source of the rules.
+    ``only_in_base`` are the objects of the base that the manifests lack and that stay in the cluster, because nothing
+    prunes them.
     """
 
     api_version: str = API_VERSION
@@ -258,7 +257,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     changes: list[Change]
     rules: list[RuleResult]
     findings: list[GateFinding]
-    simulation: Simulation = msgspec.field(name="play")
+    simulation: Simulation
     seed: int = 0
     runs: int = 1
     failing_runs: int = 0
@@ -266,9 +265,9 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     outcomes: list[OutcomeShare] = []
     explored_all: bool = False
     evictions: Range = Range()
-    nodes: list[NodeRoom] = []
-    spare: dict[str, int] = {}
-    since: Since | None = None
+    nodes: list[NodeUtilization] = []
+    free: dict[str, int] = {}
+    previous_run: PreviousRun | None = None
     gate: GateSource = GateSource()
     only_in_base: list[str] = []
     assumptions: list[Assumption] = []

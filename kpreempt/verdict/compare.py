@@ -129,10 +129,10 @@ class UpgradeEffect(StrEnum):
     NO_LONGER_LANDS = "NoLongerLands"
     EVICTS = "Evicts"
     LANDS_ELSEWHERE = "LandsElsewhere"
-    EVICTS_NOBODY = "EvictsNobody"
+    EVICTS_NO_PODS = "EvictsNoPods"
     LANDS_NOW = "LandsNow"
     ATTEMPT = "Attempt"
-    UNTOLD = "Untold"
+    UNKNOWN = "Unknown"
 
 
 class VersionChange(Record, frozen=True, kw_only=True):
@@ -171,8 +171,8 @@ class UpgradeGroup(Record, frozen=True, kw_only=True, omit_defaults=True):
 class UpgradeComparison(Record, frozen=True, kw_only=True):
     """What an upgrade from the algorithm ``base`` to ``target`` changes.
 
-    Of ``asked`` pods, ``differing`` have another outcome for certain, ``possibly_differing`` may have one, and for
-    ``undecided`` it is unknown; these are the ``items``. ``changes`` are those named by a group. ``not_modelled`` are
+    Of ``compared`` pods, ``differing`` have another outcome for certain, ``possibly_differing`` may have one, and for
+    ``undecided`` it is unknown; these are the ``items``. ``changes`` are those named by a group. ``unmodeled`` are
     the gates whose default changes in the newer version and that have no modeled effect.
     """
 
@@ -180,14 +180,14 @@ class UpgradeComparison(Record, frozen=True, kw_only=True):
     kind: str = "UpgradeComparison"
     base: str
     target: str
-    asked: int = 0
+    compared: int = 0
     differing: int = 0
     possibly_differing: int = 0
     undecided: int = 0
     changes: list[VersionChange] = []
     groups: list[UpgradeGroup] = []
     items: list[UpgradedPod] = []
-    not_modelled: list[str] = []
+    unmodeled: list[str] = []
     assumptions: list[Assumption] = []
 
     @property

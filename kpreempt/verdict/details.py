@@ -82,7 +82,7 @@ class NodeAffinityMismatch(_Detail, frozen=True, tag="NodeAffinityMismatch"):
 class NodeNameMismatch(_Detail, frozen=True, tag="NodeNameMismatch"):
     """The only node that the pod names."""
 
-    wanted: str
+    node_name: str
 
     @property
     def is_lasting(self) -> bool:
@@ -178,7 +178,7 @@ class DeviceHolder(msgspec.Struct, frozen=True, rename="camel", gc=False):
 class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     """The first request of a claim that the node has no devices for, in addition to those for previous requests.
 
-    It requires ``wanted`` devices of a class (0: all), or one of several ``alternatives``. Of the devices that match
+    It requires ``requested`` devices of a class (0: all), or one of several ``alternatives``. Of the devices that match
     the class and selectors, ``allocated`` are allocated to claims, of which ``allocated_to_lower`` are used only by
     lower-priority pods on the node, and others have a taint that the request does not tolerate. There are at most 20
     ``holders``. Pools that are being updated, or invalid, do not count. ``fits_without_lower``: all claims would have
@@ -188,7 +188,7 @@ class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     claim: str
     request: str
     device_class: str
-    wanted: int
+    requested: int
     matching: int
     alternatives: int = 0
     allocated: int = 0
@@ -202,7 +202,7 @@ class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     @property
     def is_lasting(self) -> bool:
         """Whether fewer such devices exist than are required, no matter who uses them."""
-        return not (self.updating or self.invalid or self.alternatives) and self.matching < self.wanted
+        return not (self.updating or self.invalid or self.alternatives) and self.matching < self.requested
 
 
 class ClaimUnavailable(_Detail, frozen=True, tag="ClaimUnavailable"):
@@ -250,12 +250,12 @@ class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     """One call of an extender, in calling order.
 
     ``extender`` is its URL without user name and password; ``verb`` is ``filter``, ``prioritize`` or ``preempt``, and
-    ``asked`` is the number of nodes sent. ``without_victims``: this was a node chosen for preemption, sent without its
-    victims (1.8).
+    ``nodes_sent`` is the number of nodes sent. ``without_victims``: this was a node chosen for preemption, sent without
+    its victims (1.8).
 
-    Results: ``refused`` are the rejected nodes, each with its reason or an empty text, and on ``unresolvable`` ones no
-    eviction helps; ``let_in`` are nodes that it was not sent. ``returns_nodes``: it returned full Node objects, which
-    current schedulers score as if they had no pods. Candidates that it removed are ``dropped``, and ``changed`` has the
+    Results: ``rejected`` are the rejected nodes, each with its reason or an empty text, and on ``unresolvable`` ones no
+    eviction helps; ``added`` are nodes that it was not sent. ``returns_nodes``: it returned full Node objects, which
+    current schedulers score as if they had no pods. Candidates that it removed are ``removed``, and ``changed`` has the
     victims that it replaced; ``violations`` are the numbers of violated budgets that it returned instead of the ones
     sent. ``scores`` are before its weight is applied. ``error`` is how the call failed, which had no effect if it was
     ``ignored``.
@@ -263,13 +263,13 @@ class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
     extender: str
     verb: str
-    asked: int = 0
+    nodes_sent: int = 0
     without_victims: bool = False
-    refused: dict[str, str] = {}
+    rejected: dict[str, str] = {}
     unresolvable: list[str] = []
-    let_in: list[str] = []
+    added: list[str] = []
     returns_nodes: bool = False
-    dropped: list[str] = []
+    removed: list[str] = []
     changed: dict[str, list[str]] = {}
     violations: dict[str, int] = {}
     scores: dict[str, int] = {}

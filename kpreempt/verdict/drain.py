@@ -12,27 +12,27 @@ class BlockReason(StrEnum):
     """Why an eviction is rejected permanently.
 
     ``NeverAllows``: the budget requires all expected pods. ``SingleReplica``: the same, with one expected pod.
-    ``NoRoom``: pods of the budget are pending. ``NotReady``: some are running but not ready. ``TooFew``: fewer pods
-    exist than expected, and nothing creates more. ``SeveralBudgets``: the eviction API rejects pods with two budgets.
-    ``NoScale``: the disruption controller cannot compute the expected pods. ``Terminating``: the namespace is
-    terminating. ``NotChosen``: ``kubectl drain`` refuses the node because of pods that require an option.
+    ``PodsPending``: pods of the budget are pending. ``PodsNotReady``: some are running but not ready. ``TooFewPods``:
+    fewer pods exist than expected, and nothing creates more. ``MultipleBudgets``: the eviction API rejects pods with
+    two budgets. ``NoScale``: the disruption controller cannot compute the expected pods. ``Terminating``: the namespace
+    is terminating. ``OptionRequired``: ``kubectl drain`` refuses the node because of pods that require an option.
     ``TimedOut``: the pod was evicted, but is still terminating. ``Other``: the API server's message has the reason.
     """
 
     NEVER_ALLOWS = "NeverAllows"
     SINGLE_REPLICA = "SingleReplica"
-    NO_ROOM = "NoRoom"
-    NOT_READY = "NotReady"
-    TOO_FEW = "TooFew"
-    SEVERAL_BUDGETS = "SeveralBudgets"
+    PODS_PENDING = "PodsPending"
+    PODS_NOT_READY = "PodsNotReady"
+    TOO_FEW_PODS = "TooFewPods"
+    MULTIPLE_BUDGETS = "MultipleBudgets"
     NO_SCALE = "NoScale"
     TERMINATING = "Terminating"
-    NOT_CHOSEN = "NotChosen"
+    OPTION_REQUIRED = "OptionRequired"
     TIMED_OUT = "TimedOut"
     OTHER = "Other"
 
 
-class UnblockAction(StrEnum):
+class DrainRemedyAction(StrEnum):
     """What to do: set a field of a budget, scale a workload, delete an object, add a node, or pass an option."""
 
     SET = "Set"
@@ -42,31 +42,31 @@ class UnblockAction(StrEnum):
     OPTION = "Option"
 
 
-class Unblock(SparseRecord, frozen=True, kw_only=True):
+class DrainRemedy(SparseRecord, frozen=True, kw_only=True):
     """A change that lets the evictions proceed, verified by simulating the drain with it.
 
     ``target`` is the object (``PodDisruptionBudget shop/api``), for ``AddNode`` the node that the new one is like, and
     for ``Option`` the option of ``kubectl drain``. ``field`` (``maxUnavailable``) replaces the other field of a budget.
-    ``finishes``: the whole drain finishes with this change alone; ``left_pending`` previously running pods are then
+    ``finishes``: the whole drain finishes with this change alone; ``pending_after`` previously running pods are then
     without a node.
     """
 
-    action: UnblockAction
+    action: DrainRemedyAction
     target: str
     field: str = ""
     value: int | str = ""
     finishes: bool = False
-    left_pending: int = 0
+    pending_after: int = 0
 
 
 class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
     """Pods of a node that cannot be evicted, all for the same reason.
 
     ``budgets`` are the budgets that reject the eviction, ``message`` is the API server's (or ``kubectl``'s), and
-    ``cause`` is its detail on the budget. Of the budget's pods, ``healthy`` are healthy at the end, ``desired`` are
-    required, and ``expected`` are expected. ``pending`` are its pods without a node, with the scheduler's
-    ``pending_message``, and ``unready`` those that run but are not ready. ``since`` is the second of the first
-    rejection. ``remedies`` are ordered by size, smallest first; empty if no single tested change helps.
+    ``cause`` is its detail on the budget. Of the budget's pods, ``current_healthy`` are healthy at the end,
+    ``desired_healthy`` are required, and ``expected_pods`` are expected. ``pending`` are its pods without a node, with
+    the scheduler's ``pending_message``, and ``unready`` those that run but are not ready. ``since`` is the second of
+    the first rejection. ``remedies`` are ordered by size, smallest first; empty if no single tested change helps.
     """
 
     node: str
@@ -76,22 +76,22 @@ class BlockedEviction(SparseRecord, frozen=True, kw_only=True):
     workloads: list[str] = []
     message: str = ""
     cause: str = ""
-    healthy: int = 0
-    desired: int = 0
-    expected: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
     pending: list[str] = []
     pending_message: str = ""
     unready: list[str] = []
     since: float = 0.0
-    remedies: list[Unblock] = []
+    remedies: list[DrainRemedy] = []
 
 
 class DrainedNode(SparseRecord, frozen=True, kw_only=True):
     """A node of the drain. ``began`` and ``ended`` are in seconds, ``None`` if that never happens.
 
-    It is ``drained`` if it ended without an error. ``evicted`` counts the evicted pods, ``left`` are those that should
-    have been evicted but remain; ``stays`` counts the pods that a drain ignores: DaemonSet and static pods. ``errors``
-    and ``warnings`` are kubectl's.
+    It is ``drained`` if it ended without an error. ``evicted`` counts the evicted pods, ``remaining`` are those that
+    should have been evicted but remain; ``ignored`` counts the pods that a drain ignores: DaemonSet and static pods.
+    ``errors`` and ``warnings`` are kubectl's.
     """
 
     node: str
@@ -99,13 +99,13 @@ class DrainedNode(SparseRecord, frozen=True, kw_only=True):
     began: float | None = None
     ended: float | None = None
     evicted: int = 0
-    left: list[str] = []
-    stays: int = 0
+    remaining: list[str] = []
+    ignored: int = 0
     errors: list[str] = []
     warnings: list[str] = []
 
 
-class KeepRule(StrEnum):
+class AutoscalerRule(StrEnum):
     """The documented rule by which an autoscaler does not remove the node of a pod.
 
     Cluster Autoscaler: ``NotSafeToEvict`` (the annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict`` is false),
@@ -120,14 +120,14 @@ class KeepRule(StrEnum):
     DO_NOT_DISRUPT = "DoNotDisrupt"
 
 
-class Keep(SparseRecord, frozen=True, kw_only=True):
+class BlockingPod(SparseRecord, frozen=True, kw_only=True):
     """A pod that prevents the removal of a node, and the rule."""
 
-    rule: KeepRule
+    rule: AutoscalerRule
     pod: str
 
 
-class NotGoing(StrEnum):
+class RemovalBlocker(StrEnum):
     """Why a node cannot be removed in addition to those already selected.
 
     ``Blocked``: a budget blocks an eviction. ``Pending``: a pod would have no node at the end. ``Preempts``: other pods
@@ -142,25 +142,28 @@ class NotGoing(StrEnum):
 
 
 class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
-    """Whether a node can be removed (``--remove``): not if a rule ``keeps`` it, or for ``why``. ``moves`` pods move."""
+    """Whether a node can be removed (``--remove``): not if a rule ``blocking_pods`` it, or for ``blocker``.
+
+    ``moved`` pods move.
+    """
 
     node: str
-    goes: bool = False
-    keeps: list[Keep] = []
-    why: NotGoing | None = None
-    moves: int = 0
+    is_removable: bool = False
+    blocking_pods: list[BlockingPod] = []
+    blocker: RemovalBlocker | None = None
+    moved: int = 0
 
 
 class DrainOrder(SparseRecord, frozen=True, kw_only=True):
     """The order of an upgrade's nodes that displaces the fewest pods (``--best-order``), found by a greedy search.
 
-    In one run, ``displaced`` pods are evicted or preempted, and ``displaced_as_given`` in the given order. The last
-    ``unsearched`` nodes keep the given order, because there were too many to try.
+    In one run, ``displaced`` pods are evicted or preempted, and ``displaced_in_given_order`` in the given order. The
+    last ``unsearched`` nodes keep the given order, because there were too many to try.
     """
 
     nodes: list[str]
     displaced: int = 0
-    displaced_as_given: int = 0
+    displaced_in_given_order: int = 0
     unsearched: int = 0
 
 
@@ -168,9 +171,9 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     """The answer of ``kpreempt drain``: that of a check in which the change is that nodes are drained.
 
     ``command`` is the simulated drain. It ``finishes`` if every node is drained in every run. ``moved`` pods are
-    evicted by the drain, ``preempted`` ones by the scheduler for their replacements, and ``left_pending`` were running
-    before and have no node at the end. ``at_least`` is the minimum duration in seconds, ``None`` if the drain never
-    ends. ``deletes_data_of`` are pods whose emptyDir is deleted with them. ``untried`` counts blocked evictions for
+    evicted by the drain, ``preempted`` ones by the scheduler for their replacements, and ``pending_after`` were running
+    before and have no node at the end. ``min_seconds`` is the minimum duration in seconds, ``None`` if the drain never
+    ends. ``pods_losing_data`` are pods whose emptyDir is deleted with them. ``untried`` counts blocked evictions for
     which no remedy was searched, because there are too many. If removable nodes were requested, ``removals`` has each
     node, and the drain is that of the removable ones. If the best ``order`` was requested, the nodes are drained in
     that order.
@@ -181,11 +184,11 @@ class Drain(Check, frozen=True, kw_only=True, omit_defaults=False):
     finishes: bool = False
     moved: int = 0
     preempted: int = 0
-    left_pending: int = 0
-    at_least: float | None = None
+    pending_after: int = 0
+    min_seconds: float | None = None
     drained: list[DrainedNode] = []
     blocked: list[BlockedEviction] = []
-    deletes_data_of: list[str] = []
+    pods_losing_data: list[str] = []
     untried: int = 0
     removals: list[NodeRemoval] = []
     order: DrainOrder | None = None

@@ -9,28 +9,28 @@ from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION
 
 
-class Happening(StrEnum):
+class HistoryEventType(StrEnum):
     """The type of a step.
 
-    ``Came``, ``Changed``, ``Gone``: the object itself, or a pod on the node, was added, changed or deleted.
-    ``Refused``, ``Nominated``, ``Bound``: decisions of the pod's scheduler. ``Preempted``: a pod was evicted for
-    another. ``Leaving``: it was deleted, or evicted for another reason, which is the ``message``. ``Finished``: all its
-    containers have ended. ``Unwatched``: nothing was recorded until ``until``.
+    ``Added``, ``Changed``, ``Deleted``: the object itself, or a pod on the node, was added, changed or deleted.
+    ``Unschedulable``, ``Nominated``, ``Bound``: decisions of the pod's scheduler. ``Preempted``: a pod was evicted for
+    another. ``Terminating``: it was deleted, or evicted for another reason, which is the ``message``. ``Finished``: all
+    its containers have ended. ``WatchGap``: nothing was recorded until ``until``.
     """
 
-    CAME = "Came"
+    ADDED = "Added"
     CHANGED = "Changed"
-    REFUSED = "Refused"
+    UNSCHEDULABLE = "Unschedulable"
     NOMINATED = "Nominated"
     BOUND = "Bound"
     PREEMPTED = "Preempted"
-    LEAVING = "Leaving"
+    TERMINATING = "Terminating"
     FINISHED = "Finished"
-    GONE = "Gone"
-    UNWATCHED = "Unwatched"
+    DELETED = "Deleted"
+    WATCH_GAP = "WatchGap"
 
 
-class HistoryStep(Record, frozen=True, kw_only=True, omit_defaults=True):
+class HistoryEvent(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One event, ``at`` a time. ``pod`` is ``namespace/name``, empty if the event is not about a pod.
 
     ``victims`` were evicted for a nomination; ``preemptor`` is the pod that another one was evicted for. ``command``
@@ -38,7 +38,7 @@ class HistoryStep(Record, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     at: datetime
-    what: Happening
+    type: HistoryEventType
     pod: str = ""
     node: str = ""
     message: str = ""
@@ -56,4 +56,4 @@ class History(Record, frozen=True, kw_only=True):
     subject: str
     begins: datetime
     ends: datetime
-    items: list[HistoryStep] = []
+    items: list[HistoryEvent] = []

@@ -34,27 +34,27 @@ class PreemptedWorkload(SparseRecord, frozen=True, omit_defaults=False):
 
 
 class AdmittedPodSet(SparseRecord, frozen=True, omit_defaults=False):
-    """A pod set with its flavors by resource, or why it has none; ``count`` of the ``wanted`` pods are admitted."""
+    """A pod set with its flavors by resource, or why it has none; ``count`` of the ``requested`` pods are admitted."""
 
     name: str
     count: int
-    wanted: int
+    requested: int
     flavors: dict[str, str]
     message: str
 
 
-class PodSetLanding(SparseRecord, frozen=True, omit_defaults=False):
+class PodSetPlacement(SparseRecord, frozen=True, omit_defaults=False):
     """The number of pods of a pod set that kube-scheduler places after admission, and why the next one fails."""
 
     name: str
     pods: int
     tried: int
     placed: int
-    evicts: list[str]
+    victims: list[str]
     reason: str
 
 
-class Reading(SparseRecord, frozen=True, omit_defaults=False):
+class AdmissionRun(SparseRecord, frozen=True, omit_defaults=False):
     """The result for the Workload, cycle by cycle; ``cycles`` have the format of ``batch``.
 
     ``admitted_in`` is the number of the cycle that gives it quota, 0 if none does; if it ``waits_for_checks``,
@@ -96,8 +96,9 @@ class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
 class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The answer about a Workload. ``alone`` assumes that only the requested Workloads are queued.
 
-    ``together`` includes all pending Workloads. ``landing`` is the placement of the pods with the flavors of ``alone``,
-    empty if it gets none. ``changes`` are the smallest changes that would each get it admitted, if it is not.
+    ``together`` includes all pending Workloads. ``placement`` is the placement of the pods with the flavors of
+    ``alone``, empty if it gets none. ``changes`` are the smallest changes that would each get it admitted, if it is
+    not.
     """
 
     api_version: str = API_VERSION
@@ -107,9 +108,9 @@ class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     origin: str
     cluster_queue: str
     priority: int
-    alone: Reading
-    together: Reading
-    landing: list[PodSetLanding]
+    alone: AdmissionRun
+    together: AdmissionRun
+    placement: list[PodSetPlacement]
     changes: list[WorkloadChange]
     assumptions: list[Assumption] = []
 
@@ -122,7 +123,7 @@ class KueueAnswers(SparseRecord, frozen=True, kw_only=True, omit_defaults=False)
     items: list[KueueAnswer]
 
 
-class WorkloadFate(SparseRecord, frozen=True, omit_defaults=False):
+class AdmissionOutcome(SparseRecord, frozen=True, omit_defaults=False):
     """The outcome of a Workload, in short. ``flavors`` are by pod set and resource, empty if it gets none."""
 
     outcome: WorkloadOutcome
@@ -136,8 +137,8 @@ class WorkloadFate(SparseRecord, frozen=True, omit_defaults=False):
 class PendingWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A Workload without quota. ``head_in`` is the first cycle that decides about it, 0 if none does.
 
-    ``position`` is its position in the queue of its ClusterQueue, from 1, or 0 if it is in none. ``others`` are other
-    possible outcomes, if chance decides.
+    ``position`` is its position in the queue of its ClusterQueue, from 1, or 0 if it is in none. ``other_outcomes`` are
+    other possible outcomes, if chance decides.
     """
 
     workload: str
@@ -146,8 +147,8 @@ class PendingWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fal
     priority: int
     position: int
     head_in: int
-    fate: WorkloadFate
-    others: list[WorkloadFate]
+    outcome: AdmissionOutcome
+    other_outcomes: list[AdmissionOutcome]
 
 
 class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
@@ -167,7 +168,7 @@ class PendingWorkloads(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fa
 class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """A Workload with its outcome under each configuration, in order.
 
-    ``fates`` include all pending Workloads. It ``is_same`` if outcome, flavors and preempted Workloads are the same,
+    ``outcomes`` include all pending Workloads. It ``is_same`` if outcome, flavors and preempted Workloads are the same,
     and certain.
     """
 
@@ -175,7 +176,7 @@ class ComparedWorkload(SparseRecord, frozen=True, kw_only=True, omit_defaults=Fa
     cluster_queue: str
     priority: int
     is_same: bool
-    fates: list[WorkloadFate]
+    outcomes: list[AdmissionOutcome]
 
 
 class KueueComparison(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):

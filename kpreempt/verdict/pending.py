@@ -29,7 +29,7 @@ class PendingState(StrEnum):
     WAITS_FOR_VICTIMS = "WaitsForVictims"
     NOMINATED = "Nominated"
     STALE_NOMINATION = "StaleNomination"
-    NEVER_TRIED = "NeverTried"
+    NEVER_ATTEMPTED = "NeverAttempted"
     BACKING_OFF = "BackingOff"
     FITS_NOW = "FitsNow"
     WAITS_FOR_CHANGE = "WaitsForChange"
@@ -61,16 +61,16 @@ class QueueTimeSource(StrEnum):
 class Agreement(StrEnum):
     """How the scheduler's last message compares with the predicted one.
 
-    ``Counts``: the same reasons with different node counts. ``None``: one of the two is missing.
+    ``SameReasonsDifferentCounts``: the same reasons with different node counts. ``None``: one of the two is missing.
     """
 
     SAME = "Same"
-    COUNTS = "Counts"
+    SAME_REASONS_DIFFERENT_COUNTS = "SameReasonsDifferentCounts"
     DIFFERENT = "Different"
     NONE = "None"
 
 
-class Leaving(Record, frozen=True):
+class TerminatingPod(Record, frozen=True):
     """A terminating pod.
 
     ``since`` is when its deletion started, ``until`` when its grace period ends. ``finalizers`` keep the object even
@@ -89,11 +89,11 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A pod that has no node yet.
 
     ``position`` counts from 1 in the order in which the queue would attempt the pods; it is missing for pods that are
-    not in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, if known. ``last_tried``
-    is the last reported attempt. ``cause`` groups pods with the same state or the same reasons. ``held_by`` is the
-    plugin that holds it back. The verdict is on this pod alone, as if it were next: ``nodes`` are those it can end up
-    on, and ``victims`` are given for each; ``refused_for_good`` is as in a verdict. ``scheduler_message`` is the
-    scheduler's last message, ``message`` the predicted one.
+    not in the queue. ``since`` is when the state began, ``until`` when it ends at the latest, if known.
+    ``last_attempt`` is the last reported attempt. ``cause`` groups pods with the same state or the same reasons.
+    ``held_by`` is the plugin that holds it back. The verdict is on this pod alone, as if it were next: ``nodes`` are
+    those it can end up on, and ``victims`` are given for each; ``permanently_unschedulable`` is as in a verdict.
+    ``scheduler_message`` is the scheduler's last message, ``message`` the predicted one.
 
     ``reasons`` counts the nodes that reject it by reason, most frequent first; ``claims`` are those that keep it from a
     node (``PersistentVolumeClaim shop/data``). ``proposals`` are changes that let an unschedulable pod land, least
@@ -112,15 +112,15 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     state: PendingState
     since: datetime | None = None
     until: datetime | None = None
-    last_tried: datetime | None = None
+    last_attempt: datetime | None = None
     gates: list[str] = []
     held_by: str = ""
     scheduler_name: str = ""
     nominated_node_name: str = ""
-    waiting_for: list[Leaving] = []
+    waiting_for: list[TerminatingPod] = []
     cause: str = ""
     outcome: Outcome
-    refused_for_good: bool = False
+    permanently_unschedulable: bool = False
     reason: str = ""
     nodes: list[str] = []
     victims: dict[str, list[Victim]] = {}
@@ -138,21 +138,22 @@ class PendingPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 class PendingGroup(Record, frozen=True):
     """Pending pods with the same cause, by name, in queue order.
 
-    ``state`` is set if it says more than the outcome; the pods of the group share it, and ``refused_for_good``.
+    ``state`` is set if it says more than the outcome; the pods of the group share it, and
+    ``permanently_unschedulable``.
     """
 
     cause: str
     outcome: Outcome
     state: PendingState | None
     pods: list[str]
-    refused_for_good: bool = False
+    permanently_unschedulable: bool = False
 
 
 class PendingChangeKind(StrEnum):
-    """The change to a pod since an earlier poll. ``Gone``: deleted or finished, and never seen on a node."""
+    """The change to a pod since an earlier poll. ``Removed``: deleted or finished, and never seen on a node."""
 
     LANDED = "Landed"
-    GONE = "Gone"
+    REMOVED = "Removed"
     NEW = "New"
     CHANGED = "Changed"
 
@@ -188,7 +189,7 @@ class MoreNodes(Record, frozen=True, omit_defaults=True):
     """The numbers and kinds of new nodes that place pending pods, all in one run and without evictions.
 
     ``pods`` are those that they place, in queue order; ``unplaced`` fit on no tested kind of new node. Of ``num_kinds``
-    kinds, ``untried`` were not tested. ``options`` make ``kpreempt pending`` add the nodes. ``not_sought`` says why
+    kinds, ``untried`` were not tested. ``options`` make ``kpreempt pending`` add the nodes. ``not_searched`` says why
     nothing was searched, or that the search was stopped; ``assumed`` are additional assumptions.
     """
 
@@ -198,7 +199,7 @@ class MoreNodes(Record, frozen=True, omit_defaults=True):
     options: list[str] = []
     num_kinds: int = 0
     untried: int = 0
-    not_sought: str = ""
+    not_searched: str = ""
     assumed: list[str] = []
 
 
@@ -207,9 +208,9 @@ class PendingPods(Record, frozen=True, kw_only=True):
 
     ``groups`` are the same pods by cause, the group with the first pod of the queue first. ``in_queue`` counts the
     whole queue, including pods that were not requested. ``at`` is the time of the answer. ``namespace`` is the
-    requested one, empty for all; ``has_namespace`` says whether it exists, if known. ``not_asked`` counts the other
-    pending pods by namespace. ``changes`` is set if this is one of several polls. ``more_nodes`` says how many nodes
-    like those of the cluster would place the pending pods; it is missing if none waits for a node.
+    requested one, empty for all; ``has_namespace`` says whether it exists, if known. ``other_namespaces`` counts the
+    other pending pods by namespace. ``changes`` is set if this is one of several polls. ``more_nodes`` says how many
+    nodes like those of the cluster would place the pending pods; it is missing if none waits for a node.
     """
 
     api_version: str = API_VERSION
@@ -220,7 +221,7 @@ class PendingPods(Record, frozen=True, kw_only=True):
     in_queue: int = 0
     namespace: str = ""
     has_namespace: bool | None = None
-    not_asked: dict[str, int] = {}
+    other_namespaces: dict[str, int] = {}
     groups: list[PendingGroup] = []
     items: list[PendingPod] = []
     more_nodes: MoreNodes | msgspec.UnsetType = msgspec.UNSET

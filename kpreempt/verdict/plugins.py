@@ -29,7 +29,7 @@ class ListedPoint(Record, frozen=True):
     plugins: list[ListedPlugin]
 
 
-class LeftOutPlugin(Record, frozen=True):
+class OmittedPlugin(Record, frozen=True):
     """An enabled plugin that does not run here.
 
     ``points`` are its extension points; empty if only the plugin itself could tell. ``is_known``: it is an in-tree
@@ -60,7 +60,7 @@ class ListedProfile(Record, frozen=True):
 
     scheduler_name: str
     points: list[ListedPoint]
-    left_out: list[LeftOutPlugin] = []
+    omitted: list[OmittedPlugin] = []
     disabled: list[DisabledPlugin] = []
 
     @property

@@ -9,8 +9,8 @@ from kpreempt.verdict.base import Record
 from kpreempt.verdict.records import API_VERSION, Assumption
 
 
-class Place(StrEnum):
-    """The subqueue of a pod. ``InFlight``: popped, and being scheduled. ``Gone``: not or no longer in the queue.
+class QueueName(StrEnum):
+    """The subqueue of a pod. ``InFlight``: popped, and being scheduled. ``NotQueued``: not or no longer in the queue.
 
     ``Gated`` pods are stored among the unschedulable ones. In 1.8, a pod in backoff is in no queue at all.
     """
@@ -20,7 +20,7 @@ class Place(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     GATED = "Gated"
     IN_FLIGHT = "InFlight"
-    GONE = "Gone"
+    NOT_QUEUED = "NotQueued"
 
 
 class MoverKind(StrEnum):
@@ -63,7 +63,7 @@ class QueuedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     pod: str
     priority: int = 0
-    place: Place
+    queue: QueueName
     position: int | None = None
     time: datetime | None = None
     nominated_node_name: str = ""
@@ -78,8 +78,8 @@ class PodMove(Record, frozen=True):
     """A pod that moved from one subqueue to another."""
 
     pod: str
-    before: Place
-    after: Place
+    before: QueueName
+    after: QueueName
 
 
 class QueueStep(Record, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
-from kpreempt.verdict.story import NodeStory, OneMoreNode, Proposal, ProposalSearch
+from kpreempt.verdict.story import NodeReport, OneMoreNode, Proposal, ProposalSearch
 from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"
@@ -55,7 +55,7 @@ class ClusterSummary(UntrackedRecord, frozen=True):
     skipped: dict[str, int] = {}
 
 
-class Admitted(UntrackedRecord, frozen=True):
+class DefaultedField(UntrackedRecord, frozen=True):
     """A field that the API server sets before the scheduler sees the pod, with its value and source."""
 
     path: str
@@ -72,29 +72,29 @@ SETTING_NOT_MODELLED = "this setting is not modeled; the default is"
 class AssumptionKind(StrEnum):
     """The kind of an assumption, which decides whether it affects a gate.
 
-    ``NotModelled``: something that is not evaluated, and could change outcomes or victims. ``Unreadable``: objects of a
-    kind could not be read. ``SetAside``: an invalid object was skipped. ``Uncertain``: several things are possible, and
+    ``Unmodeled``: something that is not evaluated, and could change outcomes or victims. ``Unreadable``: objects of a
+    kind could not be read. ``Skipped``: an invalid object was skipped. ``Uncertain``: several things are possible, and
     one was assumed. ``NotCompared``: it is unknown whether objects are new or changed, and how other programs react to
     them. ``Absent``: the input has no object of a kind, or lacks the node of a pod, possibly because it was not
-    included. ``Told``: it fails no gate, because it only affects how something is reported, or because it holds for
-    nearly every input. ``Note``: the same, and it does not fail ``--strict`` either. ``NoObjects``: input files without
-    objects, listed for information only.
+    included. ``Informational``: it fails no gate, because it only affects how something is reported, or because it
+    holds for nearly every input. ``Note``: the same, and it does not fail ``--strict`` either. ``NoObjects``: input
+    files without objects, listed for information only.
     """
 
-    NOT_MODELLED = "NotModelled"
+    UNMODELED = "Unmodeled"
     UNREADABLE = "Unreadable"
     ABSENT = "Absent"
-    SET_ASIDE = "SetAside"
+    SKIPPED = "Skipped"
     UNCERTAIN = "Uncertain"
     NOT_COMPARED = "NotCompared"
-    TOLD = "Told"
+    INFORMATIONAL = "Informational"
     NOTE = "Note"
     NO_OBJECTS = "NoObjects"
 
     @property
     def only_informs(self) -> bool:
         """Whether it never fails a gate."""
-        return self in (AssumptionKind.TOLD, AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)
+        return self in (AssumptionKind.INFORMATIONAL, AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)
 
 
 class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
@@ -103,7 +103,7 @@ class Assumption(UntrackedRecord, frozen=True, omit_defaults=True):
     subject: str
     field: str
     message: str
-    kind: AssumptionKind = AssumptionKind.NOT_MODELLED
+    kind: AssumptionKind = AssumptionKind.UNMODELED
 
     @property
     def lists_files(self) -> bool:
@@ -121,16 +121,16 @@ class Eligibility(UntrackedRecord, frozen=True):
 class BudgetUse(UntrackedRecord, frozen=True):
     """The effect of evicting a pod on a PodDisruptionBudget: disruptions allowed before and after.
 
-    ``left`` is negative if the budget is violated.
+    ``remaining`` is negative if the budget is violated.
     """
 
     budget: str
     allowed: int
-    left: int
+    remaining: int
 
 
 class Reprieve(UntrackedRecord, frozen=True):
-    """One step of victim selection: a pod is put back and either stays (``kept``) or becomes a victim.
+    """One step of victim selection: a pod is put back and either stays (``is_reprieved``) or becomes a victim.
 
     ``blocked_by`` is the status of the incoming pod with this one back on the node. ``violates_budget``: the pod was
     tried first because its eviction would violate one of ``budgets``.
@@ -138,7 +138,7 @@ class Reprieve(UntrackedRecord, frozen=True):
 
     pod: str
     priority: int
-    kept: bool
+    is_reprieved: bool
     start_time: datetime | None = None
     violates_budget: bool = False
     budgets: list[BudgetUse] = []
@@ -223,13 +223,13 @@ class Alternatives(UntrackedRecord, frozen=True):
     """The outcomes that depend on the order of tied pods (same priority and start time) in the scheduler's cache.
 
     ``outcomes`` are all possible outcomes of the preemption, including the likely one of the verdict's ``victims``; the
-    nodes of the likely choice come first. ``untold`` more are omitted. If they are not ``exact``, not every order was
+    nodes of the likely choice come first. ``omitted`` more are omitted. If they are not ``exact``, not every order was
     tried, or something else is unknown, and there may be others.
     """
 
     outcomes: list[PossibleOutcome]
     exact: bool = True
-    untold: int = 0
+    omitted: int = 0
 
 
 class Victim(UntrackedRecord, frozen=True):
@@ -292,11 +292,11 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     which it deletes, so that the pod can get others. ``extender_calls`` are calls to extenders, which must be allowed
     explicitly. ``volume_choices`` is set if the order of equal volumes, which cannot be predicted, decides.
 
-    ``refused_for_good``, for a pod that lands nowhere: it would not fit on these nodes whatever runs there, because
-    each is too small or not selected by the pod. Otherwise the outcome only holds for now.
+    ``permanently_unschedulable``, for a pod that lands nowhere: it would not fit on these nodes whatever runs there,
+    because each is too small or not selected by the pod. Otherwise the outcome only holds for now.
 
-    ``node_story`` is set if one node was requested. ``proposals``, for a pod that lands nowhere, are changes with which
-    it would land, least intrusive first, and ``proposal_search`` says how thorough the search was. For a pod that
+    ``node_report`` is set if one node was requested. ``proposals``, for a pod that lands nowhere, are changes with
+    which it would land, least intrusive first, and ``proposal_search`` says how thorough the search was. For a pod that
     preempts there may be one, without a search: requests with which no pod is evicted. ``one_more_node`` says for both
     whether another node like those of the cluster would place it. ``aftermath`` is what happens next, if requested.
     ``workload`` is the answer about all pods of the workload, or all requested replicas, of which this is the first;
@@ -311,7 +311,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     held_by: str = ""
     pod: PodSummary
     cluster: ClusterSummary = ClusterSummary()
-    admission: list[Admitted] = []
+    admission: list[DefaultedField] = []
     pre_filter: Status | None = None
     restricted_by: list[str] = []
     filter: dict[str, Status] = {}
@@ -321,7 +321,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     chosen_nodes: list[str] = []
     lands_on: list[str] = []
     sampling: Sampling | None = None
-    refused_for_good: bool = False
+    permanently_unschedulable: bool = False
     eligibility: Eligibility | None = None
     eviction_rule: str = ""
     potential_nodes: list[str] = []
@@ -342,7 +342,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     volume_choices: VolumeChoices | None = None
     extender_calls: list[ExtenderCall] = []
     assumptions: list[Assumption] = []
-    node_story: NodeStory | None = None
+    node_report: NodeReport | None = None
     proposals: list[Proposal] = []
     proposal_search: ProposalSearch | None = None
     one_more_node: OneMoreNode | None = None
@@ -360,7 +360,7 @@ class Verdict(UntrackedRecord, frozen=True, kw_only=True, omit_defaults=True):
     def surely_evicts(self, pod: str) -> bool:
         """Whether ``pod`` is evicted on each of the possible nodes, and in any order of tied pods."""
         alternatives = self.alternatives
-        if alternatives is not None and (alternatives.untold or not alternatives.exact):
+        if alternatives is not None and (alternatives.omitted or not alternatives.exact):
             return False
         return all(pod in each.victims for each in self.possible_outcomes)
 

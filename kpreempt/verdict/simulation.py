@@ -19,21 +19,21 @@ NOT_ADMITTED = "not-admitted"
 class StepKind(StrEnum):
     """What happens in a step.
 
-    ``Scales``: a controller changes the size of a ReplicaSet. ``Arrives``: a pod is created. ``Lands``: it is bound.
-    ``Nominated``: its victims are evicted, and it waits for them. ``Leaves``: a pod is deleted or evicted, and starts
-    to terminate. ``Gone``: it has terminated, for whatever reason. ``Waits``: it fits on no node, and no eviction
-    helps; not repeated for a pod that was pending at the start and still is. ``Refused``: the API server rejects its
-    creation. ``Blocked``: it has a node but cannot start there, temporarily or permanently.
+    ``Scaled``: a controller changes the size of a ReplicaSet. ``Created``: a pod is created. ``Bound``: it is bound.
+    ``Nominated``: its victims are evicted, and it waits for them. ``Terminating``: a pod is deleted or evicted, and
+    starts to terminate. ``Terminated``: it has terminated, for whatever reason. ``Pending``: it fits on no node, and no
+    eviction helps; not repeated for a pod that was pending at the start and still is. ``Rejected``: the API server
+    rejects its creation. ``Blocked``: it has a node but cannot start there, temporarily or permanently.
     """
 
-    SCALES = "Scales"
-    ARRIVES = "Arrives"
-    LANDS = "Lands"
+    SCALED = "Scaled"
+    CREATED = "Created"
+    BOUND = "Bound"
     NOMINATED = "Nominated"
-    LEAVES = "Leaves"
-    GONE = "Gone"
-    WAITS = "Waits"
-    REFUSED = "Refused"
+    TERMINATING = "Terminating"
+    TERMINATED = "Terminated"
+    PENDING = "Pending"
+    REJECTED = "Rejected"
     BLOCKED = "Blocked"
 
 
@@ -88,10 +88,10 @@ class Displaced(SparseRecord, frozen=True, kw_only=True):
     lost: bool = False
 
 
-class Waiting(SparseRecord, frozen=True, kw_only=True):
+class UnscheduledPod(SparseRecord, frozen=True, kw_only=True):
     """A pod that has no node at the end, with the scheduler's last message.
 
-    ``was_running``: it replaced a running pod. ``waited_before``: it had no node at the start. ``workload`` is the
+    ``was_running``: it replaced a running pod. ``pending_before``: it had no node at the start. ``workload`` is the
     top-level owner (``Deployment shop/api``). ``uncertain``: its outcome cannot be predicted.
     """
 
@@ -99,17 +99,17 @@ class Waiting(SparseRecord, frozen=True, kw_only=True):
     priority: int
     owner: str = ""
     workload: str = ""
-    waited_before: bool = False
+    pending_before: bool = False
     uncertain: bool = False
     message: str = ""
     was_running: bool = False
 
 
-class Refusal(SparseRecord, frozen=True, kw_only=True):
+class QuotaRejection(SparseRecord, frozen=True, kw_only=True):
     """The pods of a workload that a ResourceQuota rejects.
 
     ``pods`` is their maximum number at one time; ``since`` is the second of the first rejection, and ``message`` is the
-    API server's message for it. ``quota`` is ``shop/compute``. ``left`` pods are still rejected at the end.
+    API server's message for it. ``quota`` is ``shop/compute``. ``rejected_after`` pods are still rejected at the end.
     """
 
     workload: str
@@ -117,10 +117,10 @@ class Refusal(SparseRecord, frozen=True, kw_only=True):
     message: str
     pods: int
     since: float = 0.0
-    left: int = 0
+    rejected_after: int = 0
 
 
-class BudgetLow(SparseRecord, frozen=True, kw_only=True):
+class BudgetMinimum(SparseRecord, frozen=True, kw_only=True):
     """A budget that the simulation affects: the disruptions it allows before, at worst, and at the end.
 
     ``violations`` counts the evictions that it did not allow.
@@ -128,7 +128,7 @@ class BudgetLow(SparseRecord, frozen=True, kw_only=True):
 
     budget: str
     before: int
-    least: int
+    min: int
     after: int
     violations: int = 0
 
@@ -137,8 +137,8 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
     """A workload that is changed, or that lost pods.
 
     ``workload`` is a kind with ``namespace/name``: for a ReplicaSet's pods the Deployment, and ``Pod shop/one`` for a
-    pod without an owner. ``ready_before`` pods are ready at the start, ``ready_least`` at the worst time, which is
-    first reached after ``least_at`` seconds, and ``ready_after`` at the end. ``wanted_before`` and ``wanted_after`` are
+    pod without an owner. ``ready_before`` pods are ready at the start, ``ready_min`` at the worst time, which is first
+    reached after ``ready_min_at`` seconds, and ``ready_after`` at the end. ``desired_before`` and ``desired_after`` are
     its size, ``None`` if unknown. ``nodes_before`` and ``nodes_after`` count its pods by node, without terminating
     ones. ``victims`` pods were evicted, and ``pending_after`` have no node at the end. ``is_changed``: it is part of
     the change. ``is_done``: its rollout is complete. A workload that never started, because it waits for another one
@@ -148,11 +148,11 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
     workload: str
     is_changed: bool = False
     is_done: bool = True
-    wanted_before: int | None = None
-    wanted_after: int | None = None
+    desired_before: int | None = None
+    desired_after: int | None = None
     ready_before: int = 0
-    ready_least: int = 0
-    least_at: float = 0.0
+    ready_min: int = 0
+    ready_min_at: float = 0.0
     ready_after: int = 0
     pending_after: int = 0
     victims: int = 0
@@ -161,7 +161,7 @@ class SimulatedWorkload(SparseRecord, frozen=True, kw_only=True):
     nodes_after: dict[str, int] = {}
 
 
-class StrandedKind(StrEnum):
+class BrokenDependencyKind(StrEnum):
     """The kind of a broken dependency.
 
     ``Affinity``: a running pod requires to run near a pod that is gone. ``Service``: a Service that had ready pods has
@@ -173,14 +173,14 @@ class StrandedKind(StrEnum):
     DAEMON_SET = "DaemonSet"
 
 
-class Stranded(SparseRecord, frozen=True, kw_only=True):
+class BrokenDependency(SparseRecord, frozen=True, kw_only=True):
     """Something that lost a dependency without having been evicted itself.
 
     ``subject`` is a pod or a service with its namespace; ``missing`` are the pods that it depends on and that are gone.
     ``since`` and ``until`` are in seconds; ``until`` is ``None`` if the dependency is still broken at the end.
     """
 
-    kind: StrandedKind
+    kind: BrokenDependencyKind
     subject: str
     node: str = ""
     missing: list[str] = []
@@ -193,7 +193,7 @@ class SimulationEnd(StrEnum):
 
     SETTLED = "Settled"
     LOOP = "Loop"
-    BROKEN_OFF = "BrokenOff"
+    ABORTED = "Aborted"
 
 
 class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
@@ -202,7 +202,7 @@ class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     ``seconds`` is the time of the last event. ``displaced`` are all victims, each followed by those evicted for its
     replacement; ``depth`` is the length of the longest such chain. ``starts_at`` is the time in seconds at which each
     of the initial pods is bound; pods that never are, are missing. ``draws`` counts the scheduler's random choices.
-    ``refused`` are pods that ResourceQuotas reject. ``loop`` are the workloads that keep displacing each other, if the
+    ``rejected`` are pods that ResourceQuotas reject. ``loop`` are the workloads that keep displacing each other, if the
     simulation ends in a loop.
     """
 
@@ -211,11 +211,11 @@ class Simulation(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     depth: int
     starts_at: dict[str, float]
     displaced: list[Displaced]
-    waiting: list[Waiting]
-    budgets: list[BudgetLow]
+    pending: list[UnscheduledPod]
+    budgets: list[BudgetMinimum]
     workloads: list[SimulatedWorkload] = []
-    stranded: list[Stranded] = []
-    refused: list[Refusal] = []
+    broken_dependencies: list[BrokenDependency] = []
+    rejected: list[QuotaRejection] = []
     loop: list[str] = []
     draws: int = 0
     steps: list[SimulationStep]

@@ -73,11 +73,11 @@ def is_lasting(status: Status) -> bool:
 
 
 class Outcome(StrEnum):
-    """The outcome of a pod. ``NeverLands``: unschedulable now; it fits on no node, and evictions don't help."""
+    """The outcome of a pod. ``Unschedulable``: unschedulable now; it fits on no node, and evictions don't help."""
 
     LANDS = "Lands"
     PREEMPTS = "Preempts"
     PREEMPTS_VIOLATING_BUDGETS = "PreemptsViolatingBudgets"
-    NEVER_LANDS = "NeverLands"
+    UNSCHEDULABLE = "Unschedulable"
     NOT_SCHEDULED = "NotScheduled"
     UNCERTAIN = "Uncertain"

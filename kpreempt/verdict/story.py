@@ -19,11 +19,11 @@ class NodeEvaluation(UntrackedRecord, frozen=True):
     ``filters`` are the statuses with the node as it is, ``without_lower`` those without its ``lower_priority_pods``
     (empty if there are none), both in profile order; plugins with nothing to check are omitted. ``nominated_pods`` of
     equal or higher priority are counted as if they were running. ``pre_filter`` is set if the pod is rejected before
-    any node is checked, and ``left_out_by`` names the plugins that exclude this node before that.
+    any node is checked, and ``excluded_by`` names the plugins that exclude this node before that.
     """
 
     pre_filter: Status | None = None
-    left_out_by: list[str] = []
+    excluded_by: list[str] = []
     filters: list[Status] = []
     lower_priority_pods: list[str] = []
     without_lower: list[Status] = []
@@ -114,7 +114,7 @@ class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
 
     ``kinds`` are those that would, smallest first, each verified by a verdict; ``options``, ``node`` and ``nodes``
     belong to the first: the arguments that make ``kpreempt explain`` add it, its name, and the nodes that the pod then
-    lands on. Of ``num_kinds`` kinds, ``untried`` were not tried. ``not_sought`` says why none was tried, ``assumed``
+    lands on. Of ``num_kinds`` kinds, ``untried`` were not tried. ``not_searched`` says why none was tried, ``assumed``
     lists assumptions beyond the verdict's own.
     """
 
@@ -124,16 +124,16 @@ class OneMoreNode(UntrackedRecord, frozen=True, omit_defaults=True):
     nodes: list[str] = []
     num_kinds: int = 0
     untried: int = 0
-    not_sought: str = ""
+    not_searched: str = ""
     assumed: list[str] = []
 
 
-class NodeStory(UntrackedRecord, frozen=True):
+class NodeReport(UntrackedRecord, frozen=True):
     """The report on one node: all filters, its place in the choice, and what would make the scheduler choose it.
 
     ``is_chosen``: the pod ends up there, possibly as one of several tied nodes. If the node was scored, ``rank`` counts
-    from 1 and ties share it. If it was a candidate that was not chosen, ``lost_at`` is the rule that eliminated it,
-    with its ``value`` and the ``best`` one. The verdict's candidates have its steps, or the dry run why it is not a
+    from 1 and ties share it. If it was a candidate that was not chosen, ``eliminated_at`` is the rule that eliminated
+    it, with its ``value`` and the ``best`` one. The verdict's candidates have its steps, or the dry run why it is not a
     candidate.
     """
 
@@ -141,7 +141,7 @@ class NodeStory(UntrackedRecord, frozen=True):
     evaluation: NodeEvaluation
     is_chosen: bool = False
     rank: int | None = None
-    lost_at: str = ""
+    eliminated_at: str = ""
     value: int | str | None = None
     best: int | str | None = None
     proposals: list[Proposal] = []

@@ -9,9 +9,9 @@ from kpreempt.verdict.records import API_VERSION
 class SweptCluster(Record, frozen=True, kw_only=True):
     """A cluster of the sweep.
 
-    ``outcomes`` counts pods by their worst outcome over all questions and schedulers, ``audits`` counts answers without
+    ``outcomes`` counts pods by their worst outcome over all queries and schedulers, ``audits`` counts answers without
     pods by their result. ``victims`` and ``violations`` are sums; ``uncertain`` answers may turn out differently.
-    ``failures`` questions have no answer; ``failed`` is the reason if the cluster has no answer at all.
+    ``failures`` queries have no answer; ``error`` is the reason if the cluster has no answer at all.
     """
 
     cluster: str
@@ -25,14 +25,14 @@ class SweptCluster(Record, frozen=True, kw_only=True):
     violations: int = 0
     uncertain: int = 0
     failures: int = 0
-    failed: str = ""
+    error: str = ""
 
 
 class SweepFailure(Record, frozen=True, kw_only=True):
-    """A question that failed; without a question, the whole cluster failed."""
+    """A query that failed; without a query, the whole cluster failed."""
 
     cluster: str
-    question: str = ""
+    query: str = ""
     algorithm: str = ""
     reason: str
     message: str
@@ -50,7 +50,7 @@ class SweepAssumption(Record, frozen=True, kw_only=True):
 class Sweep(Record, frozen=True, kw_only=True):
     """The result of a sweep; ``items`` are its clusters, worst first.
 
-    ``algorithms`` were requested, ``questions`` are ids. ``failures`` and ``assumptions`` list those in most clusters;
+    ``algorithms`` were requested, ``queries`` are ids. ``failures`` and ``assumptions`` list those in most clusters;
     ``num_failures`` counts all failures.
     """
 
@@ -58,7 +58,7 @@ class Sweep(Record, frozen=True, kw_only=True):
     kind: str = "Sweep"
     schema_version: int
     algorithms: list[str] = []
-    questions: list[str] = []
+    queries: list[str] = []
     outcomes: dict[str, int] = {}
     audits: dict[str, int] = {}
     answers: int = 0

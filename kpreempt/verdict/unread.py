@@ -78,7 +78,9 @@ def unreadable(kind: str, unread: Unread) -> Assumption:
     text = f"{_error(unread)}: {consequence_without(kind)}"
     message = "; ".join(filter(None, (text, _missing_permission(unread))))
     # Events are history; no scheduler reads them.
-    return Assumption(kind, LIST, message, AssumptionKind.TOLD if kind == "Event" else AssumptionKind.UNREADABLE)
+    return Assumption(
+        kind, LIST, message, AssumptionKind.INFORMATIONAL if kind == "Event" else AssumptionKind.UNREADABLE
+    )
 
 
 def _error(unread: Unread, verb: str = "list") -> str:
@@ -209,6 +211,6 @@ def takes_the_ground(assumption: Assumption) -> bool:
     That is the case if a relevant kind, a file or an object was not read, or if a feature gate is set that has no
     modeled effect.
     """
-    if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT, AssumptionKind.SET_ASIDE):
+    if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT, AssumptionKind.SKIPPED):
         return True
     return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED

@@ -14,7 +14,7 @@ class DecisionKind(StrEnum):
 
     BOUND = "Bound"
     NOMINATED = "Nominated"
-    REFUSED = "Refused"
+    UNSCHEDULABLE = "Unschedulable"
 
 
 # Replaces the rest of a message in a redacted recording.
@@ -40,7 +40,7 @@ class Cause(StrEnum):
     """Why a decision differs from the prediction from the state just before it, as far as is known.
 
     ``Race``: it matches the prediction from a slightly earlier state, or with or without a pod that was being bound;
-    ``changes`` are what happened in between. ``Order``: an order that cannot be observed decides. ``NotModelled``: one
+    ``changes`` are what happened in between. ``Order``: an order that cannot be observed decides. ``Unmodeled``: one
     of the prediction's assumptions. ``Configuration``: the pod fits there, but scores select another node, as another
     configuration or plugin might. ``Version``: it matches another version's prediction. ``Unknown``: none of these,
     possibly a bug in kpreempt.
@@ -48,7 +48,7 @@ class Cause(StrEnum):
 
     RACE = "Race"
     ORDER = "Order"
-    NOT_MODELLED = "NotModelled"
+    UNMODELED = "Unmodeled"
     CONFIGURATION = "Configuration"
     VERSION = "Version"
     UNKNOWN = "Unknown"
@@ -57,14 +57,14 @@ class Cause(StrEnum):
 class DecisionDifference(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A decision that differs from the prediction from the state just before it.
 
-    ``differences`` are lines with the decision and the prediction. ``why`` describes the cause, ``changes`` those of a
-    race. ``file`` is a line for ``kpreempt batch`` that repeats the prediction under other names.
+    ``differences`` are lines with the decision and the prediction. ``explanation`` describes the cause, ``changes``
+    those of a race. ``file`` is a line for ``kpreempt batch`` that repeats the prediction under other names.
     """
 
     decision: TakenDecision
     differences: list[str]
     cause: Cause
-    why: str = ""
+    explanation: str = ""
     changes: list[str] = []
     file: str = ""
 

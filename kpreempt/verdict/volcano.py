@@ -97,7 +97,7 @@ class OperationKind(StrEnum):
 Operation = tuple[OperationKind, str, str, str]
 
 
-class Refusal(SparseRecord, frozen=True):
+class VictimRejection(SparseRecord, frozen=True):
     """A task that a plugin does not accept as a victim, and why."""
 
     task: str
@@ -107,24 +107,24 @@ class Refusal(SparseRecord, frozen=True):
 class VoteEffect(StrEnum):
     """The effect of a plugin's list of victims on the list so far.
 
-    ``First``: it became the list. ``Kept``: the intersection remains. ``Emptied``: it named none, which clears the list
-    and skips the rest of its tier.
+    ``First``: it became the list. ``Intersected``: the intersection remains. ``Emptied``: it named none, which clears
+    the list and skips the rest of its tier.
     """
 
     FIRST = "First"
-    KEPT = "Kept"
+    INTERSECTED = "Intersected"
     EMPTIED = "Emptied"
 
 
 class Vote(SparseRecord, frozen=True, kw_only=True):
-    """The tasks that a plugin accepts as victims; tiers count from 1. ``left`` is the list after it."""
+    """The tasks that a plugin accepts as victims; tiers count from 1. ``remaining`` is the list after it."""
 
     tier: int
     plugin: str
     victims: list[str] = []
-    refused: list[Refusal] = []
+    rejected: list[VictimRejection] = []
     effect: VoteEffect
-    left: list[str] = []
+    remaining: list[str] = []
 
 
 class NodeOutcome(StrEnum):
@@ -145,7 +145,7 @@ class NodeOutcome(StrEnum):
     NO_VOLUMES = "NoVolumes"
 
 
-class NodeTried(SparseRecord, frozen=True, kw_only=True):
+class NodeAttempt(SparseRecord, frozen=True, kw_only=True):
     """A node that was tried for a task, in order. ``missing`` is what even evicting all victims would not free."""
 
     node: str
@@ -191,7 +191,7 @@ class AttemptOutcome(StrEnum):
 class Attempt(SparseRecord, frozen=True, kw_only=True):
     """An attempt to place a task, or to enqueue a job.
 
-    ``refused`` is why nodes were rejected, by node, in the scheduler's words; ``because`` is the predicates' own
+    ``rejected`` is why nodes were rejected, by node, in the scheduler's words; ``explanations`` is the predicates' own
     reason. ``tied`` are the nodes with the best score if there are several; the real scheduler picks one at random.
     ``vetoes`` are the plugins that rejected a job. ``nearest`` is the node that lacks the least of a task's request, if
     that is why the task found no node.
@@ -203,11 +203,11 @@ class Attempt(SparseRecord, frozen=True, kw_only=True):
     task: str = ""
     outcome: AttemptOutcome
     reason: str = ""
-    refused: dict[str, str] = {}
-    because: dict[str, str] = {}
-    nodes: list[NodeTried] = []
+    rejected: dict[str, str] = {}
+    explanations: dict[str, str] = {}
+    nodes: list[NodeAttempt] = []
     tied: list[str] = []
-    nearest: NodeTried | None = None
+    nearest: NodeAttempt | None = None
     vetoes: list[str] = []
 
 
@@ -364,13 +364,13 @@ class SessionAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False
 class GangOutcome(StrEnum):
     """The outcome of a job that is submitted.
 
-    ``Refused``: Volcano's webhook rejects it, or its controller does not accept it. ``NotEnqueued``: it is not
+    ``Rejected``: Volcano's webhook rejects it, or its controller does not accept it. ``NotEnqueued``: it is not
     enqueued, and its pods are not even created. ``Invalid``: it can never run as it is. ``Ignored``: Volcano does not
     consider it. ``Bound``: enough of its tasks are bound immediately. ``Pipelined``: enough wait for resources of
     victims, and a later session places them. ``NotPlaced``: it stays pending. ``Panic``: the scheduler panics first.
     """
 
-    REFUSED = "Refused"
+    REJECTED = "Rejected"
     NOT_ENQUEUED = "NotEnqueued"
     INVALID = "Invalid"
     IGNORED = "Ignored"
@@ -405,7 +405,7 @@ class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
 
     ``sessions``: for a job whose pods are only created once it is enqueued, the session that enqueues it, then the one
     with its pods; otherwise one session. ``tasks`` and ``victims`` are of the last one. ``reason`` says why the job is
-    rejected, invalid or ignored, or why the scheduler panics. ``afterwards`` is the session after that, once victims
+    rejected, invalid or ignored, or why the scheduler panics. ``next_session`` is the session after that, once victims
     and all terminating pods are gone: a task is pipelined for one session only, and another job may take the resources.
     """
 
@@ -421,13 +421,13 @@ class GangAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     tasks: list[GangTask]
     victims: list[GangVictim]
     sessions: list[SessionVerdict]
-    afterwards: SessionVerdict | None = None
+    next_session: SessionVerdict | None = None
     # What a task without a node lacks on the node that is closest to fitting it.
     missing: Amounts = {}
     missing_for: str = ""
     missing_on: str = ""
     # The number of its tasks that the session afterwards binds.
-    bound_afterwards: int = 0
+    bound_in_next_session: int = 0
     sample: Sample | None = None
     assumptions: list[Assumption] = []
 

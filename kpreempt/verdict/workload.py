@@ -10,16 +10,16 @@ from kpreempt.verdict.base import SparseRecord
 from kpreempt.verdict.status import Outcome
 
 
-class Asked(StrEnum):
+class ReplicaScope(StrEnum):
     """The pods of a workload that an answer covers.
 
-    ``New``: all pods of a manifest, as new ones. ``Missing``: the pods of a workload in the cluster that are not on a
-    node. ``More``: pods in addition to the existing ones.
+    ``New``: all pods of a manifest, as new ones. ``Unscheduled``: the pods of a workload in the cluster that are not on
+    a node. ``Additional``: pods in addition to the existing ones.
     """
 
     NEW = "New"
-    MISSING = "Missing"
-    MORE = "More"
+    UNSCHEDULED = "Unscheduled"
+    ADDITIONAL = "Additional"
 
 
 class Replica(SparseRecord, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The numbers of replicas that land immediately, preempt, and find no node.
 
     ``violations`` are evictions that violate a budget; ``uncertain`` are replicas with an uncertain outcome.
-    ``refused`` are not created, because a quota rejects them.
+    ``rejected`` are not created, because a quota rejects them.
     """
 
     lands: int = 0
@@ -75,7 +75,7 @@ class Totals(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     violations: int = 0
     pending: int = 0
     uncertain: int = 0
-    refused: int = 0
+    rejected: int = 0
 
 
 class Workload(SparseRecord, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
     """
 
     workload: str
-    asked: Asked
+    scope: ReplicaScope
     replicas: int
     running: int | msgspec.UnsetType = msgspec.UNSET
     totals: Totals
@@ -99,7 +99,7 @@ class Workload(SparseRecord, frozen=True, kw_only=True):
     items: list[Replica] = []
 
 
-class Room(SparseRecord, frozen=True, kw_only=True):
+class NodeCapacity(SparseRecord, frozen=True, kw_only=True):
     """The number of additional pods that fit on a node."""
 
     node: str
@@ -115,7 +115,7 @@ class Capacity(SparseRecord, frozen=True, kw_only=True):
     """
 
     pods: int
-    nodes: list[Room] = []
+    nodes: list[NodeCapacity] = []
     limit: int = 0
     is_bounded: bool = False
     is_by_choice: bool = False

@@ -15,7 +15,7 @@ from tests.html_pages import parse
 pytestmark = pytest.mark.browser
 
 # One of each kind, and those with the most in them.
-NAMES = ["node-loses-the-choice", "never-lands", "aftermath", "many-verdicts", "pending", "compare", "who-preempted"]
+NAMES = ["node-loses-the-choice", "never-lands", "aftermath", "many-verdicts", "pending", "compare", "who-evicted"]
 # Labels of a narrow table stand beside their cells, and never on the next one.
 CROWDED = """[...document.querySelectorAll(".stack td")].filter(cell =>
   cell.offsetParent && cell.scrollHeight > cell.clientHeight + 1).map(cell => cell.outerHTML.slice(0, 120))"""

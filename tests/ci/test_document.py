@@ -61,7 +61,7 @@ def test_every_command_ends_as_the_document_says(
         ended.append(run)
     assert [str(each.returncode) for each in ended] == [code for code, _ in _COMMANDS]
     # The snapshot says all that the change needs, and when it was taken.
-    assert "\n  2 rules violated: max-cascade-depth, max-stranded.\n" in ended[0].stdout
+    assert "\n  2 rules violated: max-cascade-depth, max-broken-dependencies.\n" in ended[0].stdout
     assert {each[0] for each in noted(tmp_path / "kubectl-calls")} == {"apply", "create"}
     assert [each[0] for each in noted(tmp_path / "podman-calls")] == ["build", "run"]
     assert "accepted" in ended[-1].stdout
@@ -73,7 +73,7 @@ def test_a_snapshot_is_as_good_as_the_dump_that_it_is_made_of(checkout: Path, jo
     )
     run = subprocess.run(["bash", "-c", script], cwd=checkout, env=job, capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "\n  2 rules violated: max-cascade-depth, max-stranded.\n" in run.stdout
+    assert "\n  2 rules violated: max-cascade-depth, max-broken-dependencies.\n" in run.stdout
 
 
 def test_every_block_is_run_or_taken_from_a_file() -> None:

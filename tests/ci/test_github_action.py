@@ -59,7 +59,7 @@ def test_a_change_that_breaks_rules_fails_the_step_and_leaves_all_its_files(chec
     jsonschema.Draft4Validator(json.loads((SCHEMAS / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))).validate(
         sarif := json.loads(Path(ended.outputs["sarif"]).read_text(encoding="utf-8"))
     )
-    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["max-cascade-depth", "max-stranded"]
+    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["max-cascade-depth", "max-broken-dependencies"]
     xmlschema.XMLSchema(SCHEMAS / "junit-10.xsd").validate(ended.outputs["junit"])
     markdown = Path(ended.outputs["markdown"]).read_text(encoding="utf-8")
     assert markdown.startswith("### kpreempt check: failed\n")
@@ -70,7 +70,7 @@ def test_a_change_that_breaks_rules_fails_the_step_and_leaves_all_its_files(chec
 
 def test_the_log_has_the_answer_and_annotations_on_the_files_of_the_change(check: Check) -> None:
     log = check(files="manifests", snapshot="cluster.json").log
-    assert "  2 rules violated: max-cascade-depth, max-stranded." in log
+    assert "  2 rules violated: max-cascade-depth, max-broken-dependencies." in log
     assert [kind for kind, _ in actions.commands(log)] == ["stop-commands", "error", "error"]
     assert "::error file=manifests/rollout.yaml,line=2,title=kpreempt check%3A max-cascade-depth::" in log
 
@@ -88,7 +88,7 @@ def test_rules_and_a_baseline_and_further_options_reach_the_check(check: Check, 
     check(files="manifests", snapshot="cluster.json", arguments=baseline)
     accepted = json.loads((checkout / "accepted.json").read_text(encoding="utf-8"))
     ended = check(files="manifests", snapshot="cluster.json", config="rules.toml", baseline="accepted.json")
-    assert "max-stranded" in json.dumps(accepted)
+    assert "max-broken-dependencies" in json.dumps(accepted)
     assert "max-cascade-depth" not in json.dumps(accepted)
     assert ended.code == 0
 
@@ -273,7 +273,7 @@ def test_the_program_runs_the_file_by_the_python_that_was_set_up(
 
 def test_findings_link_to_the_pages_of_this_very_action(check: Check) -> None:
     ended = check(files="manifests", snapshot="cluster.json", github={"action_repository": "o/k", "action_ref": "v1"})
-    page = "https://github.example/o/k/blob/v1/docs/rules/max-stranded.md"
+    page = "https://github.example/o/k/blob/v1/docs/rules/max-broken-dependencies.md"
     assert page in Path(ended.outputs["markdown"]).read_text(encoding="utf-8")
     (log,) = json.loads(Path(ended.outputs["sarif"]).read_text(encoding="utf-8"))["runs"]
     assert page in [rule["helpUri"] for rule in log["tool"]["driver"]["rules"]]

@@ -58,11 +58,11 @@ def test_a_new_folder_that_breaks_rules_fails_and_leaves_the_reports(
     pull_request(repository := tmp_path / "repository", base_has_manifests=False)
     ended = run(repository, job, shell=shell, SNAPSHOT=snapshot)
     assert ended.returncode == 1
-    assert "  2 rules violated: max-cascade-depth, max-stranded." in ended.stdout
+    assert "  2 rules violated: max-cascade-depth, max-broken-dependencies." in ended.stdout
     findings = json.loads((repository / REPORTS["codequality"]).read_text(encoding="utf-8"))
     assert [(each["check_name"], each["location"]["path"]) for each in findings] == [
         ("max-cascade-depth", "manifests/rollout.yaml"),
-        ("max-stranded", "manifests/rollout.yaml"),
+        ("max-broken-dependencies", "manifests/rollout.yaml"),
     ]
     xmlschema.XMLSchema(ROOT / "tests" / "schemas" / "junit-10.xsd").validate(str(repository / REPORTS["junit"]))
     kept = [repository / path for path in JOB["artifacts"]["paths"]]
@@ -93,7 +93,7 @@ def test_without_a_file_the_cluster_of_the_context_is_asked(tmp_path: Path, job:
         ended = run(repository, job, KUBECONFIG=kubeconfig, KUBE_CONTEXT="some/where:agent")
         other = run(repository, job, KUBECONFIG=kubeconfig, KUBE_CONTEXT="another")
     assert (ended.returncode, other.returncode) == (1, 2)
-    assert "  2 rules violated: max-cascade-depth, max-stranded." in ended.stdout
+    assert "  2 rules violated: max-cascade-depth, max-broken-dependencies." in ended.stdout
 
 
 @pytest.mark.sampled(2)

@@ -60,7 +60,7 @@ def test_the_hook_takes_its_rules_from_the_last_commit_and_not_from_the_one_that
     checkout: Path, job: dict[str, str]
 ) -> None:
     commit(checkout)
-    rules = '[check]\nmax-cascade-depth = "off"\nmax-stranded = "off"\n'
+    rules = '[check]\nmax-cascade-depth = "off"\nmax-broken-dependencies = "off"\n'
     (checkout / "kpreempt.toml").write_text(rules, encoding="utf-8")
     git(checkout, "add", "--all")
     assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 1
@@ -75,7 +75,7 @@ def test_the_hook_takes_its_rules_from_the_last_commit_and_not_from_the_one_that
 def test_no_annotation_of_the_commit_waives_a_rule(checkout: Path, job: dict[str, str]) -> None:
     commit(checkout)
     path = checkout / "manifests" / "rollout.yaml"
-    waived = '{kpreempt.io/waive: "max-cascade-depth,max-stranded", kpreempt.io/waive-reason: trust me}'
+    waived = '{kpreempt.io/waive: "max-cascade-depth,max-broken-dependencies", kpreempt.io/waive-reason: trust me}'
     text = path.read_text(encoding="utf-8").replace("metadata:\n", f"metadata:\n  annotations: {waived}\n", 1)
     path.write_text(text, encoding="utf-8")
     assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 1

@@ -81,7 +81,7 @@ _GATE = {
     "check": {
         "max-victims": 3,
         "applied-by": "helm",
-        "max-stranded": "off",
+        "max-broken-dependencies": "off",
         "severity": {"lost-pods": "warn"},
         "override": [{"namespace": "shop", "max-victims": 1}],
         "waive": [{"rule": "max-pending", "subject": "Deployment dev/*", "reason": "x", "expires": "2026-12-31"}],
@@ -93,7 +93,7 @@ _BASELINE = {
     "kind": "CheckBaseline",
     "accepted": [
         {
-            "rule": "max-stranded",
+            "rule": "max-broken-dependencies",
             "subject": "Service metrics/ingester",
             "change": "Deployment shop/checkout",
             "amount": 1,
@@ -156,7 +156,7 @@ def _of_command(command: str, random: Random) -> Case:
     cluster = _documents(cluster_path)
     has_class = any(each.get("metadata", {}).get("name") == "high" for each in _items(cluster))
     cluster = cluster if has_class else [*cluster, _CLASS]
-    if command == "who-preempted":
+    if command == "who-evicted":
         metadata = random.choice([each for each in cluster if each.get("kind") in ("Pod", "Event")] or [_CLASS])[
             "metadata"
         ]
@@ -356,7 +356,7 @@ RUNNABLE: dict[str, list[str]] = {
     "explain": ["-f", "cluster.yaml", "--snapshot", "cluster.yaml"],
     **{name: ["-A", "--snapshot", "cluster.yaml"] for name in ("pending", "at-risk", "budgets")},
     "queue": ["--snapshot", "cluster.yaml"],
-    "who-preempted": ["a", "--snapshot", "cluster.yaml"],
+    "who-evicted": ["a", "--snapshot", "cluster.yaml"],
     "check": ["-f", "cluster.yaml", "--snapshot", "cluster.yaml"],
     "drain": ["fresh", "--snapshot", "cluster.yaml"],
     "compare": ["--algorithms", "kube-1.18,kube-1.36", "--snapshot", "cluster.yaml"],
@@ -406,7 +406,7 @@ def _gate(files: dict[str, bytes], random: Random) -> list[str]:
             files["former.json"] = mangled(_encoded(mutated(former, random)), random)
             return ["--compare-with", "former.json"]
         case 2:
-            return ["--worst-case", "--max-plays", "20"]
+            return ["--worst-case", "--max-runs", "20"]
     return []
 
 
@@ -456,7 +456,7 @@ _COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "at-risk": (["-A"], ANSWER_FORMATS),
     "budgets": (["-A"], (*ANSWER_FORMATS, "sarif", "junit")),
     "queue": ([], ANSWER_FORMATS),
-    "who-preempted": ([], ANSWER_FORMATS),
+    "who-evicted": ([], ANSWER_FORMATS),
     "compare": (["-f", "change.yaml", "--algorithms", "kube-1.18,kube-1.36"], ANSWER_FORMATS),
     "volcano": ([], ANSWER_FORMATS),
     "plugins": ([], ("text", "json", "yaml", "name")),

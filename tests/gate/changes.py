@@ -351,14 +351,14 @@ HARMFUL = (
             "metrics",
             {"selector": {"matchLabels": {"app": "metrics"}}, "template": {"metadata": {"labels": {"app": "metrics"}}}},
         ),
-        "apply-refused",
+        "apply-rejected",
     ),
-    Harmful("bigger volumes of a StatefulSet", "broker", _bigger_volumes, "apply-refused"),
+    Harmful("bigger volumes of a StatefulSet", "broker", _bigger_volumes, "apply-rejected"),
     Harmful(
         "a budget that allows nothing",
         "broker",
         _spec("PodDisruptionBudget", "broker", {"maxUnavailable": 0}),
-        "blocked-drains",
+        "pdb-blocks-drain",
     ),
     Harmful("an API that is gone", "broker", _old_budget, "removed-api"),
     Harmful(
@@ -369,26 +369,26 @@ HARMFUL = (
         ),
         "require-schedulable",
     ),
-    Harmful("more than the quota", "batch", _spec("Deployment", "runner", {"replicas": 40}), "quota-refusals"),
+    Harmful("more than the quota", "batch", _spec("Deployment", "runner", {"replicas": 40}), "quota-rejections"),
     Harmful(
         "a misspelled field",
         "watch",
         _pod("Deployment", "operator", {"tolerance": [{"operator": "Exists"}]}),
-        "apply-refused",
+        "apply-rejected",
     ),
-    Harmful("a misspelled resource", "shop", _requests("Deployment", "frontend", {"memroy": "64Mi"}), "apply-refused"),
+    Harmful("a misspelled resource", "shop", _requests("Deployment", "frontend", {"memroy": "64Mi"}), "apply-rejected"),
     Harmful(
         "a misspelled field of a budget",
         "broker",
         _spec("PodDisruptionBudget", "broker", {"unhealthyPodEvictPolicy": "AlwaysAllow"}),
-        "apply-refused",
+        "apply-rejected",
     ),
-    Harmful("a namespace that nobody makes", "batch", _without_namespace, "apply-refused"),
+    Harmful("a namespace that nobody makes", "batch", _without_namespace, "apply-rejected"),
     Harmful(
         "a priority class that nobody makes",
         "scaler",
         _pod("Deployment", "metrics", {"priorityClassName": "important"}),
-        "apply-refused",
+        "apply-rejected",
     ),
     Harmful("a claim of no class", "database", _claim_of_no_class, "require-schedulable"),
     Harmful("agents for which others go", "watch", _greedy_agents, "lost-pods"),
@@ -566,16 +566,16 @@ HARMFUL = (
         "a second PDB on the same pods",
         "shop",
         _pdb("frontend-two", {"matchLabels": {"app": "frontend"}}, maxUnavailable=1),
-        "blocked-drains",
+        "pdb-blocks-drain",
     ),
     Harmful(
         "a PDB that wants the minimum of the autoscaler",
         "shop",
         _pdb("catalog", {"matchLabels": {"app": "catalog"}}, minAvailable=2),
-        "blocked-drains",
+        "pdb-blocks-drain",
     ),
     Harmful(
-        "as few replicas as the PDB wants", "shop", _spec("Deployment", "frontend", {"replicas": 2}), "blocked-drains"
+        "as few replicas as the PDB wants", "shop", _spec("Deployment", "frontend", {"replicas": 2}), "pdb-blocks-drain"
     ),
     Harmful("a pod relabeled out of its PDB", "broker", _relabeled_pod, "pdb-weakened"),
     Harmful(
@@ -639,7 +639,7 @@ HARMFUL = (
         "a quota below what runs",
         "batch",
         _spec("ResourceQuota", "batch", {"hard": {"pods": "1"}}),
-        "quota-refusals",
+        "quota-rejections",
     ),
 )
 

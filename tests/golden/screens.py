@@ -40,8 +40,8 @@ def _of_change(name: str, manifest: str) -> list[str]:
 
 _COMMANDS = {
     "pending": ["pending", "--snapshot", str(_FORTY), *_VERSION],
-    "who-preempted": [
-        *("who-preempted", "encode-1", "-n", "batch", *_ON_CALL),
+    "who-evicted": [
+        *("who-evicted", "encode-1", "-n", "batch", *_ON_CALL),
         *("--before", str(FIXTURES / "on-call" / "before.yaml")),
     ],
     "budgets": ["budgets", "--snapshot", str(FIXTURES / "budgets" / "cluster.yaml"), "--now", NOW],

@@ -48,7 +48,7 @@ def expected_victims(verdict: dict[str, Any]) -> set[str]:
 
 def disagreements(verdict: dict[str, Any], observed: Observed) -> list[str]:
     """What was predicted and did not come, one line each. Of what is up to chance anything that was told counts."""
-    kind = DecisionKind.NOMINATED if observed.nominated_to else DecisionKind.REFUSED
+    kind = DecisionKind.NOMINATED if observed.nominated_to else DecisionKind.UNSCHEDULABLE
     decision = TakenDecision(
         decision=DecisionKind.BOUND if observed.bound_to else kind,
         pod="",
@@ -60,7 +60,7 @@ def disagreements(verdict: dict[str, Any], observed: Observed) -> list[str]:
     lines = differences(_decoded(verdict), decision)
     if not observed.bound_to and observed.event != event_text(observed.message):
         lines.append(f"event {observed.event!r}, message {observed.message!r}")
-    if kind is DecisionKind.REFUSED and not observed.bound_to and observed.evicted:
+    if kind is DecisionKind.UNSCHEDULABLE and not observed.bound_to and observed.evicted:
         lines.append(f"evicted {sorted(observed.evicted)} for nobody")
     return lines
 

@@ -30,7 +30,7 @@ def predict(change: Path, plane: ControlPlane, folder: Path, *options: str) -> d
 
 def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
     """What was predicted and did not come, and what came and was not predicted, one line each."""
-    play = check["play"]
+    play = check["simulation"]
     lines = [] if play["end"] == "Settled" else [f"came to rest, predicted {play['end']}"]
     predicted = {each["workload"]: each for each in play["workloads"]}
     before, after = rollout.before.workloads, rollout.after.workloads
@@ -38,9 +38,9 @@ def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
         was, came = before.get(name, _UNTOUCHED), after.get(name, _UNTOUCHED)
         real = _told(was, came, rollout.preempted[name])
         told = _as_told(predicted[name]) if name in predicted else _told(was, _landed(name, check, rollout), 0)
-        if told["wantedAfter"] is None:
+        if told["desiredAfter"] is None:
             # A snapshot does not say of every workload how many pods it asks for.
-            del real["wantedAfter"]
+            del real["desiredAfter"]
         if name in predicted and predicted[name].get("isChanged"):
             real["isDone"] = came.is_done
             told["isDone"] = predicted[name].get("isDone", True)
@@ -55,7 +55,7 @@ def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
 def _landed(name: str, check: dict[str, Any], rollout: Rollout) -> Standing:
     """A workload that is neither changed nor displaced, with those of its pods in place that waited and now land."""
     was = rollout.before.workloads.get(name, _UNTOUCHED)
-    steps = [step for step in check["play"]["steps"] if step["kind"] == "Lands"]
+    steps = [step for step in check["simulation"]["steps"] if step["kind"] == "Lands"]
     nodes = Counter(step["node"] for step in steps if rollout.before.owners.get(step["pod"]) == name)
     return Standing(
         nodes=was.nodes + nodes,
@@ -72,7 +72,7 @@ def _told(was: Standing, came: Standing, preempted: int) -> dict[str, object]:
         "nodesAfter": dict(came.nodes),
         "readyAfter": came.ready,
         "pendingAfter": came.pending,
-        "wantedAfter": came.wanted,
+        "desiredAfter": came.wanted,
         "victims": preempted,
     }
 
@@ -84,6 +84,6 @@ def _as_told(predicted: dict[str, Any]) -> dict[str, object]:
         "nodesAfter": predicted.get("nodesAfter", {}),
         "readyAfter": predicted.get("readyAfter", 0),
         "pendingAfter": predicted.get("pendingAfter", 0),
-        "wantedAfter": predicted.get("wantedAfter"),
+        "desiredAfter": predicted.get("desiredAfter"),
         "victims": predicted.get("victims", 0),
     }

@@ -205,7 +205,9 @@ def make(stage: Stage, scenario: Scenario) -> tuple[Objects, set[str]]:
 
 def by_time(told: dict[str, Any]) -> list[list[str]]:
     """The names of the pods that are told to go, those of the same second together."""
-    steps = [each for each in told["play"]["steps"] if each.get("reason") == "drained" and each["kind"] == "Leaves"]
+    steps = [
+        each for each in told["simulation"]["steps"] if each.get("reason") == "drained" and each["kind"] == "Leaves"
+    ]
     return [
         [each["pod"].partition("/")[2] for each in group]
         for _, group in groupby(steps, key=lambda each: each.get("at", 0.0))

@@ -60,12 +60,12 @@ def situation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Situation]:
 
 
 def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Situation) -> None:
-    answer = situation.answer("who-preempted", "encode-1", "-n", BATCH, "--before", situation.before)
+    answer = situation.answer("who-evicted", "encode-1", "-n", BATCH, "--before", situation.before)
     event = eviction.events(situation.plane, "Preempted")["encode-1"]
     victim = eviction.current(situation.plane, eviction.RUNNING[0])["metadata"]
     checkout = eviction.current(situation.plane, eviction.CHECKOUT)
     assert (answer["victim"]["phase"], answer["victim"]["uid"]) == ("Terminating", victim["uid"])
-    assert (answer["leavingUntil"], answer["finalizers"]) == (victim["deletionTimestamp"], [eviction.FINALIZER])
+    assert (answer["terminatingUntil"], answer["finalizers"]) == (victim["deletionTimestamp"], [eviction.FINALIZER])
     [preemption] = answer["preemptions"]
     assert preemption["message"] == event["message"]
     assert preemption["message"] == f"Preempted by pod {checkout['metadata']['uid']} on node osprey-1"
@@ -80,12 +80,12 @@ def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Sit
     reconstruction = preemption["reconstruction"]
     assert (reconstruction["result"], reconstruction["nodes"]) == ("Confirmed", ["osprey-1"])
     assert reconstruction["victims"] == [f"{BATCH}/encode-1", f"{BATCH}/encode-2"]
-    assert reconstruction["isPreemptorLaidOver"]
+    assert reconstruction["isPreemptorOverlaid"]
 
 
 def test_a_pod_that_nobody_evicted_is_told_so(situation: Situation) -> None:
-    assert situation.answer("who-preempted", "web-1", "-n", SHOP)["preemptions"] == []
-    ran = kubectl_kpreempt(situation.plane.kubeconfig, "who-preempted", "web-9", "-n", SHOP)
+    assert situation.answer("who-evicted", "web-1", "-n", SHOP)["preemptions"] == []
+    ran = kubectl_kpreempt(situation.plane.kubeconfig, "who-evicted", "web-9", "-n", SHOP)
     assert (ran.code, ran.out) == (3, "")
     assert ran.message == (
         f'there is no pod "web-9" in namespace "{SHOP}", and no event that it was preempted: '
@@ -122,7 +122,7 @@ def test_the_scheduler_says_of_a_pod_that_never_lands_what_is_expected_to_the_by
 ) -> None:
     items = situation.answer("pending", "-n", BATCH)["items"]
     [item] = [each for each in items if each["pod"].endswith(f"/{pod['metadata']['name']}")]
-    assert item["outcome"] == "NeverLands"
+    assert item["outcome"] == "Unschedulable"
     assert item["message"] == item["schedulerMessage"] == eviction.refusal(situation.plane, pod)
     assert item["agreement"] == "Same"
 
@@ -207,7 +207,7 @@ def test_no_name_is_in_a_redacted_snapshot(situation: Situation, tmp_path: Path)
 @pytest.mark.parametrize(
     "words",
     [
-        pytest.param(["who-preempted", "encode-2", "-n", BATCH], id="who-preempted"),
+        pytest.param(["who-evicted", "encode-2", "-n", BATCH], id="who-evicted"),
         pytest.param(["pending"], id="pending"),
         pytest.param(["at-risk", "-A"], id="at-risk"),
         pytest.param(["explain", "pod/late-1", "-n", BATCH], id="explain"),

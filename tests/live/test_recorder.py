@@ -172,8 +172,8 @@ def _explain_a_victim(plane: ControlPlane, folder: str, capsys: pytest.CaptureFi
         if victim is None:
             continue
         namespace, _, name = victim.partition("/")
-        assert run(["who-preempted", name, "-n", namespace, "--kubeconfig", str(plane.kubeconfig)]) != 0
-        told = answered(capsys, "who-preempted", name, "-n", namespace, "--snapshot", folder)
+        assert run(["who-evicted", name, "-n", namespace, "--kubeconfig", str(plane.kubeconfig)]) != 0
+        told = answered(capsys, "who-evicted", name, "-n", namespace, "--snapshot", folder)
         (preemption,) = told["preemptions"]
         assert preemption["preemptor"]["pod"] == trace.decision.pod
         assert preemption["reconstruction"]["result"] == "Confirmed"

@@ -53,7 +53,9 @@ def test_a_rollout_that_many_make_room_for_evicts_as_many_as_its_plays_do(
     # Twenty plays are a sample: what happens on a busy machine may lie a little beside them.
     slack = told["most"] // 4
     assert told["least"] - slack <= real <= told["most"] + slack, f"{rollout.preempted} of {told}"
-    (deployment,) = [each for each in check["play"]["workloads"] if each["workload"] == f"Deployment {NAMESPACE}/web"]
+    (deployment,) = [
+        each for each in check["simulation"]["workloads"] if each["workload"] == f"Deployment {NAMESPACE}/web"
+    ]
     assert (deployment["readyAfter"], rollout.after.workloads[deployment["workload"]].ready) == (REPLICAS[1],) * 2
     compared["rollouts"] += 1
     compared["evictions"] += real

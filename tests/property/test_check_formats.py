@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from kpreempt.report.answers import render_answer
 from kpreempt.report.escape import is_hidden
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import GateStanding
+from kpreempt.verdict.check import FindingStatus
 from tests.checks import hostile
 
 # Signs that mean something in one of the formats, among all others.
@@ -93,7 +93,7 @@ def test_a_link_in_sarif_is_the_text_that_it_was() -> None:
 @given(_TEXTS)
 def test_programs_read_as_many_findings_as_there_are(text: str) -> None:
     findings = hostile([text]).findings
-    failing = [each for each in findings if each.standing is GateStanding.FAILS]
+    failing = [each for each in findings if each.status is FindingStatus.FAILS]
     assert len(json.loads(written(text, "sarif"))["runs"][0]["results"]) == len(findings)
     assert len(json.loads(written(text, "gitlab"))) == len(findings)
     suite = ElementTree.fromstring(written(text, "junit"))

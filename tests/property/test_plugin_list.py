@@ -55,4 +55,4 @@ def test_the_list_is_what_runs_in_its_order(text: str, outside: list[dict[str, o
         assert listed == {point: [plugin.name for plugin in at] for point, at in made.items() if at}
         weights = {plugin.name: plugin.weight for each in profile.points for plugin in each.plugins if plugin.weight}
         assert weights == {plugin.name: plugins.weights[plugin.name] for plugin in plugins.scores}
-        assert {each.name for each in profile.left_out if not each.is_known} <= {"Absent"}
+        assert {each.name for each in profile.omitted if not each.is_known} <= {"Absent"}

@@ -114,5 +114,5 @@ def test_the_outcome_says_what_the_evidence_says(scenario: dict[str, Any]) -> No
         assert verdict.nominated_nodes == verdict.selection.tied
         assert set(verdict.victims) == set(verdict.nominated_nodes)
     else:
-        assert verdict.outcome == Outcome.NEVER_LANDS
+        assert verdict.outcome == Outcome.UNSCHEDULABLE
         assert not verdict.feasible_nodes and not verdict.nominated_nodes

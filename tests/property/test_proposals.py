@@ -67,7 +67,7 @@ def check(cluster: ClusterSnapshot, pod: Pod, proposal: Proposal) -> Verdict:
 def test_each_proposal_for_a_node_brings_the_pod_there(scenario: dict[str, Any], number: int) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     name = cluster.nodes[number % len(cluster.nodes)].name
-    story = explain(cluster, pod, node_name=name).node_story
+    story = explain(cluster, pod, node_name=name).node_report
     assert story is not None
     if story.is_chosen:
         assert not story.proposals
@@ -81,11 +81,11 @@ def test_each_proposal_for_a_node_brings_the_pod_there(scenario: dict[str, Any],
 def test_each_proposal_for_a_pod_that_never_lands_makes_it_land(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
-    if verdict.outcome != Outcome.NEVER_LANDS:
+    if verdict.outcome != Outcome.UNSCHEDULABLE:
         assert verdict.proposal_search is None
         return
     for proposal in verdict.proposals:
-        assert check(cluster, pod, proposal).outcome != Outcome.NEVER_LANDS
+        assert check(cluster, pod, proposal).outcome != Outcome.UNSCHEDULABLE
 
 
 @LAWS
@@ -93,7 +93,7 @@ def test_each_proposal_for_a_pod_that_never_lands_makes_it_land(scenario: dict[s
 def test_each_proposal_for_a_pod_that_preempts_makes_it_land_and_nobody_go(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
-    if verdict.outcome == Outcome.NEVER_LANDS:
+    if verdict.outcome == Outcome.UNSCHEDULABLE:
         return
     if verdict.outcome not in (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS):
         assert verdict.proposals == []
@@ -106,14 +106,14 @@ def test_each_proposal_for_a_pod_that_preempts_makes_it_land_and_nobody_go(scena
 def test_with_a_request_that_is_larger_by_the_least_amount_the_pod_does_not_get_there(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
-    is_pending = verdict.outcome == Outcome.NEVER_LANDS
+    is_pending = verdict.outcome == Outcome.UNSCHEDULABLE
     for proposal in verdict.proposals:
         if [change.kind for change in proposal.changes] == [ChangeKind.REQUEST]:
             *others, last = proposal.options
             path, text = last.rsplit("=", 1)
             more = f"{quantity(text).milli_value + 1}m" if path.endswith(".cpu") else str(quantity(text).value + 1)
             larger = explain(*applied(cluster, pod, [*others, f"{path}={more}"]))
-            assert (larger.outcome == Outcome.NEVER_LANDS) if is_pending else (larger.outcome != Outcome.LANDS)
+            assert (larger.outcome == Outcome.UNSCHEDULABLE) if is_pending else (larger.outcome != Outcome.LANDS)
 
 
 @LAWS
@@ -121,12 +121,16 @@ def test_with_a_request_that_is_larger_by_the_least_amount_the_pod_does_not_get_
 def test_with_a_lower_priority_than_the_proposed_one_the_pod_still_never_lands(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
-    if verdict.outcome != Outcome.NEVER_LANDS or not verdict.proposal_search or not verdict.proposal_search.is_complete:
+    if (
+        verdict.outcome != Outcome.UNSCHEDULABLE
+        or not verdict.proposal_search
+        or not verdict.proposal_search.is_complete
+    ):
         return
     raised = [each for each in verdict.proposals if {change.kind for change in each.changes} == {ChangeKind.PRIORITY}]
     least = raised[0].changes[0].after if raised else None
     for priority in just_above(cluster.pods, pod):
-        lands = explain(*applied(cluster, pod, [f"--priority={priority}"])).outcome != Outcome.NEVER_LANDS
+        lands = explain(*applied(cluster, pod, [f"--priority={priority}"])).outcome != Outcome.UNSCHEDULABLE
         assert not lands or (least is None and len(verdict.proposals) == 6) or (least or 0) <= priority
         assert lands or priority != least
 
@@ -137,11 +141,11 @@ def test_the_first_refusal_of_the_story_is_the_scheduler_s_own(scenario: dict[st
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     name = cluster.nodes[number % len(cluster.nodes)].name
     verdict = explain(cluster, pod, node_name=name)
-    assert verdict.node_story is not None
-    evaluation = verdict.node_story.evaluation
+    assert verdict.node_report is not None
+    evaluation = verdict.node_report.evaluation
     refusals = [status for status in evaluation.filters if not status.is_success]
     if evaluation.pre_filter is not None:
         assert verdict.pre_filter == evaluation.pre_filter
-    elif not evaluation.left_out_by and not evaluation.nominated_pods:
+    elif not evaluation.excluded_by and not evaluation.nominated_pods:
         assert verdict.filter[name].plugin == (refusals[0].plugin if refusals else "")
         assert verdict.filter[name].is_success == (not refusals)

@@ -163,7 +163,7 @@ def test_a_simulation_ends_is_the_same_again_and_changes_nothing(scenario: Scena
     simulations = Simulations(Rollouts(plan, decode_object, context), context)
     first = simulations.by_chance(seed)
     assert simulations.by_chance(seed) == first
-    assert first.simulation.end is not SimulationEnd.BROKEN_OFF
+    assert first.simulation.end is not SimulationEnd.ABORTED
     assert json.dumps([scenario, [pod.key for pod in plan.cluster.pods]]) == before
 
 
@@ -191,12 +191,12 @@ class Watched:
     def see(self, step: SimulationStep) -> None:
         if not self.is_own(step.pod):
             return
-        if step.kind is StepKind.ARRIVES:
+        if step.kind is StepKind.CREATED:
             self.there.add(step.pod)
-        elif step.kind is StepKind.LEAVES:
+        elif step.kind is StepKind.TERMINATING:
             self.there.discard(step.pod)
             self.available.discard(step.pod)
-        elif step.kind is StepKind.LANDS:
+        elif step.kind is StepKind.BOUND:
             self.available.add(step.pod)
 
 
@@ -231,7 +231,7 @@ def test_a_deployment_keeps_to_what_its_strategy_allows(scenario: Scenario) -> N
         before = len(watched.available)
         was_available = step.pod in watched.available
         watched.see(step)
-        if step.kind is StepKind.LEAVES and was_available and not step.cause:
+        if step.kind is StepKind.TERMINATING and was_available and not step.cause:
             assert before - 1 >= min(before, replicas - unavailable), step
         assert len(watched.there) <= most, step
 
@@ -250,9 +250,11 @@ def test_where_there_is_room_for_all_a_rollout_is_done_in_the_end(data: st.DataO
     there = placed(before, room) if data.draw(st.booleans()) else []
     classes = [priority_class(name, value) for name, value in CLASSES.items()]
     simulation = simulate_scenario(Scenario([*nodes(count), *classes, *there], [after], [])).simulation
-    assert (simulation.end, simulation.displaced, simulation.waiting) == (SimulationEnd.SETTLED, [], [])
+    assert (simulation.end, simulation.displaced, simulation.pending) == (SimulationEnd.SETTLED, [], [])
     assert all(each.is_done for each in simulation.workloads)
-    assert all(each.ready_after == each.wanted_after for each in simulation.workloads if each.wanted_after is not None)
+    assert all(
+        each.ready_after == each.desired_after for each in simulation.workloads if each.desired_after is not None
+    )
 
 
 @LAWS
@@ -261,11 +263,11 @@ def test_whoever_has_to_go_has_a_lower_priority_than_whom_it_goes_for(scenario: 
     simulation = simulate_scenario(scenario).simulation
     known: dict[str, int] = {}
     for step in simulation.steps:
-        if step.kind is StepKind.LEAVES and step.cause:
+        if step.kind is StepKind.TERMINATING and step.cause:
             assert step.priority < known[step.cause]
-        elif step.kind is not StepKind.SCALES:
+        elif step.kind is not StepKind.SCALED:
             known[step.pod] = step.priority
-    told = [(step.pod, step.cause) for step in simulation.steps if step.kind is StepKind.LEAVES and step.cause]
+    told = [(step.pod, step.cause) for step in simulation.steps if step.kind is StepKind.TERMINATING and step.cause]
     assert sorted((each.pod, each.cause) for each in simulation.displaced) == sorted(told)
 
 
@@ -275,23 +277,23 @@ def test_the_numbers_of_budgets_and_workloads_agree_with_the_steps(scenario: Sce
     simulated = simulate_scenario(scenario)
     simulation = simulated.simulation
     for budget in simulation.budgets:
-        assert budget.least <= min(budget.before, budget.after)
+        assert budget.min <= min(budget.before, budget.after)
     broken = [name for step in simulation.steps for name in step.violated]
     assert {each.budget: each.violations for each in simulation.budgets if each.violations} == {
         name: broken.count(name) for name in broken
     }
     for each in simulation.workloads:
-        assert each.ready_least <= min(each.ready_before, each.ready_after)
+        assert each.ready_min <= min(each.ready_before, each.ready_after)
         assert each.ready_after <= sum(each.nodes_after.values())
         assert each.victims == sum(victim.workload == each.workload for victim in simulation.displaced)
         assert each.pending_after == _unplaced(simulated, simulation, each.workload)
-        assert 0 <= each.least_at <= simulation.seconds
+        assert 0 <= each.ready_min_at <= simulation.seconds
 
 
 def _unplaced(simulated: Simulated, simulation: Simulation, workload_name: str) -> int:
-    waiting = {each.pod for each in simulation.waiting if each.workload == workload_name}
+    waiting = {each.pod for each in simulation.pending if each.workload == workload_name}
     untold = {pod.key for pod in simulated.after.pods if not pod.spec.node_name} - {
-        each.pod for each in simulation.waiting
+        each.pod for each in simulation.pending
     }
     assert not untold
     return len(waiting)

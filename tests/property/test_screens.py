@@ -16,8 +16,8 @@ from kpreempt.report.answers import Answer, render_answer
 from kpreempt.report.check.causes import causes
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.verdict import Assumption, Outcome, Victim
-from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, SizeName, Standing, Threat, Threshold
-from kpreempt.verdict.check import Check, GateStanding
+from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, RankedVictim, SizeName, Threat, Threshold
+from kpreempt.verdict.check import Check, FindingStatus
 from kpreempt.verdict.compare import (
     Certainty,
     ComparedPod,
@@ -33,7 +33,7 @@ from kpreempt.verdict.compare import (
     VersionChange,
 )
 from kpreempt.verdict.pending import PendingPod, PendingPods, PendingState
-from kpreempt.verdict.queue import Mover, MoverKind, Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
+from kpreempt.verdict.queue import Mover, MoverKind, PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
 from tests.checks import big_check, failed, finding, hostile_check, passed, replaced
 from tests.factories import NOW
 
@@ -57,11 +57,11 @@ def at_risk(number: int, length: int) -> PodsAtRisk:
             node="n" * length,
             threats=[Threat(each, 10, "n") for each in pods],
             thresholds=[Threshold(size=size, requests={"cpu": 1000}, anywhere=11) for size in SizeName],
-            standing=Standing(pod, 0, 1),
+            eviction_order=RankedVictim(pod, 0, 1),
         )
         for pod in pods
     ]
-    orders = [NodeOrder(f"{pod}-node", 0, [Standing(each, 0, 1) for each in pods]) for pod in pods]
+    orders = [NodeOrder(f"{pod}-node", 0, [RankedVictim(each, 0, 1) for each in pods]) for pod in pods]
     return PodsAtRisk(
         items=items, nodes=orders, matching=2 * number, threatened=number, pending=number, assumptions=ASSUMED
     )
@@ -70,13 +70,13 @@ def at_risk(number: int, length: int) -> PodsAtRisk:
 def queue(number: int, length: int) -> SchedulingQueueState:
     pods = [
         QueuedPod(
-            pod=pod, place=place, position=1, time=NOW, rejected_by=["P" * length], moved_by=[Mover(MoverKind.FLUSH)]
+            pod=pod, queue=place, position=1, time=NOW, rejected_by=["P" * length], moved_by=[Mover(MoverKind.FLUSH)]
         )
         for pod in names(number, length)
-        for place in Place
-        if place is not Place.GONE
+        for place in QueueName
+        if place is not QueueName.NOT_QUEUED
     ]
-    moves = [PodMove(pod, Place.ACTIVE, Place.BACKOFF) for pod in names(number, length)]
+    moves = [PodMove(pod, QueueName.ACTIVE, QueueName.BACKOFF) for pod in names(number, length)]
     steps = [QueueStep(number=at, time=NOW + timedelta(seconds=at), event="pop", moves=moves) for at in range(number)]
     return SchedulingQueueState(
         algorithm="kube-1.36",
@@ -132,7 +132,7 @@ def upgrade(number: int, length: int) -> UpgradeComparison:
     return UpgradeComparison(
         base="kube-1.33",
         target="kube-1.34",
-        asked=number,
+        compared=number,
         differing=number,
         changes=[VersionChange(name=name, sentence="It changes. " * length, source="a/b.go") for name in causes],
         groups=[UpgradeGroup(causes=[name], pods=[]) for name in causes],
@@ -143,9 +143,9 @@ def upgrade(number: int, length: int) -> UpgradeComparison:
 
 def check(number: int, length: int) -> Check:
     findings = [
-        finding(rule, f"Deployment {name}", amount=3, pods=names(9, length), detail="d" * length, standing=standing)
+        finding(rule, f"Deployment {name}", amount=3, pods=names(9, length), detail="d" * length, status=standing)
         for name in names(number, length)
-        for rule, standing in zip(RuleId, [GateStanding.FAILS, GateStanding.WARNS] * 20, strict=False)
+        for rule, standing in zip(RuleId, [FindingStatus.FAILS, FindingStatus.WARNS] * 20, strict=False)
     ]
     return replaced(failed(), findings=findings, assumptions=ASSUMED)
 

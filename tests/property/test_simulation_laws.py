@@ -25,7 +25,7 @@ def test_a_simulation_ends_and_is_the_same_again(scenario: dict[str, Any]) -> No
     first, assumed, after = simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW)
     assert simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW) == (first, assumed, after)
     assert cluster.pods == before
-    assert first.end is not SimulationEnd.BROKEN_OFF
+    assert first.end is not SimulationEnd.ABORTED
 
 
 @LAWS
@@ -38,9 +38,9 @@ def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[st
     assert found.seconds == max(times, default=0)
     leaving: dict[str, float] = {}
     for step in found.steps:
-        if step.kind is StepKind.LEAVES:
+        if step.kind is StepKind.TERMINATING:
             leaving[step.pod] = step.at
-        elif step.kind is StepKind.GONE and step.pod in leaving:
+        elif step.kind is StepKind.TERMINATED and step.pod in leaving:
             assert step.at >= leaving.pop(step.pod)
     # Only a simulation that goes round may be left in the middle.
     assert not leaving or found.end is SimulationEnd.LOOP
@@ -54,5 +54,5 @@ def test_whoever_lands_no_longer_waits(scenario: dict[str, Any]) -> None:
     last: dict[str, StepKind] = {}
     for step in found.steps:
         last[step.pod] = step.kind
-    assert all(last[each.pod] is not StepKind.LANDS for each in found.waiting if each.pod in last)
-    assert (pod.key in found.starts_at) == any(s.kind is StepKind.LANDS and s.pod == pod.key for s in found.steps)
+    assert all(last[each.pod] is not StepKind.BOUND for each in found.pending if each.pod in last)
+    assert (pod.key in found.starts_at) == any(s.kind is StepKind.BOUND and s.pod == pod.key for s in found.steps)

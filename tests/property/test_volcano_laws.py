@@ -102,7 +102,7 @@ def test_whoever_is_evicted_was_a_candidate_that_the_votes_left(scenario: Scenar
             for node in attempt.nodes:
                 assert set(node.evicted) <= set(node.victims) <= set(node.candidates)
                 deciding = [vote for vote in node.votes if vote.tier == node.deciding_tier]
-                assert node.victims == (deciding[-1].left if deciding else [])
+                assert node.victims == (deciding[-1].remaining if deciding else [])
 
 
 @LAW

@@ -18,7 +18,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube import scheduler as kube_scheduler
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.workload import Asked
+from kpreempt.verdict.workload import ReplicaScope
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.strategies import Object, scenarios
 from tests.strategies_whole import whole_scenarios
@@ -171,10 +171,10 @@ def test_nodes_that_are_filled_one_by_one_hold_what_the_scheduler_would_put_ther
 def test_every_replica_is_counted_once_and_nobody_is_evicted_twice(scenario: Object, number: int) -> None:
     case = Case(scenario, number)
     prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_alike=True)
-    question = WorkloadQuestion(workload="Pod a/b", which=Asked.NEW, pods=case.pods)
+    question = WorkloadQuestion(workload="Pod a/b", which=ReplicaScope.NEW, pods=case.pods)
     answer, _ = workload_answer(case.cluster, question, case.scheduler, prepared, now=NOW)
     totals = answer.totals
-    assert totals.lands + totals.preempts + totals.pending + totals.uncertain + totals.refused == number
+    assert totals.lands + totals.preempts + totals.pending + totals.uncertain + totals.rejected == number
     assert sum(each.replicas for each in answer.nodes) == totals.lands + totals.preempts
     assert sum(each.replicas for each in answer.pending) == number - totals.lands - totals.preempts
     victims = [victim for each in answer.items for victim in each.victims]

@@ -34,15 +34,15 @@ from kpreempt.verdict import ClusterSummary, PossibleOutcome, Verdict
 from kpreempt.verdict.at_risk import SizeName
 from kpreempt.verdict.budgets import (
     AuditedBudget,
-    Breach,
-    BreakingPriority,
     BudgetAudit,
     Finding,
     FindingId,
+    PossibleViolation,
     ProtectedWorkload,
     Remedy,
     RemedyAction,
     Severity,
+    ViolatingPriority,
 )
 
 _PERCENTAGE = re.compile(r"[+-]?[0-9]{1,9}%")
@@ -51,7 +51,7 @@ MinimumSizes = Mapping[tuple[str, str, str], int]
 NO_MINIMUM_SIZES: MinimumSizes = MappingProxyType({})
 
 _SEVERITIES = {
-    FindingId.BROKEN_BY_PREEMPTION: Severity.ERROR,
+    FindingId.VIOLATED_BY_PREEMPTION: Severity.ERROR,
     FindingId.NEVER_ALLOWS: Severity.ERROR,
     FindingId.MIN_AVAILABLE_ABOVE_PODS: Severity.ERROR,
     FindingId.OVERLAP: Severity.ERROR,
@@ -187,17 +187,17 @@ class _Auditor:
             selector=None if selector is None else str(selector),
             min_available=spec.min_available,
             max_unavailable=spec.max_unavailable,
-            expected=status.expected_pods,
-            desired=status.desired_healthy,
-            healthy=status.current_healthy,
-            allowed=status.disruptions_allowed,
+            expected_pods=status.expected_pods,
+            desired_healthy=status.desired_healthy,
+            current_healthy=status.current_healthy,
+            disruptions_allowed=status.disruptions_allowed,
             pods=len(pods),
             workloads=self._protected(pods),
             # Where conditions and status differ, one of them is not up to date, and no pod is to blame.
             not_ready=[pod.metadata.name for pod in not_ready] if is_explained else [],
-            leaving=[pod.metadata.name for pod in leaving],
+            terminating=[pod.metadata.name for pod in leaving],
             missing=max(to_be - len(pods), 0),
-            lets_unready_go=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
+            always_allows_unhealthy=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
             is_counted=selector is not None and selector.is_valid() and not selector.is_empty(),
         )
         return msgspec.structs.replace(facts, findings=list(self._findings(budget, facts, pods, to_be)))
@@ -248,7 +248,7 @@ class _Auditor:
             remedies = [_set(budget, "minAvailable", max(len(pods) - 1, 0))]
             found = _finding(FindingId.UNMANAGED_PODS, budget, pods=_names(unmanaged), remedies=remedies)
             # Without any other pods it expects none, and so allows nothing, ever.
-            is_error = len(unmanaged) == len(pods) and facts.allowed <= 0
+            is_error = len(unmanaged) == len(pods) and facts.disruptions_allowed <= 0
             yield msgspec.structs.replace(found, severity=Severity.ERROR) if is_error else found
 
     def _about_allowance(
@@ -475,9 +475,9 @@ _LAST = 2**63
 
 def breaches_of(
     decided: Sequence[tuple[Pod, Verdict]], positions: Mapping[str, int], protection: Protection
-) -> dict[str, list[Breach]]:
+) -> dict[str, list[PossibleViolation]]:
     """The pending pods that would break a budget, by its name, in the order of the queue."""
-    found: dict[str, list[Breach]] = {}
+    found: dict[str, list[PossibleViolation]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
         outcomes = verdict.possible_outcomes
         broken: dict[str, list[_Taken]] = {}
@@ -486,7 +486,7 @@ def breaches_of(
                 if taken.most > taken.allowed:
                     broken.setdefault(key, []).append(taken)
         for key, breaking in broken.items():
-            breach = Breach(
+            breach = PossibleViolation(
                 pod=pod.key,
                 priority=pod.priority,
                 owner=controller_name(pod.metadata),
@@ -494,7 +494,7 @@ def breaches_of(
                 nodes=list(dict.fromkeys(taken.node for taken in breaking)),
                 victims=list(dict.fromkeys(victim for taken in breaking for victim in taken.pods)),
                 allowed=breaking[0].allowed,
-                left=min(taken.allowed - taken.most for taken in breaking),
+                remaining=min(taken.allowed - taken.most for taken in breaking),
                 is_certain=len(breaking) == len(outcomes) and all(taken.least > taken.allowed for taken in breaking),
             )
             found.setdefault(key, []).append(breach)
@@ -531,14 +531,14 @@ def _taken_by(outcome: PossibleOutcome, protection: Protection) -> dict[str, _Ta
     return taken
 
 
-def with_breaches(item: AuditedBudget, breaches: list[Breach]) -> AuditedBudget:
+def with_breaches(item: AuditedBudget, breaches: list[PossibleViolation]) -> AuditedBudget:
     """The budget with those who would break it, which is a finding, too."""
     namespace, _, name = item.budget.partition("/")
     priority = max(breach.priority for breach in breaches)
     certain = any(breach.is_certain for breach in breaches)
     victims = dict.fromkeys(victim for breach in breaches for victim in breach.victims)
     finding = Finding(
-        id=FindingId.BROKEN_BY_PREEMPTION,
+        id=FindingId.VIOLATED_BY_PREEMPTION,
         severity=Severity.ERROR if certain else Severity.WARNING,
         namespace=namespace,
         subject=f"PodDisruptionBudget {name}",
@@ -550,7 +550,7 @@ def with_breaches(item: AuditedBudget, breaches: list[Breach]) -> AuditedBudget:
             if each.workload
         ],
     )
-    return msgspec.structs.replace(item, breaches=breaches, findings=[finding, *item.findings])
+    return msgspec.structs.replace(item, violations=breaches, findings=[finding, *item.findings])
 
 
 def search_priorities(
@@ -564,7 +564,7 @@ def search_priorities(
     nodes = {node.name: node for node in cluster.nodes}
     least: dict[str, Pod] = {}
     for budget in cluster.pod_disruption_budgets:
-        if budget.key not in items or items[budget.key].allowed > 0:
+        if budget.key not in items or items[budget.key].disruptions_allowed > 0:
             continue
         running = [
             pod
@@ -587,6 +587,6 @@ def search_priorities(
         node = pod.spec.node_name
         room = room_of(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
         if room:
-            found = BreakingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.ROOM, room))
-            items[key] = msgspec.structs.replace(items[key], breaking_priority=found)
+            found = ViolatingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.OWN_PLUS_FREE, room))
+            items[key] = msgspec.structs.replace(items[key], violating_priority=found)
     return len(least) - len(chosen)

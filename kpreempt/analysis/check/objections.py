@@ -105,14 +105,14 @@ def objections(
     missing = plan.missing_namespaces
     absent = some_of([*missing.absent, *missing.late])
     without_namespace = (
-        [Objection(RuleId.APPLY_REFUSED, f"Namespace {absent}", missing.detail, change=missing.objects[0])]
+        [Objection(RuleId.APPLY_REJECTED, f"Namespace {absent}", missing.detail, change=missing.objects[0])]
         if absent
         else []
     )
     return [
         *_of_removed_apis(apis, minor),
         *without_namespace,
-        *(Objection(RuleId.APPLY_REFUSED, *each, _RENAME) for each in plan.rejections.items()),
+        *(Objection(RuleId.APPLY_REJECTED, *each, _RENAME) for each in plan.rejections.items()),
         *protection.objections(after),
         *(Objection(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
@@ -146,8 +146,8 @@ def of_autoscalers(autoscalers: Sequence[tuple[str, str]], now: Simulation, most
     """The autoscalers, each with what it scales, of which the most replicas do not fit as those of ``now`` do."""
     evicted = len(most.displaced) - len(now.displaced)
     for name, workload in autoscalers:
-        waiting = [sum(each.workload == workload for each in of.waiting) for of in (most, now)]
-        refused = [sum(each.left for each in of.refused if each.workload == workload) for of in (most, now)]
+        waiting = [sum(each.workload == workload for each in of.pending) for of in (most, now)]
+        refused = [sum(each.rejected_after for each in of.rejected if each.workload == workload) for of in (most, now)]
         counts = {"pending": waiting[0] - waiting[1], "refused by a quota": refused[0] - refused[1]}
         found = [f"{number} more pods {words}" for words, number in counts.items() if number > 0]
         found += [f"{evicted} more pods evicted"] if evicted > 0 and not found else []
@@ -166,7 +166,7 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
         if detail:
             yield Objection(RuleId.ROLLOUT_STUCK, name, detail, fix)
         elif name in stuck and _keeps_apart(each.after):
-            own = (waiting for waiting in simulation.waiting if waiting.workload == name)
+            own = (waiting for waiting in simulation.pending if waiting.workload == name)
             messages = [waiting.message for waiting in own if waiting.message]
             if not messages or any(words in messages[0] for words in _APART):
                 detail = "its new pods must not be on a node with old ones, and no other node takes them"
@@ -275,7 +275,7 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> Objection:
         gone = adoption.surplus
         deletes = f"scales {them} to 0 unless {its} template is its own" if has_sets else f"deletes {gone} of {them}"
     else:
-        gone_pods = (step for step in simulation.steps if step.kind is StepKind.LEAVES and not step.cause)
+        gone_pods = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
         pods = {
             step.pod
             for step in gone_pods

@@ -234,7 +234,7 @@ class ProtectionRules:
             ]
             if over:
                 detail = f"{'; '.join(over)}: the next pods are rejected"
-                yield Objection(RuleId.QUOTA_REFUSALS, f"ResourceQuota {quota.key}", detail)
+                yield Objection(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {quota.key}", detail)
         for limit_range in after.limit_ranges:
             space = limit_range.metadata.namespace
             subject = f"LimitRange {limit_range.metadata.namespace}/{limit_range.metadata.name}"
@@ -244,7 +244,7 @@ class ProtectionRules:
             rejected = [pod.key for pod in running if pod.metadata.namespace == space and _rejects(alone, pod)]
             if rejected:
                 detail = f"rejects the next pods like {some_of(rejected)}"
-                yield Objection(RuleId.QUOTA_REFUSALS, subject, detail, pods=rejected)
+                yield Objection(RuleId.QUOTA_REJECTIONS, subject, detail, pods=rejected)
 
     def _of_namespaces(self) -> Iterator[Objection]:
         """Namespaces that lose or change labels by which policies and pods select them."""
@@ -478,7 +478,7 @@ def _rule_of(finding: Finding, item: AuditedBudget) -> RuleId | None:
     """The rule that a finding breaks, if it breaks one. A drain passes over the pods of DaemonSets."""
     if finding.id in _BLOCKING and finding.severity is Severity.ERROR:
         is_passed_over = all(each.workload.startswith("DaemonSet ") for each in item.workloads)
-        return None if is_passed_over and finding.id is FindingId.NO_SCALE else RuleId.BLOCKED_DRAINS
+        return None if is_passed_over and finding.id is FindingId.NO_SCALE else RuleId.PDB_BLOCKS_DRAIN
     # Those that a workload of no pods is about to have are a note.
     if finding.id in _SELECTORS and finding.severity is not Severity.NOTE:
         return RuleId.PDB_SELECTOR
@@ -511,7 +511,7 @@ def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
         return "it has no selector: it selects no pod"
     if finding.id is FindingId.INVALID_SELECTOR:
         return f"its selector is invalid: {item.selector}"
-    near = [f"{each.workload} has {each.found or 'no such label'}, not {each.wanted}" for each in finding.near_misses]
+    near = [f"{each.workload} has {each.found or 'no such label'}, not {each.expected}" for each in finding.near_misses]
     return "; ".join([f"it selects no pod: {item.selector}", *near])
 
 
@@ -521,7 +521,7 @@ def _at_minimum(finding: Finding, _item: AuditedBudget) -> str:
 
 
 _DETAILS: dict[RuleId, Callable[[Finding, AuditedBudget], str]] = {
-    RuleId.BLOCKED_DRAINS: _why_blocked,
+    RuleId.PDB_BLOCKS_DRAIN: _why_blocked,
     RuleId.PDB_SELECTOR: _why_wrong,
     RuleId.PDB_BLOCKS_AT_HPA_MINIMUM: _at_minimum,
 }

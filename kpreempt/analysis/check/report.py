@@ -56,7 +56,17 @@ from kpreempt.model.meta import grouped
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import VOLCANO
 from kpreempt.verdict import API_VERSION, Assumption, AssumptionKind, ClusterSummary
-from kpreempt.verdict.check import Change, Check, Drift, DriftKind, GateFinding, GateStanding, NodeRoom, Range, Since
+from kpreempt.verdict.check import (
+    Change,
+    Check,
+    Drift,
+    DriftKind,
+    FindingStatus,
+    GateFinding,
+    NodeUtilization,
+    PreviousRun,
+    Range,
+)
 from kpreempt.verdict.records import SETTING_NOT_MODELLED
 from kpreempt.verdict.unread import unreadable_of
 
@@ -106,10 +116,10 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
-        refused = (Objection(RuleId.APPLY_REFUSED, *each) for each in simulated.refused.items())
+        refused = (Objection(RuleId.APPLY_REJECTED, *each) for each in simulated.refused.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
-            Objection(RuleId.QUOTA_REFUSALS, f"ResourceQuota {key}", why) for key, why in simulated.exceeded.items()
+            Objection(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {key}", why) for key, why in simulated.exceeded.items()
         )
         removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
         against += [*refused, *full, *unbound, *removed]
@@ -198,10 +208,10 @@ def judge(
             "failing_runs": sum(fails),
             "failing_share": sum(each.share for each in outcomes if each.fails),
             "outcomes": shares(outcomes) if len(simulated) > 1 else [],
-            "evictions": Range(least=min(evictions), most=max(evictions)),
+            "evictions": Range(min=min(evictions), max=max(evictions)),
             "explored_all": is_all,
             "nodes": changed_nodes(shown.before, shown.after),
-            "spare": spare(shown.after),
+            "free": spare(shown.after),
         },
     )
 
@@ -297,7 +307,7 @@ def of_queue(algorithm: str) -> list[Assumption]:
     return [Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN)]
 
 
-def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeRoom]:
+def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeUtilization]:
     """The nodes whose pods are others than before, in the order of the cluster."""
     old, new = _by_node(before), _by_node(after)
     names, requests = Workloads(after), RequestsOfMany()
@@ -307,7 +317,7 @@ def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeR
         if {pod.metadata.uid or pod.key for pod in there} == {pod.metadata.uid or pod.key for pod in here}:
             continue
         found.append(
-            NodeRoom(
+            NodeUtilization(
                 node=node.name,
                 allocatable=allocatable_of(node),
                 before=_used(there, requests),
@@ -355,19 +365,19 @@ _GROUP = API_VERSION.partition("/")[0]
 class _FormerFinding(msgspec.Struct, frozen=True, rename="camel"):
     rule: str = ""
     subject: str = ""
-    standing: str = GateStanding.FAILS
+    status: str = FindingStatus.FAILS
     amount: int = 0
     change: str = ""
     fingerprint: str = ""
 
 
-class _FormerPlay(msgspec.Struct, frozen=True, rename="camel"):
+class _FormerSimulation(msgspec.Struct, frozen=True, rename="camel"):
     """Lists of which only the numbers and a flag are read; ``None`` where the document has none."""
 
     displaced: list[Any] | None = None
-    waiting: list[dict[str, Any]] | None = None
+    pending: list[dict[str, Any]] | None = None
     budgets: list[dict[str, Any]] | None = None
-    stranded: list[Any] | None = None
+    broken_dependencies: list[Any] | None = None
     depth: int | None = None
 
 
@@ -381,7 +391,7 @@ class FormerCheck(msgspec.Struct, frozen=True, rename="camel"):
     algorithm: str = ""
     at: str | None = None
     findings: list[_FormerFinding] | None = None
-    play: _FormerPlay = _FormerPlay()
+    simulation: _FormerSimulation = _FormerSimulation()
 
 
 def read_former(content: bytes, source: str) -> FormerCheck:
@@ -393,23 +403,23 @@ def read_former(content: bytes, source: str) -> FormerCheck:
     return found
 
 
-def since(former: FormerCheck, check: Check) -> Since:
+def since(former: FormerCheck, check: Check) -> PreviousRun:
     """What differs: the figures of the worst simulations, and the findings that count; those that are worse first."""
-    drifts = [*_figures(former.play, check), *_findings(former.findings, check)]
+    drifts = [*_figures(former.simulation, check), *_findings(former.findings, check)]
     order = list(DriftKind)
     drifts.sort(key=lambda each: order.index(each.kind))
-    is_whole = former.findings is not None and None not in msgspec.structs.astuple(former.play)
-    return Since(
+    is_whole = former.findings is not None and None not in msgspec.structs.astuple(former.simulation)
+    return PreviousRun(
         passed=former.passed,
         summary=former.summary,
         algorithm=former.algorithm,
         at=former.at or "",
         drifts=drifts,
-        is_whole=is_whole,
+        is_complete=is_whole,
     )
 
 
-def _figures(former: _FormerPlay, check: Check) -> Iterator[Drift]:
+def _figures(former: _FormerSimulation, check: Check) -> Iterator[Drift]:
     simulation = check.simulation
     numbers: dict[str, tuple[int | None, int]] = {
         "pods evicted": (_sum(former.displaced, lambda _: 1), len(simulation.displaced)),
@@ -419,19 +429,19 @@ def _figures(former: _FormerPlay, check: Check) -> Iterator[Drift]:
         ),
         "evictions in a chain": (former.depth, simulation.depth),
         "pods that ran left pending": (
-            _sum(former.waiting, lambda each: each.get("wasRunning") is True),
-            sum(each.was_running for each in simulation.waiting),
+            _sum(former.pending, lambda each: each.get("wasRunning") is True),
+            sum(each.was_running for each in simulation.pending),
         ),
         "new pods pending": (
-            _sum(former.waiting, lambda each: not (each.get("wasRunning") or each.get("waitedBefore"))),
-            sum(not (each.was_running or each.waited_before) for each in simulation.waiting),
+            _sum(former.pending, lambda each: not (each.get("wasRunning") or each.get("pendingBefore"))),
+            sum(not (each.was_running or each.pending_before) for each in simulation.pending),
         ),
-        "stranded": (_sum(former.stranded, lambda _: 1), len(simulation.stranded)),
+        "broken dependencies": (_sum(former.broken_dependencies, lambda _: 1), len(simulation.broken_dependencies)),
     }
     for what, (before, after) in numbers.items():
         if before is not None and before != after:
             kind = DriftKind.WORSE if after > before else DriftKind.BETTER
-            yield Drift(kind=kind, what=what, before=before, after=after)
+            yield Drift(kind=kind, metric=what, before=before, after=after)
 
 
 def _sum(items: list[dict[str, Any]] | None, of: Callable[[dict[str, Any]], Any]) -> int | None:
@@ -444,8 +454,8 @@ def _sum(items: list[dict[str, Any]] | None, of: Callable[[dict[str, Any]], Any]
 def _findings(former: Iterable[_FormerFinding] | None, check: Check) -> Iterator[Drift]:
     if former is None:
         return
-    had = {_key(each): each for each in former if each.standing in (GateStanding.FAILS, GateStanding.WARNS)}
-    have = {_key(each): each for each in check.findings if each.standing.counts}
+    had = {_key(each): each for each in former if each.status in (FindingStatus.FAILS, FindingStatus.WARNS)}
+    have = {_key(each): each for each in check.findings if each.status.counts}
     for key, each in have.items():
         before = had.get(key)
         if before is None:
@@ -455,7 +465,7 @@ def _findings(former: Iterable[_FormerFinding] | None, check: Check) -> Iterator
             yield Drift(kind=kind, rule=each.rule, subject=each.subject, before=before.amount, after=each.amount)
     for key, gone in had.items():
         if key not in have:
-            yield Drift(kind=DriftKind.GONE, rule=gone.rule, subject=gone.subject, before=gone.amount)
+            yield Drift(kind=DriftKind.FIXED, rule=gone.rule, subject=gone.subject, before=gone.amount)
 
 
 def _key(finding: _FormerFinding | GateFinding) -> tuple[str, ...]:

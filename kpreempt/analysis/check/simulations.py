@@ -38,7 +38,7 @@ _PACED_PLAYS = 4
 _MOST_DECISIONS = 4_000_000
 # From here on a simulation takes a second or more.
 _MANY_DECISIONS = 300_000
-_DECIDED = (StepKind.LANDS, StepKind.NOMINATED, StepKind.WAITS)
+_DECIDED = (StepKind.BOUND, StepKind.NOMINATED, StepKind.PENDING)
 
 
 class Simulated(msgspec.Struct, frozen=True):
@@ -277,7 +277,7 @@ def share_of(simulated: Simulated, *, fails: bool = False, share: float = 0.0) -
         end=simulation.end,
         victims=dict(sorted(Counter(each.workload for each in simulation.displaced).items())),
         violations={budget.budget: budget.violations for budget in simulation.budgets if budget.violations},
-        pending=dict(sorted(Counter(each.workload for each in simulation.waiting).items())),
+        pending=dict(sorted(Counter(each.workload for each in simulation.pending).items())),
         depth=simulation.depth,
     )
 
@@ -306,8 +306,8 @@ def badness(simulation: Simulation) -> tuple[int, ...]:
     return (
         simulation.end != "Settled",
         sum(budget.violations for budget in simulation.budgets),
-        sum(not each.waited_before for each in simulation.waiting),
+        sum(not each.pending_before for each in simulation.pending),
         len(simulation.displaced),
         simulation.depth,
-        len(simulation.stranded),
+        len(simulation.broken_dependencies),
     )

@@ -53,7 +53,7 @@ def unread_beside_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) ->
     if not kinds:
         return []
     webhooks = [
-        Assumption(each.subject, each.field, each.message, AssumptionKind.TOLD)
+        Assumption(each.subject, each.field, each.message, AssumptionKind.INFORMATIONAL)
         for each in unreadable_of(cluster, _MUTATING)
     ]
     return [*unreadable_of(cluster, [_AUTOSCALER] if _SCALED & set(kinds) else []), *webhooks]
@@ -84,9 +84,11 @@ def unread_quotas(
         if each.kind is ChangeKind.SCALED and (each.replicas or 0) > (each.replicas_before or 0)
     ]
     if grown:
-        return [absent(_QUOTAS, unread, f"one may refuse more pods of {some_of(grown)}", AssumptionKind.TOLD)]
+        return [absent(_QUOTAS, unread, f"one may refuse more pods of {some_of(grown)}", AssumptionKind.INFORMATIONAL)]
     if replaces_pods or any(each.kind is ChangeKind.ROLLED for each in makes):
-        return [absent(_QUOTAS, unread, "one may refuse pods while old ones are still there", AssumptionKind.TOLD)]
+        return [
+            absent(_QUOTAS, unread, "one may refuse pods while old ones are still there", AssumptionKind.INFORMATIONAL)
+        ]
     return []
 
 

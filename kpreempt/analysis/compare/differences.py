@@ -211,7 +211,7 @@ def _reprieve(pod: str, step: Reprieve | None) -> str:
     if step is None:
         return ""
     first = ", first in reprieve order: its budget allows no disruption" if step.violates_budget else ""
-    if step.kept:
+    if step.is_reprieved:
         return f"{pod} reprieved{first}"
     blocked = f": {_reason(step.blocked_by)}" if step.blocked_by is not None else ""
     return f"{pod} evicted{first}{blocked}"

@@ -72,7 +72,7 @@ def compare_upgrade(
     return UpgradeComparison(
         base=versions.base.algorithm,
         target=versions.target.algorithm,
-        asked=comparison.asked,
+        compared=comparison.asked,
         differing=count[Certainty.CERTAIN],
         possibly_differing=count[Certainty.POSSIBLE],
         undecided=count[Certainty.UNKNOWN],
@@ -83,7 +83,7 @@ def compare_upgrade(
         ],
         groups=_groups(items),
         items=items,
-        not_modelled=[change.name for change in versions.changes if change.concern is Concern.NOT_MODELLED],
+        unmodeled=[change.name for change in versions.changes if change.concern is Concern.NOT_MODELLED],
         assumptions=list(dict.fromkeys([*assumptions, *comparison.own, *assumptions_of(comparison.said)])),
     )
 
@@ -144,7 +144,7 @@ def _item(question: Question, base: Verdict, target: Verdict, certainty: Certain
         pod=question.pod.key,
         origin=question.origin,
         priority=question.pod.priority,
-        effect=UpgradeEffect.UNTOLD if certainty is Certainty.UNKNOWN else effect_of(base, target),
+        effect=UpgradeEffect.UNKNOWN if certainty is Certainty.UNKNOWN else effect_of(base, target),
         certainty=certainty,
         base=decision_of(base.algorithm, base, both, []),
         target=decision_of(target.algorithm, target, both, differences_between(base, target)),
@@ -414,7 +414,7 @@ class Fates(msgspec.Struct, frozen=True):
 def fates_of(verdict: Verdict) -> Fates:
     """All that may become of the pod by the verdict."""
     told = verdict.alternatives
-    complete = verdict.sampling is None and verdict.odds is None and (told is None or (told.exact and not told.untold))
+    complete = verdict.sampling is None and verdict.odds is None and (told is None or (told.exact and not told.omitted))
     if verdict.volume_choices is not None and verdict.volume_choices.uncertain:
         return Fates(frozenset(), is_known=False)
     if verdict.outcome == Outcome.UNCERTAIN:
@@ -446,11 +446,11 @@ def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
     """What becomes otherwise of a pod with the ``target`` than with the ``base``."""
     ours, theirs = outcome_of(base), outcome_of(target)
     if Outcome.UNCERTAIN in (ours, theirs):
-        return UpgradeEffect.UNTOLD
+        return UpgradeEffect.UNKNOWN
     if theirs is Outcome.PREEMPTS:
         return UpgradeEffect.EVICTS
     if theirs is Outcome.LANDS:
-        found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NOBODY}
+        found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NO_PODS}
         return found.get(ours, UpgradeEffect.LANDS_NOW)
     return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
 

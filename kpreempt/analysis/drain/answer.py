@@ -33,16 +33,16 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, GateFinding
 from kpreempt.verdict.drain import (
+    AutoscalerRule,
     BlockedEviction,
+    BlockingPod,
     BlockReason,
     Drain,
     DrainOrder,
-    Keep,
-    KeepRule,
+    DrainRemedy,
+    DrainRemedyAction,
     NodeRemoval,
-    NotGoing,
-    Unblock,
-    UnblockAction,
+    RemovalBlocker,
 )
 from kpreempt.verdict.unread import unreadable_of
 
@@ -128,7 +128,7 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     changes = [
-        Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.left) + each.evicted)
+        Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.remaining) + each.evicted)
         for each in simulated[0].works
     ]
 
@@ -157,13 +157,13 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         finishes=finishes,
         moved=sum(each.drained for each in displaced),
         preempted=sum(not each.drained for each in displaced),
-        left_pending=sum(each.was_running for each in shown.simulation.waiting),
-        at_least=min(max((work.ended or 0.0 for work in each.works), default=0.0) for each in simulated)
+        pending_after=sum(each.was_running for each in shown.simulation.pending),
+        min_seconds=min(max((work.ended or 0.0 for work in each.works), default=0.0) for each in simulated)
         if finishes
         else None,
         drained=list(shown.works),
         blocked=blocked,
-        deletes_data_of=[
+        pods_losing_data=[
             pod.key for pod in cluster.pods if pod.key in moved and pod.has_empty_dir and not pod.is_terminal
         ],
         untried=untried,
@@ -179,7 +179,7 @@ def _objections(drain: SimulatedDrain) -> list[Objection]:
     for each in blocked_evictions(drain):
         found.setdefault(_subject(each), (each, []))[1].extend(each.pods)
     return [
-        Objection(RuleId.DRAIN_BLOCKED, subject, detail_of(each), change=f"Node {each.node}", pods=tuple(pods))
+        Objection(RuleId.DRAIN_INCOMPLETE, subject, detail_of(each), change=f"Node {each.node}", pods=tuple(pods))
         for subject, (each, pods) in found.items()
     ]
 
@@ -200,7 +200,7 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
         return there, []
     unread = unreadable_of(cluster, ["DaemonSet"])
     message = "there is none in the snapshot: those that pods name are taken to be there"
-    return named, unread or [Assumption("DaemonSet", "", message, AssumptionKind.TOLD)]
+    return named, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
 
 
 def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
@@ -212,7 +212,7 @@ def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
     if not question.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
         # Every cluster has some; dumps of former versions say of none.
         is_allowed = question.options.delete_empty_dir_data
-        kind = AssumptionKind.TOLD if is_allowed else AssumptionKind.UNCERTAIN
+        kind = AssumptionKind.INFORMATIONAL if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows local storage of no pod: taken by an older kpreempt, it would not"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
     names = {name for shift in question.shifts for name in shift.nodes}
@@ -258,12 +258,12 @@ def _of_kueue(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumpti
         f"{who} of Workloads that Kueue has admitted: they keep their quota while their pods are made again, which is "
         "simulated; that Kueue evicts a whole Workload whose pods are not ready again in time (waitForPodsReady) is not"
     )
-    return [Assumption("Workloads", "status.admission", message, AssumptionKind.TOLD)]
+    return [Assumption("Workloads", "status.admission", message, AssumptionKind.INFORMATIONAL)]
 
 
 def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateFinding:
     """The finding with the change that was proved to help."""
-    if finding.rule is not RuleId.DRAIN_BLOCKED:
+    if finding.rule is not RuleId.DRAIN_INCOMPLETE:
         return finding
     own = (each for each in blocked if _subject(each) == finding.subject and each.remedies)
     fixes = [fix_of(remedy) for each in own for remedy in each.remedies]
@@ -272,34 +272,34 @@ def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateF
 
 def detail_of(blocked: BlockedEviction) -> str:
     """Why they stay, in a few words."""
-    wants = f"it wants {blocked.desired:,} healthy of {blocked.expected:,}"
+    wants = f"it wants {blocked.desired_healthy:,} healthy of {blocked.expected_pods:,}"
     reason = blocked.reason
-    if reason is BlockReason.SEVERAL_BUDGETS:
+    if reason is BlockReason.MULTIPLE_BUDGETS:
         return f"more than one budget selects the pod: {', '.join(blocked.budgets)}"
     if reason in (BlockReason.NEVER_ALLOWS, BlockReason.SINGLE_REPLICA):
         return f"{wants}, so that it never allows a disruption"
-    if reason is BlockReason.NO_ROOM:
+    if reason is BlockReason.PODS_PENDING:
         why = f": {blocked.pending_message}" if blocked.pending_message else ""
-        return f"{wants} and has {blocked.healthy:,}; {_pods(len(blocked.pending))} pending{why}"
-    if reason is BlockReason.NOT_READY:
-        return f"{wants} and has {blocked.healthy:,}; {_pods(len(blocked.unready))} not ready"
-    if reason is BlockReason.TOO_FEW:
-        return f"{wants} and has {blocked.healthy:,}"
+        return f"{wants} and has {blocked.current_healthy:,}; {_pods(len(blocked.pending))} pending{why}"
+    if reason is BlockReason.PODS_NOT_READY:
+        return f"{wants} and has {blocked.current_healthy:,}; {_pods(len(blocked.unready))} not ready"
+    if reason is BlockReason.TOO_FEW_PODS:
+        return f"{wants} and has {blocked.current_healthy:,}"
     if reason is BlockReason.TIMED_OUT:
         return "told to go, and still there when the time was over"
     return (blocked.cause or blocked.message).rstrip(".")
 
 
-def fix_of(unblock: Unblock) -> str:
+def fix_of(unblock: DrainRemedy) -> str:
     """The change as an instruction."""
     target, value = unblock.target, unblock.value
-    if unblock.action is UnblockAction.SET:
+    if unblock.action is DrainRemedyAction.SET:
         return f"Set {unblock.field}: {value} on {target}."
-    if unblock.action is UnblockAction.SCALE:
+    if unblock.action is DrainRemedyAction.SCALE:
         return f"Scale {target} to {value} replicas first."
-    if unblock.action is UnblockAction.DELETE:
+    if unblock.action is DrainRemedyAction.DELETE:
         return f"Delete {target}."
-    if unblock.action is UnblockAction.ADD_NODE:
+    if unblock.action is DrainRemedyAction.ADD_NODE:
         return f"Add a node like {target.removeprefix('Node ')} first."
     return f"Give {target}."
 
@@ -338,7 +338,7 @@ def best_order(
     return best, DrainOrder(
         nodes=[name for shift in best for name in shift.nodes],
         displaced=len(chosen.simulation.displaced),
-        displaced_as_given=len(given.simulation.displaced),
+        displaced_in_given_order=len(given.simulation.displaced),
         unsearched=unsearched,
     )
 
@@ -346,7 +346,7 @@ def best_order(
 def _cost(drain: SimulatedDrain) -> tuple[int, int, int]:
     """Nodes that do not get empty, pods that are left pending, and pods that are displaced: the fewer, the better."""
     stay = sum(not each.drained for each in drain.works)
-    pending = sum(not each.waited_before for each in drain.simulation.waiting)
+    pending = sum(not each.pending_before for each in drain.simulation.pending)
     return stay, pending, len(drain.simulation.displaced)
 
 
@@ -364,25 +364,27 @@ def removals(
         (name for name in nodes if not keeps[name]), key=lambda name: (sum(map(_moves, by_node[name])), name)
     )
     going: list[str] = []
-    found = {name: NodeRemoval(node=name, keeps=own) for name, own in keeps.items() if own}
+    found = {name: NodeRemoval(node=name, blocking_pods=own) for name, own in keeps.items() if own}
     trials, spent = 0, 0
     for name in order:
         if trials == _MOST_REMOVALS or spent > _MOST_REMOVAL_DECISIONS:
-            found[name] = NodeRemoval(node=name, why=NotGoing.NOT_TRIED)
+            found[name] = NodeRemoval(node=name, blocker=RemovalBlocker.NOT_TRIED)
             continue
         trials += 1
         simulated = drain([*going, name])
         spent += max(simulated.decisions, 1) * len(cluster.nodes)
         simulation = simulated.simulation
         if not simulated.is_drained:
-            why: NotGoing | None = NotGoing.BLOCKED
-        elif any(not each.waited_before for each in simulation.waiting):
-            why = NotGoing.PENDING
+            why: RemovalBlocker | None = RemovalBlocker.BLOCKED
+        elif any(not each.pending_before for each in simulation.pending):
+            why = RemovalBlocker.PENDING
         elif any(not each.drained for each in simulation.displaced):
-            why = NotGoing.PREEMPTS
+            why = RemovalBlocker.PREEMPTS
         else:
-            why = NotGoing.BUDGETS if any(each.violations for each in simulation.budgets) else None
-        found[name] = NodeRemoval(node=name, goes=why is None, why=why, moves=sum(map(_moves, by_node[name])))
+            why = RemovalBlocker.BUDGETS if any(each.violations for each in simulation.budgets) else None
+        found[name] = NodeRemoval(
+            node=name, is_removable=why is None, blocker=why, moved=sum(map(_moves, by_node[name]))
+        )
         if why is None:
             going.append(name)
     return [found[name] for name in nodes], going
@@ -395,25 +397,25 @@ def _moves(pod: Pod) -> bool:
     return not (pod.is_terminal or pod.is_mirror or is_of_node)
 
 
-def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[Keep]:
+def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[BlockingPod]:
     """The rules by which an autoscaler leaves the pod's node."""
     annotations = pod.metadata.annotations
     # Of Karpenter's rule static pods and those of DaemonSets are no exception, but pods that are leaving are.
     if pod.is_active and annotations is not None and annotations.do_not_disrupt == "true":
-        yield Keep(rule=KeepRule.DO_NOT_DISRUPT, pod=pod.key)
+        yield BlockingPod(rule=AutoscalerRule.DO_NOT_DISRUPT, pod=pod.key)
     if not _moves(pod):
         return
     safe = annotations.safe_to_evict if annotations is not None else ""
     if safe == "false":
-        yield Keep(rule=KeepRule.NOT_SAFE_TO_EVICT, pod=pod.key)
+        yield BlockingPod(rule=AutoscalerRule.NOT_SAFE_TO_EVICT, pod=pod.key)
     if safe in ("true", "false"):
         return
     if not is_replaced(pod):
-        yield Keep(rule=KeepRule.NO_CONTROLLER, pod=pod.key)
+        yield BlockingPod(rule=AutoscalerRule.NO_CONTROLLER, pod=pod.key)
     elif pod.metadata.namespace == "kube-system" and not budgets_selecting(cluster, pod):
-        yield Keep(rule=KeepRule.SYSTEM_POD, pod=pod.key)
+        yield BlockingPod(rule=AutoscalerRule.SYSTEM_POD, pod=pod.key)
     elif _has_local_storage(pod):
-        yield Keep(rule=KeepRule.LOCAL_STORAGE, pod=pod.key)
+        yield BlockingPod(rule=AutoscalerRule.LOCAL_STORAGE, pod=pod.key)
 
 
 def _has_local_storage(pod: Pod) -> bool:

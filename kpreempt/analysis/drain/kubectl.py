@@ -440,8 +440,8 @@ def _told(work: NodeWork, there: Collection[str]) -> DrainedNode:
         began=work.began,
         ended=work.ended,
         evicted=len(work.evicted),
-        left=wanted,
-        stays=work.stays,
+        remaining=wanted,
+        ignored=work.stays,
         errors=list(work.errors),
         warnings=work.choice.shown_warnings() if not work.choice.errors else [],
     )

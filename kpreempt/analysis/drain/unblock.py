@@ -31,7 +31,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of, replace_in
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from kpreempt.verdict.drain import BlockedEviction, BlockReason, Unblock, UnblockAction
+from kpreempt.verdict.drain import BlockedEviction, BlockReason, DrainRemedy, DrainRemedyAction
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BUDGET = "PodDisruptionBudget"
@@ -51,7 +51,7 @@ _SIZED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 class Changed(msgspec.Struct, frozen=True):
     """A change, the cluster with it, and the pods that come with it first."""
 
-    unblock: Unblock
+    unblock: DrainRemedy
     cluster: ClusterSnapshot
     arriving: Sequence[Pod] = ()
 
@@ -74,12 +74,12 @@ def with_remedies(
     """What is blocked, each with the changes that help, and how many could not be looked into."""
     decisions = max(shown.decisions * len(cluster.nodes), 1)
     left = max(_LEAST_PROOFS, min(_MOST_PROOFS, _MOST_DECISIONS // decisions))
-    known: dict[object, list[Unblock]] = {}
+    known: dict[object, list[DrainRemedy]] = {}
     found, untried = [], 0
     for each in blocked:
         key = (each.reason, *each.budgets) if each.budgets else (each.reason, each.message.partition(":")[0])
         if key not in known:
-            helping: list[Unblock] = []
+            helping: list[DrainRemedy] = []
             for changed in _candidates(each, cluster, way):
                 if len(helping) == _SHOWN:
                     break
@@ -87,15 +87,15 @@ def with_remedies(
                     untried += 1
                     break
                 left -= 1
-                option = changed.unblock.target if changed.unblock.action is UnblockAction.OPTION else ""
+                option = changed.unblock.target if changed.unblock.action is DrainRemedyAction.OPTION else ""
                 helped = way.play(changed.cluster, changed.arriving, option)
                 if _helps(each, helped):
-                    pending = sum(each.was_running for each in helped.simulation.waiting)
+                    pending = sum(each.was_running for each in helped.simulation.pending)
                     helping.append(
-                        msgspec.structs.replace(changed.unblock, finishes=helped.is_drained, left_pending=pending)
+                        msgspec.structs.replace(changed.unblock, finishes=helped.is_drained, pending_after=pending)
                     )
             # Who is pending afterwards counts for more than how small the change is.
-            known[key] = sorted(helping, key=lambda unblock: unblock.left_pending)
+            known[key] = sorted(helping, key=lambda unblock: unblock.pending_after)
         found.append(msgspec.structs.replace(each, remedies=known[key]))
     return found, untried
 
@@ -105,38 +105,40 @@ def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
     pods = set(blocked.pods)
     refused = {each.pod.key for each in drain.refused_evictions}
     refused |= {
-        pod for _, _, unchosen in drain.unchosen if blocked.reason is BlockReason.NOT_CHOSEN for pod in unchosen
+        pod for _, _, unchosen in drain.unchosen if blocked.reason is BlockReason.OPTION_REQUIRED for pod in unchosen
     }
     work = next(each for each in drain.works if each.node == blocked.node)
     if work.began is None or pods & refused:
         return False
     # Where another option is missing, too, nobody goes yet.
-    return blocked.reason is BlockReason.NOT_CHOSEN or not pods & set(work.left)
+    return blocked.reason is BlockReason.OPTION_REQUIRED or not pods & set(work.remaining)
 
 
 def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) -> Iterator[Changed]:
     """The changes that may help, the smallest first."""
     reason = blocked.reason
-    if reason is BlockReason.NOT_CHOSEN:
+    if reason is BlockReason.OPTION_REQUIRED:
         for text, option in _OPTIONS.items():
             if text in blocked.message:
-                yield Changed(Unblock(action=UnblockAction.OPTION, target=option), cluster)
+                yield Changed(DrainRemedy(action=DrainRemedyAction.OPTION, target=option), cluster)
         return
     budgets = [each for each in cluster.pod_disruption_budgets if each.key in blocked.budgets]
-    if reason is BlockReason.SEVERAL_BUDGETS:
+    if reason is BlockReason.MULTIPLE_BUDGETS:
         for each in budgets:
             kept = [other for other in cluster.pod_disruption_budgets if other.key != each.key]
-            unblock = Unblock(action=UnblockAction.DELETE, target=f"{_BUDGET} {each.key}")
+            unblock = DrainRemedy(action=DrainRemedyAction.DELETE, target=f"{_BUDGET} {each.key}")
             yield Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
     if len(budgets) != 1:
         return
     budget = budgets[0]
     pods = {pod.key: pod for pod in cluster.pods}
-    if reason is BlockReason.NO_ROOM:
+    if reason is BlockReason.PODS_PENDING:
         node = next(each for each in cluster.nodes if each.name == blocked.node)
         added = Copier(cluster, now=way.now, taken=way.names_to_come).like(node, 1)
-        yield Changed(Unblock(action=UnblockAction.ADD_NODE, target=f"Node {blocked.node}"), with_nodes(cluster, added))
-    if reason is BlockReason.NOT_READY and set(blocked.pods) <= set(blocked.unready):
+        yield Changed(
+            DrainRemedy(action=DrainRemedyAction.ADD_NODE, target=f"Node {blocked.node}"), with_nodes(cluster, added)
+        )
+    if reason is BlockReason.PODS_NOT_READY and set(blocked.pods) <= set(blocked.unready):
         yield _with_spec(cluster, budget, "unhealthyPodEvictionPolicy", "AlwaysAllow")
     if reason is BlockReason.SINGLE_REPLICA:
         yield from _scaled(cluster, pods.get(blocked.pods[0]))
@@ -148,12 +150,12 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) ->
 def _loosened(cluster: ClusterSnapshot, budget: PodDisruptionBudget, blocked: BlockedEviction) -> Iterator[Changed]:
     """The budget allows one disruption more than what is missing already."""
     if blocked.reason is BlockReason.NO_SCALE:
-        yield _with_spec(cluster, budget, "minAvailable", max(blocked.healthy - 1, 0))
+        yield _with_spec(cluster, budget, "minAvailable", max(blocked.current_healthy - 1, 0))
         return
-    missing = max(blocked.expected - blocked.healthy, 0)
+    missing = max(blocked.expected_pods - blocked.current_healthy, 0)
     is_number = isinstance(budget.spec.min_available, int) and budget.spec.max_unavailable is None
-    if is_number and blocked.healthy > 1:
-        yield _with_spec(cluster, budget, "minAvailable", blocked.healthy - 1)
+    if is_number and blocked.current_healthy > 1:
+        yield _with_spec(cluster, budget, "minAvailable", blocked.current_healthy - 1)
     yield _with_spec(cluster, budget, "maxUnavailable", missing + 1)
 
 
@@ -168,7 +170,7 @@ def _with_spec(cluster: ClusterSnapshot, budget: PodDisruptionBudget, field: str
             max_unavailable=value if field == "maxUnavailable" else None,
             unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy,
         )
-    unblock = Unblock(action=UnblockAction.SET, target=f"{_BUDGET} {budget.key}", field=field, value=value)
+    unblock = DrainRemedy(action=DrainRemedyAction.SET, target=f"{_BUDGET} {budget.key}", field=field, value=value)
     return Changed(unblock, _with_budgets(cluster, [msgspec.structs.replace(budget, spec=spec)]))
 
 
@@ -198,8 +200,8 @@ def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
     if kind == "StatefulSet":
         made = replace_in(made, "metadata", name=f"{name}-{size - 1}")
     more = msgspec.structs.replace(cluster, **lists)
-    unblock = Unblock(
-        action=UnblockAction.SCALE, target=f"{target[0]} {namespace}/{target[1]}", field="replicas", value=size
+    unblock = DrainRemedy(
+        action=DrainRemedyAction.SCALE, target=f"{target[0]} {namespace}/{target[1]}", field="replicas", value=size
     )
     yield Changed(unblock, _with_budgets(more, budgets_selecting(cluster, pod)), [made])
 
@@ -243,7 +245,7 @@ def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
     began = {work.node: work.began or 0.0 for work in drain.works}
     found = [
         BlockedEviction(
-            node=node, reason=BlockReason.NOT_CHOSEN, pods=pods, message=f"cannot delete {text}", since=began[node]
+            node=node, reason=BlockReason.OPTION_REQUIRED, pods=pods, message=f"cannot delete {text}", since=began[node]
         )
         for node, text, pods in drain.unchosen
     ]
@@ -271,14 +273,14 @@ class _Look:
         self._candidates = Candidates(drain.after.pods)
         self._scales = Scales(drain.after)
         self._workloads = Workloads(drain.after)
-        self._messages = {each.pod: each.message for each in drain.simulation.waiting}
+        self._messages = {each.pod: each.message for each in drain.simulation.pending}
 
     def reason(self, refused: Refused, budgets: Sequence[PodDisruptionBudget]) -> BlockReason:
         """Why the pod stays."""
         if is_of_terminating_namespace(refused.answer):
             return BlockReason.TERMINATING
         if len(budgets) > 1:
-            return BlockReason.SEVERAL_BUDGETS
+            return BlockReason.MULTIPLE_BUDGETS
         if refused.answer.status != TOO_MANY_REQUESTS or not budgets:
             return BlockReason.OTHER
         budget = budgets[0]
@@ -292,10 +294,10 @@ class _Look:
         if status.desired_healthy >= to_be:
             return BlockReason.SINGLE_REPLICA if to_be == 1 else BlockReason.NEVER_ALLOWS
         if any(map(_is_pending, selected.pods)):
-            return BlockReason.NO_ROOM
+            return BlockReason.PODS_PENDING
         if any(map(_is_unready, selected.pods)):
-            return BlockReason.NOT_READY
-        return BlockReason.TOO_FEW
+            return BlockReason.PODS_NOT_READY
+        return BlockReason.TOO_FEW_PODS
 
     def told(self, node: str, reason: BlockReason, own: Sequence[Refused]) -> BlockedEviction:
         """The record of refusals of one kind."""
@@ -314,9 +316,9 @@ class _Look:
             workloads=list(dict.fromkeys(self._workloads.of(each.pod) for each in own)),
             message=answer.message,
             cause=causes[0].message if causes else "",
-            healthy=status.current_healthy,
-            desired=status.desired_healthy,
-            expected=self._to_be(budgets[0], selected) if budgets else 0,
+            current_healthy=status.current_healthy,
+            desired_healthy=status.desired_healthy,
+            expected_pods=self._to_be(budgets[0], selected) if budgets else 0,
             pending=pending,
             pending_message=next((self._messages[key] for key in pending if self._messages.get(key)), ""),
             unready=list(dict.fromkeys(pod.key for pod in selected if _is_unready(pod))),

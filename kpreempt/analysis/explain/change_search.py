@@ -97,8 +97,8 @@ def _for_shortage(context: EditContext, detail: InsufficientResources) -> list[E
 
 def _for_devices(context: EditContext, detail: InsufficientDevices) -> list[EditOptions]:
     """Take away as many of the pods that have the devices as devices are missing, at most a few."""
-    missing = detail.wanted - (detail.matching - detail.allocated - detail.tainted)
-    if detail.wanted > detail.matching - detail.tainted or missing > _MOST_REMOVED:
+    missing = detail.requested - (detail.matching - detail.allocated - detail.tainted)
+    if detail.requested > detail.matching - detail.tainted or missing > _MOST_REMOVED:
         return []
     return [remove_pods(context, [pod for holder in detail.holders for pod in holder.pods], max(missing, 1))]
 
@@ -553,8 +553,8 @@ def _allow_more(candidate: Candidate) -> EditOptions:
     wanted: dict[str, tuple[int, int]] = {}
     for step in candidate.steps:
         for use in step.budgets:
-            allowed, least = wanted.get(use.budget, (use.allowed, use.left))
-            wanted[use.budget] = max(allowed, use.allowed), min(least, use.left)
+            allowed, least = wanted.get(use.budget, (use.allowed, use.remaining))
+            wanted[use.budget] = max(allowed, use.allowed), min(least, use.remaining)
     violated = {budget: (allowed, allowed - left) for budget, (allowed, left) in wanted.items() if left < 0}
     options = [_budgets({budget: amounts}) for budget, amounts in violated.items()]
     return [*options, _budgets(violated)] if len(violated) > 1 else options

@@ -24,7 +24,7 @@ from kpreempt.analysis.explain.change_search import (
     refusals_of,
 )
 from kpreempt.analysis.explain.single_edits import Edit
-from kpreempt.verdict import ChangeKind, NodeStory, Outcome, Proposal, ProposalSearch, Status, Verdict
+from kpreempt.verdict import ChangeKind, NodeReport, Outcome, Proposal, ProposalSearch, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
 # More nodes than this are not searched for proposals, other than a priority, unless one of them is asked about.
@@ -42,7 +42,7 @@ _MAX_NODES_WITH_STEPS = 1000
 _ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
-def tell_story(scheduler: Scheduler, situation: Situation, node_name: str, stated: int, *, now: datetime) -> NodeStory:
+def tell_story(scheduler: Scheduler, situation: Situation, node_name: str, stated: int, *, now: datetime) -> NodeReport:
     """The story of a node of the cluster, in the light of the verdict. Raises ``KeyError`` for an unknown node."""
     verdict = situation.verdict
     evaluation = scheduler.tell_node(situation.prepared, situation.pod, node_name)
@@ -59,12 +59,12 @@ def tell_story(scheduler: Scheduler, situation: Situation, node_name: str, state
     # The rule of the choice between candidates that put the node out.
     rounds = verdict.selection.rounds if verdict.selection else []
     lost = next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
-    return NodeStory(
+    return NodeReport(
         node=node_name,
         evaluation=evaluation,
         is_chosen=is_chosen,
         rank=None if score is None else 1 + sum(other > score for other in verdict.scores.values()),
-        lost_at=lost.criterion if lost else "",
+        eliminated_at=lost.criterion if lost else "",
         value=lost.values[node_name] if lost else None,
         best=lost.values[lost.survivors[0]] if lost else None,
         proposals=found.proposals,
@@ -91,7 +91,7 @@ def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: dat
 def _failing_extender(verdict: Verdict) -> str:
     """The extender that lets no node pass, for it fails; one that fails about victims alone may not be asked then."""
     calls = [call for call in verdict.extender_calls if call.error and not call.ignored and call.verb == "filter"]
-    return calls[-1].extender if calls and verdict.outcome == Outcome.NEVER_LANDS else ""
+    return calls[-1].extender if calls and verdict.outcome == Outcome.UNSCHEDULABLE else ""
 
 
 def _limit(situation: Situation, *, most: int) -> int:

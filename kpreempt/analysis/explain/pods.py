@@ -27,13 +27,13 @@ from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
-from kpreempt.verdict import Admitted, Assumption, ClusterSummary, Outcome, PodSummary, Proposal, Verdict
+from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, Outcome, PodSummary, Proposal, Verdict
 from kpreempt.verdict.details import InsufficientResources
 from kpreempt.verdict.story import NodeUse, Occupancy, OneMoreNode
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-_WANTS_ROOM = (Outcome.NEVER_LANDS, *_PREEMPTS)
+_WANTS_ROOM = (Outcome.UNSCHEDULABLE, *_PREEMPTS)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     found: Pod | None = None
     manifest: Pod | None = None
     origin: str = ""
-    admission: list[Admitted] = []
+    admission: list[DefaultedField] = []
     assumptions: list[Assumption] = []
 
 
@@ -95,7 +95,7 @@ def explain_pods(
             records_steps=records_steps or bool(node_name),
             phases=phases,
         )
-        if node_name or (proposes and verdict.outcome == Outcome.NEVER_LANDS and cluster.nodes):
+        if node_name or (proposes and verdict.outcome == Outcome.UNSCHEDULABLE and cluster.nodes):
             with phases.phase("proposals"):
                 verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
         elif proposes and verdict.outcome in _PREEMPTS:
@@ -108,7 +108,7 @@ def explain_pods(
             with phases.phase("proposals"):
                 one_more = one_more_node(within, cluster, prepared, question.pod, verdict, now=at)
             verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
-        proposals = [*verdict.proposals, *(verdict.node_story.proposals if verdict.node_story is not None else ())]
+        proposals = [*verdict.proposals, *(verdict.node_report.proposals if verdict.node_report is not None else ())]
         if any(each.outcome is not Outcome.LANDS for each in proposals):
             # A proposal has somebody evicted, and budgets may not have been read.
             both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
@@ -149,7 +149,7 @@ def _with_story(
     stated = _stated_tolerations(question)
     if node_name:
         story = tell_story(scheduler, situation, node_name, stated, now=now)
-        return msgspec.structs.replace(verdict, node_story=story)
+        return msgspec.structs.replace(verdict, node_report=story)
     found = propose(scheduler, situation, stated, now=now)
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
 
@@ -280,9 +280,9 @@ def one_more_node(
     ``prepared`` is the cluster as the scheduler has made it ready.
     """
     if verdict.extender_calls:
-        return OneMoreNode(not_sought="extenders would be called about nodes that there are not")
+        return OneMoreNode(not_searched="extenders would be called about nodes that there are not")
     if len(cluster.nodes) > MAX_NODES:
-        return OneMoreNode(not_sought="not on a cluster of this size; --add-node NODE tries one")
+        return OneMoreNode(not_searched="not on a cluster of this size; --add-node NODE tries one")
     new = NewNodes(cluster, scheduler, now=now)
     taking = new.taking(pod)
     is_small = len(cluster.nodes) <= _FEW_NODES

@@ -25,12 +25,12 @@ from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing
 from kpreempt.schedulers.kueue.quota import amount_text
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
+    AdmissionRun,
     ComparedWorkload,
     KueueAnswer,
     KueueComparison,
     PendingWorkload,
-    PodSetLanding,
-    Reading,
+    PodSetPlacement,
     WorkloadChange,
     WorkloadChangeKind,
     WorkloadOutcome,
@@ -79,7 +79,7 @@ def explain_workloads(
             changes, are_all = smallest_changes(workload, objects, config, now)
             if not are_all:
                 untried = "not all changes were tried, as there are many Workloads"
-                said_of_it.append(Assumption("Kueue", "changes", untried, AssumptionKind.TOLD))
+                said_of_it.append(Assumption("Kueue", "changes", untried, AssumptionKind.INFORMATIONAL))
         answers.append(
             KueueAnswer(
                 workload=each.key,
@@ -88,7 +88,7 @@ def explain_workloads(
                 priority=workload.spec.priority or 0,
                 alone=readings[each.key],
                 together=together.reading(workload),
-                landing=landings.get(each.key, []),
+                placement=landings.get(each.key, []),
                 changes=changes,
                 assumptions=list(dict.fromkeys([*said, *said_of_it])),
             )
@@ -98,11 +98,11 @@ def explain_workloads(
 
 def _landings(
     workloads: Mapping[str, Workload],
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, AdmissionRun],
     objects: KueueObjects,
     scheduler: Scheduler,
     now: datetime,
-) -> tuple[dict[str, list[PodSetLanding]], list[Assumption]]:
+) -> tuple[dict[str, list[PodSetPlacement]], list[Assumption]]:
     """What the scheduler does with the pods once those of the preempted Workloads are gone."""
     admitted = {key: each for key, each in readings.items() if each.admitted_in}
     if not admitted:
@@ -130,8 +130,8 @@ def _landings(
 
 
 def _landing(
-    workload: Workload, objects: KueueObjects, reading: Reading, placing: Placing
-) -> tuple[list[PodSetLanding], list[Assumption]]:
+    workload: Workload, objects: KueueObjects, reading: AdmissionRun, placing: Placing
+) -> tuple[list[PodSetPlacement], list[Assumption]]:
     assumptions = []
     flavors = {each.name: each for each in objects.flavors}
     specs = {each.name: each for each in workload.spec.pod_sets}
@@ -151,7 +151,7 @@ def _landing(
         if failed is not None:
             reason = failed.refused or (failed.verdict.message if failed.verdict else "")
         evicts = sorted({victim for each in landed for victim in each.victims})
-        found.append(PodSetLanding(pod_set.name, pod_set.count, count, len(landed), evicts, reason))
+        found.append(PodSetPlacement(pod_set.name, pod_set.count, count, len(landed), evicts, reason))
     return found, assumptions
 
 
@@ -189,7 +189,7 @@ class _Proofs:
         self._key, self._config, self._now = workload.key, config, now
         self._left = max(2, min(_MOST_PROOFS, _MOST_LOOKED_AT // max(1, among)))
 
-    def reading(self, objects: KueueObjects) -> Reading | None:
+    def reading(self, objects: KueueObjects) -> AdmissionRun | None:
         """What becomes of the Workload where it is admitted, whatever chance decides."""
         if not self._left:
             raise _ExhaustedError
@@ -288,7 +288,7 @@ def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Wor
     priorities = {each.spec.priority or 0 for each in objects.workloads if each.status.admission is not None}
     steps = sorted(each + 1 for each in priorities if own <= each < _MOST_PRIORITY)
 
-    def tried(step: int) -> Reading | None:
+    def tried(step: int) -> AdmissionRun | None:
         return proofs.reading(_with_workload(objects, replace_in(workload, "spec", priority=steps[step])))
 
     found = _first(len(steps), tried)
@@ -305,7 +305,7 @@ def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Workloa
         return None
     (pod_set,) = workload.spec.pod_sets
 
-    def tried(fewer: int) -> Reading | None:
+    def tried(fewer: int) -> AdmissionRun | None:
         less = msgspec.structs.replace(pod_set, count=pod_set.count - 1 - fewer, min_count=None)
         return proofs.reading(_with_workload(objects, replace_in(workload, "spec", pod_sets=[less])))
 
@@ -318,7 +318,7 @@ def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Workloa
     return WorkloadChange(WorkloadChangeKind.PODS, subject, field, str(pod_set.count), after, reading.targets)
 
 
-def _first(steps: int, tried: Callable[[int], Reading | None]) -> tuple[int, Reading] | None:
+def _first(steps: int, tried: Callable[[int], AdmissionRun | None]) -> tuple[int, AdmissionRun] | None:
     """The first of so many steps that does, where all after it do; the last is tried first."""
     if steps <= 0 or (last := tried(steps - 1)) is None:
         return None
@@ -358,11 +358,11 @@ def compare_configurations(
 
 def _compared(items: list[PendingWorkload]) -> ComparedWorkload:
     first, *others = items
-    is_certain = not any(each.others for each in items)
+    is_certain = not any(each.other_outcomes for each in items)
     return ComparedWorkload(
         workload=first.workload,
         cluster_queue=first.cluster_queue,
         priority=first.priority,
-        is_same=is_certain and all(is_same_fate(first.fate, each.fate) for each in others),
-        fates=[each.fate for each in items],
+        is_same=is_certain and all(is_same_fate(first.outcome, each.outcome) for each in others),
+        outcomes=[each.outcome for each in items],
     )

@@ -250,7 +250,7 @@ def assumed_of_memory() -> Assumption:
     message = (
         "which flavors were tried, who preempts and what is parked is in the manager's memory: it is taken to start"
     )
-    return Assumption("Kueue", "memory", message, AssumptionKind.TOLD)
+    return Assumption("Kueue", "memory", message, AssumptionKind.INFORMATIONAL)
 
 
 def assumed_of_default(why: str) -> Assumption:
@@ -265,7 +265,7 @@ def assumed_of_made(workload: Workload, origin: str) -> list[Assumption]:
     found = []
     if workload.metadata.creation_timestamp is None:
         message = "it is taken to come now, after all of its priority; of equals in a second the UID decides"
-        found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.TOLD))
+        found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.INFORMATIONAL))
     if origin.startswith(POD_GROUP) and len(workload.spec.pod_sets) > 1:
         message = (
             "Kueue has the roles of a pod group in the order of a hash; here they go by that annotation or by name"

@@ -19,15 +19,15 @@ from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kueue import Info, KueueConfiguration, KueueObjects, Outcomes, Standing, infos_of, run_cycles
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
+    AdmissionOutcome,
+    AdmissionRun,
     AdmittedPodSet,
     BorrowedQuota,
     PendingWorkload,
     PendingWorkloads,
     PreemptedWorkload,
     PreemptionsOfWorkload,
-    Reading,
     WorkloadAtRisk,
-    WorkloadFate,
     WorkloadOutcome,
     WorkloadPreemption,
     WorkloadsAtRisk,
@@ -78,7 +78,7 @@ class Decided:
             for entry in (*cycle["entries"], *cycle["inadmissible"]):
                 self.entries.setdefault(entry["workload"], []).append((cycle, entry))
 
-    def reading(self, workload: Workload) -> Reading:
+    def reading(self, workload: Workload) -> AdmissionRun:
         """What becomes of a Workload, and whether it is evicted again after its admission."""
         entries = self.entries.get(workload.key, [])
         admitted_in = next((cycle["cycle"] for cycle, _ in entries if workload.key in cycle["admissions"]), 0)
@@ -101,7 +101,7 @@ class Decided:
                 )
                 for each in told["final"]["podSets"]
             ]
-        return Reading(
+        return AdmissionRun(
             outcome=_outcome(bool(entries) or message == _NEVER_HEAD, admitted_in, bool(targets), waits),
             message=message,
             admitted_in=admitted_in,
@@ -240,17 +240,17 @@ def _item(workload: Workload, ways: Sequence[Decided], objects: KueueObjects, po
         priority=workload.spec.priority or 0,
         position=position,
         head_in=entries[0][0]["cycle"] if entries else 0,
-        fate=fate,
-        others=others,
+        outcome=fate,
+        other_outcomes=others,
     )
 
 
-def _fates(workload: Workload, ways: Sequence[Decided]) -> list[WorkloadFate]:
+def _fates(workload: Workload, ways: Sequence[Decided]) -> list[AdmissionOutcome]:
     """What may become of a Workload, the likely first; ways that differ in nothing but when are one."""
-    found: list[WorkloadFate] = []
+    found: list[AdmissionOutcome] = []
     for each in ways:
         reading = each.reading(workload)
-        fate = WorkloadFate(
+        fate = AdmissionOutcome(
             outcome=reading.outcome,
             message="" if reading.admitted_in else reading.message,
             admitted_in=reading.admitted_in,
@@ -263,10 +263,10 @@ def _fates(workload: Workload, ways: Sequence[Decided]) -> list[WorkloadFate]:
     return found
 
 
-def is_same_fate(one: WorkloadFate, other: WorkloadFate) -> bool:
+def is_same_fate(one: AdmissionOutcome, other: AdmissionOutcome) -> bool:
     """Whether a Workload gets the same, and preempts the same ones, whenever that is."""
 
-    def told(fate: WorkloadFate) -> tuple[object, ...]:
+    def told(fate: AdmissionOutcome) -> tuple[object, ...]:
         gone = sorted((each.workload, each.reason) for each in fate.targets)
         return fate.outcome, fate.flavors if fate.admitted_in else None, gone, bool(fate.evicted_in)
 
@@ -375,7 +375,7 @@ _SAID = re.compile(
 )
 
 
-def who_preempted_workload(workload: Workload, objects: KueueObjects) -> PreemptionsOfWorkload:
+def who_evicted_workload(workload: Workload, objects: KueueObjects) -> PreemptionsOfWorkload:
     """What is known of the preemptions of a Workload, the last first; each is told once."""
     by_uid = {each.metadata.uid: each for each in objects.workloads if each.metadata.uid}
     found: list[WorkloadPreemption] = []

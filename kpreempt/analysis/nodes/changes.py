@@ -182,7 +182,7 @@ def _what_becomes(name: str, going: Sequence[Pod], again: set[str]) -> list[Assu
     }
     parts = [f"{len(pods):,} {words[group]}" for group, pods in groups.items() if pods]
     noun = "1 pod leaves" if len(there) == 1 else f"{len(there):,} pods leave"
-    return [Assumption(f"Node {name}", "pods", f"{noun} with it: {'; '.join(parts)}", AssumptionKind.TOLD)]
+    return [Assumption(f"Node {name}", "pods", f"{noun} with it: {'; '.join(parts)}", AssumptionKind.INFORMATIONAL)]
 
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"

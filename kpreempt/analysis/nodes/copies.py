@@ -401,7 +401,7 @@ class NewNodes:
         for sample in self.samples:
             told = self._scheduler.tell_node(self._prepared, pod, sample.name)
             refusals = [status for status in (told.pre_filter, *told.filters) if status is not None]
-            if not told.left_out_by and all(each.is_success or each.plugin in _OF_MANY_NODES for each in refusals):
+            if not told.excluded_by and all(each.is_success or each.plugin in _OF_MANY_NODES for each in refusals):
                 found.append(sample)
         return found
 

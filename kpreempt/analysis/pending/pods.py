@@ -109,7 +109,7 @@ def explain_pending(
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     # Proposals go by what is told of every node.
-    keeps = () if has_time is None else (Outcome.NEVER_LANDS,)
+    keeps = () if has_time is None else (Outcome.UNSCHEDULABLE,)
 
     def read(verdict: Verdict) -> Verdict:
         return verdict if verdict.outcome in keeps else _as_read(verdict)
@@ -145,7 +145,7 @@ def explain_pending(
             for each in placed
             if each.position is not None
             and each.situation.state not in TELLING_STATES
-            and each.verdict.outcome in (Outcome.LANDS, Outcome.NEVER_LANDS, *_EVICTING)
+            and each.verdict.outcome in (Outcome.LANDS, Outcome.UNSCHEDULABLE, *_EVICTING)
         ]
         beside = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("proposals"):
@@ -159,7 +159,7 @@ def explain_pending(
         in_queue=len(positions),
         namespace=namespace,
         has_namespace=_has_namespace(cluster, namespace),
-        not_asked=dict(others.most_common()),
+        other_namespaces=dict(others.most_common()),
         groups=_groups(items),
         items=items,
         more_nodes=more if more is not None else msgspec.UNSET,
@@ -227,7 +227,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         state=situation.state,
         since=situation.since,
         until=situation.until,
-        last_tried=attempts.last_of(pod),
+        last_attempt=attempts.last_of(pod),
         gates=[gate.name for gate in pod.spec.scheduling_gates],
         held_by=verdict.held_by if situation.state == PendingState.HELD else "",
         scheduler_name=pod.spec.scheduler_name,
@@ -235,7 +235,7 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         waiting_for=list(situation.waiting_for),
         cause=_cause(verdict, situation, pod),
         outcome=verdict.outcome,
-        refused_for_good=verdict.refused_for_good,
+        permanently_unschedulable=verdict.permanently_unschedulable,
         reason=verdict.reason,
         nodes=verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes,
         victims=verdict.victims,
@@ -268,7 +268,9 @@ def _with_proposals(
     decided = [
         (each.pod, each.verdict)
         for each in placed
-        if each.verdict.outcome == Outcome.NEVER_LANDS and each.situation.state not in TELLING_STATES and cluster.nodes
+        if each.verdict.outcome == Outcome.UNSCHEDULABLE
+        and each.situation.state not in TELLING_STATES
+        and cluster.nodes
     ]
     keys = [likeness_to(scheduler, pod) for pod, _ in decided]
     distinct = dict(zip(reversed(keys), reversed(decided), strict=True))
@@ -316,7 +318,7 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
         return verdict.reason
     if verdict.pre_filter is not None:
         return verdict.reason or verdict.pre_filter.message
-    if verdict.outcome == Outcome.NEVER_LANDS and verdict.reason:
+    if verdict.outcome == Outcome.UNSCHEDULABLE and verdict.reason:
         # An error of the scheduler; that of an old one is in its message.
         is_told = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
         return verdict.reason if is_told else f"{verdict.reason}: {verdict.message}"
@@ -331,7 +333,7 @@ def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
     members: dict[tuple[str, Outcome, PendingState | None, bool], list[str]] = {}
     for item in items:
         state = item.state if item.state in TELLING_STATES else None
-        key = (item.cause, item.outcome, state, item.refused_for_good and state is None)
+        key = (item.cause, item.outcome, state, item.permanently_unschedulable and state is None)
         members.setdefault(key, []).append(item.pod)
     return [
         PendingGroup(cause, outcome, state, pods, for_good)
@@ -356,7 +358,7 @@ def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapsho
         if pod is not None and pod.spec.node_name:
             changes.append(PendingChange(name, PendingChangeKind.LANDED, node=pod.spec.node_name))
         elif pod is None or pod.is_terminal:
-            changes.append(PendingChange(name, PendingChangeKind.GONE))
+            changes.append(PendingChange(name, PendingChangeKind.REMOVED))
     changes += [PendingChange(name, PendingChangeKind.NEW) for name in present if name not in earlier]
     for name, item in present.items():
         old = earlier.get(name)
@@ -400,9 +402,9 @@ def more_nodes(
     if not waiting or not cluster.nodes:
         return None
     if scheduler.tells_pods_apart:
-        return MoreNodes(not_sought="not with extenders, or plugins that tell pods apart")
+        return MoreNodes(not_searched="not with extenders, or plugins that tell pods apart")
     if len(queue) > _MOST_PODS or len(queue) * len(cluster.nodes) > _MOST_LOOKS:
-        return MoreNodes(not_sought=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
+        return MoreNodes(not_searched=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
     found = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now).run(waiting)
     if num_others and found.nodes:
         beside = f"pending pods that were not asked about ({num_others:,}) take none of this room"
@@ -431,7 +433,7 @@ class _Search:
             for kind, pods in groups:
                 number = self._needed(kind, pods)
                 if number is None:
-                    return replace(answer, not_sought=f"more than {_MOST_NODES} nodes like {kind.like.name}")
+                    return replace(answer, not_searched=f"more than {_MOST_NODES} nodes like {kind.like.name}")
                 counts.append(number + extra[kind.like.name])
             kinds = [kind for kind, _ in groups]
             copier = Copier(self._cluster, now=self._now)
@@ -456,7 +458,7 @@ class _Search:
             for kind, pods in groups:
                 extra[kind.like.name] += not left.isdisjoint(pod.key for pod in pods)
             missing |= left
-        return replace(answer, not_sought="new nodes alone do not place them all without an eviction")
+        return replace(answer, not_searched="new nodes alone do not place them all without an eviction")
 
     def _by_kind(self, waiting: Sequence[Pod]) -> tuple[list[tuple[Kind, list[Pod]]], list[str]]:
         """The pods for each kind, the smallest that could take them; and those for which there is none."""

@@ -17,7 +17,7 @@ from kpreempt.model.durations import go_seconds
 from kpreempt.model.meta import later
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
-from kpreempt.verdict.pending import Agreement, Leaving, PendingState
+from kpreempt.verdict.pending import Agreement, PendingState, TerminatingPod
 from kpreempt.verdict.status import FOUND_PLACEMENT
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
@@ -46,7 +46,7 @@ class WaitingState(NamedTuple):
     state: PendingState
     since: datetime | None = None
     until: datetime | None = None
-    waiting_for: Sequence[Leaving] = ()
+    waiting_for: Sequence[TerminatingPod] = ()
 
 
 class PendingContext(NamedTuple):
@@ -92,9 +92,9 @@ def deletion_began(pod: Pod) -> datetime | None:
     return None if until is None else later(until, -(pod.metadata.deletion_grace_period_seconds or 0))
 
 
-def leaving(pod: Pod) -> Leaving:
+def leaving(pod: Pod) -> TerminatingPod:
     """A terminating pod."""
-    return Leaving(
+    return TerminatingPod(
         pod=pod.key,
         priority=pod.priority,
         since=deletion_began(pod),
@@ -138,7 +138,7 @@ def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
     refusal = refusal_of(pod)
     last = context.attempts.last_of(pod)
     if refusal is None and last is None:
-        return WaitingState(PendingState.NEVER_TRIED, pod.metadata.creation_timestamp)
+        return WaitingState(PendingState.NEVER_ATTEMPTED, pod.metadata.creation_timestamp)
     began = refusal.last_transition_time if refusal else None
     known = last or began
     if known is not None and timedelta(0) <= context.at - known < context.max_backoff:
@@ -206,7 +206,7 @@ def compare_messages(theirs: str, ours: str) -> Agreement:
         return Agreement.NONE
     if theirs == ours:
         return Agreement.SAME
-    return Agreement.COUNTS if causes_in(theirs) == causes_in(ours) else Agreement.DIFFERENT
+    return Agreement.SAME_REASONS_DIFFERENT_COUNTS if causes_in(theirs) == causes_in(ours) else Agreement.DIFFERENT
 
 
 def _reasons(text: str) -> list[str]:

@@ -25,7 +25,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.interface import NO_RULES, QueueRules
 from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, Verdict
-from kpreempt.verdict.queue import Place, PodMove, QueuedPod, QueueStep, SchedulingQueueState
+from kpreempt.verdict.queue import PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
 
 # Stands for the plugins that refused a pod which none refuses now: it is taken to wait for everything.
 UNKNOWN_PLUGIN = "unknown"
@@ -139,7 +139,7 @@ def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
     statuses = [*verdict.filter.values(), *([verdict.pre_filter] if verdict.pre_filter else [])]
     refusing = {status.plugin for status in statuses if status.plugin and status.is_rejected}
     refusing -= {call.extender for call in verdict.extender_calls}
-    if any(call.refused for call in verdict.extender_calls if call.verb == "filter"):
+    if any(call.rejected for call in verdict.extender_calls if call.verb == "filter"):
         refusing.add(EXTENDER)
     return frozenset(refusing.union(verdict.restricted_by))
 
@@ -235,11 +235,11 @@ class QueueSimulation:
         for event in events:
             event.check()
             for timer in self._advance(event.time, places):
-                places = {each.pod: each.place for each in timer.pods}
+                places = {each.pod: each.queue for each in timer.pods}
                 yield timer
             subject = self._change_node(event) if event.event.event in _OF_NODES else self._happen(event)
             step = self._step(event.event.event, event.time, subject, places)
-            places = {each.pod: each.place for each in step.pods}
+            places = {each.pod: each.queue for each in step.pods}
             yield step
             if self._pods_shown > MAX_PODS_SHOWN:
                 problem = f"the queue of {len(places):,} pods after each of so many events is too much to show"
@@ -250,13 +250,13 @@ class QueueSimulation:
         waiting = self.queue.pods()
         known = {each.pod for each in waiting}
         popped = [
-            QueuedPod(pod=key, priority=self._cluster.pods[key].priority, place=Place.IN_FLIGHT)
+            QueuedPod(pod=key, priority=self._cluster.pods[key].priority, queue=QueueName.IN_FLIGHT)
             for key in self._in_flight
             if key in self._cluster.pods and key not in known
         ]
         return [*waiting, *popped]
 
-    def _advance(self, time: datetime, places: dict[str, Place]) -> Iterator[QueueStep]:
+    def _advance(self, time: datetime, places: dict[str, QueueName]) -> Iterator[QueueStep]:
         """The time moves on; ``places`` are those of the pods before."""
         while (due := self.queue.next_timer()) is not None and due <= time:
             self.queue.advance(due)
@@ -266,16 +266,16 @@ class QueueSimulation:
                 places = after
         self.queue.advance(time)
 
-    def _places(self) -> dict[str, Place]:
-        return {each.pod: each.place for each in self.pods()}
+    def _places(self) -> dict[str, QueueName]:
+        return {each.pod: each.queue for each in self.pods()}
 
-    def _step(self, event: str, time: datetime, subject: str, before: dict[str, Place]) -> QueueStep:
+    def _step(self, event: str, time: datetime, subject: str, before: dict[str, QueueName]) -> QueueStep:
         self._number += 1
         pods = self.pods()
         self._pods_shown += len(pods)
-        after = {each.pod: each.place for each in pods}
+        after = {each.pod: each.queue for each in pods}
         moves = [
-            PodMove(key, before.get(key, Place.GONE), after.get(key, Place.GONE))
+            PodMove(key, before.get(key, QueueName.NOT_QUEUED), after.get(key, QueueName.NOT_QUEUED))
             for key in dict.fromkeys([*before, *after])
             if before.get(key) != after.get(key)
         ]

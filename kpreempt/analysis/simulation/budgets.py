@@ -26,7 +26,7 @@ from kpreempt.model.meta import OwnerReference, controller_of, grouped
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetStatus, check_selecting
 from kpreempt.model.workloads import ResourceQuota
-from kpreempt.verdict.simulation import BudgetLow, Refusal
+from kpreempt.verdict.simulation import BudgetMinimum, QuotaRejection
 
 
 class Budgets:
@@ -146,13 +146,13 @@ class Budgets:
             for index in self._by_key.get(key, ()):
                 self._violations[index] += 1
 
-    def lows(self) -> list[BudgetLow]:
+    def lows(self) -> list[BudgetMinimum]:
         """The budgets that were touched."""
         return [
-            BudgetLow(
+            BudgetMinimum(
                 budget=budget.key,
                 before=before,
-                least=least,
+                min=least,
                 after=budget.allowed,
                 violations=violations,
             )
@@ -257,16 +257,16 @@ class Quotas:
         if own and by < 0:
             self.has_room.add(pod.metadata.namespace)
 
-    def told(self, left: dict[str, int]) -> list[Refusal]:
+    def told(self, left: dict[str, int]) -> list[QuotaRejection]:
         """What was refused, of whom, and by what; ``left`` are the pods that workloads lack in the end."""
         return [
-            Refusal(
+            QuotaRejection(
                 workload=workload,
                 quota=quota,
                 message=message,
                 pods=self._most[workload, quota],
                 since=since,
-                left=left.get(workload, 0),
+                rejected_after=left.get(workload, 0),
             )
             for (workload, quota), (message, since) in self._first.items()
         ]

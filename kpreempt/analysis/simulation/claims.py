@@ -185,7 +185,7 @@ class _Binder:
         made = replace_in(made, "metadata", name=name)
         self._take(claim, made)
         by = f"{storage_class.provisioner} (storage class {storage_class.metadata.name})"
-        self._assume(claim, "spec.volumeName", f"taken to be provisioned at once by {by}", AssumptionKind.TOLD)
+        self._assume(claim, "spec.volumeName", f"taken to be provisioned at once by {by}", AssumptionKind.INFORMATIONAL)
         # The topology segments of its driver in one of which the volume is made.
         segments = set()
         labels = {each.name: each.labels for each in self._cluster.nodes}

@@ -233,7 +233,7 @@ class _Run:
         evictions = self._chain.evictions
         while True:
             if self._scheduling.attempts > self._limits.attempts:
-                return SimulationEnd.BROKEN_OFF
+                return SimulationEnd.ABORTED
             if self.cluster.quotas.has_room:
                 self._retry()
                 self._act()
@@ -268,7 +268,7 @@ class _Run:
             if at is None:
                 return SimulationEnd.SETTLED
             if at > self._limits.seconds:
-                return SimulationEnd.BROKEN_OFF
+                return SimulationEnd.ABORTED
             self._pass_until(at)
             self._act()
 
@@ -340,7 +340,7 @@ class _Run:
             if each is not None and not each.spec.node_name and not each.status.nominated_node_name
         ]
         self._endings.end(pod, waiting, self._chain.is_replacement)
-        self._note(StepKind.GONE, pod, node=pod.spec.node_name, reason=COMPLETED)
+        self._note(StepKind.TERMINATED, pod, node=pod.spec.node_name, reason=COMPLETED)
         self._queue.assigned_pod_changed(self.cluster.end(key, "Succeeded"), None, self.cluster.now)
         self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
@@ -405,7 +405,7 @@ class _Run:
         pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
-        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, reason=reason)
+        self._note(StepKind.TERMINATING, pod, node=pod.spec.node_name, reason=reason)
         self.mutations += 1
         self._go(pod)
 
@@ -424,7 +424,7 @@ class _Run:
         """A Deployment gives a ReplicaSet another size."""
         self.mutations += 1
         self._steps.append(
-            SimulationStep(at=self.cluster.at, kind=StepKind.SCALES, pod=name, owner=owner, replicas=replicas)
+            SimulationStep(at=self.cluster.at, kind=StepKind.SCALED, pod=name, owner=owner, replicas=replicas)
         )
 
     def call_again(self, controller: Controller, after: timedelta) -> None:
@@ -435,7 +435,7 @@ class _Run:
         """Why a quota does not let the pod be created, empty if none does; the first time of a workload is a step."""
         quota, message = self.cluster.quotas.ask(pod)
         if quota is not None and self.cluster.quotas.refuse(self._workloads.of(pod), quota, message, self.cluster.at):
-            self._note(StepKind.REFUSED, pod, message=message)
+            self._note(StepKind.REJECTED, pod, message=message)
         return message
 
     def _retry(self) -> None:
@@ -477,7 +477,7 @@ class _Run:
                 self._messages[pod.key] = message
                 # That a pod waits that has waited all along is no event.
                 if pod.key not in self._waiting_still:
-                    self._note(StepKind.WAITS, pod, message=message)
+                    self._note(StepKind.PENDING, pod, message=message)
         self._scheduling.not_landed(pod.key, verdict)
 
     def _land(self, pod: Pod, verdict: Verdict) -> None:
@@ -496,7 +496,7 @@ class _Run:
         bound = self.cluster.bind(pod.key, node, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self.cluster.at)
         self._chain.landed(pod.key, node)
-        self._note(StepKind.LANDS, pod, node=node, tied=tied)
+        self._note(StepKind.BOUND, pod, node=node, tied=tied)
         self._scheduling.landed(pod, bound)
         self._start_on_node(bound)
 
@@ -570,7 +570,7 @@ class _Run:
         pod = self.cluster.pods[key]
         self.cluster.budgets.violated(violated)
         self._chain.evicted(pod, cause, violated)
-        self._note(StepKind.LEAVES, pod, node=pod.spec.node_name, cause=cause, violated=list(violated))
+        self._note(StepKind.TERMINATING, pod, node=pod.spec.node_name, cause=cause, violated=list(violated))
         self.cluster.mark_preempted(key)
         self._displace(pod)
 
@@ -639,7 +639,7 @@ class _Run:
         if pod.metadata.deletion_timestamp is not None:
             return
         cause = f"Node {node}"
-        self._note(StepKind.LEAVES, pod, node=node, cause=cause, reason=DRAINED, violated=list(violated))
+        self._note(StepKind.TERMINATING, pod, node=node, cause=cause, reason=DRAINED, violated=list(violated))
         if pod.is_terminal:
             self.cluster.leave(key, 0)
             self._remove(key)
@@ -683,7 +683,7 @@ class _Run:
             budgets = self.cluster.budgets
             is_counted = pod.key in self.cluster.ready and not is_of_node(pod)
             violated = budgets.broken_by([pod])[pod.key] if is_counted else []
-            self._note(StepKind.LEAVES, pod, node=name, cause=node, reason="node-deleted", violated=list(violated))
+            self._note(StepKind.TERMINATING, pod, node=name, cause=node, reason="node-deleted", violated=list(violated))
             self.cluster.lose(pod.key)
             if not is_of_node(pod):
                 budgets.violated(violated)
@@ -711,7 +711,7 @@ class _Run:
         pod = self.cluster.create(pod)
         if not cause:
             self._chain.came(pod.key)
-        self._note(StepKind.ARRIVES, pod, cause=cause)
+        self._note(StepKind.CREATED, pod, cause=cause)
         if pod.spec.node_name:
             self._queue.assigned_pod_changed(None, pod, self.cluster.now)
             (self._start_on_node if is_admitted else self._admit)(pod)
@@ -770,7 +770,7 @@ class _Run:
         controller = self._manager.of(pod)
         self._manager.call(controller)
         if pod.spec.node_name:
-            self._note(StepKind.GONE, pod, node=pod.spec.node_name)
+            self._note(StepKind.TERMINATED, pod, node=pod.spec.node_name)
             if not pod.is_terminal:
                 self._queue.assigned_pod_changed(pod, None, self.cluster.now)
             if self._chain.was_evicted(key) and controller is None and moment_of(pod) is Moment.ONCE_GONE:

@@ -20,15 +20,15 @@ from kpreempt.model.meta import controller_name, controller_of
 from kpreempt.model.pod import Pod
 from kpreempt.model.workloads import Service
 from kpreempt.verdict.simulation import (
+    BrokenDependency,
+    BrokenDependencyKind,
     Displaced,
     SimulatedWorkload,
     Simulation,
     SimulationEnd,
     SimulationStep,
     StepKind,
-    Stranded,
-    StrandedKind,
-    Waiting,
+    UnscheduledPod,
 )
 
 
@@ -71,18 +71,18 @@ def result_of(
     left = dict(Counter(each.workload for each in waiting))
     for each in simulated:
         if each.is_changed and not each.is_done:
-            left[each.workload] = max((each.wanted_after or 0) - each.ready_after, 1)
+            left[each.workload] = max((each.desired_after or 0) - each.ready_after, 1)
     return Simulation(
         end=ended.end,
         seconds=max((step.at for step in steps), default=0.0),
         depth=max((each.depth for each in displaced), default=0),
         starts_at={key: ended.starts_at[key] for key in ended.first if key in ended.starts_at},
         displaced=displaced,
-        waiting=waiting,
+        pending=waiting,
         budgets=cluster.budgets.lows(),
         workloads=simulated,
-        refused=cluster.quotas.told(left),
-        stranded=stranded(cluster, waiting, {each.pod for each in displaced}),
+        rejected=cluster.quotas.told(left),
+        broken_dependencies=stranded(cluster, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is SimulationEnd.LOOP
         else [],
@@ -91,7 +91,7 @@ def result_of(
     )
 
 
-def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[Waiting]:
+def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[UnscheduledPod]:
     """The pods that were tried, or came, and have no node; then those that a quota still does not let be created."""
     came = {*ended.first, *ended.messages}
     found = []
@@ -105,12 +105,12 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
         elif gates and not message:
             message = f"scheduling gates: {gates}"
         found.append(
-            Waiting(
+            UnscheduledPod(
                 pod=key,
                 priority=pod.priority,
                 owner=controller_name(pod.metadata),
                 workload=workloads.of(pod),
-                waited_before=key in ended.waited_before,
+                pending_before=key in ended.waited_before,
                 message=message,
                 was_running=chain.is_replacement(key),
                 uncertain=key in ended.uncertain,
@@ -118,7 +118,7 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
         )
     for pod, cause, message in ended.refused:
         found.append(
-            Waiting(
+            UnscheduledPod(
                 pod=pod.key,
                 priority=pod.priority,
                 owner=controller_name(pod.metadata),
@@ -162,11 +162,11 @@ def _workloads(
             workload=name,
             is_changed=name in changed,
             is_done=ended.done.get(name, not any(not pod.spec.node_name for pod in after[name])),
-            wanted_before=workloads.size_of(name),
-            wanted_after=changed[name].wanted if name in changed else workloads.size_of(name),
+            desired_before=workloads.size_of(name),
+            desired_after=changed[name].wanted if name in changed else workloads.size_of(name),
             ready_before=ready[name],
-            ready_least=least[name][0],
-            least_at=least[name][1],
+            ready_min=least[name][0],
+            ready_min_at=least[name][1],
             ready_after=count[name],
             pending_after=sum(not pod.spec.node_name for pod in after[name]),
             victims=victims[name],
@@ -187,7 +187,7 @@ def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: 
     seen: set[str] = set()
     found: dict[str, None] = {}
     for step in steps:
-        if step.kind is not StepKind.LEAVES or not step.cause or step.pod not in displaced_pods:
+        if step.kind is not StepKind.TERMINATING or not step.cause or step.pod not in displaced_pods:
             continue
         name = workloads.of(chain.pod(step.pod))
         if name in seen:
@@ -199,7 +199,7 @@ def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: 
 _PODS_NAMED = 5
 
 
-def stranded(cluster: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set[str]) -> list[Stranded]:
+def stranded(cluster: SimulatedCluster, waiting: Sequence[UnscheduledPod], evicted: Set[str]) -> list[BrokenDependency]:
     """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod.
 
     ``evicted`` are the keys of pods that had to go for others. What a change does to its own service for a while, as
@@ -214,11 +214,11 @@ def stranded(cluster: SimulatedCluster, waiting: Sequence[Waiting], evicted: Set
         pod = cluster.pods.get(each.pod)
         if each.was_running and each.owner.startswith("DaemonSet "):
             node = tied_node(pod) if pod is not None else ""
-            daemons.append(Stranded(kind=StrandedKind.DAEMON_SET, subject=each.pod, node=node))
+            daemons.append(BrokenDependency(kind=BrokenDependencyKind.DAEMON_SET, subject=each.pod, node=node))
     return [*named, *_lonely(cluster), *daemons]
 
 
-def _services(cluster: SimulatedCluster) -> list[Stranded]:
+def _services(cluster: SimulatedCluster) -> list[BrokenDependency]:
     """Services that had a ready pod, and at some time have none; the longest such time, or the last."""
     touched = {change.pod.metadata.namespace for change in cluster.readiness if change.by < 0}
     found = []
@@ -231,7 +231,7 @@ def _services(cluster: SimulatedCluster) -> list[Stranded]:
     return found
 
 
-def _gap(cluster: SimulatedCluster, service: Service) -> Stranded | None:
+def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None:
     count = sum(pod.key in cluster.ready_at_start and _serves(service, pod) for pod in cluster.at_start)
     if not count:
         return None
@@ -255,8 +255,8 @@ def _gap(cluster: SimulatedCluster, service: Service) -> Stranded | None:
     if not gaps:
         return None
     worst = max(gaps, key=lambda gap: float("inf") if gap[1] is None else gap[1] - gap[0])
-    return Stranded(
-        kind=StrandedKind.SERVICE,
+    return BrokenDependency(
+        kind=BrokenDependencyKind.SERVICE,
         subject=f"{service.metadata.namespace}/{service.metadata.name}",
         missing=list(gone),
         since=worst[0],
@@ -271,7 +271,7 @@ def _serves(service: Service, pod: Pod) -> bool:
     )
 
 
-def _lonely(cluster: SimulatedCluster) -> list[Stranded]:
+def _lonely(cluster: SimulatedCluster) -> list[BrokenDependency]:
     """Running pods that require a pod nearby of which there was one, and is none any more."""
     gone = [change.pod for change in cluster.readiness if change.by < 0 and change.pod.key not in cluster.ready]
     if not gone:
@@ -297,8 +297,8 @@ def _lonely(cluster: SimulatedCluster) -> list[Stranded]:
             )
             if not any(True for _ in _wanted(term, pod, others)):
                 found.append(
-                    Stranded(
-                        kind=StrandedKind.AFFINITY,
+                    BrokenDependency(
+                        kind=BrokenDependencyKind.AFFINITY,
                         subject=pod.key,
                         node=pod.spec.node_name,
                         missing=list(dict.fromkeys(missing))[:_PODS_NAMED],

@@ -40,7 +40,7 @@ _NOT_ALL_FOUND = Assumption(
     "scheduler",
     "percentageOfNodesToScore",
     "on so many nodes the search for room stops early, and only the scheduler knows where it starts: any is drawn",
-    AssumptionKind.TOLD,
+    AssumptionKind.INFORMATIONAL,
 )
 
 
@@ -260,7 +260,7 @@ def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
         violated = None
         if node in verdict.victims:
             going = [victim for victim in verdict.victims[node] if not victim.terminating]
-            violated = {victim.pod: [use.budget for use in victim.budgets if use.left < 0] for victim in going}
+            violated = {victim.pod: [use.budget for use in victim.budgets if use.remaining < 0] for victim in going}
         gone = leaving.get(node, []) if violated is None else list(violated)
         found.append(Branch(node=node, leaving=gone, violated=violated, weight=winners[node]))
     several = {each.node for each in verdict.candidates if each.outcomes is not msgspec.UNSET}
@@ -302,7 +302,7 @@ def _in_all_orders(
         for effect, branch in branches.items()
     ]
     kept = weighted[:_MOST_BRANCHES]
-    if is_cut or len(kept) < len(branches) or (told is not None and (told.untold or not told.exact)):
+    if is_cut or len(kept) < len(branches) or (told is not None and (told.omitted or not told.exact)):
         kept = [msgspec.structs.replace(branch, has_others=True) for branch in kept]
     return kept
 
@@ -426,13 +426,15 @@ def in_whole_seconds(simulation: Simulation) -> Simulation:
         seconds=_whole(simulation.seconds),
         starts_at={key: _whole(at) for key, at in simulation.starts_at.items()},
         steps=[msgspec.structs.replace(step, at=_whole(step.at)) for step in simulation.steps],
-        workloads=[msgspec.structs.replace(each, least_at=_whole(each.least_at)) for each in simulation.workloads],
-        refused=[msgspec.structs.replace(each, since=_whole(each.since)) for each in simulation.refused],
-        stranded=[
+        workloads=[
+            msgspec.structs.replace(each, ready_min_at=_whole(each.ready_min_at)) for each in simulation.workloads
+        ],
+        rejected=[msgspec.structs.replace(each, since=_whole(each.since)) for each in simulation.rejected],
+        broken_dependencies=[
             msgspec.structs.replace(
                 each, since=_whole(each.since), until=None if each.until is None else _whole(each.until)
             )
-            for each in simulation.stranded
+            for each in simulation.broken_dependencies
         ],
     )
 

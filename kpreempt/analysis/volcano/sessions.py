@@ -41,14 +41,14 @@ from kpreempt.verdict import (
     Status,
     Verdict,
 )
-from kpreempt.verdict.at_risk import Standing
+from kpreempt.verdict.at_risk import RankedVictim
 from kpreempt.verdict.volcano import (
     AttemptOutcome,
     GangAnswer,
     GangOutcome,
     GangTask,
     GangVictim,
-    NodeTried,
+    NodeAttempt,
     Placement,
     Sample,
     SampledOutcome,
@@ -326,8 +326,8 @@ def _answer(
         tasks=_tasks(own.values(), last),
         victims=victims,
         sessions=sessions,
-        afterwards=afterwards,
-        bound_afterwards=len(after),
+        next_session=afterwards,
+        bound_in_next_session=len(after),
         missing=nearest.missing if nearest else {},
         missing_for=missing_for,
         missing_on=nearest.node if nearest else "",
@@ -335,7 +335,7 @@ def _answer(
     )
 
 
-def _nearest(key: str, session: SessionVerdict) -> tuple[str, NodeTried | None]:
+def _nearest(key: str, session: SessionVerdict) -> tuple[str, NodeAttempt | None]:
     """The last task of a job that found no node for lack of room, with the node that came nearest."""
     for action in reversed(session.actions):
         for attempt in reversed(action.attempts):
@@ -355,7 +355,7 @@ def _refused(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:
         origin=f"Job {job.namespace}/{job.name}",
         queue=job.queue,
         min_available=job.min_available,
-        outcome=GangOutcome.REFUSED,
+        outcome=GangOutcome.REJECTED,
         reason="; ".join(reasons),
         tasks=[],
         victims=[],
@@ -506,7 +506,7 @@ class VolcanoOfPods:
     def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> None:
         """Not known: a session decides about whole jobs."""
 
-    def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
+    def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[RankedVictim]:
         """Nothing: who goes depends on the whole session."""
         raise NotImplementedError
 
@@ -519,9 +519,9 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
         for attempt in action.attempts
         if attempt.task == pod.key
     ]
-    refused = attempts[-1].refused if attempts else {}
+    refused = attempts[-1].rejected if attempts else {}
     victims = [victim.task for victim in answer.victims if victim.by == pod.key]
-    outcome, node = Outcome.NEVER_LANDS, ""
+    outcome, node = Outcome.UNSCHEDULABLE, ""
     if answer.outcome in _NOT_TRIED:
         outcome = Outcome.NOT_SCHEDULED
     elif task is not None and task.status in ("Bound", "Pipelined"):

@@ -31,10 +31,10 @@ from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.workload import (
     BudgetViolations,
     Capacity,
+    NodeCapacity,
     Pending,
     Replica,
     ReplicasOnNode,
-    Room,
     Totals,
     Workload,
 )
@@ -107,7 +107,7 @@ def workload_answer(
     allowed = {budget.key: budget.allowed for budget in cluster.pod_disruption_budgets} if placing.violations else {}
     workload = Workload(
         workload=question.workload,
-        asked=question.which,
+        scope=question.which,
         replicas=len(question.pods),
         running=msgspec.UNSET if question.running is None else question.running,
         totals=told,
@@ -171,9 +171,9 @@ def capacity_answer(
     )
 
 
-def _rooms(room: Mapping[str, int]) -> list[Room]:
+def _rooms(room: Mapping[str, int]) -> list[NodeCapacity]:
     """Most room first; nodes with as much in their order."""
-    return [Room(node=node, pods=pods) for node, pods in sorted(room.items(), key=lambda each: -each[1])]
+    return [NodeCapacity(node=node, pods=pods) for node, pods in sorted(room.items(), key=lambda each: -each[1])]
 
 
 def _message(verdict: Verdict | None) -> str:
@@ -193,7 +193,7 @@ def _totals(question: WorkloadQuestion, placed: Sequence[Placed]) -> Totals:
         # Those that were not looked at wait for one that is pending.
         pending=len(question.pods) - len(found) - uncertain - refused,
         uncertain=uncertain,
-        refused=refused,
+        rejected=refused,
     )
 
 

@@ -35,7 +35,7 @@ from kpreempt.model.storage import PersistentVolumeClaim
 from kpreempt.model.workloads import Job
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import missing
-from kpreempt.verdict.workload import Asked as Which
+from kpreempt.verdict.workload import ReplicaScope as Which
 
 _RECORDS: dict[str, Callable[[ClusterSnapshot], Sequence[Any]]] = {
     "Deployment": lambda cluster: cluster.deployments,
@@ -103,7 +103,7 @@ def questions_in_cluster(
         raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
     lacking = made.lacking(_desired(record, document), there)
     asked_for = [*waiting, *lacking] if replicas is None else list(made.more(replicas))
-    which = Which.MISSING if asked_for and replicas is None else Which.MORE
+    which = Which.UNSCHEDULED if asked_for and replicas is None else Which.ADDITIONAL
     if workload.kind == "DaemonSet" and not asked_for:
         # More than one on a node there never is.
         hint = f"pod/{model.metadata.name} explains that one as if it were new"
@@ -114,7 +114,7 @@ def questions_in_cluster(
     waiting_keys = {pod.key for pod in waiting}
     if any(pod.key not in waiting_keys for pod in pods):
         message = f"new pods are made like {model.metadata.name}, the newest there is"
-        told.append(Assumption(str(workload), "spec.template", message, AssumptionKind.TOLD))
+        told.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
     if overrides:
         pods = [question_in_cluster(InCluster(pod, cluster, pod), overrides, decode).questions[0].pod for pod in pods]
     question = Question(pod=pods[0], origin=str(workload), assumptions=told)
@@ -152,7 +152,7 @@ def _of_template(
     if workload.kind == "DaemonSet" and replicas is None:
         return workload_questions(cluster, templates, overrides, decode, rules, None)
     asked, found = workload_questions(cluster, templates, overrides, decode, rules, wanted)
-    which = Which.MISSING if replicas is None and templates[0].replicas else Which.MORE
+    which = Which.UNSCHEDULED if replicas is None and templates[0].replicas else Which.ADDITIONAL
     if workload.kind == "CronJob" and replicas is None:
         # Each of its Jobs makes its own.
         which = Which.NEW
@@ -420,7 +420,7 @@ def more_of(
     pods = [pod, *islice(copies_of(pod, taken), checked_number(replicas, f"Pod {pod.key}") - 1)]
     cluster, pods = with_device_claims(asked.cluster, pods)
     asked = msgspec.structs.replace(asked, cluster=cluster)
-    which = Which.MORE if found.changes else Which.NEW
+    which = Which.ADDITIONAL if found.changes else Which.NEW
     workload = WorkloadQuestion(workload=f"Pod {found.found.key}", which=which, pods=pods)
     return Asked(asked.cluster, [question]), [workload]
 

@@ -26,7 +26,7 @@ _TITLE = "kpreempt budgets"
 _LONGEST = 4000
 _UNREAD = "not-read"
 _MEANINGS: dict[str, str] = {
-    FindingId.BROKEN_BY_PREEMPTION: "Pending pods would evict more pods than the budget allows.",
+    FindingId.VIOLATED_BY_PREEMPTION: "Pending pods would evict more pods than the budget allows.",
     FindingId.NEVER_ALLOWS: "The budget allows no disruption even if all its pods are healthy.",
     FindingId.MIN_AVAILABLE_ABOVE_PODS: "minAvailable exceeds the expected pods, so no disruption is ever allowed.",
     FindingId.OVERLAP: "Pods have several budgets, so the eviction API rejects their eviction.",

@@ -30,11 +30,11 @@ from kpreempt.report.evidence import absent_facts, assumption_sections, bare_nam
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.budgets import (
     AuditedBudget,
-    Breach,
     BudgetAudit,
     Finding,
     FindingId,
     NearMiss,
+    PossibleViolation,
     Remedy,
     RemedyAction,
     Severity,
@@ -104,11 +104,11 @@ def _short(audit: BudgetAudit) -> Section:
     for item in audit.items:
         if findings := sorted(item.findings, key=lambda each: each.severity.rank):
             worst = findings[0].severity
-            by = f" (by {join_names([each.pod for each in item.breaches], limit=1)})"
+            by = f" (by {join_names([each.pod for each in item.violations], limit=1)})"
             ids = dict.fromkeys(
-                f"{each.id}{by if each.id is FindingId.BROKEN_BY_PREEMPTION else ''}" for each in findings
+                f"{each.id}{by if each.id is FindingId.VIOLATED_BY_PREEMPTION else ''}" for each in findings
             )
-            ready = f"{item.healthy:,}/{item.expected:,}"
+            ready = f"{item.current_healthy:,}/{item.expected_pods:,}"
             rows.append((worst, [strong(item.budget), _worst(worst), ready, _allowed(item), ", ".join(ids)]))
     rows += [
         (each.severity, [each.namespace, _worst(each.severity), "-", "-", f"{each.id}: {each.subject}"])
@@ -128,7 +128,7 @@ def _worst(severity: Severity) -> Span:
 
 
 def _allowed(item: AuditedBudget) -> Span:
-    return Span(f"{item.allowed:,}", "warn" if item.allowed <= 0 else "good")
+    return Span(f"{item.disruptions_allowed:,}", "warn" if item.disruptions_allowed <= 0 else "good")
 
 
 def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[list[Finding]]:
@@ -137,7 +137,7 @@ def _rows(findings: Sequence[Finding], items: dict[str, AuditedBudget]) -> list[
     for finding in findings:
         item = _budget_of(finding, items)
         key: tuple[object, ...] = finding.id, finding.namespace
-        if finding.id is FindingId.BROKEN_BY_PREEMPTION:
+        if finding.id is FindingId.VIOLATED_BY_PREEMPTION:
             key = (*key, finding.subject)
         elif item is not None:
             key = (*key, text_of(SENTENCES[finding.id](finding, item)), fix_in_words(finding, item))
@@ -174,17 +174,17 @@ def _item(row: Sequence[Finding], items: dict[str, AuditedBudget]) -> Section:
 
 def _in_words(finding: Finding, item: AuditedBudget) -> list[Words]:
     """The problem; pending pods of one owner that violate a budget in the same way are grouped."""
-    if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
+    if finding.id is not FindingId.VIOLATED_BY_PREEMPTION:
         return [SENTENCES[finding.id](finding, item)]
     groups = grouped(
-        item.breaches,
+        item.violations,
         lambda breach: (breach.owner or breach.pod, breach.priority, *breach.nodes, "|", *breach.victims),
     )
     return list(map(breach_in_words, groups.values()))
 
 
 def _priorities(audit: BudgetAudit) -> Section:
-    searched = [(item, item.breaking_priority) for item in audit.items if item.breaking_priority is not None]
+    searched = [(item, item.violating_priority) for item in audit.items if item.violating_priority is not None]
     rows: list[list[Words]] = [
         [
             strong(item.budget),
@@ -215,9 +215,9 @@ def _budgets(audit: BudgetAudit) -> Section:
     for item in audit.items:
         names = [each.workload or count(each.pods, "bare pod") for each in item.workloads]
         protects = join_names(names, limit=2) if names else "no pod"
-        ready = f"{item.healthy:,}/{item.expected:,}"
+        ready = f"{item.current_healthy:,}/{item.expected_pods:,}"
         spec = "-" if item.min_available is item.max_unavailable is None else _written(item)
-        rows.append([strong(item.budget), spec, ready, f"{item.desired:,}", _allowed(item), protects])
+        rows.append([strong(item.budget), spec, ready, f"{item.desired_healthy:,}", _allowed(item), protects])
     numbers = ("READY", "DESIRED", "ALLOWED")
     return Section(
         "BUDGETS",
@@ -226,7 +226,7 @@ def _budgets(audit: BudgetAudit) -> Section:
     )
 
 
-def breach_in_words(row: Sequence[Breach]) -> Phrase:
+def breach_in_words(row: Sequence[PossibleViolation]) -> Phrase:
     """The pods that evict, their victims, and the allowed disruptions, for pods of one owner with the same effect."""
     breach = row[0]
     more = f" and {len(row) - 1:,} more of {breach.owner}" if len(row) > 1 else ""
@@ -234,10 +234,10 @@ def breach_in_words(row: Sequence[Breach]) -> Phrase:
     nodes = join_names(breach.nodes).replace(" and ", " or ", 1)
     verb = "would evict" if breach.is_certain else "may evict"
     victims = [bare_name(each) for each in breach.victims]
-    if breach.left == breach.allowed - len(victims):
+    if breach.remaining == breach.allowed - len(victims):
         allowance = f"{count(breach.allowed, 'disruption')} allowed" if breach.allowed > 0 else "no disruption allowed"
     else:
-        allowance = f"{breach.allowed - breach.left:,} on one node, {count(breach.allowed, 'disruption')} allowed"
+        allowance = f"{breach.allowed - breach.remaining:,} on one node, {count(breach.allowed, 'disruption')} allowed"
     return (
         strong(breach.pod),
         f"{more} (priority {breach.priority:,}{place}) ",
@@ -297,14 +297,14 @@ def _allows_none_now(finding: Finding, item: AuditedBudget) -> Phrase:
     reasons = []
     if finding.pods:
         reasons.append(f"{join_names(finding.pods)} {agree(len(finding.pods), 'is')} not ready")
-    if item.leaving:
-        reasons.append(f"{join_names(item.leaving)} {agree(len(item.leaving), 'is')} terminating")
+    if item.terminating:
+        reasons.append(f"{join_names(item.terminating)} {agree(len(item.terminating), 'is')} terminating")
     if item.missing:
         reasons.append(f"{count(item.missing, 'pod')} {agree(item.missing, 'is')} not created yet")
     why = f": {'; '.join(reasons)}" if reasons else ""
     return (
-        f"allows no disruption now: {item.healthy:,} of {count(item.expected, 'pod')} ready,"
-        f" {item.desired:,} desired{why}",
+        f"allows no disruption now: {item.current_healthy:,} of {count(item.expected_pods, 'pod')} ready,"
+        f" {item.desired_healthy:,} desired{why}",
     )
 
 
@@ -336,7 +336,7 @@ def _selects_nothing(finding: Finding, item: AuditedBudget) -> Phrase:
 
 def _near_miss(miss: NearMiss) -> str:
     found = f"has {miss.found}" if miss.found else "has no such label"
-    return f"{miss.workload} ({count(miss.pods, 'pod')}) {found}, not {miss.wanted}"
+    return f"{miss.workload} ({count(miss.pods, 'pod')}) {found}, not {miss.expected}"
 
 
 SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
@@ -367,7 +367,7 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.SELECTS_NOTHING: _selects_nothing,
     FindingId.STALE_STATUS: lambda finding, item: (
         "status older than the spec: the eviction API rejects evictions until the disruption controller catches up; the"
-        f" scheduler uses the old disruptionsAllowed, {item.allowed:,}; the spec allows {finding.number or 0:,}",
+        f" scheduler uses the old disruptionsAllowed, {item.disruptions_allowed:,}; the spec allows {finding.number or 0:,}",
     ),
     FindingId.NO_STATUS: lambda *_: ("no status: computed as the disruption controller would",),
     FindingId.SEVERAL_WORKLOADS: lambda finding, _: (
@@ -384,17 +384,17 @@ def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
     """The problem in one sentence without a period; ``item`` is ``None`` for a workload without a budget."""
     if item is None:
         return without_budget_in_words([finding])
-    if finding.id is not FindingId.BROKEN_BY_PREEMPTION:
+    if finding.id is not FindingId.VIOLATED_BY_PREEMPTION:
         return text_of(SENTENCES[finding.id](finding, item))
-    parts = [text_of(breach_in_words([each])) for each in item.breaches[:_BREACHES_NAMED]]
-    if rest := len(item.breaches) - len(parts):
+    parts = [text_of(breach_in_words([each])) for each in item.violations[:_BREACHES_NAMED]]
+    if rest := len(item.violations) - len(parts):
         parts.append(f"and {count(rest, 'more pod')}")
     return "; ".join(parts)
 
 
 # Advice for findings that no single change fixes.
 _ADVICE = {
-    FindingId.BROKEN_BY_PREEMPTION: "free capacity elsewhere",
+    FindingId.VIOLATED_BY_PREEMPTION: "free capacity elsewhere",
     FindingId.OVERLAP: "narrow the selectors until each pod has one budget",
     FindingId.INVALID_AMOUNT: "set a number, or a percentage such as 50%",
     FindingId.INVALID_SELECTOR: "correct the selector",
@@ -429,6 +429,6 @@ def fix_in_words(finding: Finding, item: AuditedBudget | None) -> str:
     labels = dict.fromkeys(miss.found for miss in finding.near_misses if miss.found)
     remedies = dict.fromkeys(_remedy(each, item) for each in finding.remedies)
     advice = _ADVICE.get(finding.id, "")
-    if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.lets_unready_go:
+    if finding.id is FindingId.ALLOWS_NONE_NOW and item is not None and item.always_allows_unhealthy:
         advice = "wait until its pods are ready; a drain may evict unready pods"
     return ", or ".join([*(f"select {each}" for each in labels), *remedies, *([advice] if advice else [])])

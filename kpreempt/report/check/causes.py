@@ -49,7 +49,7 @@ def causes(findings: Iterable[GateFinding]) -> list[Cause]:
 
 def _key(finding: GateFinding) -> tuple[object, ...]:
     place = (finding.change, finding.source, finding.line, finding.origin)
-    suppression = (finding.standing, finding.reason, finding.by, finding.expires)
+    suppression = (finding.status, finding.reason, finding.by, finding.expires)
     return (finding.rule, finding.detail, finding.fix, finding.limit, finding.in_runs, *place, *suppression)
 
 

@@ -24,10 +24,10 @@ from kpreempt.verdict.check import (
     Check,
     Drift,
     DriftKind,
+    FindingStatus,
     GateFinding,
-    GateStanding,
     OutcomeShare,
-    Since,
+    PreviousRun,
 )
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulationEnd
@@ -41,17 +41,17 @@ _STREAM_FOLDERS = ("/dev/", "/proc/")
 
 def failing(check: Check) -> list[GateFinding]:
     """The findings that fail the gate, in order."""
-    return [each for each in check.findings if each.standing is GateStanding.FAILS]
+    return [each for each in check.findings if each.status is FindingStatus.FAILS]
 
 
 def warning(check: Check) -> list[GateFinding]:
     """The findings that only warn, in order."""
-    return [each for each in check.findings if each.standing is GateStanding.WARNS]
+    return [each for each in check.findings if each.status is FindingStatus.WARNS]
 
 
 def forgiven(check: Check) -> list[GateFinding]:
     """The findings that are waived, accepted or not new, in order."""
-    return [each for each in check.findings if not each.standing.counts]
+    return [each for each in check.findings if not each.status.counts]
 
 
 def files_without_objects(check: Check) -> list[str]:
@@ -93,8 +93,8 @@ def tally(check: Check) -> list[str]:
     """The figures that matter, each with its noun: victims, violations, depth, pending pods, and how it ends."""
     simulation = check.simulation
     violations = sum(budget.violations for budget in simulation.budgets)
-    ran = sum(pod.was_running for pod in simulation.waiting)
-    unplaced = sum(not pod.was_running and not pod.waited_before for pod in simulation.waiting)
+    ran = sum(pod.was_running for pod in simulation.pending)
+    unplaced = sum(not pod.was_running and not pod.pending_before for pod in simulation.pending)
     with_node = sum(each.with_node for each in simulation.displaced)
     drained = sum(each.drained for each in simulation.displaced)
     evicted = len(simulation.displaced) - with_node - drained
@@ -108,7 +108,7 @@ def tally(check: Check) -> list[str]:
     if deleted := [each for each in check.changes if each.is_unlisted_deletion and each.pods]:
         pods = count(sum(len(each.pods) for each in deleted), "pod")
         figures.append(f"{count(len(deleted), 'workload')} with {pods} deleted (unlisted)")
-    if refused := sum(each.pods for each in simulation.refused):
+    if refused := sum(each.pods for each in simulation.rejected):
         figures.append(f"{count(refused, 'pod')} rejected by quota")
     if violations:
         figures.append(count(violations, "budget violation"))
@@ -118,8 +118,8 @@ def tally(check: Check) -> list[str]:
         figures.append(f"{count(unplaced, 'new pod')} unschedulable")
     if ran:
         figures.append(f"{count(ran, 'previously running pod')} pending")
-    if simulation.stranded:
-        figures.append(count(len(simulation.stranded), "broken dependency"))
+    if simulation.broken_dependencies:
+        figures.append(count(len(simulation.broken_dependencies), "broken dependency"))
     figures.append(end_text(simulation.end, simulation.seconds))
     return figures
 
@@ -275,14 +275,14 @@ _KINDS = {
 _ENDS: dict[str, str] = {
     SimulationEnd.SETTLED: "settled",
     SimulationEnd.LOOP: "never settles",
-    SimulationEnd.BROKEN_OFF: "stopped",
+    SimulationEnd.ABORTED: "stopped",
 }
 
 
-WORDS = {DriftKind.NEW: "new", DriftKind.WORSE: "worse", DriftKind.BETTER: "better", DriftKind.GONE: "fixed"}
+WORDS = {DriftKind.NEW: "new", DriftKind.WORSE: "worse", DriftKind.BETTER: "better", DriftKind.FIXED: "fixed"}
 
 
-def since_phrase(since: Since, check: Check) -> Phrase:
+def since_phrase(since: PreviousRun, check: Check) -> Phrase:
     """``2 new, 1 worse, 1 fixed since the run of 2026-11-20T12:00:00Z, which failed``."""
     numbers = {kind: sum(each.kind is kind for each in since.drifts) for kind in WORDS}
     changes = ", ".join(f"{number:,} {WORDS[kind]}" for kind, number in numbers.items() if number)
@@ -290,16 +290,16 @@ def since_phrase(since: Since, check: Check) -> Phrase:
     is_same = since.algorithm in ("", check.algorithm)
     by: Phrase = () if is_same else (" by ", Span(since.algorithm))
     ended = {True: ", which passed", False: ", which failed", None: ""}[since.passed]
-    part = "" if since.is_whole else "; its document is incomplete"
+    part = "" if since.is_complete else "; its document is incomplete"
     return (f"{changes or 'no difference'} since the run", *of, *by, f"{ended}{part}")
 
 
 def drift_phrase(drift: Drift) -> Phrase:
     """A difference: ``max-victims of Deployment shop/api: 2 → 3``, ``pods evicted: 3 → 1``."""
     if not drift.rule:
-        return (f"{drift.what}: {drift.before:,} → {drift.after:,}",)
+        return (f"{drift.metric}: {drift.before:,} → {drift.after:,}",)
     about: Phrase = (Span(drift.rule), " of ", name(drift.subject))
-    if drift.kind in (DriftKind.NEW, DriftKind.GONE):
+    if drift.kind in (DriftKind.NEW, DriftKind.FIXED):
         return about
     return (*about, f": {drift.before:,} → {drift.after:,}")
 
@@ -309,7 +309,7 @@ _OBJECTS_SHOWN = 20
 
 
 def gate_phrases(check: Check) -> list[Phrase]:
-    """``rules of HEAD^1:kpreempt.toml``, ``off: max-stranded``: facts about the gate, without periods."""
+    """``rules of HEAD^1:kpreempt.toml``, ``off: max-broken-dependencies``: facts about the gate, without periods."""
     gate = check.gate
     phrases: list[Phrase] = []
     if gate.config:

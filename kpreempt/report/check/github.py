@@ -50,9 +50,11 @@ def render(check: Check, options: RenderOptions) -> str:
     if is_qualified(check):
         lines.append(command("notice", {"title": _TITLE}, "Gate: " + "; ".join(map(plain, gate_phrases(check)))))
     lines += [command("notice", {"title": _TITLE}, each) for each in files_without_objects(check)]
-    if check.since is not None:
-        facts_since = [since_phrase(check.since, check)]
-        facts_since += [(f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.since.drifts[:_MAX_SHOWN]]
+    if check.previous_run is not None:
+        facts_since = [since_phrase(check.previous_run, check)]
+        facts_since += [
+            (f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in check.previous_run.drifts[:_MAX_SHOWN]
+        ]
         lines.append(command("notice", {"title": _TITLE}, "; ".join(map(plain, facts_since))))
     return "\n".join(lines) + "\n"
 

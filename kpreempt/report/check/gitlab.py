@@ -20,7 +20,7 @@ from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
-from kpreempt.verdict.check import Check, GateFinding, GateStanding
+from kpreempt.verdict.check import Check, FindingStatus, GateFinding
 
 
 def render(check: Check, options: RenderOptions) -> str:
@@ -61,12 +61,12 @@ def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, An
     stream = place_of(finding).stream_text
     standing = plain(standing_phrase(finding))
     description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {standing}' if standing else ''}"
-    severities = {GateStanding.FAILS: finding.rule.row.gitlab, GateStanding.WARNS: "minor"}
+    severities = {FindingStatus.FAILS: finding.rule.row.gitlab, FindingStatus.WARNS: "minor"}
     return {
         "description": description,
         "check_name": str(finding.rule),
         "fingerprint": fingerprint_of(finding),
-        "severity": severities.get(finding.standing, "info"),
+        "severity": severities.get(finding.status, "info"),
         # GitLab requires both.
         "location": {"path": printable(place.path), "lines": {"begin": max(place.line, 1)}},
     }

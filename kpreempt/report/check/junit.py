@@ -22,7 +22,7 @@ from kpreempt.report.check.words import chain_phrase, finding_text, standing_phr
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
-from kpreempt.verdict.check import Check, GateFinding, GateStanding, RuleResult
+from kpreempt.verdict.check import Check, FindingStatus, GateFinding, RuleResult
 
 _SUITE = "kpreempt check"
 _CLASS = "kpreempt.check"
@@ -36,9 +36,9 @@ def render(check: Check, options: RenderOptions) -> str:
     simulation has no meaningful duration.
     """
     since = {}
-    if check.since is not None:
-        since["since"] = plain(since_phrase(check.since, check))
-        for number, each in enumerate(check.since.drifts[:_FINDINGS_SHOWN], 1):
+    if check.previous_run is not None:
+        since["since"] = plain(since_phrase(check.previous_run, check))
+        for number, each in enumerate(check.previous_run.drifts[:_FINDINGS_SHOWN], 1):
             since[f"since-{number}"] = plain((f"{WORDS[each.kind]}: ", *drift_phrase(each)))
     properties = {
         "passed": str(check.passed).lower(),
@@ -79,7 +79,7 @@ def suite(name: str, cases: Sequence[str], properties: Mapping[str, str], text: 
 def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
     page = options.page_of(result.rule)
     findings = [finding for finding in check.findings if finding.rule is result.rule]
-    failing = [finding for finding in findings if finding.standing is GateStanding.FAILS]
+    failing = [finding for finding in findings if finding.status is FindingStatus.FAILS]
     name = xml_text(f"{result.rule}: {result.rule.row.promise}")
     start = f'    <testcase classname="{_CLASS}" name="{name}"'
     if failing:
@@ -88,7 +88,7 @@ def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
         inner = f'<failure type="{result.rule}" message="{message}">{_body(failing, page)}</failure>'
         if forgiven := [finding for finding in findings if finding not in failing]:
             inner += f"\n      <system-out>{_body(forgiven, page)}</system-out>"
-    elif warned := [finding for finding in findings if finding.standing is GateStanding.WARNS]:
+    elif warned := [finding for finding in findings if finding.status is FindingStatus.WARNS]:
         inner = (
             "<system-out>warning: "
             f"{_body([*warned, *(each for each in findings if each not in warned)], page)}</system-out>"
@@ -96,7 +96,7 @@ def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
     elif findings:
         more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
         message = xml_text(f"{plain(standing_phrase(findings[0]))}{more}")
-        inner = f'<skipped type="{findings[0].standing}" message="{message}">{_body(findings, page)}</skipped>'
+        inner = f'<skipped type="{findings[0].status}" message="{message}">{_body(findings, page)}</skipped>'
     elif not result.is_on:
         inner = '<skipped type="Off" message="the rule is off"/>'
     else:

@@ -54,7 +54,7 @@ from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import message, name, names, plain
 from kpreempt.report.simulation_words import clock
 from kpreempt.report.simulations import budgets, evicted, pending, stranded, timeline, workloads
-from kpreempt.verdict.check import ChangeKind, Check, DriftKind, GateFinding, GateStanding, NodeRoom, RuleResult
+from kpreempt.verdict.check import ChangeKind, Check, DriftKind, FindingStatus, GateFinding, NodeUtilization, RuleResult
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import Displaced
 from kpreempt.verdict.unread import are_budgets_unread
@@ -79,18 +79,18 @@ _GATE, _FINDINGS, _WARNINGS, _CHANGES, _EVICTED = 120, 100, 95, 40, 30
 # Lines of findings that are kept when a screen is cut.
 _KEPT = 5
 _MORE = "timeline, victims, budgets, workloads, rules, how to waive a finding"
-_STANDINGS: dict[GateStanding, tuple[str, Role]] = {
-    GateStanding.FAILS: ("fails", "bad"),
-    GateStanding.WARNS: ("warns", "warn"),
-    GateStanding.NOT_NEW: ("not new", "dim"),
-    GateStanding.ACCEPTED: ("accepted", "dim"),
-    GateStanding.WAIVED: ("waived", "dim"),
+_STANDINGS: dict[FindingStatus, tuple[str, Role]] = {
+    FindingStatus.FAILS: ("fails", "bad"),
+    FindingStatus.WARNS: ("warns", "warn"),
+    FindingStatus.NOT_NEW: ("not new", "dim"),
+    FindingStatus.ACCEPTED: ("accepted", "dim"),
+    FindingStatus.WAIVED: ("waived", "dim"),
 }
 _DRIFTS: dict[DriftKind, Role] = {
     DriftKind.NEW: "bad",
     DriftKind.WORSE: "bad",
     DriftKind.BETTER: "good",
-    DriftKind.GONE: "good",
+    DriftKind.FIXED: "good",
 }
 
 
@@ -123,7 +123,7 @@ def report(check: Check, options: RenderOptions) -> Report:
             *([format_snapshot(check.cluster.taken_at)] if check.cluster.taken_at is not None else []),
         ],
         sections=_sections(check, gate, options),
-        standings=list(dict.fromkeys(_STANDINGS[each.standing][0] for each in check.findings)),
+        standings=list(dict.fromkeys(_STANDINGS[each.status][0] for each in check.findings)),
         more=[("-v", _MORE)],
         command=check.kind.lower(),
     )
@@ -164,9 +164,9 @@ def _cluster(check: Check, *, has_age: bool) -> str:
 
 def _needs_attention(check: Check) -> bool:
     """Whether a pass deserves attention: there are warnings, a rule is relaxed, or much is evicted."""
-    victims = max(len(check.simulation.displaced), check.evictions.most)
+    victims = max(len(check.simulation.displaced), check.evictions.max)
     is_much = victims >= _MANY_VICTIMS or (victims > 1 and victims >= check.cluster.pods * _LARGE_SHARE)
-    is_down = any(each.ready_before and not each.ready_least and each.victims for each in check.simulation.workloads)
+    is_down = any(each.ready_before and not each.ready_min and each.victims for each in check.simulation.workloads)
     return is_much or is_down or bool(warning(check)) or is_qualified(check)
 
 
@@ -174,7 +174,7 @@ def _counts(check: Check) -> list[Count]:
     simulation = check.simulation
     failures = sum(rule.failures for rule in check.rules)
     violations = sum(budget.violations for budget in simulation.budgets)
-    waits = sum(pod.was_running for pod in simulation.waiting)
+    waits = sum(pod.was_running for pod in simulation.pending)
     warnings = sum(rule.warnings for rule in check.rules)
     known = sum(rule.waived + rule.accepted + rule.not_new for rule in check.rules)
     return [
@@ -191,7 +191,7 @@ def _counts(check: Check) -> list[Count]:
 
 def _findings(check: Check, options: RenderOptions) -> list[Section]:
     """``FINDINGS`` that fail the gate, ``WARNINGS``, and those that are ``NOT COUNTED``, one card per cause."""
-    known = sorted(forgiven(check), key=lambda finding: list(_STANDINGS).index(finding.standing))
+    known = sorted(forgiven(check), key=lambda finding: list(_STANDINGS).index(finding.status))
     groups: list[tuple[str, str, list[GateFinding], Role, int]] = [
         ("FINDINGS", "", failing(check), "bad", _FINDINGS),
         ("WARNINGS", "which don't fail the check", warning(check), "warn", _WARNINGS),
@@ -203,7 +203,7 @@ def _findings(check: Check, options: RenderOptions) -> list[Section]:
         cards = _cards(causes(findings), check, shown, options)
         # A screen doesn't repeat what a section of a drain reports.
         is_reported = isinstance(check, Drain) and bool(check.blocked)
-        others = [each for each in findings if not is_reported or each.rule is not RuleId.DRAIN_BLOCKED]
+        others = [each for each in findings if not is_reported or each.rule is not RuleId.DRAIN_INCOMPLETE]
         short = Section(label, lead, [_cards(causes(others), check, 0, options)] if others else [], style=style)
         if findings:
             found.append(
@@ -237,15 +237,15 @@ def _cards(found: Sequence[Cause], check: Check, shown: int, options: RenderOpti
 def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], options: RenderOptions) -> Section:
     """The rule and the violation, the fix, the source, and, in full reports, all other facts."""
     finding = cause.first
-    standing, style = _STANDINGS[finding.standing]
+    standing, style = _STANDINGS[finding.status]
     sentence = cause_phrase(cause, limit=None) if options.verbose else cause_phrase(cause)
     rows: list[tuple[str, Words]] = []
-    if finding.standing.counts and id(cause) in fixed:
+    if finding.status.counts and id(cause) in fixed:
         rows.append(("fix", advice_of(finding)))
     place = Span(full_place(finding) if options.is_full else place_of(finding).text, "code")
     by = name(finding.change) if finding.change and finding.change != finding.subject else ""
     rows += [("object", joined([by, place] if place.text else [by]))] if by else [("file", place)] if place.text else []
-    rows += [] if finding.standing.counts else [("why", standing_phrase(finding))]
+    rows += [] if finding.status.counts else [("why", standing_phrase(finding))]
     if len(finding.chain) > 1 and (options.is_full or finding.rule is not RuleId.MAX_CASCADE_DEPTH):
         rows.append(("cascade", _chain(finding.chain, victims)))
     if options.is_full:
@@ -256,7 +256,7 @@ def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], optio
         rows += (
             [("pods", names(cause.pods, limit=None if options.verbose else _PODS_SHOWN))] if len(cause.pods) > 1 else []
         )
-        if finding.standing.counts:
+        if finding.status.counts:
             waivable = cause.findings if options.verbose else cause.findings[:_WAIVERS_SHOWN]
             waived = joined((Span(waive_option(each), "code") for each in waivable), " ")
             rest = len(cause.findings) - len(waivable)
@@ -283,21 +283,21 @@ def _chain(chain: Sequence[str], victims: Mapping[str, Displaced]) -> Phrase:
 
 def _since(check: Check) -> Section:
     """``SINCE``: the differences from a previous run, if one was given."""
-    if check.since is None:
+    if check.previous_run is None:
         return Section("SINCE")
     rows: list[list[Words]] = [
         [
-            (each.rule, " of ", name(each.subject)) if each.rule else each.what,
+            (each.rule, " of ", name(each.subject)) if each.rule else each.metric,
             Span(each.kind.value.lower(), _DRIFTS[each.kind]),
             "" if each.kind is DriftKind.NEW else f"{each.before:,}",
-            "" if each.kind is DriftKind.GONE else f"{each.after:,}",
+            "" if each.kind is DriftKind.FIXED else f"{each.after:,}",
         ]
-        for each in check.since.drifts
+        for each in check.previous_run.drifts
     ]
     titles = columns("DIFFERENCE", "CHANGE", "BEFORE", "NOW", right=["BEFORE", "NOW"])
     return Section(
         "SINCE",
-        since_phrase(check.since, check),
+        since_phrase(check.previous_run, check),
         [Table(titles, rows, noun="difference", caption="Differences, worst first", shown=_DRIFTS_SHOWN)],
         heading="Since the previous run",
     )
@@ -387,7 +387,7 @@ def _outcomes(check: Check) -> Section:
     """``OUTCOMES``: the different outcomes of several runs."""
     if not check.outcomes:
         return Section("OUTCOMES")
-    low, high = check.evictions.least, check.evictions.most
+    low, high = check.evictions.min, check.evictions.max
     number = f"{'' if low == high else f'{low:,} to '}{count(high, 'eviction')}"
     scope = "all possible outcomes" if check.explored_all else "others are possible"
     return Section(
@@ -410,7 +410,7 @@ def _outcomes(check: Check) -> Section:
 
 def _room(check: Check, options: RenderOptions) -> Section:
     """``CAPACITY``: what all nodes have free at the end; in full reports, the nodes on which something changes."""
-    free = ", ".join(f"{key} {format_amount(key, check.spare[key])}" for key in in_order(check.spare))
+    free = ", ".join(f"{key} {format_amount(key, check.free[key])}" for key in in_order(check.free))
     titles = ("CPU REQUESTED", "OF", "MEMORY REQUESTED", "OF", "PODS", "OF")
     rows: list[list[Words]] = []
     if options.verbose:
@@ -426,7 +426,7 @@ def _room(check: Check, options: RenderOptions) -> Section:
     )
 
 
-def _amounts(node: NodeRoom) -> Iterable[str]:
+def _amounts(node: NodeUtilization) -> Iterable[str]:
     for key in _RESOURCES:
         before, after = (format_amount(key, each.get(key, 0)) for each in (node.before, node.after))
         yield after if before == after else f"{before} → {after}"

@@ -26,7 +26,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain, shortened
 from kpreempt.report.rules import rule_page
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import Check, DriftKind, GateFinding, GateStanding, Since
+from kpreempt.verdict.check import Check, DriftKind, FindingStatus, GateFinding, PreviousRun
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "kpreempt/v1"
@@ -36,7 +36,7 @@ _ITEMS_SHOWN = 50
 _ASSUMPTIONS_SHOWN = 100
 _LONGEST_NAME = 400
 _LINK, _IN_LINKS = "](", re.compile(r"[\\\[\]]")
-_LEVELS = {GateStanding.FAILS: "error", GateStanding.WARNS: "warning"}
+_LEVELS = {FindingStatus.FAILS: "error", FindingStatus.WARNS: "warning"}
 
 
 def render(check: Check, options: RenderOptions) -> str:
@@ -49,7 +49,9 @@ def render(check: Check, options: RenderOptions) -> str:
         "runs": check.runs,
         "failingRuns": check.failing_runs,
         **({"gate": [plain(each) for each in gate]} if (gate := gate_phrases(check)) else {}),
-        **({"since": [plain(each) for each in _since_phrases(check.since, check)]} if check.since else {}),
+        **(
+            {"since": [plain(each) for each in _since_phrases(check.previous_run, check)]} if check.previous_run else {}
+        ),
     }
     results = [_result(each, rules.index(each.rule), check, options.stream_name) for each in check.findings]
     return log_of([_rule(rule, options) for rule in rules], results, check.assumptions, properties)
@@ -115,14 +117,14 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
     result: dict[str, Any] = {
         "ruleId": str(finding.rule),
         "ruleIndex": index,
-        "level": _LEVELS.get(finding.standing, "note"),
+        "level": _LEVELS.get(finding.status, "note"),
         "message": {"text": f"{finding_text(finding)}{f' ({stream})' if stream else ''}."},
         "locations": [location],
     }
-    if check.since is not None and finding.standing.counts:
-        result["baselineState"] = _state(finding, check.since)
+    if check.previous_run is not None and finding.status.counts:
+        result["baselineState"] = _state(finding, check.previous_run)
     result["partialFingerprints"] = {FINGERPRINT: fingerprint_of(finding)}
-    if not finding.standing.counts:
+    if not finding.status.counts:
         why = plain(standing_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"
         result["suppressions"] = [{"kind": kind, "justification": why}]
@@ -130,12 +132,12 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
     return result
 
 
-def _since_phrases(since: Since, check: Check) -> list[Phrase]:
+def _since_phrases(since: PreviousRun, check: Check) -> list[Phrase]:
     drifts = since.drifts[:_ITEMS_SHOWN]
     return [since_phrase(since, check), *((f"{WORDS[each.kind]}: ", *drift_phrase(each)) for each in drifts)]
 
 
-def _state(finding: GateFinding, since: Since) -> str:
+def _state(finding: GateFinding, since: PreviousRun) -> str:
     """The finding's SARIF baseline state since the previous run."""
     kinds = {each.kind for each in since.drifts if (each.rule, each.subject) == (finding.rule, finding.subject)}
     if DriftKind.NEW in kinds:
@@ -146,14 +148,14 @@ def _state(finding: GateFinding, since: Since) -> str:
 def _is_waived_in_source(finding: GateFinding) -> bool:
     """Whether an annotation of the object waives it, identified by the object's place or name."""
     places = {f"{finding.source}:{finding.line}", finding.source, finding.change} - {""}
-    return finding.standing is GateStanding.WAIVED and finding.by in places
+    return finding.status is FindingStatus.WAIVED and finding.by in places
 
 
 def _properties(finding: GateFinding) -> dict[str, Any]:
     """The finding as properties for programs; for a stream, also its name and line."""
     place = place_of(finding)
     properties: dict[str, Any] = {
-        "standing": str(finding.standing),
+        "standing": str(finding.status),
         "subject": _shown(finding.subject),
         "amount": finding.amount,
         "limit": finding.limit,

@@ -67,7 +67,7 @@ def is_harmless(check: Check) -> bool:
         each.object.startswith("Node ") and each.kind is not ChangeKind.UNCHANGED for each in check.changes
     )
     removes_nothing = not changes_nodes and not (
-        [*_losses(check)] or check.only_in_base or simulation.stranded or [*_harm(check)]
+        [*_losses(check)] or check.only_in_base or simulation.broken_dependencies or [*_harm(check)]
     )
     return check.passed and not check.findings and is_certain and is_checked and removes_nothing
 
@@ -113,7 +113,7 @@ def _few(words: Sequence[str]) -> str:
 def _harm(check: Check) -> Iterator[Phrase]:
     """The bad effects, worst first."""
     simulation = check.simulation
-    if rejected := dict.fromkeys(each.subject for each in check.findings if each.rule is RuleId.APPLY_REFUSED):
+    if rejected := dict.fromkeys(each.subject for each in check.findings if each.rule is RuleId.APPLY_REJECTED):
         yield ("the API server rejects ", *names(list(rejected), limit=2))
     yield from _end(simulation)
     yield from _down(simulation)
@@ -121,13 +121,13 @@ def _harm(check: Check) -> Iterator[Phrase]:
     if broken := [each.budget for each in simulation.budgets if each.violations]:
         nouns = "budget " if len(broken) == 1 else "budgets "
         yield (nouns, *names(broken, limit=2), f" {agree(len(broken), 'is')} violated")
-    ran = sum(each.was_running for each in simulation.waiting)
-    new = sum(not each.was_running and not each.waited_before for each in simulation.waiting)
+    ran = sum(each.was_running for each in simulation.pending)
+    new = sum(not each.was_running and not each.pending_before for each in simulation.pending)
     if new:
         yield (f"{count(new, 'new pod')} {agree(new, 'stays')} pending",)
     if ran:
         yield (f"{count(ran, 'previously running pod')} {agree(ran, 'stays')} pending",)
-    if left := sum(each.left for each in simulation.refused):
+    if left := sum(each.rejected_after for each in simulation.rejected):
         yield (f"{count(left, 'pod')} {agree(left, 'is')} rejected by quota",)
     stuck = [each.workload for each in simulation.workloads if each.is_changed and not each.is_done]
     if stuck and not new and not left:
@@ -138,7 +138,7 @@ def _end(simulation: Simulation) -> Iterator[Phrase]:
     if simulation.end is SimulationEnd.LOOP:
         loop = [_short(each) for each in simulation.loop] or ["the cluster"]
         yield (*names(loop, limit=2), f" never {agree(len(loop), 'settles')}")
-    elif simulation.end is SimulationEnd.BROKEN_OFF:
+    elif simulation.end is SimulationEnd.ABORTED:
         yield ("the final state is unknown",)
 
 
@@ -147,7 +147,7 @@ def _down(simulation: Simulation) -> Iterator[Phrase]:
     down = [
         each
         for each in simulation.workloads
-        if each.ready_before and not each.ready_least and each.wanted_after != 0
+        if each.ready_before and not each.ready_min and each.desired_after != 0
         if not each.workload.startswith(_NEVER_DOWN)
     ]
     if not down:
@@ -185,8 +185,8 @@ def _evicted(check: Check) -> Iterator[Phrase]:
     if evicted:
         some = f", {lost:,} of them never recreated" if len(displaced) > 1 else " and never recreated"
         yield (f"{count(evicted, 'pod')} {agree(evicted, 'is')} evicted{some if lost else ''}",)
-    elif check.evictions.most > len(displaced):
-        yield (f"up to {count(check.evictions.most, 'pod')} {agree(check.evictions.most, 'is')} evicted",)
+    elif check.evictions.max > len(displaced):
+        yield (f"up to {count(check.evictions.max, 'pod')} {agree(check.evictions.max, 'is')} evicted",)
     if with_node:
         end = f", {lost:,} of them never recreated" if lost and not evicted else ""
         verb, node = agree(with_node, "is"), agree(with_node, "its")
@@ -198,7 +198,7 @@ def _doubts(check: Check) -> str:
     rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)
     is_scaled = any(each.kind is ChangeKind.SCALED for each in check.changes)
     lacks_quotas = any(
-        (each.subject, each.field, each.kind) == ("ResourceQuota", LIST, AssumptionKind.TOLD)
+        (each.subject, each.field, each.kind) == ("ResourceQuota", LIST, AssumptionKind.INFORMATIONAL)
         for each in check.assumptions
     )
     return _few([*rules, *(["no ResourceQuota in the snapshot"] if is_scaled and lacks_quotas and not rules else [])])

@@ -15,7 +15,7 @@ from kpreempt.gate_rules import CLUSTER
 from kpreempt.report.amounts import count, format_duration
 from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.quoting import message, name, names, plain
-from kpreempt.verdict.check import GateFinding, GateStanding
+from kpreempt.verdict.check import FindingStatus, GateFinding
 
 _LINKS_SHOWN = 5
 _ROUNDING = 0.005
@@ -74,13 +74,13 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
 def standing_phrase(finding: GateFinding) -> Phrase:
     """Why a finding is suppressed, or an empty phrase if it is not."""
     words = {
-        GateStanding.WAIVED: "waived",
-        GateStanding.ACCEPTED: "accepted",
-        GateStanding.NOT_NEW: "not new: present without the change",
-    }.get(finding.standing)
+        FindingStatus.WAIVED: "waived",
+        FindingStatus.ACCEPTED: "accepted",
+        FindingStatus.NOT_NEW: "not new: present without the change",
+    }.get(finding.status)
     if words is None:
         return ()
-    before, after = (" (", ")") if finding.standing is GateStanding.NOT_NEW else (" by ", "")
+    before, after = (" (", ")") if finding.status is FindingStatus.NOT_NEW else (" by ", "")
     by: Phrase = (before, name(finding.by), after) if finding.by else ()
     until: Phrase = (" until ", name(finding.expires)) if finding.expires else ()
     why: Phrase = (": ", message(finding.reason)) if finding.reason else ()

@@ -99,7 +99,7 @@ def extenders_section(verdict: Verdict) -> Section:
 
 def describe_call(call: ExtenderCall) -> Phrase:
     """The extender, the verb, and the effect of the call."""
-    sent = count(call.asked, _NOUNS.get(call.verb, "node"))
+    sent = count(call.nodes_sent, _NOUNS.get(call.verb, "node"))
     without = " without its victims" if call.without_victims else ""
     start: Phrase = (strong(call.extender), f" {call.verb}, {sent}{without}: ")
     if call.error:
@@ -112,12 +112,12 @@ def _changes(call: ExtenderCall) -> list[str]:
     parts = [f"rejects {names}{because}" for names, because in _refusals(call)]
     if call.unresolvable:
         parts.append(f"preemption doesn't help on {_names(call.unresolvable)}")
-    if call.let_in:
-        parts.append(f"adds {_names(call.let_in)}, which it was not sent")
+    if call.added:
+        parts.append(f"adds {_names(call.added)}, which it was not sent")
     if call.returns_nodes:
         parts.append("returns full Node objects, which are scored as if they had no pods")
-    if call.dropped:
-        parts.append(f"drops {_names(call.dropped)}")
+    if call.removed:
+        parts.append(f"drops {_names(call.removed)}")
     parts += [
         f"changes the victims on {node} to {_names(pods)}" for node, pods in list(call.changed.items())[:_NAMES_SHOWN]
     ]
@@ -133,7 +133,7 @@ def _changes(call: ExtenderCall) -> list[str]:
 
 def _refusals(call: ExtenderCall) -> list[tuple[str, str]]:
     """The rejected nodes by reason, and the reason; the rarer reasons are merged into one."""
-    groups = list(by_text(call.refused).items())
+    groups = list(by_text(call.rejected).items())
     shown = [(_names(nodes), f": {reason}" if reason else " without a reason") for reason, nodes in groups]
     rest = groups[_REASONS_SHOWN:]
     nodes = _names([node for _, nodes in rest for node in nodes])

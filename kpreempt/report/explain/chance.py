@@ -204,8 +204,8 @@ def equal_pods_section(verdict: Verdict) -> Section:
 
 
 def _outcome_lines(alternatives: Alternatives) -> list[Phrase]:
-    omitted = f"… and {count(alternatives.untold, 'more outcome')}"
-    return [*map(possible_outcome, alternatives.outcomes), *([(omitted,)] if alternatives.untold else [])]
+    omitted = f"… and {count(alternatives.omitted, 'more outcome')}"
+    return [*map(possible_outcome, alternatives.outcomes), *([(omitted,)] if alternatives.omitted else [])]
 
 
 INEXACT = "Not every order was tried, so other outcomes are possible."

@@ -50,7 +50,7 @@ def changes_section(verdict: Verdict, options: RenderOptions) -> Section:
     is_sought = verdict.proposal_search is not None or bool(verdict.proposals)
     section = Section("CHANGES")
     if is_sought:
-        goal = "the pod lands" if verdict.outcome == Outcome.NEVER_LANDS else "no pod is evicted"
+        goal = "the pod lands" if verdict.outcome == Outcome.UNSCHEDULABLE else "no pod is evicted"
         lacks_budgets = are_budgets_unread(verdict.assumptions)
         search = verdict.proposal_search or ProposalSearch()
         section = proposals_section(verdict.proposals, search, goal, options, lacks_budgets=lacks_budgets)
@@ -62,7 +62,7 @@ def changes_section(verdict: Verdict, options: RenderOptions) -> Section:
     assumed = [Span(f"assumed: {each}", "warn") for each in more.assumed]
     node = Listing([[line, *tried, *others, *assumed]])
     short = section.short or Section("FIX")
-    if more.kinds or more.not_sought:
+    if more.kinds or more.not_searched:
         brief = ("or " if not short.is_empty and more.kinds else "", *describe_one_more_node(more, widest=_WIDEST_NAME))
         fits = tried if len(join_options(more.options)) < options.width - _AROUND_OPTION else []
         short = Section("FIX", short.lead, [*short.blocks, Listing([[brief, *fits]], noun="change")])
@@ -76,8 +76,8 @@ def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
 
     Names are shortened to ``widest`` cells if that is given.
     """
-    if more.not_sought:
-        return (f"1 more node: {more.not_sought}",)
+    if more.not_searched:
+        return (f"1 more node: {more.not_searched}",)
     if not more.kinds:
         untried = f"; {more.untried:,} not tried" if more.untried else ""
         kinds = count(more.num_kinds - more.untried, "kind")

@@ -42,7 +42,7 @@ from kpreempt.report.explain.refusals import (
 )
 from kpreempt.report.options import RenderOptions, reference_time
 from kpreempt.scheduler_table import row_of
-from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeStory, Outcome, Reprieve, Status, Verdict, Victim
+from kpreempt.verdict import SUCCESS, Candidate, NodeEvaluation, NodeReport, Outcome, Reprieve, Status, Verdict, Victim
 from kpreempt.verdict.unread import are_budgets_unread
 
 _STEPS_SHOWN = 5
@@ -88,7 +88,7 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     tried = _tried(verdict) if is_tried else ()
     nearest: Phrase = ()
-    if tried and verdict.outcome == Outcome.NEVER_LANDS and verdict.dry_run:
+    if tried and verdict.outcome == Outcome.UNSCHEDULABLE and verdict.dry_run:
         found = find_nearest(verdict.dry_run)
         node = found[0].nodes[0] if found else next(iter(verdict.dry_run))
         nearest = (*tried, f"; nearest {node}: {describe_shortage(verdict.dry_run[node])}")
@@ -147,9 +147,9 @@ def candidate_section(candidate: Candidate, verdict: Verdict, options: RenderOpt
 
 def _reprieve(step: Reprieve) -> Phrase:
     """Whether the pod is reprieved, and why not."""
-    names = [bare_name(use.budget) for use in step.budgets if use.left < 0]
+    names = [bare_name(use.budget) for use in step.budgets if use.remaining < 0]
     spent = (f"budget {' and '.join(names)}" if names else "a budget") if step.violates_budget else ""
-    if step.kept:
+    if step.is_reprieved:
         return (Span("reprieved", "good"), f" (tried first: {spent} allows no more disruptions)" if spent else "")
     why = describe_shortage(step.blocked_by) if step.blocked_by else "no reason reported"
     return (Span("evicted", "warn"), f": {why}", Span(f"; violates {spent}", "bad") if spent else "")
@@ -283,7 +283,7 @@ def screened_victims(verdict: Verdict) -> Section:
     alternatives = verdict.alternatives
     # The pods among which the order of tied pods decides, if it decides nothing else.
     is_certain = (
-        alternatives is not None and alternatives.exact and not alternatives.untold and len(alternatives.outcomes) == 1
+        alternatives is not None and alternatives.exact and not alternatives.omitted and len(alternatives.outcomes) == 1
     )
     choices = alternatives.outcomes[0].choices if alternatives is not None and is_certain else ()
     for choice in choices:
@@ -302,7 +302,7 @@ def screened_victims(verdict: Verdict) -> Section:
         outcomes = alternatives.outcomes
         others = [each for each in outcomes if not (each.node in likely and each.allows(likely[each.node]))]
         blocks.append(Listing([[("or ", *possible_outcome(each))] for each in others], noun="outcome"))
-        omitted = f"… and {count(alternatives.untold, 'more outcome')}" if alternatives.untold else ""
+        omitted = f"… and {count(alternatives.omitted, 'more outcome')}" if alternatives.omitted else ""
         blocks += [Sentence(Span(omitted, "dim")), Sentence(Span("" if alternatives.exact else INEXACT, "warn"))]
     seconds = max((each.grace_period_seconds for each in verdict.victims[nodes[0]] if not each.terminating), default=0)
     stop = f", up to {format_duration(seconds)} to terminate" if seconds else ""
@@ -334,7 +334,9 @@ def _uses(victim: Victim, verdict: Verdict) -> Phrase:
     elif not victim.budgets:
         budgets = ("no budget" if row_of(verdict.algorithm).reads_budgets else "budgets not considered",)
     else:
-        texts = [(f"{use.budget} allows {use.allowed:,}→{use.left:,}", use.left < 0) for use in victim.budgets]
+        texts = [
+            (f"{use.budget} allows {use.allowed:,}→{use.remaining:,}", use.remaining < 0) for use in victim.budgets
+        ]
         budgets = joined(Span(f"{text} VIOLATED", "bad") if is_broken else Span(text) for text, is_broken in texts)
     is_likely = verdict.alternatives is not None and not verdict.surely_evicts(victim.pod)
     terminating = ", terminating" if victim.terminating else ""
@@ -349,7 +351,7 @@ LEAST_PRIORITY = _INSTEAD
 
 def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     """``NODE``: the report on the requested node, and what would make the scheduler choose it."""
-    node_report = verdict.node_story
+    node_report = verdict.node_report
     if node_report is None:
         return []
     sections = [
@@ -386,7 +388,7 @@ def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     return sections
 
 
-def _dry_run(node_report: NodeStory, verdict: Verdict, options: RenderOptions) -> Section:
+def _dry_run(node_report: NodeReport, verdict: Verdict, options: RenderOptions) -> Section:
     """The victims there, or why evicting pods does not help; for the chosen node, the pods it evicts."""
     candidate = _candidate(verdict, node_report.node)
     tried = verdict.dry_run.get(node_report.node)
@@ -413,7 +415,7 @@ def _dry_run(node_report: NodeStory, verdict: Verdict, options: RenderOptions) -
     )
 
 
-def describe_standing(node_report: NodeStory, verdict: Verdict) -> Phrase:
+def describe_standing(node_report: NodeReport, verdict: Verdict) -> Phrase:
     """Whether the pod ends up on the node, and otherwise the step that eliminates it."""
     name = strong(node_report.node)
     nodes = verdict.nominated_nodes or verdict.lands_on
@@ -428,9 +430,9 @@ def describe_standing(node_report: NodeStory, verdict: Verdict) -> Phrase:
             f" fits and ranks number {node_report.rank:,} of {len(verdict.scores):,}: "
             f"score {score:,}, the best is {best:,}",
         )
-    if node_report.lost_at and node_report.value is not None and node_report.best is not None:
+    if node_report.eliminated_at and node_report.value is not None and node_report.best is not None:
         mine, best_value = _values(node_report, verdict)
-        rule = name_of_rule(node_report.lost_at)
+        rule = name_of_rule(node_report.eliminated_at)
         return (
             name,
             " is a candidate, ",
@@ -448,31 +450,31 @@ def describe_standing(node_report: NodeStory, verdict: Verdict) -> Phrase:
 def _by_extender(node: str, verdict: Verdict) -> Phrase:
     """How an extender eliminates the node, if one does."""
     for call in verdict.extender_calls:
-        if node in call.dropped:
+        if node in call.removed:
             return (f" is a candidate, but extender {call.extender} ", Span("drops", "bad"), " it")
-        if node in call.refused and not verdict.filter.get(node, SUCCESS).is_success:
-            reason = f": {call.refused[node]}" if call.refused[node] else " without a reason"
+        if node in call.rejected and not verdict.filter.get(node, SUCCESS).is_success:
+            reason = f": {call.rejected[node]}" if call.rejected[node] else " without a reason"
             return (f" passes all filters, but extender {call.extender} ", Span("rejects", "bad"), f" it{reason}")
     return ()
 
 
-def _values(node_report: NodeStory, verdict: Verdict) -> tuple[str, str]:
+def _values(node_report: NodeReport, verdict: Verdict) -> tuple[str, str]:
     """The node's value under the rule that eliminates it, and the best value."""
     mine = _candidate(verdict, node_report.node)
     best = _candidate(verdict, verdict.nominated_nodes[0]) if verdict.nominated_nodes else None
     return (
-        format_value(node_report.lost_at, node_report.value or 0, len(mine.victims) if mine else 0),
-        format_value(node_report.lost_at, node_report.best or 0, len(best.victims) if best else 0),
+        format_value(node_report.eliminated_at, node_report.value or 0, len(mine.victims) if mine else 0),
+        format_value(node_report.eliminated_at, node_report.best or 0, len(best.victims) if best else 0),
     )
 
 
 def _evaluation(evaluation: NodeEvaluation) -> list[Block]:
     if evaluation.pre_filter is not None:
         return [Sentence(f"rejected on every node before any filter runs: {evaluation.pre_filter.message}")]
-    excluded_by = join_names(evaluation.left_out_by, limit=len(evaluation.left_out_by))
+    excluded_by = join_names(evaluation.excluded_by, limit=len(evaluation.excluded_by))
     nominated = join_names(evaluation.nominated_pods, limit=_PODS_SHOWN)
     blocks: list[Block] = [
-        Sentence(f"excluded before any filter runs by {excluded_by}" if evaluation.left_out_by else ""),
+        Sentence(f"excluded before any filter runs by {excluded_by}" if evaluation.excluded_by else ""),
         Sentence(Span("every filter (the scheduler stops at the first that rejects the pod):", "dim")),
         _filters(evaluation.filters),
         Sentence(f"counting {nominated}, nominated to this node" if evaluation.nominated_pods else ""),
@@ -498,14 +500,14 @@ def _filters(statuses: Sequence[Status]) -> Rows:
     return Rows(rows)
 
 
-def _screened(node_report: NodeStory, verdict: Verdict) -> list[Block]:
+def _screened(node_report: NodeReport, verdict: Verdict) -> list[Block]:
     """The filters that reject the pod on the node, and how many filters pass."""
     evaluation = node_report.evaluation
     blocks: list[Block] = []
     if evaluation.pre_filter is not None:
         blocks.append(Sentence(f"rejected on every node before any filter runs: {evaluation.pre_filter.message}"))
-    elif evaluation.left_out_by:
-        blocks.append(Sentence(f"excluded before any filter runs by {join_names(evaluation.left_out_by)}"))
+    elif evaluation.excluded_by:
+        blocks.append(Sentence(f"excluded before any filter runs by {join_names(evaluation.excluded_by)}"))
     refusals = [status for status in evaluation.filters if not status.is_success]
     items: list[list[Words]] = []
     for status in refusals:

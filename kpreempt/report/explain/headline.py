@@ -33,7 +33,7 @@ def headline(verdict: Verdict) -> Phrase:
     """The pod's outcome and its cost; for an unschedulable pod, also the smallest change that would help."""
     phrase = answer(verdict)
     unknown = _sentences(absent_sentence(verdict.assumptions))
-    if not verdict.proposals or verdict.outcome != Outcome.NEVER_LANDS:
+    if not verdict.proposals or verdict.outcome != Outcome.UNSCHEDULABLE:
         return (*phrase, *unknown)
     smallest = describe_changes(verdict.proposals[0].changes)
     search = verdict.proposal_search
@@ -47,7 +47,9 @@ def answer(verdict: Verdict, *, kinds: int = _MAX_CLAUSES) -> Phrase:
 
     At most ``kinds`` kinds of rejection are listed, most frequent first; the nodes of the others are counted.
     """
-    outcome = _never(verdict, kinds) if verdict.outcome == Outcome.NEVER_LANDS else _HEADLINES[verdict.outcome](verdict)
+    outcome = (
+        _never(verdict, kinds) if verdict.outcome == Outcome.UNSCHEDULABLE else _HEADLINES[verdict.outcome](verdict)
+    )
     pod = verdict.pod
     # A pod that exists is evaluated as if it were created again, so say what it does now.
     current: Phrase = ()
@@ -173,7 +175,9 @@ def _budget_clause(verdict: Verdict) -> Phrase:
     overdrawn = _overdrawn(evicted)
     # The scheduler counts violations before it reprieves any pod, so it can count budgets that are not overdrawn.
     nominated = [candidate for candidate in verdict.candidates if candidate.node in verdict.nominated_nodes]
-    steps = (step for candidate in nominated for step in candidate.steps if step.violates_budget and not step.kept)
+    steps = (
+        step for candidate in nominated for step in candidate.steps if step.violates_budget and not step.is_reprieved
+    )
     budgets = overdrawn or _overdrawn(steps)
     if not budgets:
         return (Span("this violates a disruption budget", "bad"),)
@@ -185,7 +189,7 @@ def _budget_clause(verdict: Verdict) -> Phrase:
 
 
 def _overdrawn(pods: Iterable[Victim | Reprieve]) -> list[str]:
-    return list(dict.fromkeys(use.budget for each in pods for use in each.budgets if use.left < 0))
+    return list(dict.fromkeys(use.budget for each in pods for use in each.budgets if use.remaining < 0))
 
 
 def no_nodes(verdict: Verdict) -> str:
@@ -229,7 +233,7 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
         Span(" is unschedulable now", "bad"),
         ": ",
         *_refusals(verdict, kinds),
-        f"; preemption doesn't help{_EVEN_EMPTY if verdict.refused_for_good else kept_devices}.",
+        f"; preemption doesn't help{_EVEN_EMPTY if verdict.permanently_unschedulable else kept_devices}.",
     )
 
 

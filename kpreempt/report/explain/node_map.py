@@ -60,7 +60,7 @@ def _order(verdict: Verdict) -> list[str]:
     scored = sorted(verdict.feasible_nodes, key=lambda node: -verdict.scores.get(node, 0))
     rejected = {**verdict.filter, **verdict.dry_run}
     lacking = sorted(rejected, key=lambda node: distance(rejected[node].detail))
-    requested = [verdict.node_story.node] if verdict.node_story else []
+    requested = [verdict.node_report.node] if verdict.node_report else []
     candidates = [candidate.node for candidate in order_by_survival(verdict)]
     return list(dict.fromkeys([*destinations(verdict), *requested, *candidates, *scored, *lacking]))
 

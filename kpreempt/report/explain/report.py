@@ -178,7 +178,7 @@ def _counts(verdict: Verdict) -> list[Count]:
     if not outcomes or verdict.outcome == Outcome.UNCERTAIN:
         return counts
     likely, alternatives = outcomes[0], verdict.alternatives
-    is_known = alternatives is None or (alternatives.exact and not alternatives.untold)
+    is_known = alternatives is None or (alternatives.exact and not alternatives.omitted)
     is_sure = is_known and len({(each.num_victims, each.num_pdb_violations) for each in outcomes}) == 1
     counts.append(Count("evicted" if is_sure else "evicted, most likely", likely.num_victims))
     # A 0 for budgets that were not considered would claim too much.
@@ -221,7 +221,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             changes_section(verdict, options),
             *node_sections(verdict, options),
         ]
-        if verdict.node_story is not None:
+        if verdict.node_report is not None:
             # A screen about one node shows nothing else.
             steps = [
                 each if each.priority >= LEAST_PRIORITY else msgspec.structs.replace(each, priority=0) for each in steps
@@ -338,7 +338,7 @@ def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
 
 def _more(verdict: Verdict) -> list[tuple[str, str]]:
     """The options that show more of this answer, most useful first."""
-    if verdict.node_story is not None:
+    if verdict.node_report is not None:
         return [("-v", "every filter, the dry run, all changes")]
     if verdict.outcome == Outcome.NOT_SCHEDULED:
         return [("-v", "")]
@@ -425,7 +425,7 @@ def _rows(verdict: Verdict) -> list[tuple[str, ...]]:
     """The row of the pod, or one per replica for a workload."""
     if verdict.workload is None:
         # A tie shows its nodes, and its numbers as a range.
-        is_stuck = verdict.outcome in (Outcome.NEVER_LANDS, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
+        is_stuck = verdict.outcome in (Outcome.UNSCHEDULABLE, Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
         reason = chance_of_volumes(verdict) or verdict.reason or (is_stuck and verdict.message) or "-"
         return [
             (

@@ -21,7 +21,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.evidence import OUTCOMES, join_names
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.workload import Asked, Capacity, Replica, Totals, Workload
+from kpreempt.verdict.workload import Capacity, Replica, ReplicaScope, Totals, Workload
 
 _NODES_SHOWN = 4
 _MESSAGES_SHOWN = 2
@@ -142,7 +142,7 @@ def totals_in_words(workload: Workload) -> Phrase:
         (totals.preempts, "preempt", "bad" if totals.violations else "warn"),
         (totals.uncertain, "uncertain", "warn"),
         (totals.pending, "unschedulable", "bad"),
-        (totals.refused, "rejected", "bad"),
+        (totals.rejected, "rejected", "bad"),
     )
     here = [(f"{number:,} {words}", style) for number, words, style in outcomes if number]
     if not here:
@@ -155,7 +155,9 @@ def _outcomes(workload: Workload) -> Phrase:
     totals = workload.totals
     clauses = [clause for number, clause in _clauses(totals) if number]
     first, *others = clauses or [("no replica is created",)]
-    which = {Asked.NEW: "", Asked.MISSING: "missing ", Asked.MORE: "more "}[workload.asked]
+    which = {ReplicaScope.NEW: "", ReplicaScope.UNSCHEDULED: "missing ", ReplicaScope.ADDITIONAL: "more "}[
+        workload.scope
+    ]
     noun = f"{which}{'replica' if workload.replicas == 1 else 'replicas'}"
     if totals.lands and totals.lands < workload.replicas:
         first = (f"{totals.lands:,} of {workload.replicas:,} {noun} ", *first)
@@ -182,8 +184,8 @@ def _clauses(totals: Totals) -> Sequence[tuple[int, Phrase]]:
         (totals.pending, (Span(f"{totals.pending:,} {'stays' if totals.pending == 1 else 'stay'} pending", "bad"),)),
         (totals.uncertain, (Span(f"{totals.uncertain:,} {agree(totals.uncertain, 'is')} uncertain", "warn"),)),
         (
-            totals.refused,
-            (Span(f"{totals.refused:,} {agree(totals.refused, 'is')} rejected by a quota", "bad"),),
+            totals.rejected,
+            (Span(f"{totals.rejected:,} {agree(totals.rejected, 'is')} rejected by a quota", "bad"),),
         ),
     )
 

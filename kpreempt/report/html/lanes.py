@@ -41,7 +41,7 @@ def lanes(simulation: Simulation) -> Html:
     scale = scale_of(simulation)
     steps = steps_by_workload(simulation)
     # Changed workloads first, then those that lose most of their pods.
-    order = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.ready_least - each.ready_before))
+    order = sorted(simulation.workloads, key=lambda each: (not each.is_changed, each.ready_min - each.ready_before))
     series = {each.workload: ready_series(each, steps.get(each.workload, [])) for each in order[:_LANES_SHOWN]}
     shown, _ = within(
         lambda each: _lane(each, series[each.workload], steps.get(each.workload, []), scale),
@@ -66,7 +66,7 @@ def lanes(simulation: Simulation) -> Html:
 def workload_names(simulation: Simulation) -> dict[tuple[str, str], str]:
     """Workloads by the namespace and the owner of their pods (``shop``, ``ReplicaSet api-7d9``)."""
     ends = [(pod.pod, pod.owner, pod.workload) for pod in simulation.displaced]
-    ends += [(pod.pod, pod.owner, pod.workload) for pod in simulation.waiting]
+    ends += [(pod.pod, pod.owner, pod.workload) for pod in simulation.pending]
     found = {(pod.partition("/")[0], owner): workload for pod, owner, workload in ends if owner and workload}
     for each in simulation.workloads:
         kind, _, key = each.workload.partition(" ")
@@ -81,7 +81,7 @@ def workload_of(step: SimulationStep, known: dict[tuple[str, str], str]) -> str:
     A Deployment's ReplicaSets have its name with a hash appended.
     """
     namespace, _, named = step.pod.partition("/")
-    owner = step.owner or (f"ReplicaSet {named}" if step.kind is StepKind.SCALES else "")
+    owner = step.owner or (f"ReplicaSet {named}" if step.kind is StepKind.SCALED else "")
     if not owner:
         return f"Pod {step.pod}"
     if found := known.get((namespace, owner)):
@@ -101,22 +101,22 @@ def steps_by_workload(simulation: Simulation) -> dict[str, list[SimulationStep]]
 
 
 def _lane(workload: SimulatedWorkload, series: Series, steps: Sequence[SimulationStep], scale: Scale) -> Html:
-    most = max([ready for _, ready in series.points] + [workload.wanted_after or 0, workload.ready_after, 1])
+    most = max([ready for _, ready in series.points] + [workload.desired_after or 0, workload.ready_after, 1])
     title = tag("h3", name(workload.workload))
     if workload.is_changed:
         title = tag("h3", name(workload.workload), " ", tag("span", "changed", class_="badge dim"))
-    worst = f"{workload.ready_least:,} at {clock(workload.least_at)}, "
-    has_dip = workload.ready_least < min(workload.ready_before, workload.ready_after)
+    worst = f"{workload.ready_min:,} at {clock(workload.ready_min_at)}, "
+    has_dip = workload.ready_min < min(workload.ready_before, workload.ready_after)
     ready = (
         f"ready: {workload.ready_before:,} at the start, {worst if has_dip else ''}{workload.ready_after:,} at the end"
     )
-    if workload.wanted_after is not None:
-        ready += f" of {workload.wanted_after:,}"
+    if workload.desired_after is not None:
+        ready += f" of {workload.desired_after:,}"
     line = ready_path(series, scale, workload.ready_after, most)
     area = f"{line}V{most}H0Z"
-    level = most - (workload.wanted_after or 0)
+    level = most - (workload.desired_after or 0)
     plot = [tag("path", class_="area", d=area), tag("path", class_="ready", d=line)]
-    if workload.wanted_after:
+    if workload.desired_after:
         plot.insert(1, tag("path", class_="wanted", d=f"M0 {level}H{WIDTH}"))
     scaled = Html(
         f'<svg x="0" y="{_TOP}" width="100%" height="{_BOTTOM - _TOP}" viewBox="0 0 {WIDTH} {most}" '
@@ -140,9 +140,9 @@ def _marks(steps: Iterable[SimulationStep], scale: Scale) -> Html:
     broken: Counter[tuple[str, int]] = Counter()
     first: dict[tuple[str, int], float] = {}
     for step in steps:
-        if step.kind not in (StepKind.LANDS, StepKind.LEAVES):
+        if step.kind not in (StepKind.BOUND, StepKind.TERMINATING):
             continue
-        kind = "lands" if step.kind is StepKind.LANDS else "victim" if step.cause else "leaves"
+        kind = "lands" if step.kind is StepKind.BOUND else "victim" if step.cause else "leaves"
         mark = (kind, min(scale.x(step.at) // _MARKS_APART * _MARKS_APART, WIDTH))
         pods[mark] += 1
         broken[mark] += bool(step.violated)
@@ -224,21 +224,21 @@ def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -
     points, ready = [(0.0, workload.ready_before)], workload.ready_before
     absent: set[str] = set()
     for step in steps:
-        if step.kind is StepKind.ARRIVES:
+        if step.kind is StepKind.CREATED:
             absent.add(step.pod)
-        elif step.kind is StepKind.LANDS:
+        elif step.kind is StepKind.BOUND:
             absent.discard(step.pod)
             ready += 1
             points.append((step.at, ready))
-        elif (step.kind is StepKind.LEAVES or step.reason == COMPLETED) and step.node and step.pod not in absent:
+        elif (step.kind is StepKind.TERMINATING or step.reason == COMPLETED) and step.node and step.pod not in absent:
             absent.add(step.pod)
             ready -= 1
             points.append((step.at, ready))
     by_moment = list(dict(points).items())
     for series in (points, by_moment):
-        if ready == workload.ready_after and min(each for _, each in series) == workload.ready_least:
+        if ready == workload.ready_after and min(each for _, each in series) == workload.ready_min:
             return Series(series)
-    known = [(0.0, workload.ready_before), (workload.least_at, workload.ready_least)]
+    known = [(0.0, workload.ready_before), (workload.ready_min_at, workload.ready_min)]
     return Series(known, is_whole=False)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from kpreempt.report.amounts import format_amount
 from kpreempt.report.html.markup import Html, cut_note, folded, join, name, tag, text, within
-from kpreempt.verdict.check import NodeRoom
+from kpreempt.verdict.check import NodeUtilization
 
 FIRST_RESOURCES = ("cpu", "memory", "pods")
 _MAPS_LIMIT = 300_000
@@ -36,7 +36,7 @@ def share(amount: int, most: int) -> str:
     return f"{max(0, min(round(1000 * amount / most), 1000)) / 10:g}%"
 
 
-def node_maps(nodes: Sequence[NodeRoom]) -> Html:
+def node_maps(nodes: Sequence[NodeUtilization]) -> Html:
     """A card per node."""
     # A color per workload, in the order of their first appearance.
     colors: dict[str, int] = {}
@@ -57,7 +57,7 @@ def node_maps(nodes: Sequence[NodeRoom]) -> Html:
     return legend + maps + cut_note(cut, "nodes")
 
 
-def _card(node: NodeRoom, colors: Mapping[str, int]) -> Html:
+def _card(node: NodeUtilization, colors: Mapping[str, int]) -> Html:
     names = [
         each
         for each in in_order(node.allocatable)
@@ -70,7 +70,7 @@ def _card(node: NodeRoom, colors: Mapping[str, int]) -> Html:
     ) + Html("\n")
 
 
-def _resource(resource: str, node: NodeRoom) -> Html:
+def _resource(resource: str, node: NodeUtilization) -> Html:
     allocatable = node.allocatable.get(resource, 0)
     before, after = node.before.get(resource, 0), node.after.get(resource, 0)
     most = max(allocatable, before, after, 1)
@@ -89,7 +89,7 @@ def _resource(resource: str, node: NodeRoom) -> Html:
     return tag("dt", resource) + tag("dd", bars, f"{words}{percent}", *warning)
 
 
-def _pods_by_workload(node: NodeRoom, colors: Mapping[str, int]) -> Html:
+def _pods_by_workload(node: NodeUtilization, colors: Mapping[str, int]) -> Html:
     workloads = list(dict.fromkeys((*node.pods_before, *node.pods_after)))
     # Workloads whose number of pods changes come first.
     workloads.sort(key=lambda each: node.pods_before.get(each, 0) == node.pods_after.get(each, 0))
@@ -106,7 +106,7 @@ def _pods_by_workload(node: NodeRoom, colors: Mapping[str, int]) -> Html:
     return tag("table", caption, head, tag("tbody", rows, more))
 
 
-def _rows(node: NodeRoom, workloads: Iterable[str], colors: Mapping[str, int]) -> Iterator[Html]:
+def _rows(node: NodeUtilization, workloads: Iterable[str], colors: Mapping[str, int]) -> Iterator[Html]:
     for workload in workloads:
         before, after = node.pods_before.get(workload, 0), node.pods_after.get(workload, 0)
         change = f" ({after - before:+,})".replace("-", "−") if after != before else ""  # noqa: RUF001 - a minus

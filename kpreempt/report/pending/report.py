@@ -73,7 +73,7 @@ _WORDS: dict[Outcome, str] = {
     Outcome.LANDS: "{} would land; nothing is evicted",
     Outcome.PREEMPTS: "{} would preempt other pods; no budget is violated",
     Outcome.PREEMPTS_VIOLATING_BUDGETS: "{} would preempt other pods and violate budgets",
-    Outcome.NEVER_LANDS: "{} unschedulable now; preemption doesn't help",
+    Outcome.UNSCHEDULABLE: "{} unschedulable now; preemption doesn't help",
     Outcome.UNCERTAIN: "{} whose outcome is uncertain",
 }
 _STATE_WORDS: dict[PendingState, str] = {
@@ -109,7 +109,7 @@ def report(pending: PendingPods, options: RenderOptions, *, has_time: bool = Tru
     # Without pods, little can be concluded.
     is_known = not items and not pending.assumptions and (pending.has_namespace or not pending.namespace)
     unknown = Section("NOTES", unknown_in_words(pending))
-    is_bad = any(item.outcome in (Outcome.NEVER_LANDS, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
+    is_bad = any(item.outcome in (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS_VIOLATING_BUDGETS) for item in pending.items)
     return Report(
         title=("Pending pods: ", Span(f"{len(items):,}", "strong")),
         tone="bad" if is_bad else "good" if is_known else "warn",
@@ -175,7 +175,7 @@ def _group(
         words = "{} would preempt other pods; budgets were not read"
     if group.state is not None:
         words = _STATE_WORDS[group.state]
-    elif group.refused_for_good:
+    elif group.permanently_unschedulable:
         words = f"{words}; {NO_NODE_FITS}"
     cause = group.cause if len(group.cause) <= _CAUSE_LENGTH else f"{group.cause[: _CAUSE_LENGTH - 1]}…"
     return Section(
@@ -246,8 +246,8 @@ def _details(row: Sequence[PendingPod], pending: PendingPods, options: RenderOpt
     if any(item.requests.values()):
         amounts = (f"{what} {format_amount(what, amount)}" for what, amount in item.requests.items() if amount)
         yield "requests", ", ".join(amounts)
-    if item.last_tried is not None:
-        yield "last attempt", format_time(item.last_tried)
+    if item.last_attempt is not None:
+        yield "last attempt", format_time(item.last_attempt)
     if len(item.nodes) > 1:
         yield "nodes", join_names(item.nodes, limit=len(item.nodes) if options.verbose else _NODES_SHOWN)
     nodes = len(item.victims) if options.verbose else _NODES_SHOWN
@@ -304,7 +304,7 @@ def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
     cause = text_of(details_in_words(item, pending.at))
     if is_rejected and item.reasons:
         # The reasons have their own column.
-        cause = join_names(item.claims) if item.claims else NO_NODE_FITS if item.refused_for_good else ""
+        cause = join_names(item.claims) if item.claims else NO_NODE_FITS if item.permanently_unschedulable else ""
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items())
     return (
         f"{item.position:,}" if item.position is not None else "",
@@ -322,7 +322,7 @@ def _smallest_change(item: PendingPod) -> str:
     """The smallest change that would let the pod land, and whether the search was complete."""
     if item.state == PendingState.GATED:
         return f"remove {'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}"
-    if item.outcome != Outcome.NEVER_LANDS or item.state in TELLING_STATES:
+    if item.outcome != Outcome.UNSCHEDULABLE or item.state in TELLING_STATES:
         return ""
     search = item.proposal_search
     if search is None:

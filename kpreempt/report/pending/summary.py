@@ -18,7 +18,6 @@ from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
     TELLING_STATES,
     Agreement,
-    Leaving,
     MoreNodes,
     PendingChange,
     PendingChangeKind,
@@ -26,6 +25,7 @@ from kpreempt.verdict.pending import (
     PendingPods,
     PendingState,
     QueueTimeSource,
+    TerminatingPod,
 )
 from kpreempt.verdict.status import FOUND_PLACEMENT
 from kpreempt.verdict.unread import is_absent
@@ -59,7 +59,7 @@ def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Rol
         yield _evictions(evicting)
     if number := held[PendingState.WAITS_FOR_VICTIMS]:
         yield f"{number:,} {agree(number, 'waits')} for {'its' if number == 1 else 'their'} victims", "warn"
-    if unschedulable := [item for item in free if item.outcome == Outcome.NEVER_LANDS]:
+    if unschedulable := [item for item in free if item.outcome == Outcome.UNSCHEDULABLE]:
         yield f"{len(unschedulable):,} unschedulable{_causes(unschedulable, longest)}", "bad"
     if number := outcomes[Outcome.UNCERTAIN]:
         yield f"{number:,} uncertain", "warn"
@@ -103,7 +103,7 @@ def _is_open(item: PendingPod) -> bool:
     alternatives = item.alternatives
     if alternatives is not None:
         numbers |= {each.num_victims for each in alternatives.outcomes}
-    is_incomplete = alternatives is not None and bool(alternatives.untold or not alternatives.exact)
+    is_incomplete = alternatives is not None and bool(alternatives.omitted or not alternatives.exact)
     return len(item.victims) > 1 or len(numbers) > 1 or is_incomplete
 
 
@@ -132,7 +132,7 @@ def changes_in_words(pending: PendingPods) -> Phrase:
         return (Span(f"{since}no change.", "dim"),)
     items = {item.pod: item for item in pending.items}
     landed = [each for each in changes.items if each.change is PendingChangeKind.LANDED]
-    gone = [each for each in changes.items if each.change is PendingChangeKind.GONE]
+    gone = [each for each in changes.items if each.change is PendingChangeKind.REMOVED]
     new = [each for each in changes.items if each.change is PendingChangeKind.NEW]
     changed = [each for each in changes.items if each.change is PendingChangeKind.CHANGED]
     parts: list[Phrase] = []
@@ -181,7 +181,7 @@ def unknown_in_words(pending: PendingPods) -> str:
     notes = []
     unsure = sum(
         item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
-        and item.state not in (PendingState.NEVER_TRIED, *TELLING_STATES)
+        and item.state not in (PendingState.NEVER_ATTEMPTED, *TELLING_STATES)
         for item in pending.items
     )
     if unsure:
@@ -226,7 +226,7 @@ def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         PendingState.HELD: f"held{f' by {item.held_by}' if item.held_by else ''}: {item.reason}",
         PendingState.NOMINATED: f"nominated to {item.nominated_node_name}, but no victim is terminating yet",
         PendingState.STALE_NOMINATION: f"nominated to {item.nominated_node_name}, but preemption no longer helps there",
-        PendingState.NEVER_TRIED: f"not attempted yet; created{since}",
+        PendingState.NEVER_ATTEMPTED: f"not attempted yet; created{since}",
         PendingState.BACKING_OFF: f"last attempt{since}; in backoff{backoff}",
         PendingState.FITS_NOW: f"unschedulable{_for(item.since, at)}, but fits now{again}",
         PendingState.WAITS_FOR_CHANGE: f"unschedulable{_for(item.since, at)}{again}",
@@ -234,7 +234,7 @@ def state_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     return (words[state],)
 
 
-def leaving_in_words(leaving: Leaving, at: datetime | None) -> Phrase:
+def leaving_in_words(leaving: TerminatingPod, at: datetime | None) -> Phrase:
     """A terminating pod: since when, until when, and what delays it."""
     since = f"terminating{_for(leaving.since, at)}"
     if leaving.until is None:
@@ -272,7 +272,7 @@ def agreement_in_words(item: PendingPod) -> str:
         return ""
     if item.agreement == Agreement.SAME:
         return "last scheduler message: the same"
-    if item.agreement == Agreement.COUNTS:
+    if item.agreement == Agreement.SAME_REASONS_DIFFERENT_COUNTS:
         return "last scheduler message: same reasons, different node counts"
     has_evicted = (
         f"{_PREEMPTION}{FOUND_PLACEMENT}" in item.scheduler_message or _PREEMPTION not in item.scheduler_message
@@ -285,7 +285,7 @@ def agreement_in_words(item: PendingPod) -> str:
 
 def _violations(item: PendingPod) -> Phrase:
     overdrawn = sorted(
-        {use.budget for each in item.victims.values() for victim in each for use in victim.budgets if use.left < 0}
+        {use.budget for each in item.victims.values() for victim in each for use in victim.budgets if use.remaining < 0}
     )
     if overdrawn:
         return ("; ", Span(f"violates {join_names(overdrawn)}", "bad"))
@@ -310,7 +310,7 @@ def _for(time: datetime | None, at: datetime | None) -> str:
 
 def nothing_pending(pending: PendingPods) -> str:
     """A sentence saying that no requested pod is pending, and where others are."""
-    namespace, others = pending.namespace, dict(pending.not_asked)
+    namespace, others = pending.namespace, dict(pending.other_namespaces)
     scope = f" in namespace {namespace}" if namespace else ""
     unmatched = others.pop(namespace, 0) if namespace else sum(others.values())
     text = f"No pod is pending{scope}."
@@ -380,7 +380,7 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
     parts = [f"{join_names(item.claims)}: {reasons}" if item.claims else reasons, *ineligible]
     if item.state == PendingState.STALE_NOMINATION:
         parts.append(f"nominated to {item.nominated_node_name}, but preemption no longer helps there")
-    if item.refused_for_good:
+    if item.permanently_unschedulable:
         parts.append(NO_NODE_FITS)
     return ("; ".join(filter(None, parts)),)
 
@@ -399,8 +399,8 @@ def more_nodes_in_words(pending: PendingPods, *, is_short: bool = False) -> Phra
     more = pending.more_nodes
     if not more:
         return ()
-    if more.not_sought:
-        return (Span(f"More nodes: {more.not_sought}.", "dim"),)
+    if more.not_searched:
+        return (Span(f"More nodes: {more.not_searched}.", "dim"),)
     if not more.nodes:
         untried = f", {more.untried:,} not tried" if more.untried else ""
         tried = count(more.num_kinds - more.untried, "kind")

@@ -19,8 +19,8 @@ from kpreempt.verdict.volcano import (
     Amounts,
     Attempt,
     AttemptOutcome,
+    NodeAttempt,
     NodeOutcome,
-    NodeTried,
     Purpose,
     SessionVerdict,
     StatementEnd,
@@ -65,8 +65,8 @@ def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
 
 def _refusals(attempt: Attempt) -> tuple[tuple[str, str], ...]:
     """Why each node was rejected: the predicates' own reason if known."""
-    because = attempt.because
-    return tuple((node, because.get(node) or refusal_in_words(reason)) for node, reason in attempt.refused.items())
+    because = attempt.explanations
+    return tuple((node, because.get(node) or refusal_in_words(reason)) for node, reason in attempt.rejected.items())
 
 
 def attempts_nodes(group: Sequence[Attempt], printed: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
@@ -78,7 +78,7 @@ def attempts_nodes(group: Sequence[Attempt], printed: set[tuple[object, ...]], o
     if attempt.outcome == AttemptOutcome.NO_VOLUMES:
         return [Node((tasks, *_attempt_in_words(attempt, len(group))))]
     refusals = by_text(dict(_refusals(attempt)))
-    nodes: Sequence[NodeTried] = attempt.nodes
+    nodes: Sequence[NodeAttempt] = attempt.nodes
     # The nodes to show: the one that fits in the end, and others only if they had candidates for eviction.
     if not options.verbose and attempt.outcome == AttemptOutcome.PIPELINED and attempt.nodes:
         nodes = [*(node for node in attempt.nodes[:-1] if node.candidates), attempt.nodes[-1]]
@@ -98,18 +98,18 @@ def attempts_nodes(group: Sequence[Attempt], printed: set[tuple[object, ...]], o
     return [Node((tasks, *_attempt_in_words(attempt, len(group))), below)]
 
 
-def _scored(node: NodeTried) -> str:
+def _scored(node: NodeAttempt) -> str:
     return node.node if node.score is None else f"{node.node} (score {node.score:,.4g})"
 
 
 def _votes_once(
-    node: NodeTried, attempt: Attempt, printed: set[tuple[object, ...]], options: RenderOptions
+    node: NodeAttempt, attempt: Attempt, printed: set[tuple[object, ...]], options: RenderOptions
 ) -> list[Node]:
     """The votes on a node; in short if the plugins gave the same answer before."""
     if not node.candidates:
         return []
     # If a plugin distinguishes between tasks, the same reasons on another node apply to other tasks.
-    is_divided = any(vote.victims and vote.refused for vote in node.votes)
+    is_divided = any(vote.victims and vote.rejected for vote in node.votes)
     pattern = (*_votes_pattern(node)[-1:], node.node if is_divided else "")
     if pattern in printed and not options.verbose:
         named = tasks_in_words(node.candidates, home=attempt.job)
@@ -140,10 +140,10 @@ def _attempt_in_words(attempt: Attempt, number: int) -> Phrase:
 
 
 def _nodes_tried(
-    attempt: Attempt, nodes: Sequence[NodeTried], printed: set[tuple[object, ...]], options: RenderOptions
+    attempt: Attempt, nodes: Sequence[NodeAttempt], printed: set[tuple[object, ...]], options: RenderOptions
 ) -> Iterable[Node]:
     """The nodes in order: in full if tasks are evicted there, others grouped by the plugins' answers."""
-    groups: dict[tuple[object, ...], list[NodeTried]] = {}
+    groups: dict[tuple[object, ...], list[NodeAttempt]] = {}
     for node in nodes:
         key = (node.node,) if node.evicted or options.verbose else _votes_pattern(node)
         groups.setdefault(key, []).append(node)
@@ -193,7 +193,7 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
     ]
 
 
-def votes_on(tried: NodeTried, *, home: str, options: RenderOptions) -> list[Node]:
+def votes_on(tried: NodeAttempt, *, home: str, options: RenderOptions) -> list[Node]:
     """The candidates for eviction on a node, each plugin's answer, and how these combine unless it is obvious."""
     if not tried.candidates:
         return []
@@ -218,7 +218,7 @@ def votes_on(tried: NodeTried, *, home: str, options: RenderOptions) -> list[Nod
     return lines
 
 
-def _outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: RenderOptions) -> Phrase:
+def _outcome_in_words(tried: NodeAttempt, home: str, purpose: Purpose, options: RenderOptions) -> Phrase:
     """The result on the node."""
     evicted = tasks_in_words(tried.evicted, home=home, limit=_limit(options))
     missing = amounts_in_words(tried.missing)
@@ -242,14 +242,14 @@ def _outcome_in_words(tried: NodeTried, home: str, purpose: Purpose, options: Re
     return (Span(f"evicts {evicted}", "bad"), f", and {verb}")
 
 
-def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
+def _vote(vote: Vote, tried: NodeAttempt, home: str, options: RenderOptions) -> Phrase:
     """The plugin's answer about the candidates, and what remains of the list."""
     words: str | Span = tasks_in_words(vote.victims, home=home, limit=_limit(options))
     if vote.effect == VoteEffect.EMPTIED:
         words = Span("none", "bad")
     elif len(vote.victims) == len(tried.candidates):
         words = "all" if len(tried.candidates) > 1 else "it"
-    reasons = by_text({refusal.task: refusal.reason for refusal in vote.refused})
+    reasons = by_text({refusal.task: refusal.reason for refusal in vote.rejected})
     shown = list(reasons.items()) if options.verbose else list(reasons.items())[:_REASONS_SHOWN]
     parts = []
     for reason, tasks in shown:
@@ -260,13 +260,15 @@ def _vote(vote: Vote, tried: NodeTried, home: str, options: RenderOptions) -> Ph
     rest = f"; and {count(others, 'more reason')} (-v)" if others else ""
     why = f"{':' if vote.effect == VoteEffect.EMPTIED else ';'} {'; '.join(parts)}{rest}"
     remaining = ""
-    if vote.effect == VoteEffect.KEPT and vote.left != vote.victims:
-        both = f"on both lists: {tasks_in_words(vote.left, home=home)}" if vote.left else "none is on both lists"
+    if vote.effect == VoteEffect.INTERSECTED and vote.remaining != vote.victims:
+        both = (
+            f"on both lists: {tasks_in_words(vote.remaining, home=home)}" if vote.remaining else "none is on both lists"
+        )
         remaining = f"; {both}"
     return (words, Span(why if parts else "", "dim"), remaining)
 
 
-def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
+def _combined(tried: NodeAttempt, home: str, options: RenderOptions) -> Phrase:
     """How the votes resulted in the victims: the tiers that were skipped, and the one that decided."""
     if not tried.votes:
         return (Span("no plugin selects victims", "dim"),)
@@ -276,23 +278,23 @@ def _combined(tried: NodeTried, home: str, options: RenderOptions) -> Phrase:
     emptied = [vote for vote in tried.votes if vote.effect == VoteEffect.EMPTIED]
     for vote in emptied:
         before = tried.votes[: tried.votes.index(vote)]
-        cleared = ", clears the list" if before and before[-1].tier == vote.tier and before[-1].left else ""
+        cleared = ", clears the list" if before and before[-1].tier == vote.tier and before[-1].remaining else ""
         sentences.append(f"{vote.plugin} names none{cleared} and ends tier {vote.tier}")
     decided = tried.deciding_tier
     if decided:
         victims = tasks_in_words(tried.victims, home=home, limit=_limit(options))
         sentences.append(f"tier {decided} decides{' alone' if emptied else ''}: {victims}")
-    elif any(vote.effect == VoteEffect.KEPT and vote.victims and not vote.left for vote in tried.votes):
+    elif any(vote.effect == VoteEffect.INTERSECTED and vote.victims and not vote.remaining for vote in tried.votes):
         sentences.append("once emptied, the list stays empty: no victims")
     else:
         sentences.append("no victims")
     return ("→ ", Span("; ".join(sentences), "" if decided else "warn"))
 
 
-def _votes_pattern(tried: NodeTried) -> tuple[object, ...]:
+def _votes_pattern(tried: NodeAttempt) -> tuple[object, ...]:
     """The properties that nodes must share to be grouped."""
     votes = tuple(
-        (vote.tier, vote.plugin, vote.effect, tuple(sorted({refusal.reason for refusal in vote.refused})))
+        (vote.tier, vote.plugin, vote.effect, tuple(sorted({refusal.reason for refusal in vote.rejected})))
         for vote in tried.votes
     )
     return (

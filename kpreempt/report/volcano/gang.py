@@ -43,7 +43,7 @@ from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 _WAITING = (GangOutcome.NOT_ENQUEUED, GangOutcome.NOT_PLACED)
 _PLACED = ("Bound", "Running")
 _WORDS: dict[GangOutcome, tuple[str, Role]] = {
-    GangOutcome.REFUSED: ("rejected", "bad"),
+    GangOutcome.REJECTED: ("rejected", "bad"),
     GangOutcome.NOT_ENQUEUED: ("not enqueued", "bad"),
     GangOutcome.INVALID: ("not valid", "bad"),
     GangOutcome.IGNORED: ("ignored", "bad"),
@@ -133,7 +133,7 @@ def _headline(answer: GangAnswer) -> Phrase:
     """The outcome in one sentence."""
     job, why = strong(answer.job), f": {answer.reason}" if answer.reason else ""
     total, victims = len(answer.tasks), len(answer.victims)
-    if answer.outcome == GangOutcome.REFUSED:
+    if answer.outcome == GangOutcome.REJECTED:
         return (job, " would be ", Span("rejected", "bad"), f"{why}.")
     if answer.outcome == GangOutcome.NOT_ENQUEUED:
         return (job, " would ", Span("not be enqueued", "bad"), f": rejected by {answer.reason or 'a plugin'}.")
@@ -229,14 +229,14 @@ def _even_then(answer: GangAnswer) -> str:
 
 def _afterwards(answer: GangAnswer) -> Words:
     """The next session's result for pipelined tasks, once the victims are gone."""
-    if answer.afterwards is None or all(task.status != "Pipelined" for task in answer.tasks):
+    if answer.next_session is None or all(task.status != "Pipelined" for task in answer.tasks):
         return ""
     when = "once the Releasing tasks are gone, the next session "
-    if answer.afterwards.panics:
+    if answer.next_session.panics:
         return (when, Span("panics", "bad"))
-    if answer.bound_afterwards:
-        return (when, Span(f"binds {count(answer.bound_afterwards, 'task')}", "good"), " of this job")
-    others = dict.fromkeys(bind.task for action in answer.afterwards.actions for bind in action.binds)
+    if answer.bound_in_next_session:
+        return (when, Span(f"binds {count(answer.bound_in_next_session, 'task')}", "good"), " of this job")
+    others = dict.fromkeys(bind.task for action in answer.next_session.actions for bind in action.binds)
     effect = f" and binds others: {tasks_in_words(others)}" if others else ""
     return (when, Span("binds none of its tasks", "bad"), f"{effect}. A task is pipelined for one session only.")
 

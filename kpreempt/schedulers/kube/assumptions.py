@@ -347,7 +347,7 @@ def _about_search(claims: PodDevices, pod: Pod) -> Iterator[Assumption]:
             f"Pod {pod.key}",
             "spec.resourceClaims",
             f"which of {', '.join(claims.rivals)} is deallocated is left to chance",
-            AssumptionKind.TOLD,
+            AssumptionKind.INFORMATIONAL,
         )
 
 
@@ -360,7 +360,7 @@ def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterato
         subject,
         "spec.resourceClaims",
         "where several pools have such devices, which of them are taken is left to chance",
-        AssumptionKind.TOLD,
+        AssumptionKind.INFORMATIONAL,
     )
     if names := [each.name for each in cluster.node_infos if claims.fails_by_order(each)]:
         more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""

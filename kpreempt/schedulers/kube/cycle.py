@@ -108,7 +108,7 @@ class Cycle:
     def run(self) -> Verdict:
         """Filter, then score or preempt."""
         if not self._node_infos:
-            return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
+            return self._verdict(Outcome.UNSCHEDULABLE, message=NO_NODES)
         try:
             with self._state.phases.phase("filter"):
                 node_names, pre_filter, self._restricting = self._framework.run_pre_filter(self._state, self._pod)
@@ -133,7 +133,7 @@ class Cycle:
             # Also where only examples were evaluated.
             every = dict(zip(self._cluster.by_name, self._known.all, strict=True)) if self._known is not None else {}
             return self._verdict(
-                Outcome.UNCERTAIN if self._may_miss_errors else Outcome.NEVER_LANDS,
+                Outcome.UNCERTAIN if self._may_miss_errors else Outcome.UNSCHEDULABLE,
                 [
                     *through_others(self._framework.plugins, self._extending, reason),
                     *([MISSED_ERRORS] if self._may_miss_errors else ()),
@@ -321,7 +321,7 @@ class Cycle:
             reason=_in_turn(pre_filter, error),
             filter=evaluated,
             pre_filter=pre_filter,
-            refused_for_good=outcome == Outcome.NEVER_LANDS
+            permanently_unschedulable=outcome == Outcome.UNSCHEDULABLE
             and is_refused_for_good(self._framework, self._state, self._pod, status_of, pre_filter),
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
             eviction_rule=evidence.eviction_rule if evidence else "",
@@ -362,7 +362,7 @@ class Cycle:
         **parts: object,
     ) -> Verdict:
         claims = claim_assumptions(self._pod, self._state, self._cluster)
-        is_open = any(each.kind is not AssumptionKind.TOLD for each in claims)
+        is_open = any(each.kind is not AssumptionKind.INFORMATIONAL for each in claims)
         judged_outcome, unread = self._judged(outcome, parts.get("feasible_nodes"))
         verdict = msgspec.structs.replace(
             self._frame,
@@ -456,10 +456,10 @@ def _outcome(
 ) -> Outcome:
     """What becomes of the pod. The scheduler's count of violations says it, and the budgets where extenders meddled."""
     if not nominated:
-        return Outcome.NEVER_LANDS
+        return Outcome.UNSCHEDULABLE
     meddled = extending.changed if extending is not None else set()
     if any(
-        any(use.left < 0 for victim in victims[node] for use in victim.budgets)
+        any(use.remaining < 0 for victim in victims[node] for use in victim.budgets)
         if node in meddled
         else candidates[node].num_pdb_violations
         for node in nominated

@@ -87,7 +87,7 @@ def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption
     if deferred:
         message = _message(_RESIZES, "they are tried again for the room that they lack, and may evict others")
         # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
-        found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.TOLD))
+        found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.INFORMATIONAL))
     return found
 
 

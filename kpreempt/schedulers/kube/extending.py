@@ -83,10 +83,10 @@ class Extending:
                 ExtenderCall(
                     extender.name,
                     "filter",
-                    asked=len(asked),
-                    refused={name: reasons.get(name, "") for name in names if name not in left},
+                    nodes_sent=len(asked),
+                    rejected={name: reasons.get(name, "") for name in names if name not in left},
                     unresolvable=[name for name in names if name in found.unresolvable],
-                    let_in=[node_info.name for node_info in nodes if node_info.name not in names],
+                    added=[node_info.name for node_info in nodes if node_info.name not in names],
                     returns_nodes=any(each.returned is not None for each in found.passing),
                 )
             )
@@ -131,7 +131,7 @@ class Extending:
                     of_node = scores[each.host]
                     of_node[extender.name] = wrap_int64(of_node.get(extender.name, 0) + each.score * factor)
             scored = {each.host: each.score for each in given if each.host in names}
-            self.calls.append(ExtenderCall(extender.name, "prioritize", asked=len(nodes), scores=scored))
+            self.calls.append(ExtenderCall(extender.name, "prioritize", nodes_sent=len(nodes), scores=scored))
         return scores
 
     def process_preemption(self, candidates: Mapping[str, CandidateVictims]) -> dict[str, CandidateVictims]:
@@ -157,9 +157,9 @@ class Extending:
                 ExtenderCall(
                     extender.name,
                     "preempt",
-                    asked=len(asked),
-                    dropped=[node for node in asked if node not in left],
-                    let_in=[node for node in left if node not in asked],
+                    nodes_sent=len(asked),
+                    removed=[node for node in asked if node not in left],
+                    added=[node for node in left if node not in asked],
                     changed={
                         node: [pod.key for pod in victims.pods]
                         for node, victims in left.items()

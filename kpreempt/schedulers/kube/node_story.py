@@ -49,7 +49,7 @@ def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEv
     nominated = framework.nominated_pods_beside(pod, node_info.name)
     lower, without_lower = _without_evictable(framework, state, pod, node_info, nominated)
     return NodeEvaluation(
-        left_out_by=restricting if node_names is not None and node_info.name not in node_names else [],
+        excluded_by=restricting if node_names is not None and node_info.name not in node_names else [],
         filters=_run_filters(framework, state, pod, node_info, nominated),
         lower_priority_pods=[info.key for info in lower],
         without_lower=without_lower,

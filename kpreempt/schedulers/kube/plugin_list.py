@@ -20,11 +20,11 @@ from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict.plugins import (
     AvailablePlugin,
     DisabledPlugin,
-    LeftOutPlugin,
     ListedExtender,
     ListedPlugin,
     ListedPoint,
     ListedProfile,
+    OmittedPlugin,
     SchedulerPlugins,
 )
 
@@ -75,7 +75,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
     return ListedProfile(
         scheduler_name=profile.scheduler_name,
         points=points,
-        left_out=[LeftOutPlugin(name, at, name in IN_TREE) for name, at in left_out.items()],
+        omitted=[OmittedPlugin(name, at, name in IN_TREE) for name, at in left_out.items()],
         disabled=_disabled(profile, scheduler),
     )
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.extender_protocol import ExtenderSettings, HttpExtender
     from kpreempt.schedulers.interface import PodChanges
     from kpreempt.schedulers.kube.bulk import LatestTable
-    from kpreempt.verdict.at_risk import Standing
+    from kpreempt.verdict.at_risk import RankedVictim
 
 # Below this many pods columns save no time, and NumPy need not be loaded.
 MIN_PODS_OF_TABLE = 2000
@@ -320,7 +320,7 @@ class KubeScheduler:
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         return None if framework is None or self.extenders else room_of_nodes(framework, pod, most)
 
-    def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[Standing]:
+    def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[RankedVictim]:
         """The pods of a node below ``priority``, those that would go first first.
 
         Raises ``KeyError`` for a node that is not there.

@@ -74,7 +74,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
         message += f", and in another order the pod {' or '.join(ends)}"
     if not is_complete:
         message += "; not all orders were gone through"
-    kind = AssumptionKind.UNCERTAIN if is_uncertain else AssumptionKind.TOLD
+    kind = AssumptionKind.UNCERTAIN if is_uncertain else AssumptionKind.INFORMATIONAL
     return msgspec.structs.replace(
         verdict,
         volume_choices=VolumeChoices(choices, outcomes, is_complete, is_uncertain),

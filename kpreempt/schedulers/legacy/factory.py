@@ -24,7 +24,7 @@ from kpreempt.schedulers.legacy.base.node_info import Cluster
 from kpreempt.schedulers.legacy.base.predicates import Filter, put_back_order
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Verdict
-from kpreempt.verdict.at_risk import Standing
+from kpreempt.verdict.at_risk import RankedVictim
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.interface import PodChanges
@@ -185,7 +185,7 @@ class LegacyScheduler:
         """Return ``None``: it is not known which filters depend on more than the node."""
         return None
 
-    def rank_victims(self, prepared: Cluster, node_name: str, priority: int) -> list[Standing]:
+    def rank_victims(self, prepared: Cluster, node_name: str, priority: int) -> list[RankedVictim]:
         """Return the pods of a node below ``priority``, in eviction order.
 
         Raises ``KeyError`` for a missing node.
@@ -194,10 +194,10 @@ class LegacyScheduler:
         by_importance = sorted_as_before_go_1_19(lower, self.version.importance(prepared.now))
         put_back = put_back_order(by_importance, self.version.budget_rule, prepared.budgets)
         return [
-            Standing(
+            RankedVictim(
                 pod=each.pod_info.key,
                 priority=each.pod_info.priority,
-                place=place,
+                rank=place,
                 start_time=each.pod_info.start,
                 violates_budget=each.violates,
                 budgets=each.budgets,

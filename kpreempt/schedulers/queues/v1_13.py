@@ -18,7 +18,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodCondition, PodStatus
 from kpreempt.schedulers.queues.heap import Heap
 from kpreempt.schedulers.queues.interface import Attempt, NominatedPods, SchedulingQueue, Ticker
-from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
+from kpreempt.verdict.queue import Mover, MoverKind, QueuedPod, QueueName
 
 # Changes of other objects that move all pods. A StorageClass does only with late binding.
 _MOVING_CHANGES = frozenset(
@@ -205,7 +205,7 @@ class Queue113(SchedulingQueue):
     def pods(self) -> list[QueuedPod]:
         """Return the active queue in order, then the unschedulable pods, which have no order."""
         active = [
-            self._queued(pod, Place.ACTIVE, [Mover(MoverKind.POP)], position)
+            self._queued(pod, QueueName.ACTIVE, [Mover(MoverKind.POP)], position)
             for position, pod in enumerate(self.active.in_order(), start=1)
         ]
         aside = []
@@ -217,15 +217,15 @@ class Queue113(SchedulingQueue):
                 *([Mover(MoverKind.MATCHING_POD)] if terms_of(pod) else []),
                 Mover(MoverKind.OWN_UPDATE),
             ]
-            aside.append(self._queued(pod, Place.UNSCHEDULABLE, movers))
+            aside.append(self._queued(pod, QueueName.UNSCHEDULABLE, movers))
         return active + aside
 
-    def _queued(self, pod: Pod, place: Place, movers: list[Mover], position: int | None = None) -> QueuedPod:
+    def _queued(self, pod: Pod, place: QueueName, movers: list[Mover], position: int | None = None) -> QueuedPod:
         time = pod_timestamp(pod)
         return QueuedPod(
             pod=pod.key,
             priority=pod.priority,
-            place=place,
+            queue=place,
             position=position,
             time=time if time.year > 1 else None,
             nominated_node_name=self.nominator.node_of(pod),

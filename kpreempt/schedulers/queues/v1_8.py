@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.queues.interface import Attempt, SchedulingQueue
-from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
+from kpreempt.verdict.queue import Mover, MoverKind, QueuedPod, QueueName
 
 INITIAL_BACKOFF = timedelta(seconds=1)
 MAX_BACKOFF = timedelta(seconds=60)
@@ -95,7 +95,7 @@ class Queue18(SchedulingQueue):
             QueuedPod(
                 pod=pod.key,
                 priority=pod.priority,
-                place=Place.ACTIVE,
+                queue=QueueName.ACTIVE,
                 position=position,
                 moved_by=[Mover(MoverKind.POP)],
             )
@@ -110,7 +110,7 @@ class Queue18(SchedulingQueue):
             QueuedPod(
                 pod=pod.key,
                 priority=pod.priority,
-                place=Place.BACKOFF,
+                queue=QueueName.BACKOFF,
                 position=position,
                 backoff_until=until,
                 moved_by=[Mover(MoverKind.BACKOFF, until), Mover(MoverKind.OWN_UPDATE)],

@@ -32,10 +32,10 @@ from kpreempt.verdict.volcano import (
     Operation,
     OperationKind,
     Placement,
-    Refusal,
     SessionEvent,
     Skip,
     StatementEnd,
+    VictimRejection,
     VoteEffect,
 )
 from kpreempt.verdict.volcano import Vote as VoteEvidence
@@ -245,16 +245,21 @@ class Session:
                     victims, is_first, effect = named, False, VoteEffect.FIRST
                 else:
                     kept = {task.uid for task in named}
-                    victims, effect = [task for task in victims or () if task.uid in kept] or None, VoteEffect.KEPT
-                refused = [Refusal(t.key, reason) for t, reason in zip(candidates, reasons, strict=True) if reason]
+                    victims, effect = (
+                        [task for task in victims or () if task.uid in kept] or None,
+                        VoteEffect.INTERSECTED,
+                    )
+                refused = [
+                    VictimRejection(t.key, reason) for t, reason in zip(candidates, reasons, strict=True) if reason
+                ]
                 votes.append(
                     VoteEvidence(
                         tier=number,
                         plugin=plugin,
                         victims=[task.key for task in named],
-                        refused=refused,
+                        rejected=refused,
                         effect=effect,
-                        left=[task.key for task in victims or ()],
+                        remaining=[task.key for task in victims or ()],
                     )
                 )
                 if not named:

@@ -148,7 +148,7 @@ class _Reader:
                 if isinstance(found, ServerVersion):
                     if not found.git_version:
                         message = "the server does not tell its version"
-                        self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.TOLD))
+                        self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
                     source = self._api.connection.server
                     batch = Batch(source, [], line_of_all(0), version=found.git_version, taken_at=taken_at.isoformat())
                     self._collector.add(batch)

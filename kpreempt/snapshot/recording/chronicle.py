@@ -20,13 +20,13 @@ from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
 from kpreempt.snapshot.recording.segments import named_line
-from kpreempt.verdict.history import Happening, History, HistoryStep
+from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 from kpreempt.verdict.verify import DecisionKind
 
 _DECIDED = {
-    DecisionKind.BOUND: Happening.BOUND,
-    DecisionKind.NOMINATED: Happening.NOMINATED,
-    DecisionKind.REFUSED: Happening.REFUSED,
+    DecisionKind.BOUND: HistoryEventType.BOUND,
+    DecisionKind.NOMINATED: HistoryEventType.NOMINATED,
+    DecisionKind.UNSCHEDULABLE: HistoryEventType.UNSCHEDULABLE,
 }
 
 
@@ -43,13 +43,13 @@ class Subject(NamedTuple):
 
 def history_of(folder: str, subject: Subject) -> History:
     """What happened to it, the oldest first. Raises ``InputError``, also where the recording knows nothing of it."""
-    steps: list[HistoryStep] = []
+    steps: list[HistoryEvent] = []
     begins: datetime | None = None
     ends: datetime | None = None
     is_known = False
     for run in runs_of(folder):
         if ends is not None:
-            steps.append(HistoryStep(at=ends, what=Happening.UNWATCHED, until=run.begins))
+            steps.append(HistoryEvent(at=ends, type=HistoryEventType.WATCH_GAP, until=run.begins))
         begins, ends = begins or run.begins, run.ends
         chronicler = _Chronicler(folder, subject, run)
         steps += chronicler.steps()
@@ -71,7 +71,7 @@ class _Chronicler:
         self._subject = subject
         self._run = run
         # With the version by which it stands among others.
-        self._found: list[tuple[int, HistoryStep]] = []
+        self._found: list[tuple[int, HistoryEvent]] = []
         self._pods: dict[str, PodLine] = {}
         self._own: Node | PodDisruptionBudget | None = None
         self._preemptions: defaultdict[str, list[Trace]] = defaultdict(list)
@@ -79,7 +79,7 @@ class _Chronicler:
             for victim in trace.decision.victims:
                 self._preemptions[victim].append(trace)
 
-    def steps(self) -> Iterator[HistoryStep]:
+    def steps(self) -> Iterator[HistoryEvent]:
         """The steps of the run, in the order in which they happened."""
         for line in self._run.segments[0].base(Intake()):
             named = named_line(line)
@@ -104,9 +104,9 @@ class _Chronicler:
                 is_about = self._subject.kind == "Node" and decision.node == self._subject.name
             if is_about:
                 before = _written(trace.seen - timedelta(microseconds=1))
-                step = HistoryStep(
+                step = HistoryEvent(
                     at=trace.seen,
-                    what=_DECIDED[decision.decision],
+                    type=_DECIDED[decision.decision],
                     pod=decision.pod,
                     node=decision.node,
                     message=decision.message,
@@ -149,55 +149,57 @@ class _Chronicler:
         known = pod or before
         assert known is not None
         node = known.spec.node_name
-        steps: list[HistoryStep] = []
+        steps: list[HistoryEvent] = []
         if before is None and (self._subject.kind == "Pod" or node):
-            steps.append(HistoryStep(at=change.seen, what=Happening.CAME, pod=key, node=node))
+            steps.append(HistoryEvent(at=change.seen, type=HistoryEventType.ADDED, pod=key, node=node))
         if pod is not None and pod.is_leaving and not (before is not None and before.is_leaving):
             steps.append(self._leaving(change, key, pod))
         phase = pod.status.phase if pod is not None else ""
         if phase in TERMINAL_PHASES and not (before is not None and before.status.phase in TERMINAL_PHASES):
-            steps.append(HistoryStep(at=change.seen, what=Happening.FINISHED, pod=key, node=node, message=phase))
+            steps.append(
+                HistoryEvent(at=change.seen, type=HistoryEventType.FINISHED, pod=key, node=node, message=phase)
+            )
         if pod is None:
             if before is not None and not before.is_leaving and key in self._preemptions:
                 steps.append(self._leaving(change, key, before))
-            steps.append(HistoryStep(at=change.seen, what=Happening.GONE, pod=key, node=node))
+            steps.append(HistoryEvent(at=change.seen, type=HistoryEventType.DELETED, pod=key, node=node))
         self._found += ((change.version, step) for step in steps)
 
-    def _leaving(self, change: Change, key: str, pod: PodLine) -> HistoryStep:
+    def _leaving(self, change: Change, key: str, pod: PodLine) -> HistoryEvent:
         """A pod begins to leave: for whom, or why."""
         near = min(self._preemptions.get(key, ()), key=lambda each: abs(each.seen - change.seen), default=None)
         node = pod.spec.node_name
         if near is not None:
-            return HistoryStep(
+            return HistoryEvent(
                 at=change.seen,
-                what=Happening.PREEMPTED,
+                type=HistoryEventType.PREEMPTED,
                 pod=key,
                 node=node,
                 preemptor=near.decision.pod,
-                command=self._asked("who-preempted", key.partition("/")[2], key),
+                command=self._asked("who-evicted", key.partition("/")[2], key),
             )
         target = pod.condition("DisruptionTarget")
         reason = target.reason if target is not None else ""
-        return HistoryStep(at=change.seen, what=Happening.LEAVING, pod=key, node=node, message=reason)
+        return HistoryEvent(at=change.seen, type=HistoryEventType.TERMINATING, pod=key, node=node, message=reason)
 
     def _note_own(self, change: Change) -> None:
         """A change of the node or the budget itself."""
         if change.what is What.DELETED:
             self._own = None
-            self._found.append((change.version, HistoryStep(at=change.seen, what=Happening.GONE)))
+            self._found.append((change.version, HistoryEvent(at=change.seen, type=HistoryEventType.DELETED)))
             return
         before = self._state()
         self._own = record_of(KINDS[change.kind], change.object)
         after = self._state()
         if before is None:
-            step = HistoryStep(at=change.seen, what=Happening.CAME, message=", ".join(after or ()))
+            step = HistoryEvent(at=change.seen, type=HistoryEventType.ADDED, message=", ".join(after or ()))
             self._found.append((change.version, step))
         elif said := [each for each in after or () if each not in before]:
             command: list[str] = []
             if self._subject.kind == "PodDisruptionBudget":
                 where = ["-n", self._subject.namespace, "--snapshot", self._folder]
                 command = ["budgets", *where, "--at", _written(change.seen)]
-            step = HistoryStep(at=change.seen, what=Happening.CHANGED, message=", ".join(said), command=command)
+            step = HistoryEvent(at=change.seen, type=HistoryEventType.CHANGED, message=", ".join(said), command=command)
             self._found.append((change.version, step))
 
     def _state(self) -> list[str] | None:

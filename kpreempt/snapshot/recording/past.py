@@ -205,7 +205,7 @@ def shown(time: datetime) -> str:
 
 
 _EXAMPLES = "--at 2026-11-21T03:12:00Z, or --at pod/NAMESPACE/NAME for just before its scheduler decided on it"
-_RANK = {DecisionKind.REFUSED: 0, DecisionKind.BOUND: 1, DecisionKind.NOMINATED: 2}
+_RANK = {DecisionKind.UNSCHEDULABLE: 0, DecisionKind.BOUND: 1, DecisionKind.NOMINATED: 2}
 
 
 def moment_of(folder: str, text: str | None) -> Moment:

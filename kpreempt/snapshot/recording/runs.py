@@ -229,7 +229,7 @@ class _Reader:
         elif nominated not in ("", before.status.nominated_node_name):
             kind, node, message = DecisionKind.NOMINATED, nominated, pod.refusal
         elif pod.refusal not in ("", before.refusal):
-            kind, node, message = DecisionKind.REFUSED, "", pod.refusal
+            kind, node, message = DecisionKind.UNSCHEDULABLE, "", pod.refusal
         else:
             return
         decision = TakenDecision(decision=kind, pod=key, at=change.seen, node=node, message=message)

@@ -128,7 +128,7 @@ def test_a_status_that_rests_on_a_guess_is_uncertain_and_one_that_is_computed_is
     guessed = ClusterSnapshot(pod_disruption_budgets=[budget(maxUnavailable=1)], pods=pods(4))
     known = msgspec.structs.replace(guessed, replica_sets=REPLICA_SET, deployments=DEPLOYMENT)
     kinds = [fill_budget_statuses(cluster)[1][0].kind for cluster in (guessed, known)]
-    assert kinds == [AssumptionKind.UNCERTAIN, AssumptionKind.TOLD]
+    assert kinds == [AssumptionKind.UNCERTAIN, AssumptionKind.INFORMATIONAL]
 
 
 def test_pods_on_their_way_out_are_not_healthy() -> None:

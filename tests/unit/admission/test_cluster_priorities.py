@@ -17,7 +17,7 @@ CLASSES = [
 ]
 DEFAULT = msgspec.convert({"metadata": {"name": "usual"}, "value": 7, "globalDefault": True}, PriorityClass)
 ZERO = msgspec.convert({"metadata": {"name": "zero"}, "value": 0, "globalDefault": True}, PriorityClass)
-TOLD, UNCERTAIN = AssumptionKind.TOLD, AssumptionKind.UNCERTAIN
+TOLD, UNCERTAIN = AssumptionKind.INFORMATIONAL, AssumptionKind.UNCERTAIN
 
 
 def pod(name: str = "a", phase: str = "Running", **spec: Any) -> Pod:

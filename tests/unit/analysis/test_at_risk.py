@@ -99,9 +99,9 @@ def test_a_spent_budget_puts_a_pod_last_though_it_is_less_important() -> None:
     answer = ask(protected, *others, pod_disruption_budgets=[make_budget("web", {"app": "web"}, 0)])
     order = answer.nodes[0]
     assert [standing.pod for standing in order.pods] == ["shop/mid", "shop/low", "shop/web"]
-    standing = about(answer, "web").standing
+    standing = about(answer, "web").eviction_order
     assert standing is not None
-    assert (standing.place, standing.violates_budget, standing.budgets[0].left) == (3, True, -1)
+    assert (standing.rank, standing.violates_budget, standing.budgets[0].remaining) == (3, True, -1)
 
 
 def test_of_equal_pods_the_one_that_started_last_goes_first() -> None:

@@ -203,7 +203,12 @@ def test_the_pods_that_are_not_ready_are_named_and_those_to_be_made_counted() ->
     answer = audit(budget(min_available=3), deployment("web", 5), pods("ReplicaSet web-1", 4, ready=2))
     assert only(answer, FindingId.ALLOWS_NONE_NOW).pods == ["web-1-2", "web-1-3"]
     item = answer.items[0]
-    assert (item.not_ready, item.missing, item.healthy, item.desired) == (["web-1-2", "web-1-3"], 1, 2, 3)
+    assert (item.not_ready, item.missing, item.current_healthy, item.desired_healthy) == (
+        ["web-1-2", "web-1-3"],
+        1,
+        2,
+        3,
+    )
 
 
 @pytest.mark.parametrize(
@@ -390,7 +395,7 @@ def test_a_status_that_is_older_than_the_spec_is_judged_by_the_spec() -> None:
         ("error", "PodDisruptionBudget web", "never-allows"),
         ("warning", "PodDisruptionBudget web", "stale-status"),
     ]
-    assert (answer.items[0].allowed, only(answer, FindingId.STALE_STATUS).number) == (1, 0)
+    assert (answer.items[0].disruptions_allowed, only(answer, FindingId.STALE_STATUS).number) == (1, 0)
 
 
 def test_a_status_that_was_filled_in_is_a_note() -> None:
@@ -465,48 +470,48 @@ ALLOWS_ONE = PodDisruptionBudgetStatus(1, current_healthy=2, desired_healthy=1, 
 def test_a_pending_pod_that_would_evict_more_than_is_allowed_breaks_the_budget(algorithm: str) -> None:
     workers = pods("ReplicaSet web-1", 2, cpu="2", priority=10)
     answer = audit(budget(status=ALLOWS_ONE, min_available=1), workers, PENDING, algorithm=algorithm)
-    (breach,) = answer.items[0].breaches
+    (breach,) = answer.items[0].violations
     assert (breach.pod, breach.nodes, sorted(breach.victims)) == (
         "shop/import",
         ["node-a"],
         ["shop/web-1-0", "shop/web-1-1"],
     )
-    assert (breach.allowed, breach.left, breach.is_certain, breach.position) == (1, -1, True, 1)
-    finding = only(answer, FindingId.BROKEN_BY_PREEMPTION)
+    assert (breach.allowed, breach.remaining, breach.is_certain, breach.position) == (1, -1, True, 1)
+    finding = only(answer, FindingId.VIOLATED_BY_PREEMPTION)
     assert (finding.severity, remedies(finding)) == (Severity.ERROR, [("RaisePriority", "ReplicaSet web-1", 1000)])
 
 
 def test_a_budget_that_the_scheduler_ignores_is_broken_all_the_same() -> None:
     workers = pods("ReplicaSet web-1", 2, cpu="2", priority=10)
     answer = audit(budget(selector=LabelSelector(), status=ALLOWS_ONE, min_available=1), workers, PENDING)
-    assert [each.left for each in answer.items[0].breaches] == [-1]
+    assert [each.remaining for each in answer.items[0].violations] == [-1]
 
 
 def test_within_the_allowance_and_for_pods_that_are_leaving_nothing_breaks() -> None:
     one = pods("ReplicaSet web-1", 1, cpu="2", priority=10)
-    assert audit(budget(status=ALLOWS_ONE, min_available=1), one, PENDING).items[0].breaches == []
+    assert audit(budget(status=ALLOWS_ONE, min_available=1), one, PENDING).items[0].violations == []
     leaving = [
         msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, deletion_timestamp=NOW))
         for each in pods("ReplicaSet web-1", 2, cpu="2", priority=10)
     ]
-    assert audit(budget(status=ALLOWS_ONE, min_available=1), leaving, PENDING).items[0].breaches == []
+    assert audit(budget(status=ALLOWS_ONE, min_available=1), leaving, PENDING).items[0].violations == []
 
 
 def test_a_pod_that_was_evicted_a_moment_ago_is_leaving_and_is_not_counted_again() -> None:
     status = msgspec.structs.replace(ALLOWS_ONE, disrupted_pods={"web-1-0": "2026-11-20T23:59:00Z"})
     answer = audit(budget(status=status, min_available=1), pods("ReplicaSet web-1", 2, cpu="2", priority=10), PENDING)
-    assert (answer.items[0].leaving, answer.items[0].breaches) == (["web-1-0"], [])
+    assert (answer.items[0].terminating, answer.items[0].violations) == (["web-1-0"], [])
 
 
 def test_a_pod_that_is_being_deleted_breaks_nothing() -> None:
     gone = msgspec.structs.replace(PENDING, metadata=msgspec.structs.replace(PENDING.metadata, deletion_timestamp=NOW))
     answer = audit(budget(status=ALLOWS_ONE, min_available=1), pods("ReplicaSet web-1", 2, cpu="2", priority=10), gone)
-    assert (answer.items[0].breaches, answer.pending) == ([], 0)
+    assert (answer.items[0].violations, answer.pending) == ([], 0)
 
 
 def test_the_priority_is_just_above_that_of_the_least_important_pod() -> None:
     answer = audit(budget(max_unavailable=0), deployment("web", 2), pods("ReplicaSet web-1", 2, cpu="1", priority=10))
-    breaking = answer.items[0].breaking_priority
+    breaking = answer.items[0].violating_priority
     assert breaking is not None
     assert (breaking.pod, breaking.node, breaking.priority) == ("shop/web-1-0", "node-a", 10)
     assert (breaking.threshold.anywhere, breaking.threshold.on_node) == (11, 11)
@@ -517,7 +522,7 @@ def test_priorities_are_sought_for_some_budgets_only() -> None:
     many = [budget(f"b{number}", {"app": f"b{number}"}, max_unavailable=0) for number in range(12)]
     members = [each for number in range(12) for each in pods(f"StatefulSet b{number}", 1, labels={"app": f"b{number}"})]
     answer = audit(many, members)
-    assert (sum(item.breaking_priority is not None for item in answer.items), answer.unsearched) == (10, 2)
+    assert (sum(item.violating_priority is not None for item in answer.items), answer.unsearched) == (10, 2)
 
 
 @LAWS
@@ -534,7 +539,11 @@ def test_it_is_never_exactly_where_all_ready_pods_are_not_enough_and_each_remedy
     replicas: int, spec: dict[str, Any]
 ) -> None:
     def allowed(spec: dict[str, Any], replicas: int) -> int:
-        return audit(budget(**spec), deployment("web", replicas), pods("ReplicaSet web-1", replicas)).items[0].allowed
+        return (
+            audit(budget(**spec), deployment("web", replicas), pods("ReplicaSet web-1", replicas))
+            .items[0]
+            .disruptions_allowed
+        )
 
     answer = audit(budget(**spec), deployment("web", replicas), pods("ReplicaSet web-1", replicas, ready=0))
     never = [
@@ -561,11 +570,11 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
     cluster, assumptions = fill_budget_statuses(with_pod)
     answer = audit_budgets(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW, assumptions=assumptions))
     counted = {item.budget for item in answer.items if item.is_counted}
-    told = {(breach.pod, item.budget) for item in answer.items for breach in item.breaches if item.budget in counted}
+    told = {(breach.pod, item.budget) for item in answer.items for breach in item.violations if item.budget in counted}
     for item in explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW)).items:
         uses = [use for victims in item.victims.values() for victim in victims for use in victim.budgets]
         is_leaving = any(victim.terminating for victims in item.victims.values() for victim in victims)
-        overdrawn = {(item.pod, use.budget) for use in uses if use.left < 0}
+        overdrawn = {(item.pod, use.budget) for use in uses if use.remaining < 0}
         own = {pair for pair in told if pair[0] == item.pod}
         assert own <= overdrawn if is_leaving else own == overdrawn
         if item.outcome == Outcome.LANDS:

@@ -12,7 +12,7 @@ from kpreempt.analysis.check.report import read_former, since
 from kpreempt.errors import InputError
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.document import indented
-from kpreempt.verdict.check import Check, DriftKind, GateStanding
+from kpreempt.verdict.check import Check, DriftKind, FindingStatus
 from tests.checks import failed, finding, passed, quiet_check, replaced, whole_check
 
 
@@ -23,7 +23,8 @@ def written(check: Check) -> bytes:
 def drifts(before: Check, after: Check) -> list[tuple[str, str, int, int]]:
     found = since(read_former(written(before), "old.json"), after)
     return [
-        (each.kind.value, each.what or f"{each.rule} {each.subject}", each.before, each.after) for each in found.drifts
+        (each.kind.value, each.metric or f"{each.rule} {each.subject}", each.before, each.after)
+        for each in found.drifts
     ]
 
 
@@ -51,17 +52,17 @@ def test_nothing_differs_from_itself(check: Check) -> None:
         pytest.param(of(one(3)), of(one(2)), [("Better", "max-victims Deployment a/b", 3, 2)], id="one that is better"),
         pytest.param(
             of(one(3)),
-            of(one(3, standing=GateStanding.WAIVED)),
+            of(one(3, standing=FindingStatus.WAIVED)),
             [("Gone", "max-victims Deployment a/b", 3, 0)],
             id="one that is waived since",
         ),
         pytest.param(
-            of(one(3, standing=GateStanding.ACCEPTED)),
+            of(one(3, standing=FindingStatus.ACCEPTED)),
             of(one(3)),
             [("New", "max-victims Deployment a/b", 0, 3)],
             id="one that was accepted",
         ),
-        pytest.param(of(one(3)), of(one(3, standing=GateStanding.WARNS)), [], id="one that warns only"),
+        pytest.param(of(one(3)), of(one(3, standing=FindingStatus.WARNS)), [], id="one that warns only"),
         pytest.param(of(one(3, fingerprint="")), of(one(3, fingerprint="")), [], id="without a fingerprint"),
     ],
 )
@@ -88,14 +89,14 @@ def test_figures_are_compared_and_what_is_worse_comes_first() -> None:
 def test_what_an_old_document_lacks_is_not_compared_and_said_to_be_lacking() -> None:
     old = b'{"apiVersion": "kpreempt.io/v1alpha0", "kind": "Check", "passed": true, "future": {"x": [1]}}'
     found = since(read_former(old, "old.json"), whole_check())
-    assert (found.drifts, found.is_whole, found.passed) == ([], False, True)
+    assert (found.drifts, found.is_complete, found.passed) == ([], False, True)
 
 
 def test_rules_that_are_not_known_any_more_are_gone() -> None:
     document = json.loads(written(of(one(1))))
     document["findings"][0] |= {"rule": "max-of-old", "surprise": 1}
     found = since(read_former(json.dumps(document).encode(), "old.json"), of())
-    assert [(each.kind, each.rule) for each in found.drifts] == [(DriftKind.GONE, "max-of-old")]
+    assert [(each.kind, each.rule) for each in found.drifts] == [(DriftKind.FIXED, "max-of-old")]
 
 
 @pytest.mark.parametrize(
@@ -126,13 +127,13 @@ def test_what_is_no_answer_is_refused(content: bytes, message: str) -> None:
 
 def test_amounts_that_are_no_numbers_are_not_compared() -> None:
     document = json.loads(written(whole_check()))
-    document["play"]["budgets"][0]["violations"] = "many"
+    document["simulation"]["budgets"][0]["violations"] = "many"
     found = since(read_former(json.dumps(document).encode(), "old.json"), quiet_check())
-    assert "budget violations" not in [each.what for each in found.drifts]
+    assert "budget violations" not in [each.metric for each in found.drifts]
 
 
 def test_the_difference_is_part_of_the_document() -> None:
     found = since(read_former(written(quiet_check()), "old.json"), whole_check())
-    document = json.loads(indented(replaced(whole_check(), since=found)))
-    assert document["since"]["drifts"][0]["kind"] == "New"
-    assert msgspec.json.decode(json.dumps(document), type=Check).since == found
+    document = json.loads(indented(replaced(whole_check(), previous_run=found)))
+    assert document["previousRun"]["drifts"][0]["kind"] == "New"
+    assert msgspec.json.decode(json.dumps(document), type=Check).previous_run == found

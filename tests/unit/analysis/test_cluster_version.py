@@ -12,7 +12,7 @@ from kpreempt.schedulers.kube.versions import ALIKE, minor_of
 from kpreempt.verdict import AssumptionKind
 from tests.factories import LATER_VERSION
 
-TOLD, NOT_MODELLED = AssumptionKind.TOLD, AssumptionKind.NOT_MODELLED
+TOLD, NOT_MODELLED = AssumptionKind.INFORMATIONAL, AssumptionKind.UNMODELED
 
 
 def cluster(server: str = "", *kubelets: str) -> ClusterSnapshot:

@@ -76,7 +76,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
         ),
         pytest.param(
             evicts(
-                outcome=Outcome.NEVER_LANDS,
+                outcome=Outcome.UNSCHEDULABLE,
                 eligibility=Eligibility(False, "Never"),
                 potential_nodes=[],
                 candidates=[],
@@ -154,7 +154,7 @@ def test_differences_are_told_in_the_order_of_the_steps(other: Verdict, expected
 
 def test_the_example_is_a_node_that_one_of_them_ends_on() -> None:
     base = evicts(potential_nodes=["a", "b", "c"], nominated_nodes=["b"])
-    other = evicts(potential_nodes=[], candidates=[], nominated_nodes=[], outcome=Outcome.NEVER_LANDS)
+    other = evicts(potential_nodes=[], candidates=[], nominated_nodes=[], outcome=Outcome.UNSCHEDULABLE)
     (difference, *_) = differences_between(base, other)
     assert (difference.subject, difference.others) == ("b", 2)
 

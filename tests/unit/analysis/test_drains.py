@@ -10,8 +10,8 @@ import pytest
 from kpreempt.analysis.drain.kubectl import Upgrade
 from kpreempt.gate_rules import RuleId
 from kpreempt.verdict import AssumptionKind
-from kpreempt.verdict.check import GateStanding
-from kpreempt.verdict.drain import BlockReason, Drain, KeepRule, NotGoing
+from kpreempt.verdict.check import FindingStatus
+from kpreempt.verdict.drain import AutoscalerRule, BlockReason, Drain, RemovalBlocker
 from kpreempt.verdict.simulation import StepKind
 from tests.drains import altered, budget, drained
 from tests.rollouts import Document, nodes, priority_class, running, workload
@@ -30,7 +30,7 @@ def told(drain: Drain) -> list[str]:
     evicted = [
         (step.at, f"{step.at:g} {step.pod.removeprefix('shop/')}")
         for step in drain.simulation.steps
-        if step.kind is StepKind.LEAVES and step.reason == "drained"
+        if step.kind is StepKind.TERMINATING and step.reason == "drained"
     ]
     ended = [(each.ended, f"{each.ended:g} {each.node} empty") for each in drain.drained if each.ended is not None]
     return [text for _, text in sorted([*ended, *evicted], key=lambda each: each[0])]
@@ -54,13 +54,13 @@ def helping(drain: Drain) -> list[list[str]]:
 
 def failing(drain: Drain) -> set[RuleId]:
     """The rules for which the gate is shut."""
-    return {each.rule for each in drain.findings if each.standing is GateStanding.FAILS}
+    return {each.rule for each in drain.findings if each.status is FindingStatus.FAILS}
 
 
 def test_pods_without_a_budget_go_at_once_and_take_their_time_to_stop() -> None:
     drain = drained([*nodes(2, "4"), *deployment("web", ["n1", "n1"])], "n1")
     assert told(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty"]
-    assert (drain.finishes, drain.moved, drain.at_least, drain.blocked) == (True, 2, 30.0, [])
+    assert (drain.finishes, drain.moved, drain.min_seconds, drain.blocked) == (True, 2, 30.0, [])
     assert drain.passed is False
     assert failing(drain) == {RuleId.MIN_READY}
 
@@ -86,14 +86,14 @@ def test_nodes_are_cordoned_together_and_drained_one_after_the_other() -> None:
 
 def test_a_grace_period_takes_the_place_of_the_pods_own() -> None:
     cluster = [*nodes(2), *deployment("web", ["n1"])]
-    assert drained(cluster, "n1 --grace-period=0").at_least == 0
-    assert drained(cluster, "n1 --grace-period=300").at_least == 300
+    assert drained(cluster, "n1 --grace-period=0").min_seconds == 0
+    assert drained(cluster, "n1 --grace-period=300").min_seconds == 300
 
 
 def test_pods_that_have_ended_go_whatever_the_options_say() -> None:
     cluster = altered([*nodes(2), *deployment("web", ["n1"])], "web-old-a", phase="Succeeded", conditions=[])
     drain = drained(cluster, "n1")
-    assert (drain.finishes, drain.moved, drain.at_least) == (True, 0, 0)
+    assert (drain.finishes, drain.moved, drain.min_seconds) == (True, 0, 0)
 
 
 def full() -> list[Document]:
@@ -129,7 +129,7 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
     "no room for the replacement": (
         [*full(), *deployment("web", ["n1", "n1"]), budget("web", maxUnavailable=1)],
         "n1",
-        BlockReason.NO_ROOM,
+        BlockReason.PODS_PENDING,
         ["AddNode Node n1!", "Set PodDisruptionBudget shop/web maxUnavailable 2!"],
     ),
     "another pod is not ready": (
@@ -139,7 +139,7 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
             conditions=UNREADY,
         ),
         "n1",
-        BlockReason.NOT_READY,
+        BlockReason.PODS_NOT_READY,
         ["Set PodDisruptionBudget shop/web maxUnavailable 2!"],
     ),
     "the pod itself is not ready, and the budget not met": (
@@ -155,7 +155,7 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
     "two budgets": (
         [*nodes(2), *deployment("web", ["n1"]), *(budget(name, "web", maxUnavailable=1) for name in ("a", "b"))],
         "n1",
-        BlockReason.SEVERAL_BUDGETS,
+        BlockReason.MULTIPLE_BUDGETS,
         ["Delete PodDisruptionBudget shop/a!", "Delete PodDisruptionBudget shop/b!"],
     ),
     "an owner without a scale": (
@@ -167,13 +167,13 @@ BLOCKED: dict[str, tuple[list[Document], str, BlockReason, list[str]]] = {
     "pods of DaemonSets": (
         [*nodes(2), *running(workload("DaemonSet", "logs"), ["n1"])],
         "n1",
-        BlockReason.NOT_CHOSEN,
+        BlockReason.OPTION_REQUIRED,
         ["Option --ignore-daemonsets!"],
     ),
     "local storage": (
         [*nodes(2), *deployment("web", ["n1"], pod={"volumes": [{"name": "tmp", "emptyDir": {}}]})],
         "n1",
-        BlockReason.NOT_CHOSEN,
+        BlockReason.OPTION_REQUIRED,
         ["Option --delete-emptydir-data!"],
     ),
 }
@@ -186,8 +186,8 @@ def test_what_blocks_is_named_and_what_helps_is_proved(
     drain = drained(cluster, line)
     assert [each.reason for each in drain.blocked] == [reason]
     assert helping(drain) == [helps]
-    assert not drain.finishes and not drain.passed and drain.at_least is None
-    assert RuleId.DRAIN_BLOCKED in failing(drain)
+    assert not drain.finishes and not drain.passed and drain.min_seconds is None
+    assert RuleId.DRAIN_INCOMPLETE in failing(drain)
 
 
 def test_a_pod_that_is_not_ready_goes_where_the_budget_is_met_without_it() -> None:
@@ -227,7 +227,7 @@ def test_what_comes_in_the_place_of_a_pod_may_preempt_others() -> None:
         *deployment("low", ["n2"]),
     ]
     drain = drained(cluster, "n1")
-    assert (drain.moved, drain.preempted, drain.left_pending) == (1, 1, 1)
+    assert (drain.moved, drain.preempted, drain.pending_after) == (1, 1, 1)
     assert {RuleId.MAX_CASCADE_DEPTH, RuleId.MAX_PENDING} <= failing(drain)
 
 
@@ -237,7 +237,7 @@ def test_what_is_lost_is_told() -> None:
     volumes = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
     cluster = [*nodes(2, "4"), pod, *deployment("api", ["n1"], pod=volumes)]
     drain = drained(cluster, "n1 --force --delete-emptydir-data")
-    assert drain.deletes_data_of == ["shop/api-old-a"]
+    assert drain.pods_losing_data == ["shop/api-old-a"]
     assert [each.pod for each in drain.simulation.displaced if each.lost] == ["shop/web-old-a"]
     assert RuleId.LOST_PODS in failing(drain)
 
@@ -262,9 +262,9 @@ def test_every_run_counts_where_chance_decides() -> None:
 def test_an_upgrade_replaces_nodes_in_turn_and_pods_may_land_on_the_new_ones() -> None:
     cluster = [*nodes(2), *deployment("web", ["n1", "n1"]), *deployment("api", ["n2"], cpu="2")]
     # With nothing but the old nodes there is no room.
-    assert drained(cluster, "n1").left_pending == 2
+    assert drained(cluster, "n1").pending_after == 2
     drain = drained(cluster, "n1 n2", upgrade=Upgrade(at_once=1, surge=1, kubelet_version="v1.37.0"))
-    assert drain.finishes and drain.left_pending == 0
+    assert drain.finishes and drain.pending_after == 0
     assert told(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty", "30 api-old-a", "60 n2 empty"]
     assert {each.lands_on for each in drain.simulation.displaced} == {"n1-new-1", "n2-new-1"}
 
@@ -287,7 +287,7 @@ def test_the_order_that_displaces_least_is_found_whatever_was_given(line: str) -
     drain = drained(CROWDED, line, upgrade=Upgrade(at_once=1), seeks_order=True)
     as_given = drained(CROWDED, line, upgrade=Upgrade(at_once=1))
     assert drain.order is not None
-    assert (drain.order.displaced, drain.order.displaced_as_given) == (drain.moved, as_given.moved)
+    assert (drain.order.displaced, drain.order.displaced_in_given_order) == (drain.moved, as_given.moved)
     assert [each.node for each in drain.drained] == drain.order.nodes == ["n2", "n1"]
     assert (drain.finishes, drain.moved, drain.order.unsearched) == (True, 5, 0)
 
@@ -317,8 +317,8 @@ def test_pods_of_daemon_sets_go_with_their_node_and_come_with_the_new_one() -> N
     cluster = [*nodes(2), *logs, *deployment("web", ["n1"])]
     drain = drained(cluster, "n1 --ignore-daemonsets", upgrade=Upgrade(at_once=1, surge=1))
     assert drain.finishes and drain.moved == 1
-    gone = [step.pod for step in drain.simulation.steps if step.kind is StepKind.GONE]
-    came = [step.pod for step in drain.simulation.steps if step.kind is StepKind.ARRIVES]
+    gone = [step.pod for step in drain.simulation.steps if step.kind is StepKind.TERMINATED]
+    came = [step.pod for step in drain.simulation.steps if step.kind is StepKind.CREATED]
     assert gone == ["shop/web-old-a", "shop/logs-a"]
     assert came[0] == "shop/logs-n1-new-1"
 
@@ -375,25 +375,28 @@ def leaving(documents: list[Document]) -> list[Document]:
 
 UNDISRUPTED = {"karpenter.sh/do-not-disrupt": "true"}
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-KEPT: dict[str, tuple[list[Document], list[KeepRule]]] = {
+KEPT: dict[str, tuple[list[Document], list[AutoscalerRule]]] = {
     "nothing keeps a pod of a controller": (pod_of("web"), []),
-    "safe-to-evict is false": (annotated(pod_of("web"), "web-old-a", **{SAFE: "false"}), [KeepRule.NOT_SAFE_TO_EVICT]),
+    "safe-to-evict is false": (
+        annotated(pod_of("web"), "web-old-a", **{SAFE: "false"}),
+        [AutoscalerRule.NOT_SAFE_TO_EVICT],
+    ),
     "do-not-disrupt": (
         annotated(pod_of("web"), "web-old-a", **UNDISRUPTED),
-        [KeepRule.DO_NOT_DISRUPT],
+        [AutoscalerRule.DO_NOT_DISRUPT],
     ),
     "do-not-disrupt on a pod of a DaemonSet": (
         annotated(running(workload("DaemonSet", "logs"), ["n1"]), "logs-a", **UNDISRUPTED),
-        [KeepRule.DO_NOT_DISRUPT],
+        [AutoscalerRule.DO_NOT_DISRUPT],
     ),
-    "do-not-disrupt on a static pod": ([static(**UNDISRUPTED)], [KeepRule.DO_NOT_DISRUPT]),
+    "do-not-disrupt on a static pod": ([static(**UNDISRUPTED)], [AutoscalerRule.DO_NOT_DISRUPT]),
     "static pods keep no node": ([static()], []),
     "do-not-disrupt on a pod that is leaving": (leaving(annotated(pod_of("web"), "web-old-a", **UNDISRUPTED)), []),
     "a folder of the node": (
         pod_of("web", pod={"volumes": [{"name": "host", "hostPath": {"path": "/var"}}]}),
-        [KeepRule.LOCAL_STORAGE],
+        [AutoscalerRule.LOCAL_STORAGE],
     ),
-    "an emptyDir": (pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {}}]}), [KeepRule.LOCAL_STORAGE]),
+    "an emptyDir": (pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {}}]}), [AutoscalerRule.LOCAL_STORAGE]),
     "an emptyDir in memory is no local storage": (
         pod_of("web", pod={"volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}]}),
         [],
@@ -418,19 +421,19 @@ KEPT: dict[str, tuple[list[Document], list[KeepRule]]] = {
 
 
 @pytest.mark.parametrize(("pods", "rules"), KEPT.values(), ids=KEPT)
-def test_a_node_is_kept_by_the_rules_of_autoscalers(pods: list[Document], rules: list[KeepRule]) -> None:
+def test_a_node_is_kept_by_the_rules_of_autoscalers(pods: list[Document], rules: list[AutoscalerRule]) -> None:
     drain = drained([*nodes(2, "4"), *pods], "n1 --ignore-daemonsets --delete-emptydir-data --force", removes=True)
-    assert [each.rule for each in drain.removals[0].keeps] == rules
-    assert drain.removals[0].goes is not bool(rules)
+    assert [each.rule for each in drain.removals[0].blocking_pods] == rules
+    assert drain.removals[0].is_removable is not bool(rules)
 
 
 def test_nodes_go_one_beside_the_other_as_long_as_everybody_finds_room() -> None:
     cluster = [*nodes(4), *deployment("web", ["n1", "n2"]), *deployment("api", ["n3", "n3", "n4"], cpu="500m")]
     drain = drained(cluster, "n1 n2 n3 n4", removes=True)
-    assert [each.node for each in drain.removals if each.goes] == ["n1", "n2"]
-    assert {each.why for each in drain.removals if not each.goes} == {NotGoing.PENDING}
+    assert [each.node for each in drain.removals if each.is_removable] == ["n1", "n2"]
+    assert {each.blocker for each in drain.removals if not each.is_removable} == {RemovalBlocker.PENDING}
     assert [each.node for each in drain.drained] == ["n1", "n2"]
-    assert drain.finishes and drain.left_pending == 0
+    assert drain.finishes and drain.pending_after == 0
 
 
 def test_pods_of_workloads_that_kueue_admitted_are_told_of_and_keep_no_drain_back() -> None:
@@ -443,6 +446,6 @@ def test_pods_of_workloads_that_kueue_admitted_are_told_of_and_keep_no_drain_bac
     ]
     before, drain = drained(plain, "n1"), drained(admitted, "n1")
     (found,) = [each for each in drain.assumptions if each not in before.assumptions]
-    assert found.kind is AssumptionKind.TOLD
+    assert found.kind is AssumptionKind.INFORMATIONAL
     assert found.message.startswith("shop/web-old-a and 1 more are pods of Workloads that Kueue has admitted: ")
     assert before.passed and drain.passed

@@ -61,7 +61,7 @@ def test_the_pods_of_a_deleted_node_are_made_again_elsewhere() -> None:
     assert [(each.with_node, each.cause, each.lands_on) for each in found.simulation.displaced] == [
         (True, "Node n1", "n2")
     ] * 2
-    assert end_of(found, "Deployment shop/web").ready_least == 0
+    assert end_of(found, "Deployment shop/web").ready_min == 0
 
 
 def test_without_any_node_left_the_pods_wait() -> None:
@@ -77,7 +77,7 @@ def test_a_deleted_node_leaves_a_service_without_a_pod_and_breaks_a_budget() -> 
     found = checked([*nodes(2), *running(WEB, ["n1", "n1"]), service, budget], [], deleted=["node/n1"])
     assert broken(found) == {
         "max-pdb-violations": ["PodDisruptionBudget shop/web"],
-        "max-stranded": ["Service shop/web"],
+        "max-broken-dependencies": ["Service shop/web"],
     }
 
 
@@ -146,21 +146,21 @@ def test_a_full_quota_refuses_pods_until_others_are_gone() -> None:
     old, new = (workload("Deployment", "web", replicas=2, image=image, **strategy) for image in ("one", "two"))
     cluster = [*nodes(2), *running(old, ["n1", "n2"]), quota({"pods": "2"}, {"pods": "2"})]
     found = checked(cluster, [new])
-    assert broken(found) == {"quota-refusals": ["Deployment shop/web"]}
+    assert broken(found) == {"quota-rejections": ["Deployment shop/web"]}
     assert found.findings[0].detail == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
     assert end_of(found, "Deployment shop/web").is_done
-    (refused,) = found.simulation.refused
-    assert (refused.quota, refused.since, refused.left) == ("shop/q", 0, 0)
-    assert StepKind.REFUSED in {step.kind for step in found.simulation.steps}
+    (refused,) = found.simulation.rejected
+    assert (refused.quota, refused.since, refused.rejected_after) == ("shop/q", 0, 0)
+    assert StepKind.REJECTED in {step.kind for step in found.simulation.steps}
 
 
 def test_a_quota_that_never_has_room_leaves_the_change_undone() -> None:
     cluster = [*nodes(2), quota({"requests.cpu": "1500m"}, {"requests.cpu": "0"})]
     found = checked(cluster, [workload("Deployment", "web", replicas=3, cpu="1")])
     message = "exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1, limited: requests.cpu=1500m"
-    assert broken(found) == {"quota-refusals": ["Deployment shop/web"]}
+    assert broken(found) == {"quota-rejections": ["Deployment shop/web"]}
     assert {each.detail for each in found.findings} == {message}
-    assert [(each.pods, each.left) for each in found.simulation.refused] == [(2, 2)]
+    assert [(each.pods, each.rejected_after) for each in found.simulation.rejected] == [(2, 2)]
 
 
 def test_what_is_evicted_is_made_again_only_once_the_quota_has_room() -> None:
@@ -169,10 +169,10 @@ def test_what_is_evicted_is_made_again_only_once_the_quota_has_room() -> None:
     api = workload("Deployment", "api", replicas=1, cpu="2", **HIGH_POD)
     found = checked([*nodes(1, "2"), HIGH, *running(web, ["n1"]), quota({"pods": "2"}, {"pods": "1"})], [api])
     steps = [
-        (step.at, step.pod) for step in found.simulation.steps if step.kind in (StepKind.REFUSED, StepKind.ARRIVES)
+        (step.at, step.pod) for step in found.simulation.steps if step.kind in (StepKind.REJECTED, StepKind.CREATED)
     ]
     assert steps == [(0, "shop/api-new-1"), (0, "shop/web-old-new-1"), (30, "shop/web-old-new-1")]
-    assert set(broken(found)) == {"max-pending", "quota-refusals"}
+    assert set(broken(found)) == {"max-pending", "quota-rejections"}
 
 
 def test_what_is_evicted_and_never_may_be_made_again_waits() -> None:
@@ -181,7 +181,7 @@ def test_what_is_evicted_and_never_may_be_made_again_waits() -> None:
     tight = quota({"limits.cpu": "8"}, {"limits.cpu": "0"}, scopes=["NotTerminating"])
     other = {**api, "metadata": {**api["metadata"], "namespace": "other"}}
     found = checked([*nodes(1, "2"), HIGH, *running(web, ["n1"]), tight], [other])
-    (waits,) = found.simulation.waiting
+    (waits,) = found.simulation.pending
     assert (waits.workload, waits.was_running) == ("Deployment shop/web", True)
     assert waits.message == "failed quota: q: must specify limits.cpu for: main"
     assert broken(found)["max-pending"] == ["Deployment shop/web"]
@@ -190,7 +190,7 @@ def test_what_is_evicted_and_never_may_be_made_again_waits() -> None:
 def test_a_quota_of_the_change_counts_from_its_pods() -> None:
     cluster = [*nodes(2), *running(WEB, ["n1", "n1"])]
     found = checked(cluster, [quota({"pods": "2"}), workload("Deployment", "api", replicas=1)])
-    assert found.simulation.refused[0].message == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
+    assert found.simulation.rejected[0].message == "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
 
 
 # Chance.
@@ -210,7 +210,7 @@ def test_where_chance_decides_every_outcome_is_looked_at() -> None:
     found = checked(coin(), [API])
     assert (found.explored_all, found.passed) == (True, False)
     assert 0 < found.failing_runs <= found.runs
-    (stranded,) = (each for each in found.findings if each.rule is RuleId.MAX_STRANDED)
+    (stranded,) = (each for each in found.findings if each.rule is RuleId.MAX_BROKEN_DEPENDENCIES)
     assert (stranded.in_runs, stranded.of_runs, stranded.share) == (1, 2, 0.5)
 
 
@@ -237,4 +237,4 @@ def test_where_there_are_many_outcomes_some_are_drawn() -> None:
 def test_a_taint_that_evicts_is_not_simulated_and_says_so() -> None:
     (node,) = nodes(1)
     tainted = {**node, "spec": {"taints": [{"key": "gone", "effect": "NoExecute"}]}}
-    assert broken(checked([node, *running(WEB, ["n1", "n1"])], [tainted])) == {"fields-not-modelled": ["Node n1"]}
+    assert broken(checked([node, *running(WEB, ["n1", "n1"])], [tainted])) == {"unmodeled-input": ["Node n1"]}

@@ -35,10 +35,20 @@ def test_a_cause_is_the_message_without_numbers(message: str, cause: str) -> Non
     ("theirs", "ours", "agreement"),
     [
         pytest.param(CPU, CPU, Agreement.SAME, id="the same words"),
-        pytest.param(CPU, CPU.replace("0/8", "0/9").replace("7 In", "8 In"), Agreement.COUNTS, id="other numbers"),
+        pytest.param(
+            CPU,
+            CPU.replace("0/8", "0/9").replace("7 In", "8 In"),
+            Agreement.SAME_REASONS_DIFFERENT_COUNTS,
+            id="other numbers",
+        ),
         pytest.param(CPU, CPU + HELPLESS, Agreement.DIFFERENT, id="something about preemption"),
         pytest.param(CPU, CPU.replace("cpu", "memory"), Agreement.DIFFERENT, id="another reason"),
-        pytest.param(PLACED, PLACED.replace("n1", "n2"), Agreement.COUNTS, id="another of the nodes that tie"),
+        pytest.param(
+            PLACED,
+            PLACED.replace("n1", "n2"),
+            Agreement.SAME_REASONS_DIFFERENT_COUNTS,
+            id="another of the nodes that tie",
+        ),
         pytest.param(PLACED, CPU + HELPLESS, Agreement.DIFFERENT, id="no preemption now"),
         pytest.param("", CPU, Agreement.NONE, id="the scheduler has said nothing"),
         pytest.param(CPU, "", Agreement.NONE, id="nothing is expected to be said"),

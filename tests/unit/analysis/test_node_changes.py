@@ -236,7 +236,7 @@ def test_the_pods_of_a_node_that_is_gone_come_again_or_are_lost() -> None:
     ]
     assert (after.pods[0].priority, after.pods[0].spec.containers) == (7, pods[0].spec.containers)
     (told,) = said
-    assert (told.subject, told.kind) == ("Node a", AssumptionKind.TOLD)
+    assert (told.subject, told.kind) == ("Node a", AssumptionKind.INFORMATIONAL)
     assert told.message == (
         "6 pods leave with it: 2 made anew by their controllers and pending, under their old names; 2 of DaemonSets or "
         "static, which end with their node; 2 that no controller of Kubernetes makes anew: shop/clone, shop/bare"

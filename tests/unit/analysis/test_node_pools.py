@@ -54,7 +54,7 @@ def test_a_node_of_the_pool_is_the_pattern_the_smallest_first() -> None:
     )
     assert [node.name for node in found] == ["small-new-1", "small-new-2"]
     (assumed,) = said
-    assert (assumed.subject, assumed.kind) == ("NodePool web", AssumptionKind.NOT_MODELLED)
+    assert (assumed.subject, assumed.kind) == ("NodePool web", AssumptionKind.UNMODELED)
     assert "like small" in assumed.message
 
 

@@ -63,8 +63,8 @@ CLUSTER = ClusterSnapshot(nodes=[BIG, SMALL], pods=FULL)
     ("cpu", "outcome", "expected"),
     [
         pytest.param("1", Outcome.PREEMPTS, ["small", "big"], id="a pod that evicts: the smallest kind first"),
-        pytest.param("3", Outcome.NEVER_LANDS, ["big"], id="a pod that lands nowhere, and is too big for one kind"),
-        pytest.param("9", Outcome.NEVER_LANDS, [], id="a pod that is too big for all"),
+        pytest.param("3", Outcome.UNSCHEDULABLE, ["big"], id="a pod that lands nowhere, and is too big for one kind"),
+        pytest.param("9", Outcome.UNSCHEDULABLE, [], id="a pod that is too big for all"),
     ],
 )
 def test_the_kinds_that_would_place_a_pod(cpu: str, outcome: Outcome, expected: list[str]) -> None:
@@ -74,7 +74,7 @@ def test_the_kinds_that_would_place_a_pod(cpu: str, outcome: Outcome, expected: 
     found = verdict.one_more_node
     assert likes(found) == expected
     assert found is not None
-    assert (found.num_kinds, found.untried, found.not_sought) == (2, 0, "")
+    assert (found.num_kinds, found.untried, found.not_searched) == (2, 0, "")
     assert found.options == ([f"--add-node={expected[0]}"] if expected else [])
     assert found.nodes == ([f"{expected[0]}-new-1"] if expected else [])
 
@@ -125,7 +125,7 @@ def test_what_was_not_read_is_told_with_the_node() -> None:
 def test_a_cluster_that_is_too_big_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NODES", 1)
     found = of(CLUSTER, make_pod("new", cpu="1"))
-    assert found == OneMoreNode(not_sought="not on a cluster of this size; --add-node NODE tries one")
+    assert found == OneMoreNode(not_searched="not on a cluster of this size; --add-node NODE tries one")
 
 
 def test_kinds_are_told_apart_by_what_decides_and_the_smallest_comes_first() -> None:
@@ -267,7 +267,7 @@ def test_what_is_not_sought_is_said(monkeypatch: pytest.MonkeyPatch, name: str, 
     monkeypatch.setattr(search, name, value)
     answer = pending(*waiting(2, "2"))
     assert isinstance(answer.more_nodes, MoreNodes)
-    assert answer.more_nodes.not_sought == said
+    assert answer.more_nodes.not_searched == said
     assert plain(more_nodes_in_words(answer)) == f"More nodes: {said}."
 
 
@@ -292,7 +292,7 @@ KIND = NodeKind("a", 2, {"cpu": 3500, "memory": 2**33, "pods": 110, "ephemeral-s
             "1 more node like those of the cluster would not place it (40 kinds tried, and 2 were not tried)",
             id="on none, as far as was tried",
         ),
-        pytest.param(OneMoreNode(not_sought="not here"), "1 more node: not here", id="not sought"),
+        pytest.param(OneMoreNode(not_searched="not here"), "1 more node: not here", id="not sought"),
     ],
 )
 def test_one_more_node_in_words(more: OneMoreNode, words: str) -> None:

@@ -78,7 +78,7 @@ SCREEN = RenderOptions(extent=Extent.SCREEN)
 @pytest.mark.parametrize(
     ("pod", "others", "state"),
     [
-        pytest.param(seen(IT), [LOW], PendingState.NEVER_TRIED, id="no condition: it has not been tried"),
+        pytest.param(seen(IT), [LOW], PendingState.NEVER_ATTEMPTED, id="no condition: it has not been tried"),
         pytest.param(
             seen(make_pod("it", cpu="2", scheduling_gates=GATES)), [], PendingState.GATED, id="held back by a gate"
         ),
@@ -214,13 +214,13 @@ def test_where_the_queue_time_is_from_is_said() -> None:
 
 def test_an_event_about_a_pod_of_the_same_name_before_it_does_not_count() -> None:
     before = msgspec.structs.replace(IT, metadata=msgspec.structs.replace(IT.metadata, uid="another"))
-    assert only(seen(IT), events=[failed(before, NOW)]).state is PendingState.NEVER_TRIED
+    assert only(seen(IT), events=[failed(before, NOW)]).state is PendingState.NEVER_ATTEMPTED
 
 
 def test_the_schedulers_words_stand_beside_what_is_expected() -> None:
     theirs = "0/7 nodes are available: 7 Insufficient cpu."
     item = only(seen(IT, refused=NOW - MINUTE, message=theirs), LOW)
-    assert (item.scheduler_message, item.agreement) == (theirs, Agreement.COUNTS)
+    assert (item.scheduler_message, item.agreement) == (theirs, Agreement.SAME_REASONS_DIFFERENT_COUNTS)
     assert item.message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
@@ -228,7 +228,7 @@ def test_pods_are_grouped_by_what_keeps_them_and_each_is_counted() -> None:
     many = [seen(make_pod(f"web-{number}", cpu="9", priority=10)) for number in range(3)]
     answer = ask(*many, seen(make_pod("fits", cpu="1")), LOW)
     groups = [(group.outcome, group.cause, len(group.pods)) for group in answer.groups]
-    assert groups == [(Outcome.NEVER_LANDS, "Insufficient cpu", 3), (Outcome.LANDS, "", 1)]
+    assert groups == [(Outcome.UNSCHEDULABLE, "Insufficient cpu", 3), (Outcome.LANDS, "", 1)]
 
 
 def test_nothing_pending_is_said_in_a_line() -> None:
@@ -260,8 +260,8 @@ def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_i
     times = iter([True, False])
     answer = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), has_time=lambda: next(times))
     huge, wide = answer.items
-    assert (huge.outcome, huge.proposals[0].outcome) == (Outcome.NEVER_LANDS, Outcome.LANDS)
-    assert (wide.outcome, wide.proposals, wide.proposal_search) == (Outcome.NEVER_LANDS, [], None)
+    assert (huge.outcome, huge.proposals[0].outcome) == (Outcome.UNSCHEDULABLE, Outcome.LANDS)
+    assert (wide.outcome, wide.proposals, wide.proposal_search) == (Outcome.UNSCHEDULABLE, [], None)
     rows = render_answer(answer, "wide", RenderOptions()).splitlines()
     assert "request 4 cpu instead of 5: lands on node-a" in rows[3]
     assert rows[4].endswith("not searched: time was up")

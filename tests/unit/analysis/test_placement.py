@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.gate_rules import RuleId
-from kpreempt.verdict.check import Check, GateStanding
+from kpreempt.verdict.check import Check, FindingStatus
 from kpreempt.verdict.simulation import StepKind
 from tests.rollouts import Document, checked, end_of, nodes, planned, priority_class, running, workload
 
@@ -17,13 +17,13 @@ RULES = (
     RuleId.ADOPTED_PODS,
     RuleId.CREATED_NODES,
 )
-FAILS, WARNS = GateStanding.FAILS, GateStanding.WARNS
+FAILS, WARNS = FindingStatus.FAILS, FindingStatus.WARNS
 CRITICAL = priority_class("system-node-critical", 2_000_001_000)
 EBS = "ebs.csi.aws.com"
 
 
-def found_by(check: Check, rule: RuleId) -> list[tuple[str, GateStanding]]:
-    return [(each.subject, each.standing) for each in check.findings if each.rule is rule]
+def found_by(check: Check, rule: RuleId) -> list[tuple[str, FindingStatus]]:
+    return [(each.subject, each.status) for each in check.findings if each.rule is rule]
 
 
 def detail_of(check: Check, rule: RuleId) -> str:
@@ -99,7 +99,7 @@ def test_a_surging_pod_on_another_node_never_gets_a_volume_that_one_node_attache
         == "shop/db-new-1 on n2: volume shop/data is attached to n1 for shop/db-old-a, and to one node at a time"
     )
     assert not end_of(check, "Deployment shop/db").is_done
-    assert [each.rule for each in check.findings if each.standing is FAILS] == [RuleId.VOLUME_ATTACHED_ELSEWHERE]
+    assert [each.rule for each in check.findings if each.status is FAILS] == [RuleId.VOLUME_ATTACHED_ELSEWHERE]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_volume_moves_once_the_old_pod_is_gone(strategy: Document) -> None:
     check = rolled(claim(ONCE), volume_of(ONCE), strategy=strategy)
     assert check.passed
     end = end_of(check, "Deployment shop/db")
-    assert (end.is_done, end.ready_least, end.ready_after) == (True, 0, 1)
+    assert (end.is_done, end.ready_min, end.ready_after) == (True, 0, 1)
 
 
 def test_a_pod_on_the_same_node_shares_the_volume() -> None:
@@ -315,7 +315,7 @@ def test_a_kubelet_evicts_pods_for_a_critical_one_without_checking_budgets() -> 
     critical = named("n1", "1", priorityClassName="system-node-critical")
     check = checked([*nodes(2), CRITICAL, budget, *running(cheap, ["n1", "n1"])], [critical])
     assert [each.pod for each in check.simulation.displaced] == ["shop/web-old-a"]
-    assert {each.rule for each in check.findings if each.standing is FAILS} == {
+    assert {each.rule for each in check.findings if each.status is FAILS} == {
         RuleId.MAX_PDB_VIOLATIONS,
         RuleId.BYPASSES_SCHEDULER,
     }
@@ -374,7 +374,7 @@ def test_pods_that_a_new_controller_adopts_and_deletes(manifest: Document, gone:
     check = checked([*nodes(2), *PAIR], [manifest])
     name = f"{manifest['kind']} shop/{manifest['metadata']['name']}"
     assert found_by(check, RuleId.ADOPTED_PODS) == [(name, FAILS)]
-    leaving = {step.pod for step in check.simulation.steps if step.kind is StepKind.LEAVES}
+    leaving = {step.pod for step in check.simulation.steps if step.kind is StepKind.TERMINATING}
     assert len(leaving & {"shop/bare-0", "shop/bare-1"}) == gone
     assert f"deletes {gone} pod" in detail_of(check, RuleId.ADOPTED_PODS)
 
@@ -391,7 +391,7 @@ def test_pods_that_a_new_controller_adopts_and_deletes(manifest: Document, gone:
 def test_pods_that_no_controller_adopts(manifest: Document) -> None:
     check = checked([*nodes(2), *PAIR], [manifest])
     assert found_by(check, RuleId.ADOPTED_PODS) == []
-    assert not any(step.kind is StepKind.LEAVES for step in check.simulation.steps)
+    assert not any(step.kind is StepKind.TERMINATING for step in check.simulation.steps)
 
 
 def test_pods_of_another_controller_are_not_adopted() -> None:
@@ -422,7 +422,7 @@ def orphans(image: str = "one") -> list[Document]:
         pytest.param(1, "two", FAILS, id="of another template"),
     ],
 )
-def test_a_deployment_adopts_replica_sets(replicas: int, image: str, standing: GateStanding) -> None:
+def test_a_deployment_adopts_replica_sets(replicas: int, image: str, standing: FindingStatus) -> None:
     manifest = adopter("Deployment", replicas=replicas)
     check = checked([*nodes(2), *orphans(image)], [manifest])
     assert found_by(check, RuleId.ADOPTED_PODS) == [("Deployment shop/adopter", standing)]
@@ -497,7 +497,7 @@ def test_a_node_of_the_change_adds_no_capacity() -> None:
     tolerant = workload("Deployment", "api", cpu="8", replicas=1, pod={"tolerations": [{"operator": "Exists"}]})
     check = checked(nodes(1), [machine, tolerant])
     assert found_by(check, RuleId.CREATED_NODES) == [("Node n9", FAILS)]
-    assert [each.pod for each in check.simulation.waiting] == ["shop/api-new-1"]
+    assert [each.pod for each in check.simulation.pending] == ["shop/api-new-1"]
 
 
 def test_a_manifest_makes_no_node_bigger() -> None:
@@ -521,7 +521,7 @@ def test_the_status_of_a_manifest_counts_for_nothing() -> None:
     for before in ([], [budget | {"status": {}}]):
         cluster = [*nodes(1), priority_class("high", 1000), *running(web, ["n1"]), *before]
         check = checked(cluster, [budget, high])
-        assert RuleId.MAX_PDB_VIOLATIONS in {each.rule for each in check.findings if each.standing is FAILS}
+        assert RuleId.MAX_PDB_VIOLATIONS in {each.rule for each in check.findings if each.status is FAILS}
 
 
 @pytest.mark.parametrize(
@@ -533,7 +533,7 @@ def test_the_status_of_a_manifest_counts_for_nothing() -> None:
 )
 def test_a_pod_whose_manifest_has_a_status_is_scheduled_all_the_same(status: Document) -> None:
     check = checked(nodes(1), [pod("new", "64") | {"status": status}])
-    assert [each.pod for each in check.simulation.waiting] == ["shop/new"]
+    assert [each.pod for each in check.simulation.pending] == ["shop/new"]
 
 
 @pytest.mark.parametrize(
@@ -546,7 +546,7 @@ def test_a_pod_whose_manifest_has_a_status_is_scheduled_all_the_same(status: Doc
 )
 def test_a_workload_whose_manifest_has_a_status_makes_its_pods(kind: str, status: Document) -> None:
     check = checked(nodes(1), [workload(kind, "new", cpu="64") | {"status": status}])
-    assert len(check.simulation.waiting) == 1
+    assert len(check.simulation.pending) == 1
 
 
 def test_a_volume_of_the_change_is_not_bound_because_it_says_so() -> None:
@@ -563,7 +563,7 @@ def test_a_quota_of_the_change_says_itself_nothing_of_what_is_used() -> None:
         "status": {"hard": {"pods": "100"}, "used": {"pods": "0"}},
     }
     check = checked(nodes(1), [quota, workload("Deployment", "new", cpu="100m", replicas=3)])
-    assert RuleId.QUOTA_REFUSALS in {each.rule for each in check.findings if each.standing is FAILS}
+    assert RuleId.QUOTA_REJECTIONS in {each.rule for each in check.findings if each.status is FAILS}
 
 
 # What allows it.

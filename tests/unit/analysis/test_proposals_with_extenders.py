@@ -39,7 +39,7 @@ def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tu
     cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
     questions = [Question(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
-    search = verdict.node_story.search if verdict.node_story else verdict.proposal_search
+    search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
     assert search is not None
     return verdict, search, sum(each.count for each in extenders)
 
@@ -62,7 +62,7 @@ def test_nothing_is_sought_where_an_extender_fails(node: str) -> None:
     questions = [Question(pod=make_pod("p", cpu="1"))]
     cluster = ClusterSnapshot(nodes=[make_node("n")])
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
-    search = verdict.node_story.search if verdict.node_story else verdict.proposal_search
+    search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
     assert search is not None
     assert (search.failing_extender, search.is_complete, search.verdicts) == ("e", False, 0)
     assert extender.count == 1

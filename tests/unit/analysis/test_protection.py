@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpreempt import Cluster, Gate
-from kpreempt.verdict.check import Check, GateStanding
+from kpreempt.verdict.check import Check, FindingStatus
 
 Document = dict[str, Any]
 LABELS = {"app": "db", "tier": "data"}
@@ -278,20 +278,20 @@ def test_a_label_that_the_manifest_of_a_pod_has_no_more_is_gone() -> None:
 @pytest.mark.parametrize(
     ("there", "change", "found"),
     [
-        pytest.param([pdb(minAvailable=1)], [deployment(1)], [("blocked-drains", PDB)], id="a scale-down"),
+        pytest.param([pdb(minAvailable=1)], [deployment(1)], [("pdb-blocks-drain", PDB)], id="a scale-down"),
         pytest.param([pdb(minAvailable=1)], [deployment(2)], [], id="a scale-down that leaves one to go"),
         pytest.param([pdb(minAvailable=3)], [deployment(image="db:2")], [], id="it blocked before"),
         pytest.param([pdb(minAvailable=3)], [deployment(2)], [], id="it is no worse"),
         pytest.param(
             [pdb(maxUnavailable=1)],
             [pdb("second", selector={"matchLabels": {"tier": "data"}}, maxUnavailable=1)],
-            [("blocked-drains", "PodDisruptionBudget shop/second")],
+            [("pdb-blocks-drain", "PodDisruptionBudget shop/second")],
             id="a second PDB",
         ),
         pytest.param(
             [pdb(maxUnavailable=1), pdb("cache", selector={"matchLabels": {"tier": "cache"}}, maxUnavailable=1)],
             [deployment(labels={"app": "db", "tier": "cache"})],
-            [("blocked-drains", "PodDisruptionBudget shop/cache"), ("blocked-drains", PDB)],
+            [("pdb-blocks-drain", "PodDisruptionBudget shop/cache"), ("pdb-blocks-drain", PDB)],
             id="pods that get a second PDB by their labels",
         ),
         pytest.param(
@@ -318,13 +318,13 @@ def test_pdbs_after_the_change(there: list[Document], change: list[Document], fo
         pytest.param(2, {"minAvailable": "60%"}, ["pdb-blocks-at-hpa-minimum"], id="a share that is all"),
         pytest.param(2, {"minAvailable": 1}, [], id="one may go"),
         pytest.param(1, {"maxUnavailable": 1}, [], id="one may always go"),
-        pytest.param(3, {"minAvailable": 3}, ["blocked-drains"], id="at its minimum"),
+        pytest.param(3, {"minAvailable": 3}, ["pdb-blocks-drain"], id="at its minimum"),
     ],
 )
 def test_a_pdb_at_the_minimum_of_an_autoscaler(least: int, spec: Document, rules: list[str]) -> None:
     answer = check([*running(3), hpa(least)], [pdb(**spec)])
     assert [each[0] for each in findings(answer)] == rules
-    assert answer.passed is (rules != ["blocked-drains"])
+    assert answer.passed is (rules != ["pdb-blocks-drain"])
     assert ("harmless" in answer.summary) is not bool(rules)
     audited = [str(each.id) for each in cluster(*running(3), hpa(least), pdb(**spec)).budgets().findings]
     assert ("allows-none-at-hpa-minimum" in audited) is (rules == ["pdb-blocks-at-hpa-minimum"])
@@ -351,7 +351,7 @@ def test_any_workload_that_is_scaled_down_to_what_a_pdb_keeps(kind: str) -> None
     for number, each in enumerate(pods):
         each["metadata"] = {**each["metadata"], "name": f"db-{number}", "ownerReferences": [owner]}
     answer = check([there, *pods, pdb(minAvailable=1)], [sized(1)])
-    assert ("blocked-drains", PDB) in [each[:2] for each in findings(answer)]
+    assert ("pdb-blocks-drain", PDB) in [each[:2] for each in findings(answer)]
 
 
 HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
@@ -568,7 +568,7 @@ def test_a_quota_that_running_pods_exceed_rejects_the_next_ones(
     there: list[Document], change: list[Document], found: list[tuple[str, str]]
 ) -> None:
     answer = check([*running(), *there], change)
-    assert [(subject, detail) for rule, subject, detail in findings(answer) if rule == "quota-refusals"] == found
+    assert [(subject, detail) for rule, subject, detail in findings(answer) if rule == "quota-rejections"] == found
 
 
 def test_a_pod_whose_manifest_leaves_its_controller_out() -> None:
@@ -594,18 +594,18 @@ def test_labels_of_namespaces_by_which_pods_select_them() -> None:
 @pytest.mark.parametrize(
     ("options", "standing"),
     [
-        pytest.param(lambda _: {"gate": Gate(waive=["pdb-weakened"])}, GateStanding.WAIVED, id="an option"),
-        pytest.param(lambda each: {"base": [each]}, GateStanding.FAILS, id="the base"),
-        pytest.param(lambda _: {}, GateStanding.FAILS, id="an annotation"),
+        pytest.param(lambda _: {"gate": Gate(waive=["pdb-weakened"])}, FindingStatus.WAIVED, id="an option"),
+        pytest.param(lambda each: {"base": [each]}, FindingStatus.FAILS, id="the base"),
+        pytest.param(lambda _: {}, FindingStatus.FAILS, id="an annotation"),
     ],
 )
-def test_only_an_option_excuses_it(options: Callable[[Document], Document], standing: GateStanding) -> None:
+def test_only_an_option_excuses_it(options: Callable[[Document], Document], standing: FindingStatus) -> None:
     change = pdb(minAvailable=1)
     annotations = {"kpreempt.io/waive": "pdb-weakened", "kpreempt.io/waive-reason": "it is fine"}
     change["metadata"]["annotations"] = annotations
     answer = check([*running(), pdb(minAvailable=2)], [change], **options(change))
     (found,) = answer.findings
-    assert found.standing is standing
+    assert found.status is standing
     assert answer.summary.startswith(f"{PDB} allowed 1 disruption, now 2")
 
 
@@ -621,6 +621,6 @@ def test_a_deletion_that_names_it_is_meant_and_still_in_the_headline(
 ) -> None:
     answer = check(there, [], delete=[name])
     (found,) = answer.findings
-    assert (found.rule, found.standing, found.by) == (rule, GateStanding.WAIVED, "--delete")
+    assert (found.rule, found.status, found.by) == (rule, FindingStatus.WAIVED, "--delete")
     assert answer.passed
     assert found.detail in answer.summary

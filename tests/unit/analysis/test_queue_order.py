@@ -188,19 +188,19 @@ BY_EXTENDER = Status(Code.UNSCHEDULABLE, ["no"], plugin=ADDRESS)
     [
         pytest.param(
             {"n1": FIT, "n2": BY_EXTENDER},
-            ExtenderCall(ADDRESS, "filter", asked=1, refused={"n2": ""}),
+            ExtenderCall(ADDRESS, "filter", nodes_sent=1, rejected={"n2": ""}),
             {"NodeResourcesFit", "Extender"},
             id="extenders go by one name",
         ),
         pytest.param(
             {"n1": FIT},
-            ExtenderCall(ADDRESS, "filter", asked=1, refused={"n2": ""}),
+            ExtenderCall(ADDRESS, "filter", nodes_sent=1, rejected={"n2": ""}),
             {"NodeResourcesFit", "Extender"},
             id="also where they do not say why",
         ),
         pytest.param(
             {"n1": FIT},
-            ExtenderCall(ADDRESS, "preempt", asked=1, dropped=["n1"]),
+            ExtenderCall(ADDRESS, "preempt", nodes_sent=1, removed=["n1"]),
             {"NodeResourcesFit"},
             id="a candidate that one drops refuses nobody",
         ),
@@ -211,7 +211,7 @@ def test_extenders_among_those_that_refused_a_pod(
 ) -> None:
     verdict = Verdict(
         algorithm="kube-1.36",
-        outcome=Outcome.NEVER_LANDS,
+        outcome=Outcome.UNSCHEDULABLE,
         pod=PodSummary(namespace="shop", name="p"),
         filter=statuses,
         extender_calls=[call],

@@ -291,7 +291,7 @@ def test_an_evicted_pod_behind_a_service_is_another_rule() -> None:
     high = workload("Deployment", "api", cpu="2", replicas=1, pod={"priorityClassName": "high"})
     one = workload("Deployment", "web", cpu="2", replicas=1)
     cluster = [*nodes(1, "2"), priority_class("high", 1000), *running(one, ["n1"]), service()]
-    assert set(broken(checked(cluster, [high]))) == {"max-stranded", "max-pending"}
+    assert set(broken(checked(cluster, [high]))) == {"max-broken-dependencies", "max-pending"}
 
 
 def test_an_object_of_a_kind_that_the_dump_lacks_is_not_known_to_be_gone() -> None:
@@ -308,7 +308,7 @@ def test_with_a_definition_go_custom_resources() -> None:
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
     }
-    assert set(broken(checked(CLUSTER, [], pruned_from=[definition]))) == {"fields-not-modelled"}
+    assert set(broken(checked(CLUSTER, [], pruned_from=[definition]))) == {"unmodeled-input"}
     assert not checked(CLUSTER, [], deleted=["crd/widgets.example.com"]).passed
 
 

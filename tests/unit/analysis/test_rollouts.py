@@ -8,7 +8,7 @@ import pytest
 
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.check import RuleId
-from kpreempt.verdict.simulation import SimulationEnd, StepKind, StrandedKind
+from kpreempt.verdict.simulation import BrokenDependencyKind, SimulationEnd, StepKind
 from tests.rollouts import Document, checked, end_of, nodes, priority_class, running, tale, workload
 
 HIGH = priority_class("high", 1000)
@@ -45,7 +45,7 @@ def test_a_rolling_update_surges_then_shrinks() -> None:
         "60 Gone api-old-b",
     ]
     end = end_of(found, "Deployment shop/api")
-    assert (end.ready_before, end.ready_least, end.ready_after, end.is_done) == (2, 2, 2, True)
+    assert (end.ready_before, end.ready_min, end.ready_after, end.is_done) == (2, 2, 2, True)
 
 
 def test_a_rollout_goes_on_only_once_its_pods_have_been_ready_for_long_enough() -> None:
@@ -55,7 +55,7 @@ def test_a_rollout_goes_on_only_once_its_pods_have_been_ready_for_long_enough() 
         [*nodes(4, "1"), *running(old, ["n1", "n2"])],
         [workload("Deployment", "api", replicas=2, image="two", **more)],
     )
-    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == [20, 40]
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.TERMINATING] == [20, 40]
     assert end_of(found, "Deployment shop/api").is_done
 
 
@@ -64,16 +64,16 @@ def test_recreate_waits_until_everything_old_is_gone() -> None:
     old = workload("Deployment", "api", replicas=2, **strategy)
     new = workload("Deployment", "api", replicas=2, image="two", **strategy)
     found = checked([*nodes(4, "1"), *running(old, ["n1", "n2"])], [new])
-    arrivals = [step.at for step in found.simulation.steps if step.kind is StepKind.ARRIVES]
+    arrivals = [step.at for step in found.simulation.steps if step.kind is StepKind.CREATED]
     assert arrivals == [30, 30]
-    assert end_of(found, "Deployment shop/api").ready_least == 0
+    assert end_of(found, "Deployment shop/api").ready_min == 0
 
 
 def test_an_ordered_stateful_set_is_updated_from_the_last_pod_to_the_first_one_by_one() -> None:
     old = workload("StatefulSet", "db", replicas=3, serviceName="db")
     new = workload("StatefulSet", "db", replicas=3, serviceName="db", image="two")
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
-    leaving = [(step.at, step.pod) for step in found.simulation.steps if step.kind is StepKind.LEAVES]
+    leaving = [(step.at, step.pod) for step in found.simulation.steps if step.kind is StepKind.TERMINATING]
     assert leaving == [(0, "shop/db-2"), (30, "shop/db-1"), (60, "shop/db-0")]
     assert end_of(found, "StatefulSet shop/db").is_done
 
@@ -94,7 +94,7 @@ def test_a_partition_keeps_the_first_pods_of_a_stateful_set() -> None:
     old = workload("StatefulSet", "db", replicas=3, serviceName="db", **update)
     new = workload("StatefulSet", "db", replicas=3, serviceName="db", image="two", **update)
     found = checked([*nodes(3, "1"), *running(old, ["n1", "n2", "n3"])], [new])
-    assert [step.pod for step in found.simulation.steps if step.kind is StepKind.LEAVES] == ["shop/db-2"]
+    assert [step.pod for step in found.simulation.steps if step.kind is StepKind.TERMINATING] == ["shop/db-2"]
     assert end_of(found, "StatefulSet shop/db").is_done
 
 
@@ -116,7 +116,7 @@ def test_a_stateful_set_may_be_updated_some_at_a_time(
     old = workload("StatefulSet", "db", replicas=4, serviceName="db", **more)
     new = workload("StatefulSet", "db", replicas=4, serviceName="db", image="two", **more)
     found = checked([*nodes(4, "1"), *running(old, ["n1", "n2", "n3", "n4"])], [new], gates=gates)
-    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == times
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.TERMINATING] == times
     assert end_of(found, "StatefulSet shop/db").is_done
     assert found.passed
 
@@ -127,17 +127,17 @@ def test_a_gate_that_is_not_modelled_is_a_finding(replicas: int) -> None:
     change = workload("Deployment", "api", replicas=replicas, image="one" if replicas == 1 else "two")
     cluster = [*nodes(3, "1"), *running(old, ["n1", "n2"])]
     found = checked(cluster, [change], gates={"PodDeletionCost": False})
-    assert (found.passed, [each.rule for each in found.findings]) == (False, [RuleId.FIELDS_NOT_MODELLED])
+    assert (found.passed, [each.rule for each in found.findings]) == (False, [RuleId.UNMODELED_INPUT])
     assert checked(cluster, [change], gates={"PodDeletionCost": True, "WatchList": False}).passed
 
 
 def test_a_daemon_set_is_updated_node_by_node() -> None:
     old, new = workload("DaemonSet", "agent"), workload("DaemonSet", "agent", image="two")
     found = checked([*nodes(3), *running(old, ["n1", "n2", "n3"])], [new])
-    times = [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES]
+    times = [step.at for step in found.simulation.steps if step.kind is StepKind.TERMINATING]
     assert times == [0, 30, 60]
     end = end_of(found, "DaemonSet shop/agent")
-    assert (end.nodes_after, end.is_done, end.ready_least) == ({"n1": 1, "n2": 1, "n3": 1}, True, 2)
+    assert (end.nodes_after, end.is_done, end.ready_min) == ({"n1": 1, "n2": 1, "n3": 1}, True, 2)
 
 
 def test_the_pod_of_a_daemon_set_displaces_on_its_own_node_only() -> None:
@@ -153,7 +153,7 @@ def test_a_job_keeps_as_many_pods_as_may_run_side_by_side_until_all_have_complet
     found = checked(nodes(2), [workload("Job", "sums", parallelism=2, completions=5)])
     steps = [(step.at, str(step.kind)) for step in found.simulation.steps]
     arrive, land, gone = (
-        [at for at, kind in steps if kind == each] for each in (StepKind.ARRIVES, StepKind.LANDS, StepKind.GONE)
+        [at for at, kind in steps if kind == each] for each in (StepKind.CREATED, StepKind.BOUND, StepKind.TERMINATED)
     )
     assert arrive == land == [0, 0, 600, 600, 1200]
     assert gone == [600, 600, 1200, 1200, 1800]
@@ -165,7 +165,7 @@ def test_a_job_keeps_as_many_pods_as_may_run_side_by_side_until_all_have_complet
 
 def test_more_pods_of_a_job_than_there_is_room_for_run_one_after_the_other() -> None:
     found = checked(nodes(1, "1"), [workload("Job", "sums", parallelism=3, completions=3)])
-    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LANDS] == [0, 600, 1200]
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.BOUND] == [0, 600, 1200]
     assert found.passed
 
 
@@ -182,14 +182,14 @@ def test_more_pods_of_a_job_than_there_is_room_for_run_one_after_the_other() -> 
 )
 def test_pods_of_a_job_end(job: Document, seconds: int | None, ends: list[float]) -> None:
     found = checked(nodes(1, "1"), [workload("Job", "sums", parallelism=1, **job)], job_seconds=seconds)
-    assert [step.at for step in found.simulation.steps if step.kind is StepKind.GONE] == ends
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.TERMINATED] == ends
     assert (end_of(found, "Job shop/sums").is_done, found.passed) == (True, True)
 
 
 def test_a_job_of_which_a_pod_has_no_node_by_its_deadline_fails() -> None:
     found = checked(nodes(1, "1"), [workload("Job", "sums", cpu="2", activeDeadlineSeconds=300)])
     assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.REQUIRE_SCHEDULABLE, "Job shop/sums")]
-    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == [300]
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.TERMINATING] == [300]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_what_ran_and_comes_back_only_after_a_job_is_a_finding_however_long_that
     web = workload("Deployment", "web", replicas=1)
     job = workload("Job", "sums", activeDeadlineSeconds=60, **HIGH_POD)
     found = checked([*nodes(1, "1"), HIGH, *running(web, ["n1"])], [job])
-    assert not found.simulation.waiting
+    assert not found.simulation.pending
     assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.OUTCOME_UNCERTAIN, "Job shop/sums")]
 
 
@@ -225,7 +225,7 @@ def test_pods_of_a_changed_job_that_have_to_go_come_again_after_the_backoff() ->
     selective = high["spec"]["template"]["spec"]
     selective["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
     found = checked([*nodes(2), HIGH], [low, high], worst_of=50)
-    again = [each for each in found.simulation.steps if each.kind is StepKind.ARRIVES and each.cause]
+    again = [each for each in found.simulation.steps if each.kind is StepKind.CREATED and each.cause]
     assert [(each.at, each.owner) for each in again] in ([], [(10, "Job sums")])
 
 
@@ -235,7 +235,10 @@ def test_a_deleted_workload_takes_its_pods_with_it(kind: str) -> None:
     if kind == "Job":
         objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
     found = checked([*nodes(1), *objects], [], deleted=[f"{kind}/old"])
-    assert [(step.kind, step.at) for step in found.simulation.steps] == [(StepKind.LEAVES, 0), (StepKind.GONE, 30)]
+    assert [(step.kind, step.at) for step in found.simulation.steps] == [
+        (StepKind.TERMINATING, 0),
+        (StepKind.TERMINATED, 30),
+    ]
     assert end_of(found, f"{kind} shop/old").is_done
 
 
@@ -261,8 +264,10 @@ def test_whoever_is_made_again_gets_the_priority_of_today_so_that_one_surge_empt
     assert not found.passed
     (cascade,) = (each for each in found.findings if each.rule is RuleId.MAX_CASCADE_DEPTH)
     assert (cascade.amount, cascade.change, len(cascade.chain)) == (3, "Deployment shop/api", 4)
-    assert end_of(found, "Deployment shop/ingest").ready_least == 0
-    assert [(each.kind, each.subject) for each in found.simulation.stranded] == [(StrandedKind.SERVICE, "shop/ingest")]
+    assert end_of(found, "Deployment shop/ingest").ready_min == 0
+    assert [(each.kind, each.subject) for each in found.simulation.broken_dependencies] == [
+        (BrokenDependencyKind.SERVICE, "shop/ingest")
+    ]
 
 
 def test_a_rollout_without_room_for_its_surge_is_stuck_and_fails() -> None:
@@ -314,7 +319,7 @@ def test_pods_that_are_made_of_a_template_of_old_are_like_those_that_there_are()
     rolled = checked([*nodes(1, "4"), *objects], [workload("Deployment", "api", replicas=2, cpu="1", image="two")])
     assert end_of(rolled, "Deployment shop/api").pending_after == 2
     assert [each.field for each in rolled.assumptions if each.field] == ["spec.template.spec.containers"]
-    assert RuleId.FIELDS_NOT_MODELLED not in {each.rule for each in rolled.findings}
+    assert RuleId.UNMODELED_INPUT not in {each.rule for each in rolled.findings}
 
 
 def test_every_choice_of_chance_is_simulated_and_the_worst_counts() -> None:
@@ -333,7 +338,7 @@ def test_a_pod_that_was_told_to_go_is_behind_its_equals_and_no_other_goes_in_its
     cluster = [*nodes(1, "3"), priority_class("low", 100), priority_class("high", 500), *running(low, ["n1"] * 3, 100)]
     change = [workload("Job", "report", parallelism=2, completions=2, pod={"priorityClassName": "high"})]
     found = checked(cluster, change, worst_of=50)
-    assert (found.evictions.least, found.evictions.most) == (2, 2)
+    assert (found.evictions.min, found.evictions.max) == (2, 2)
 
 
 def race() -> tuple[list[Document], list[Document]]:
@@ -365,21 +370,21 @@ def race() -> tuple[list[Document], list[Document]]:
 
 def test_where_nothing_but_time_decides_the_evictions_are_a_range() -> None:
     found = checked(*race(), runs=20)
-    assert (found.evictions.least, found.evictions.most, found.explored_all) == (3, 4, False)
+    assert (found.evictions.min, found.evictions.max, found.explored_all) == (3, 4, False)
     assert {each.seed for each in found.outcomes} >= {0}
 
 
 def test_a_gate_is_not_content_with_one_play_where_time_decides() -> None:
     found = checked(*race())
     assert (found.runs, found.explored_all) == (20, False)
-    assert found.evictions.most > found.evictions.least
+    assert found.evictions.max > found.evictions.min
 
 
 def test_an_outcome_can_be_had_again_by_its_seed() -> None:
     of_all = checked(*race(), runs=20)
     for each in of_all.outcomes:
         again = checked(*race(), runs=1, seed=each.seed)
-        assert sum(each.victims.values()) == again.evictions.least == again.evictions.most
+        assert sum(each.victims.values()) == again.evictions.min == again.evictions.max
 
 
 def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
@@ -405,7 +410,7 @@ def test_older_schedulers_play_rollouts_too(algorithm: str) -> None:
 def test_a_pod_that_is_made_takes_no_name_that_another_has() -> None:
     twin = workload("StatefulSet", "api-new", replicas=2, serviceName="x")
     found = checked([*nodes(1, "8"), *running(twin, ["n1", "n1"])], [workload("Deployment", "api", replicas=2)])
-    assert [step.pod for step in found.simulation.steps if step.kind is StepKind.LANDS] == [
+    assert [step.pod for step in found.simulation.steps if step.kind is StepKind.BOUND] == [
         "shop/api-new-1-2",
         "shop/api-new-2",
     ]
@@ -420,7 +425,7 @@ def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing(
     found = checked([*nodes(1, "8"), *objects], [new])
     assert tale(found)[:4] == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
     assert end_of(found, "Job shop/sums").is_done
-    assert RuleId.APPLY_REFUSED in {each.rule for each in found.findings}
+    assert RuleId.APPLY_REJECTED in {each.rule for each in found.findings}
 
 
 def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
@@ -430,7 +435,7 @@ def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
     pod["spec"].pop("nodeName")
     pod["status"] = {"phase": "Pending"}
     found = checked([*nodes(1, "1"), *waiting], [workload("Deployment", "api", replicas=1, **HIGH_POD), HIGH])
-    assert [each.pod for each in found.simulation.waiting] == ["shop/old-a"]
+    assert [each.pod for each in found.simulation.pending] == ["shop/old-a"]
     assert tale(found) == ["0 Scales api-new 1", "0 Arrives api-new-1", "0 Lands api-new-1 n1"]
     assert found.simulation.seconds == 0
     freed = checked(
@@ -464,19 +469,19 @@ def test_what_of_a_job_is_not_modelled_is_told_where_the_version_has_it(algorith
     job = workload("Job", "sums", parallelism=2, completions=2)
     job["spec"] |= {"managedBy": "example.com/jobs", "successPolicy": {"rules": []}, "backoffLimitPerIndex": 1}
     found = checked(nodes(2), [job], algorithm=algorithm)
-    not_modelled = [each.field for each in found.assumptions if each.kind is AssumptionKind.NOT_MODELLED]
+    not_modelled = [each.field for each in found.assumptions if each.kind is AssumptionKind.UNMODELED]
     assert not_modelled == [f"spec.{f}" for f in told]
     own = workload("Job", "sums")
     own["spec"] |= {"managedBy": "kubernetes.io/job-controller"}
     kinds = {each.kind for each in checked(nodes(2), [own], algorithm=algorithm).assumptions}
-    assert kinds == {AssumptionKind.TOLD}
+    assert kinds == {AssumptionKind.INFORMATIONAL}
 
 
 @pytest.mark.parametrize("classes", [[priority_class("high", 1000)], []], ids=["there are others", "there is none"])
 def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any]) -> None:
     change = [workload("Deployment", name, replicas=2, pod={"priorityClassName": "nope"}) for name in ("a", "b")]
     found = checked([*nodes(4), *classes], change)
-    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REFUSED, "PriorityClass nope")]
+    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REJECTED, "PriorityClass nope")]
     assert not found.passed
     assert "the API server refuses pods that name it" in found.findings[0].detail
 
@@ -496,7 +501,7 @@ LIMITS = {
 
 def test_pods_that_a_limit_range_refuses_are_a_finding_with_its_words() -> None:
     found = checked([*nodes(1), LIMITS], [workload("Deployment", "api", replicas=1)])
-    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REFUSED, "Deployment shop/api")]
+    assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REJECTED, "Deployment shop/api")]
     assert found.findings[0].detail == (
         "its pods are refused: LimitRange shop/small: maximum cpu usage per Container is 500m, but request is 1"
     )
@@ -542,7 +547,7 @@ def test_pods_that_a_quota_refuses_are_told_once_with_the_numbers() -> None:
         "status": {"hard": hard, "used": used},
     }
     (finding,) = checked([*nodes(2), quota], [workload("Deployment", "api", replicas=1)]).findings
-    assert (finding.rule, finding.subject) == (RuleId.QUOTA_REFUSALS, "Deployment shop/api")
+    assert (finding.rule, finding.subject) == (RuleId.QUOTA_REJECTIONS, "Deployment shop/api")
     assert finding.detail == (
         "exceeded quota: team, requested: requests.cpu=1, used: requests.cpu=1500m, limited: requests.cpu=2"
     )

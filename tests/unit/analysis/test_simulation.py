@@ -97,7 +97,7 @@ def test_a_preemptor_starts_when_the_victim_with_the_longest_grace_period_is_gon
     ]
     found = simulate_scenario(victims, NEW)
     assert found.starts_at == {"shop/new": 90}
-    assert [step.pod for step in found.steps if step.kind is StepKind.GONE] == ["shop/quick", "shop/slow"]
+    assert [step.pod for step in found.steps if step.kind is StepKind.TERMINATED] == ["shop/quick", "shop/slow"]
 
 
 def test_a_preemptor_whose_victims_are_on_their_way_out_evicts_nobody_else() -> None:
@@ -163,22 +163,22 @@ def test_times_that_were_drawn_are_told_to_the_second() -> None:
 )
 def test_controllers_replace_victims_in_their_time(kind: str, arrives_at: int) -> None:
     found = simulate_scenario([owned(make_pod("old-0", node="n1", cpu="2"), kind, "old")], NEW)
-    arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause == "shop/old-0"]
+    arrivals = [step.at for step in found.steps if step.kind is StepKind.CREATED and step.cause == "shop/old-0"]
     assert arrivals == [arrives_at]
-    assert [(pod.pod == "shop/old-0", pod.was_running) for pod in found.waiting] == [(kind == "StatefulSet", True)]
+    assert [(pod.pod == "shop/old-0", pod.was_running) for pod in found.pending] == [(kind == "StatefulSet", True)]
 
 
 def test_a_job_waits_longer_the_more_of_its_pods_fail() -> None:
     pods = [owned(make_pod(f"run-{index}", node="n1", cpu="1"), "Job", "run") for index in range(2)]
     found = simulate_scenario(pods, NEW)
-    arrivals = [step.at for step in found.steps if step.kind is StepKind.ARRIVES and step.cause]
+    arrivals = [step.at for step in found.steps if step.kind is StepKind.CREATED and step.cause]
     assert arrivals == [20, 20]
 
 
 def test_a_pod_without_a_controller_is_not_replaced() -> None:
     found = simulate_scenario([make_pod("bare", node="n1", cpu="2")], NEW)
     assert [each.replacement for each in found.displaced] == [""]
-    assert found.waiting == []
+    assert found.pending == []
 
 
 def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
@@ -190,7 +190,7 @@ def test_a_victim_displaces_others_in_turn_and_the_chain_is_told() -> None:
 
     told = [(each.pod, each.cause, each.depth, each.lands_on) for each in found.displaced]
     assert told == [("shop/middle-a", "shop/new", 1, "n2"), ("shop/low-a", "shop/middle-new-1", 2, "")]
-    assert (found.depth, [pod.owner for pod in found.waiting]) == (2, ["ReplicaSet low"])
+    assert (found.depth, [pod.owner for pod in found.pending]) == (2, ["ReplicaSet low"])
 
 
 class Failing(Controller):
@@ -253,14 +253,14 @@ def test_a_budget_counts_down_and_recovers() -> None:
     new = make_pod("new", cpu="2", priority=1000)
     found = simulate_scenario([*pods, keeper], new, nodes=2, pod_disruption_budgets=[budget])
     (low,) = found.budgets
-    assert (low.before, low.least, low.after, low.violations) == (1, 0, 0, 1)
+    assert (low.before, low.min, low.after, low.violations) == (1, 0, 0, 1)
 
 
 def test_a_pod_that_waited_before_takes_the_room_that_is_left() -> None:
     victim = make_pod("big", node="n1", cpu="2")
     patient = make_pod("patient", cpu="1", priority=5)
     found = simulate_scenario([victim, patient], make_pod("new", cpu="1", priority=1000))
-    assert [step.pod for step in found.steps if step.kind is StepKind.LANDS] == ["shop/new", "shop/patient"]
+    assert [step.pod for step in found.steps if step.kind is StepKind.BOUND] == ["shop/new", "shop/patient"]
 
 
 def test_pods_that_were_leaving_already_are_gone_in_their_time() -> None:
@@ -272,13 +272,13 @@ def test_pods_that_were_leaving_already_are_gone_in_their_time() -> None:
 
 def test_a_simulation_that_is_too_long_is_broken_off_and_says_so() -> None:
     victims = [owned(make_pod(f"old-{index}", node="n1", cpu="1"), "ReplicaSet", "old") for index in range(2)]
-    assert simulate_scenario(victims, NEW, limits=Limits(attempts=2)).end is SimulationEnd.BROKEN_OFF
-    assert simulate_scenario(victims, NEW, limits=Limits(seconds=10)).end is SimulationEnd.BROKEN_OFF
+    assert simulate_scenario(victims, NEW, limits=Limits(attempts=2)).end is SimulationEnd.ABORTED
+    assert simulate_scenario(victims, NEW, limits=Limits(seconds=10)).end is SimulationEnd.ABORTED
 
 
 def test_a_victim_may_take_longer_to_stop_than_the_calendar_lasts() -> None:
     found = simulate_scenario([make_pod("old", node="n1", cpu="2", termination_grace_period_seconds=2**63 - 1)], NEW)
-    assert (found.end, found.starts_at) == (SimulationEnd.BROKEN_OFF, {})
+    assert (found.end, found.starts_at) == (SimulationEnd.ABORTED, {})
 
 
 def test_what_holds_a_victim_or_manages_it_unknown_to_us_is_an_assumption() -> None:
@@ -305,7 +305,7 @@ def test_where_not_all_nodes_are_scored_a_pod_may_land_on_another_than_the_best(
 
     found, *_ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), KubeScheduler(), now=NOW)
     assert asked == [(102, "n50", 100 / 102)]
-    assert [step.node for step in found.steps if step.kind is StepKind.LANDS] == ["n101"]
+    assert [step.node for step in found.steps if step.kind is StepKind.BOUND] == ["n101"]
 
 
 def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own_probability_and_victims() -> None:
@@ -330,7 +330,7 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
 
         found, *_ = simulate(cluster, SimulationStart(arriving=[NEW], choose=choose), scheduler, now=NOW)
         assert found.draws == 1
-        (left,) = [step.pod for step in found.steps if step.kind is StepKind.LEAVES]
+        (left,) = [step.pod for step in found.steps if step.kind is StepKind.TERMINATING]
         return left
 
     # Of five nodes in a ring two neighbours are looked at.

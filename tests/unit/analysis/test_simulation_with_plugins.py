@@ -76,19 +76,19 @@ def of_team(name: str, **spec: Any) -> Pod:
 def test_who_comes_first_gets_the_room(plugins: list[type[Plugin]], lands: str, waits: str) -> None:
     found = simulate_scenario([], whole("low", 1), whole("high", 9), plugins=plugins)
     assert found.starts_at == {f"shop/{lands}": 0}
-    assert [pod.pod for pod in found.waiting] == [f"shop/{waits}"]
+    assert [pod.pod for pod in found.pending] == [f"shop/{waits}"]
 
 
 def test_pods_that_have_waited_all_along_are_tried_in_the_plugins_order() -> None:
     there = [whole("low", 1), whole("high", 9), whole("old", node="n1", termination_grace_period_seconds=5)]
     found = simulate_scenario(there, plugins=[LowestFirst], leaving=["shop/old"])
-    assert [step.pod for step in found.steps if step.kind is StepKind.LANDS] == ["shop/low"]
+    assert [step.pod for step in found.steps if step.kind is StepKind.BOUND] == ["shop/low"]
 
 
 def test_an_order_that_contradicts_itself_ends() -> None:
     coming = [make_pod(f"p{index}", cpu="500m") for index in range(6)]
     found = simulate_scenario([], *coming, plugins=[Contradictory])
-    assert (found.end, len(found.starts_at), len(found.waiting)) == (SimulationEnd.SETTLED, 4, 2)
+    assert (found.end, len(found.starts_at), len(found.pending)) == (SimulationEnd.SETTLED, 4, 2)
 
 
 def test_without_an_order_there_is_no_simulation() -> None:
@@ -106,7 +106,7 @@ def test_a_pod_that_is_held_to_the_end_is_told_with_the_plugin_and_keeps_nothing
     too_big = make_pod("big", cpu="4")
     found = simulate_scenario([of_team("old", node="n1")], of_team("new"), too_big, plugins=[OneOfATeam])
     assert (found.end, found.seconds) == (SimulationEnd.SETTLED, 0)
-    assert {pod.pod: pod.message for pod in found.waiting}["shop/new"] == "held back by plugin OneOfATeam"
+    assert {pod.pod: pod.message for pod in found.pending}["shop/new"] == "held back by plugin OneOfATeam"
 
 
 def test_a_pod_that_was_let_in_is_not_held_back_when_its_turn_comes() -> None:
@@ -117,7 +117,7 @@ def test_a_pod_that_was_let_in_is_not_held_back_when_its_turn_comes() -> None:
 def test_a_gate_comes_before_the_plugin() -> None:
     gated = of_team("new", scheduling_gates=[PodSchedulingGate("example.com/quota")])
     found = simulate_scenario([of_team("old", node="n1")], gated, plugins=[OneOfATeam])
-    assert [pod.message for pod in found.waiting] == ["scheduling gates: example.com/quota"]
+    assert [pod.message for pod in found.pending] == ["scheduling gates: example.com/quota"]
 
 
 def test_a_replacement_is_held_back_while_its_predecessor_leaves() -> None:
@@ -128,4 +128,4 @@ def test_a_replacement_is_held_back_while_its_predecessor_leaves() -> None:
     )
     found = simulate_scenario([victim], make_pod("new", cpu="1800m", priority=9), plugins=[OneOfATeam])
     replaced = [step for step in found.steps if step.pod.startswith("shop/red-")]
-    assert [(step.at, step.kind) for step in replaced] == [(0, StepKind.ARRIVES), (20, StepKind.WAITS)]
+    assert [(step.at, step.kind) for step in replaced] == [(0, StepKind.CREATED), (20, StepKind.PENDING)]

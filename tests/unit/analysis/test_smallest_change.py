@@ -27,7 +27,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Container, ContainerPort, Pod, ResourceRequirements, TopologySpreadConstraint
 from kpreempt.model.quantity import quantity
 from kpreempt.model.taints import Taint, Toleration
-from kpreempt.verdict import Admitted, Outcome, Proposal, Verdict
+from kpreempt.verdict import DefaultedField, Outcome, Proposal, Verdict
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -43,12 +43,12 @@ def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
 
 def with_which_it_lands(cluster: ClusterSnapshot, pod: Pod) -> list[Proposal]:
     verdict = explain(cluster, pod, proposes=True)
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     return verdict.proposals
 
 
 def with_which_it_ends_on(node: str, cluster: ClusterSnapshot, pod: Pod) -> list[Proposal]:
-    story = explain(cluster, pod, node_name=node).node_story
+    story = explain(cluster, pod, node_name=node).node_report
     assert story is not None and not story.is_chosen
     return story.proposals
 
@@ -316,7 +316,7 @@ def test_a_pod_that_keeps_the_room_by_its_nomination_is_proposed_to_go() -> None
 
 
 def test_the_chosen_node_needs_no_change() -> None:
-    story = explain(one_node(), make_pod("new"), node_name="a").node_story
+    story = explain(one_node(), make_pod("new"), node_name="a").node_report
     assert story is not None
     assert (story.is_chosen, story.rank, story.proposals, story.search.verdicts) == (True, 1, [], 0)
 
@@ -326,9 +326,9 @@ def test_the_story_says_at_which_rule_a_candidate_drops_out() -> None:
         nodes=two_candidates(),
         pods=[make_pod("x", node="a", cpu="2", priority=5), make_pod("y", node="b", cpu="2", priority=1)],
     )
-    story = explain(cluster, make_pod("new", cpu="2", priority=10), node_name="a").node_story
+    story = explain(cluster, make_pod("new", cpu="2", priority=10), node_name="a").node_report
     assert story is not None
-    assert (story.lost_at, story.value, story.best) == ("highestPriority", 5, 1)
+    assert (story.eliminated_at, story.value, story.best) == ("highestPriority", 5, 1)
 
 
 def test_no_change_is_sought_for_a_pod_that_lands_or_where_nobody_asks() -> None:
@@ -344,14 +344,14 @@ def test_very_big_clusters_are_only_searched_for_a_node_that_is_named(monkeypatc
     skipped = explain(cluster, make_pod("new", cpu="9"), proposes=True)
     assert skipped.proposals == []
     assert skipped.proposal_search is not None and skipped.proposal_search.is_skipped
-    named = explain(cluster, make_pod("new", cpu="9"), node_name="b").node_story
+    named = explain(cluster, make_pod("new", cpu="9"), node_name="b").node_report
     assert named is not None
     assert named.proposals[0].nodes == ["a", "b"]
 
 
 def test_a_toleration_is_put_behind_those_that_the_manifest_states() -> None:
     pod = make_pod("new", tolerations=[Toleration(key="own", operator="Exists"), Toleration(key="added")])
-    question = Question(pod=pod, admission=[Admitted("spec.tolerations[1]", "added", "an admission plugin")])
+    question = Question(pod=pod, admission=[DefaultedField("spec.tolerations[1]", "added", "an admission plugin")])
     verdict = explain(one_node(taints=[TAINT]), pod, question=question, proposes=True)
     assert verdict.proposals[0].options[0].startswith('--set=spec.tolerations[1]={"key":"dedicated"')
 

@@ -83,7 +83,7 @@ def evicts(node: str, *victims: str, **changes: Any) -> Verdict:
     )
 
 
-NEVER = Verdict(algorithm="kube", outcome=Outcome.NEVER_LANDS, pod=PodSummary("ns", "p"))
+NEVER = Verdict(algorithm="kube", outcome=Outcome.UNSCHEDULABLE, pod=PodSummary("ns", "p"))
 UNCERTAIN = Verdict(algorithm="kube", outcome=Outcome.UNCERTAIN, pod=PodSummary("ns", "p"))
 SAMPLED = Sampling(200, 100, 42)
 DRAWN = Odds(SearchOrder.ANY, 10, [OddsOutcome(["a"], 0.9), OddsOutcome(["b"], 0.1)], 16, 1)
@@ -141,8 +141,8 @@ def test_a_difference_is_certain_only_where_nothing_that_may_happen_is_the_same(
         (NEVER, verdict(), UpgradeEffect.LANDS_NOW),
         (NEVER, evicts("a", "x"), UpgradeEffect.EVICTS),
         (verdict(), evicts("a", "x"), UpgradeEffect.EVICTS),
-        (evicts("a", "x"), verdict(), UpgradeEffect.EVICTS_NOBODY),
-        (UNCERTAIN, verdict(), UpgradeEffect.UNTOLD),
+        (evicts("a", "x"), verdict(), UpgradeEffect.EVICTS_NO_PODS),
+        (UNCERTAIN, verdict(), UpgradeEffect.UNKNOWN),
     ],
 )
 def test_what_becomes_otherwise_of_a_pod(base: Verdict, target: Verdict, effect: UpgradeEffect) -> None:
@@ -168,7 +168,7 @@ def test_the_change_that_makes_the_difference_is_named(
     assert told(answer) == [("shop/new", effect, Certainty.CERTAIN, [name])]
     assert [(change.name, bool(change.source)) for change in answer.changes] == [(name, True)]
     assert [(group.causes, group.pods) for group in answer.groups] == [([name], ["shop/new"])]
-    assert (answer.asked, answer.differing, answer.passes) == (1, 1, False)
+    assert (answer.compared, answer.differing, answer.passes) == (1, 1, False)
 
 
 def test_changes_that_only_together_make_the_difference_are_all_named() -> None:
@@ -224,13 +224,13 @@ def test_what_one_version_does_not_tell_is_told_as_not_known() -> None:
     cluster = msgspec.structs.replace(cluster, resource_claims=claims)
     asked = Asked(cluster, [Question(pod=pod) for pod in pending_pods(cluster)])
     answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
-    assert told(answer) == [("shop/new", UpgradeEffect.UNTOLD, Certainty.UNKNOWN, [])]
+    assert told(answer) == [("shop/new", UpgradeEffect.UNKNOWN, Certainty.UNKNOWN, [])]
     assert (answer.undecided, answer.passes, answer.groups) == (1, False, [])
 
 
 def test_words_alone_are_no_difference() -> None:
     answer = upgraded("tells-preemption", "1.36", "1.37")
-    assert (answer.items, answer.asked, answer.passes) == ([], 1, True)
+    assert (answer.items, answer.compared, answer.passes) == ([], 1, True)
 
 
 def test_a_gate_that_both_have_set_makes_no_difference() -> None:

@@ -36,7 +36,7 @@ POD = {
 FRESH = {**NAMESPACE, "metadata": {"name": "fresh"}}
 IN_FRESH = {**NEW, "metadata": {"name": "new", "namespace": "fresh"}}
 UNKNOWN = "PDBs unknown: the snapshot has none; add pdb to the dump (kubectl get pdb -A -o json), or --assume-none pdb."
-ALLOWED = ("--max-victims", "off", "--max-pending", "off", "--min-ready", "off", "--max-stranded", "off")
+ALLOWED = ("--max-victims", "off", "--max-pending", "off", "--min-ready", "off", "--max-broken-dependencies", "off")
 
 Kpreempt = Callable[..., Any]
 
@@ -243,7 +243,7 @@ def test_a_kind_that_most_clusters_have_none_of_hides_no_outcome(on: Any) -> Non
     containers = [{"name": "c", "resources": {"requests": {"cpu": "100"}}}]
     big = {**POD, "spec": {"priority": 0, "volumes": volumes, "containers": containers}}
     verdict = json.loads(on("explain", [*ROOMY, claim, disks], "-o", "json", change=[big]).stdout)
-    assert verdict["outcome"] == "NeverLands"
+    assert verdict["outcome"] == "Unschedulable"
     unclaimed = json.loads(on("explain", [*ROOMY, disks], "-o", "json", change=[big]).stdout)
     assert unclaimed["outcome"] == "Uncertain"
 
@@ -318,7 +318,7 @@ def test_a_disruption_condition_is_quoted(on: Any) -> None:
     condition["message"] = "Eviction API: evicting"
     gone = {**POD, "spec": {**POD["spec"], "nodeName": "n1"}, "status": {"phase": "Running", "conditions": [condition]}}
     for form in ("text", "html"):
-        shown = one_line(on("who-preempted", [*ROOMY, gone], "pod/urgent", "-n", "shop", "-o", form).stdout)
+        shown = one_line(on("who-evicted", [*ROOMY, gone], "pod/urgent", "-n", "shop", "-o", form).stdout)
         assert "no DisruptionTarget condition" not in shown
         assert "EvictionByEvictionAPI: Eviction API: evicting" in shown
 

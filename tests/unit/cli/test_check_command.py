@@ -395,7 +395,7 @@ def test_prune_knows_what_is_in_no_namespace_custom_or_gone_already(ask: Ask, tm
         ],
     )
     # What its controller takes away with it is not known; nothing has pods because of a certificate.
-    assert findings(run) == [("fields-not-modelled", "Service.serving.knative.dev default/web", "Fails")]
+    assert findings(run) == [("unmodeled-input", "Service.serving.knative.dev default/web", "Fails")]
 
 
 def bare(name: str) -> Document:
@@ -437,8 +437,8 @@ TELLING = [form for form in FORMATS if form != "name"]
     [
         pytest.param(["--delete", "node/n1"], SMALL, "lost-pods", id="a node"),
         pytest.param(["--delete", "ns/shop"], SMALL, "max-deletions", id="a namespace"),
-        pytest.param([], SMALL, "quota-refusals", id="a quota"),
-        pytest.param([], CUSTOM, "fields-not-modelled", id="a custom resource"),
+        pytest.param([], SMALL, "quota-rejections", id="a quota"),
+        pytest.param([], CUSTOM, "unmodeled-input", id="a custom resource"),
     ],
 )
 def test_every_format_tells_what_is_lost_refused_or_not_known(
@@ -477,7 +477,7 @@ def test_every_format_tells_how_often_a_rule_breaks(ask: Ask, tmp_path: Path, fo
 
 def test_what_is_deleted_makes_room(ask: Ask) -> None:
     run = ask("--delete", "deploy/web", "-n", "shop", "-o", "json")
-    assert (run.returncode, findings(run), json.loads(run.stdout)["play"]["displaced"]) == (0, [], [])
+    assert (run.returncode, findings(run), json.loads(run.stdout)["simulation"]["displaced"]) == (0, [], [])
 
 
 def test_a_waiver_of_an_option_names_its_subject(ask: Ask) -> None:
@@ -540,7 +540,7 @@ def test_an_object_that_is_set_aside_shuts_the_gate_unless_it_is_waived(ask: Ask
     run = ask("-f", "small.json", "--skip-bad-objects", "-o", "json", change=False)
     assert run.returncode == 1
     failing = findings(run)
-    assert {rule for rule, _, _ in failing} <= {"objects-set-aside", "budgets-unreadable"}
+    assert {rule for rule, _, _ in failing} <= {"skipped-objects", "pdbs-unreadable"}
     assert "shop/bad" in run.stderr
     waive = [f"--waive={rule}" for rule, _, _ in failing]
     assert ask("-f", "small.json", "--skip-bad-objects", *waive, change=False).returncode == 0

@@ -45,7 +45,7 @@ def findings_of(kpreempt: Kpreempt, tmp_path: Path, document: Document) -> tuple
 def test_a_queued_job_is_not_certain(kpreempt: Kpreempt, tmp_path: Path, suspend: bool, words: str) -> None:
     code, (finding,) = findings_of(kpreempt, tmp_path, a_job(QUEUE, suspend=suspend))
     assert code == 1
-    assert finding["rule"] == "fields-not-modelled"
+    assert finding["rule"] == "unmodeled-input"
     assert words in json.dumps(finding)
 
 

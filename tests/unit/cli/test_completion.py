@@ -282,7 +282,7 @@ def test_answers_that_are_no_verdicts_have_their_own_formats() -> None:
     templates = ["jsonpath=", "custom-columns="]
     assert offered("at-risk", "-o", "")[0] == [*common, *templates]
     assert offered("pending", "-o", "")[0] == [*common, "html", "wide", *templates]
-    for command in ("compare", "who-preempted"):
+    for command in ("compare", "who-evicted"):
         assert offered(command, "-o", "")[0] == [*common, "html", *templates]
     assert offered("explain", "-o", "")[0] == [*common[:5], "wide", "markdown", "html", *templates]
     assert offered("pending", "-o", "jsonp") == (["jsonpath="], NO_FILES | NO_SPACE)

@@ -30,22 +30,22 @@ def test_a_blocked_drain_fails_and_one_that_finishes_passes(kpreempt: Kpreempt) 
     assert blocked["command"] == "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data"
     assert [each["reason"] for each in blocked["blocked"]] == ["SingleReplica"]
     helps = "Scale Deployment shop/checkout to 2 replicas first."
-    assert [(each["rule"], each["fix"]) for each in blocked["findings"]] == [("drain-blocked", helps)]
+    assert [(each["rule"], each["fix"]) for each in blocked["findings"]] == [("drain-incomplete", helps)]
     free = answer(kpreempt, "n2", *ALLOWED)
     assert (free["finishes"], free["atLeast"], free["moved"]) == (True, 30.0, 2)
 
 
 def test_a_waiver_lets_a_blocked_drain_pass(kpreempt: Kpreempt) -> None:
-    waived = answer(kpreempt, "n1", *ALLOWED, "--waive", "drain-blocked=PodDisruptionBudget shop/checkout")
+    waived = answer(kpreempt, "n1", *ALLOWED, "--waive", "drain-incomplete=PodDisruptionBudget shop/checkout")
     assert waived["passed"] is True
     assert waived["finishes"] is False
-    answer(kpreempt, "n1", *ALLOWED, "--no-drain-blocked")
+    answer(kpreempt, "n1", *ALLOWED, "--no-drain-incomplete")
 
 
 def test_rules_about_manifests_are_not_asked(kpreempt: Kpreempt) -> None:
     rules = {each["rule"] for each in answer(kpreempt, "n2", *ALLOWED)["rules"]}
-    assert "drain-blocked" in rules
-    assert not rules & {"require-schedulable", "apply-refused", "rollout-stuck", "blocked-drains"}
+    assert "drain-incomplete" in rules
+    assert not rules & {"require-schedulable", "apply-rejected", "rollout-stuck", "pdb-blocks-drain"}
 
 
 def test_what_was_forgotten_helps(kpreempt: Kpreempt) -> None:
@@ -67,15 +67,15 @@ def test_what_if_an_object_were_not_there(kpreempt: Kpreempt) -> None:
 
 def test_what_if_there_were_one_more_node(kpreempt: Kpreempt) -> None:
     two = [*ALLOWED, "--without", "pdb/shop/checkout", "--runs", "1"]
-    assert answer(kpreempt, "n1", "n2", *two, code=1)["leftPending"] > 0
-    assert answer(kpreempt, "n1", "n2", *two, "--add-node", "n3")["leftPending"] == 0
+    assert answer(kpreempt, "n1", "n2", *two, code=1)["pendingAfter"] > 0
+    assert answer(kpreempt, "n1", "n2", *two, "--add-node", "n3")["pendingAfter"] == 0
 
 
 def test_a_pool_is_upgraded_with_new_nodes_first(kpreempt: Kpreempt) -> None:
     upgrade = ["--pool", "pool=general", "--surge", "1", "--kubelet-version", "v1.37.0", "--runs", "1"]
     done = answer(kpreempt, *upgrade, *ALLOWED, "--without", "pdb/shop/checkout")
     assert done["finishes"] is True
-    assert {each["landsOn"] for each in done["play"]["displaced"]} & {"n1-new-1", "n2-new-1", "n3-new-1"}
+    assert {each["landsOn"] for each in done["simulation"]["displaced"]} & {"n1-new-1", "n2-new-1", "n3-new-1"}
 
 
 @pytest.mark.parametrize("output", _FORMATS)

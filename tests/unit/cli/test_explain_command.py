@@ -96,7 +96,7 @@ def test_what_if(names: Callable[..., str], arguments: list[str], expected: str)
 def test_a_pod_that_is_pending_in_the_cluster(kpreempt: Kpreempt) -> None:
     run = kpreempt("explain", "pod/report-29385-qqlrd", "-n", "batch", "--snapshot", CLUSTER, *NOW, "-o", "json")
     verdict = json.loads(run.stdout)
-    assert (verdict["outcome"], verdict["pod"]["namespace"]) == ("NeverLands", "batch")
+    assert (verdict["outcome"], verdict["pod"]["namespace"]) == ("Unschedulable", "batch")
     assert verdict["message"].endswith("preemption: not eligible due to preemptionPolicy=Never.")
 
 
@@ -286,7 +286,7 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
 def test_one_node_can_be_asked_about(kpreempt: Kpreempt) -> None:
     code, stdout, stderr = kpreempt(*ASK, "--node", "node-d", "-o", "json")
     assert (code, stderr) == (0, "")
-    story = json.loads(stdout)["nodeStory"]
+    story = json.loads(stdout)["nodeReport"]
     assert story["node"] == "node-d"
     assert story["evaluation"]["filters"]
     assert not story["isChosen"]
@@ -301,7 +301,7 @@ def test_a_node_that_is_not_there_is_answered_with_those_that_come_near(kpreempt
 
 def test_what_is_proposed_for_a_node_works_when_its_options_are_given(kpreempt: Kpreempt) -> None:
     _, stdout, _ = kpreempt(*ASK, "--node", "node-d", "-o", "json")
-    proposals = json.loads(stdout)["nodeStory"]["proposals"]
+    proposals = json.loads(stdout)["nodeReport"]["proposals"]
     assert proposals
     for proposal in proposals:
         _, answer, _ = kpreempt(*ASK, *proposal["options"], "-o", "json")

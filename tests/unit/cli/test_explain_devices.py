@@ -35,7 +35,7 @@ def test_a_claim_is_made_from_the_template_of_the_cluster(kpreempt: Kpreempt) ->
     ("removed", "outcome"),
     [
         pytest.param(("resourceclaim/ml/batch-0", "resourceclaim/ml/batch-7"), "Lands", id="two claims"),
-        pytest.param(("resourceclaim/ml/batch-0",), "NeverLands", id="one claim is not enough"),
+        pytest.param(("resourceclaim/ml/batch-0",), "Unschedulable", id="one claim is not enough"),
     ],
 )
 def test_what_if_there_was_no_such_claim(kpreempt: Kpreempt, removed: tuple[str, ...], outcome: str) -> None:

@@ -15,7 +15,7 @@ from kpreempt.cli.scenarios import Situation, situation_of
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
 @pytest.mark.parametrize(
-    "command", [["who-preempted", "api", "-n", "shop"], ["pending", "-o", "html"], ["queue"]], ids=lambda each: each[0]
+    "command", [["who-evicted", "api", "-n", "shop"], ["pending", "-o", "html"], ["queue"]], ids=lambda each: each[0]
 )
 def test_a_time_beyond_the_calendar_is_no_bug(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], time: str, command: list[str]

@@ -45,7 +45,7 @@ def test_options_stand_under_headings_in_their_order_volcanos_last(kpreempt: Kpr
         *(
             (command, option, "Simulation")
             for command in ("check", "drain")
-            for option in ("--runs", "--seed", "--worst-case", "--max-plays")
+            for option in ("--runs", "--seed", "--worst-case", "--max-runs")
         ),
         ("check", "--job-duration", "Simulation"),
         ("check", "--create-namespace", "The change"),

@@ -145,7 +145,7 @@ def test_pods_that_a_plugin_tells_apart_share_no_verdict(kpreempt: Kpreempt, plu
     snapshot = pending_pods(tmp_path, 3)
     run = kpreempt("pending", "--snapshot", snapshot, "--plugin", f"{plugins}:ByName", "-o", "json")
     outcomes = {item["pod"]: item["outcome"] for item in json.loads(run.stdout)["items"]}
-    assert outcomes == {"default/web-0": "NeverLands", "default/web-1": "Lands", "default/web-2": "NeverLands"}
+    assert outcomes == {"default/web-0": "Unschedulable", "default/web-1": "Lands", "default/web-2": "Unschedulable"}
 
 
 def test_a_local_plugin_counts_what_a_simulation_puts_on_a_node(

@@ -89,7 +89,7 @@ def test_a_manifest_that_holds_something_else_is_refused_or_skipped(
         assert (found.returncode, found.stderr.splitlines()[0]) == (3, f"k8s/other.yml:{message}")
     skipped = check("-f", "k8s", "--skip-bad-objects", "-o", "json")
     (finding,) = json.loads(skipped.stdout)["findings"]
-    assert (skipped.returncode, finding["rule"], finding["subject"]) == (1, "objects-set-aside", "k8s/other.yml")
+    assert (skipped.returncode, finding["rule"], finding["subject"]) == (1, "skipped-objects", "k8s/other.yml")
 
 
 def test_helm_values_and_files_that_are_named_are_manifests_or_refused(check: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""``pending``, ``compare``, ``at-risk`` and ``who-preempted`` where Kueue decides."""
+"""``pending``, ``compare``, ``at-risk`` and ``who-evicted`` where Kueue decides."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_at_most_so_many_are_listed(kpreempt: Callable[..., Any]) -> None:
 
 
 def test_conditions_say_who_preempted_a_workload(kpreempt: Callable[..., Any]) -> None:
-    run = kpreempt("who-preempted", "workload/job-done", "-n", "team", *KUEUE, *BUSY, "-o", "json")
+    run = kpreempt("who-evicted", "workload/job-done", "-n", "team", *KUEUE, *BUSY, "-o", "json")
     (found,) = json.loads(run.stdout)["preemptions"]
     assert (found["preemptor"], found["state"], found["reason"]) == (
         "team/job-urgent",
@@ -147,7 +147,7 @@ def test_conditions_say_who_preempted_a_workload(kpreempt: Callable[..., Any]) -
 
 
 def test_a_workload_that_was_never_preempted_says_so(kpreempt: Callable[..., Any]) -> None:
-    run = kpreempt("who-preempted", "job-steady", "-n", "team", *KUEUE, *BUSY)
+    run = kpreempt("who-evicted", "job-steady", "-n", "team", *KUEUE, *BUSY)
     assert run.stdout == (
         "Workload team/job-steady (Admitted): no condition and no event says that it was\npreempted.\n"
     )
@@ -157,7 +157,7 @@ def test_a_preemptor_that_is_gone_goes_by_its_uid(kpreempt: Callable[..., Any], 
     text = (FIXTURES / "busy.yaml").read_text().replace("UID: u-3, JobUID", "UID: u-99, JobUID")
     path = tmp_path / "cluster.yaml"
     path.write_text(text)
-    run = kpreempt("who-preempted", "job-done", "-n", "team", *KUEUE, "--snapshot", str(path), *NOW)
+    run = kpreempt("who-evicted", "job-done", "-n", "team", *KUEUE, "--snapshot", str(path), *NOW)
     assert "not in the cluster, of UID u-99" in run.stdout
 
 
@@ -179,7 +179,7 @@ def test_events_tell_of_preemptions_too_and_each_is_told_once(kpreempt: Callable
     items = [event("a", "2026-11-22T06:30:01Z"), event("b", "2026-11-22T10:00:00Z")]
     path = tmp_path / "events.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    run = kpreempt(*("who-preempted", "job-done", "-n", "team", *KUEUE, *BUSY, "--snapshot", str(path), "-o", "json"))
+    run = kpreempt(*("who-evicted", "job-done", "-n", "team", *KUEUE, *BUSY, "--snapshot", str(path), "-o", "json"))
     found = json.loads(run.stdout)["preemptions"]
     assert [(each["at"], each["source"]) for each in found] == [
         ("2026-11-22T10:00:00Z", "Event"),

@@ -178,7 +178,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     checked = kpreempt("check", *API, *at, "-o", "json")
     assert checked.returncode == GATE
     rules = {each["rule"] for each in json.loads(checked.stdout)["findings"]}
-    assert "budgets-unreadable" in rules
+    assert "pdbs-unreadable" in rules
 
 
 def test_budgets_do_not_count_for_a_change_that_evicts_nobody(
@@ -201,19 +201,19 @@ def test_a_change_is_not_held_against_objects_that_may_not_be_read(
     run = kpreempt("check", *API, "--server", server.url, "-o", "json")
     found = [each for each in json.loads(run.stdout)["findings"] if each["subject"] == kind]
     assert run.returncode == GATE
-    assert [each["rule"] for each in found] == ["objects-set-aside"]
+    assert [each["rule"] for each in found] == ["skipped-objects"]
 
 
 def test_events_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
     refuse(cluster, "Event")
     name = cluster.objects["Pod"][0]["metadata"]["name"]
     namespace = cluster.objects["Pod"][0]["metadata"]["namespace"]
-    run = kpreempt("who-preempted", name, "-n", namespace, "--server", server.url)
+    run = kpreempt("who-evicted", name, "-n", namespace, "--server", server.url)
     text = " ".join(run.stdout.split())
     assert "events cannot be listed (403): " in text
     assert "missing permission: list events" in text
     assert "kubectl get events" not in text
-    gone = kpreempt("who-preempted", "nobody", "-n", "shop", "--server", server.url)
+    gone = kpreempt("who-evicted", "nobody", "-n", "shop", "--server", server.url)
     assert "events cannot be listed (403); missing permission: list events" in gone.stderr
     assert "kubectl get events" not in gone.stderr
 

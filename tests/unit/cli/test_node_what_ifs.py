@@ -69,7 +69,7 @@ def test_what_pending_proposes_places_all_that_wait(kpreempt: Kpreempt) -> None:
     after = json.loads(kpreempt(*ON_CALL, *more["options"], "-o", "json").stdout)
     outcomes = {item["pod"]: item["outcome"] for item in after["items"]}
     assert {outcomes[pod] for pod in more["pods"]} == {"Lands"}
-    assert {outcomes[pod] for pod in more["unplaced"]} == {"NeverLands"}
+    assert {outcomes[pod] for pod in more["unplaced"]} == {"Unschedulable"}
 
 
 def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Path) -> None:

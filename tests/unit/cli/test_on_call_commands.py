@@ -1,4 +1,4 @@
-"""``pending``, ``who-preempted`` and ``at-risk`` on the command line: outputs, mistakes, and watching."""
+"""``pending``, ``who-evicted`` and ``at-risk`` on the command line: outputs, mistakes, and watching."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ON_CALL = Path(__file__).parents[3] / "fixtures/on-call"
 SNAPSHOT = ["--snapshot", str(ON_CALL / "cluster.yaml"), "--now", "2026-11-21T03:12:00Z"]
 BEFORE = ["--before", str(ON_CALL / "before.yaml")]
 PENDING = ["pending", *SNAPSHOT]
-WHO = ["who-preempted", "encode-1", "-n", "batch", *SNAPSHOT]
+WHO = ["who-evicted", "encode-1", "-n", "batch", *SNAPSHOT]
 AT_RISK = ["at-risk", "-n", "batch", *SNAPSHOT]
 
 Kpreempt = Callable[..., Any]
@@ -40,9 +40,9 @@ Kpreempt = Callable[..., Any]
     [
         pytest.param(PENDING, id="pending"),
         pytest.param(["pending", *SNAPSHOT, "-n", "nowhere"], id="pending, none of them"),
-        pytest.param(WHO, id="who-preempted"),
-        pytest.param([*WHO, *BEFORE], id="who-preempted, reconstructed"),
-        pytest.param(["who-preempted", "web-1", "-n", "shop", *SNAPSHOT], id="who-preempted, nobody"),
+        pytest.param(WHO, id="who-evicted"),
+        pytest.param([*WHO, *BEFORE], id="who-evicted, reconstructed"),
+        pytest.param(["who-evicted", "web-1", "-n", "shop", *SNAPSHOT], id="who-evicted, nobody"),
         pytest.param(AT_RISK, id="at-risk"),
         pytest.param(["at-risk", "-n", "nowhere", *SNAPSHOT], id="at-risk, none"),
     ],
@@ -58,7 +58,7 @@ def test_every_format_says_something_and_the_schema_describes_it(kpreempt: Kpree
         assert all(len(line) <= 80 for line in run.stdout.splitlines()) or format_name != "text"
 
 
-@pytest.mark.parametrize("arguments", [PENDING, [*WHO, *BEFORE]], ids=["pending", "who-preempted"])
+@pytest.mark.parametrize("arguments", [PENDING, [*WHO, *BEFORE]], ids=["pending", "who-evicted"])
 def test_what_has_a_page_writes_it(kpreempt: Kpreempt, arguments: list[str]) -> None:
     run = kpreempt(*arguments, "-o", "html")
     assert (run.returncode, run.stderr) == (0, "")
@@ -107,7 +107,7 @@ def test_another_scheduler_configuration_is_heeded(kpreempt: Kpreempt, tmp_path:
         "profiles: [{schedulerName: default-scheduler}, {schedulerName: volcano}]\n"
     )
     run = kpreempt(*PENDING, "-n", "ml", "-o", "json", "--scheduler-config", str(config))
-    assert json.loads(run.stdout)["items"][0]["state"] == "NeverTried"
+    assert json.loads(run.stdout)["items"][0]["state"] == "NeverAttempted"
 
 
 def test_strict_fails_where_the_version_is_not_modelled(kpreempt: Kpreempt, tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
             ["pending", "-w", "--snapshot", "-"], 2, "-w reads the snapshot again and again", id="watching a pipe"
         ),
         pytest.param([*PENDING, "--color", "red"], 2, "--color: there is no 'red'", id="a colour"),
-        pytest.param(["who-preempted", *SNAPSHOT], 2, "kpreempt who-preempted: missing argument", id="no victim"),
-        pytest.param(["who-preempted", "node/a", *SNAPSHOT], 2, '"node/a" is not a pod', id="a node as victim"),
-        pytest.param(["who-preempted", "x", *SNAPSHOT], 3, 'there is no pod "x" in namespace "default"', id="nobody"),
+        pytest.param(["who-evicted", *SNAPSHOT], 2, "kpreempt who-evicted: missing argument", id="no victim"),
+        pytest.param(["who-evicted", "node/a", *SNAPSHOT], 2, '"node/a" is not a pod', id="a node as victim"),
+        pytest.param(["who-evicted", "x", *SNAPSHOT], 3, 'there is no pod "x" in namespace "default"', id="nobody"),
         pytest.param([*WHO, "--before", "absent.yaml"], 3, "absent.yaml: ", id="no snapshot from before"),
         pytest.param([*AT_RISK, "--limit", "0"], 2, "kpreempt at-risk: invalid value", id="no pods at all"),
         pytest.param(["at-risk"], 2, "no cluster is given", id="at-risk without a cluster"),
@@ -155,8 +155,8 @@ def test_mistakes_are_one_message(kpreempt: Kpreempt, arguments: list[str], code
 
 
 def test_a_victims_name_may_say_its_kind_and_near_names_are_offered(kpreempt: Kpreempt) -> None:
-    assert kpreempt("who-preempted", "pod/encode-1", "-n", "batch", *SNAPSHOT).returncode == 0
-    assert "try: encode-1" in kpreempt("who-preempted", "encode-11", "-n", "batch", *SNAPSHOT).stderr
+    assert kpreempt("who-evicted", "pod/encode-1", "-n", "batch", *SNAPSHOT).returncode == 0
+    assert "try: encode-1" in kpreempt("who-evicted", "encode-11", "-n", "batch", *SNAPSHOT).stderr
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ INPUTS = [
             old({"requests": {"cpu": "3"}}, priorityClassName="high"),
             new(priority=5),
         ],
-        ("NeverLands", []),
+        ("Unschedulable", []),
         id="a running pod has the priority of its class",
     ),
     pytest.param(
@@ -97,12 +97,12 @@ INPUTS = [
             old({"requests": {"cpu": "3"}}),
             new(priorityClassName="quiet", priority=1000),
         ],
-        ("NeverLands", []),
+        ("Unschedulable", []),
         id="a pending pod has the policy of its class",
     ),
     pytest.param(
         [node(), old({"requests": {"cpu": "3"}}, priorityClassName="system-node-critical"), new(priority=5)],
-        ("NeverLands", []),
+        ("Unschedulable", []),
         id="every cluster has the system's classes",
     ),
     pytest.param(
@@ -153,7 +153,7 @@ def test_a_global_default_is_for_what_comes_now(kpreempt: Callable[..., Any], tm
     comes = json.loads(kpreempt(*question, "--snapshot", bare, "--with", coming).stdout)
     assert was_there["outcome"] == "Preempts"
     assert [each["kind"] for each in was_there["assumptions"]] == ["Uncertain", "Absent"]
-    assert comes["outcome"] == "NeverLands"
+    assert comes["outcome"] == "Unschedulable"
     assert [each["kind"] for each in comes["assumptions"]] == ["Told", "Absent", "Absent"]
 
 
@@ -197,7 +197,7 @@ def test_a_class_that_comes_with_a_line_is_known(kpreempt: Callable[..., Any], t
     unknown, known = (json.loads(line)["verdict"] for line in run.stdout.splitlines())
     kinds = [each["kind"] for each in unknown["assumptions"]]
     assert (unknown["outcome"], kinds) == ("Preempts", ["Uncertain", "Absent"])
-    assert (known["outcome"], [each["kind"] for each in known["assumptions"]]) == ("NeverLands", ["Told"])
+    assert (known["outcome"], [each["kind"] for each in known["assumptions"]]) == ("Unschedulable", ["Told"])
 
 
 NONE = ("--assume-none", "pods", "--assume-none", "quota")

@@ -127,7 +127,7 @@ def test_a_version_that_is_not_modelled_fails_the_gate(
     run = kpreempt(*ask, "-o", "json")
     assert run.returncode == 1
     (finding,) = json.loads(run.stdout)["findings"]
-    assert (finding["rule"], finding["subject"]) == ("fields-not-modelled", "cluster")
+    assert (finding["rule"], finding["subject"]) == ("unmodeled-input", "cluster")
     # Whoever names an algorithm for it, that of the nearest included, is told the same.
     assert kpreempt(*ask, "--algorithm", LATEST_ALGORITHM).returncode == (1 if server else 0)
 
@@ -162,7 +162,7 @@ def test_every_command_goes_by_the_clusters_version(kpreempt: Kpreempt, tmp_path
 
 def test_an_eviction_is_reconstructed_by_the_version_of_that_time(kpreempt: Kpreempt, tmp_path: Path) -> None:
     before = of_version("v1.30.14", ON_CALL / "before.yaml", tmp_path)
-    ask = ["who-preempted", "encode-1", "-n", "batch", "--snapshot", str(ON_CALL / "cluster.yaml"), *NOW]
+    ask = ["who-evicted", "encode-1", "-n", "batch", "--snapshot", str(ON_CALL / "cluster.yaml"), *NOW]
     found = json.loads(kpreempt(*ask, "--before", before, "-o", "json").stdout)
     assert found["preemptions"][0]["reconstruction"]["algorithm"] == "kube-1.30"
     assert "by kube-1.30: confirmed" in " ".join(kpreempt(*ask, "--before", before).stdout.split())

@@ -74,7 +74,7 @@ def test_a_binding_under_way_is_told(kpreempt: Kpreempt, tmp_path: Path, seconds
 
 
 def test_an_eviction_is_explained_when_its_event_and_its_victim_are_gone(kpreempt: Kpreempt) -> None:
-    run = kpreempt("who-preempted", "encode-1", "-n", "shop", "--snapshot", str(FOLDER), "-o", "json")
+    run = kpreempt("who-evicted", "encode-1", "-n", "shop", "--snapshot", str(FOLDER), "-o", "json")
     (preemption,) = json.loads(run.stdout)["preemptions"]
     assert preemption["preemptor"]["pod"] == "shop/api"
     assert preemption["reconstruction"]["result"] == "Confirmed"

@@ -39,11 +39,11 @@ def test_rules_of_ones_own_are_listed_and_explained(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kpreempt.toml").write_text(
-        '[[check.rule]]\nname = "few"\nexpression = "result.evictions.most < 3"\nmessage = "many"\nseverity = "warn"\n'
+        '[[check.rule]]\nname = "few"\nexpression = "result.evictions.max < 3"\nmessage = "many"\nseverity = "warn"\n'
     )
     assert kpreempt("rules", "-o", "name").stdout.split() == [*RuleId, "few"]
     assert {"name": "few", "severity": "warn"}.items() <= json.loads(kpreempt("rules", "-o", "json").stdout)["items"][
         -1
     ].items()
-    assert "result.evictions.most < 3" in kpreempt("rules", "few").stdout
+    assert "result.evictions.max < 3" in kpreempt("rules", "few").stdout
     assert kpreempt("rules", "few", "--config", "missing.toml").returncode == 3

@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "compare": (["compare", "-f", "fixtures/compare/api.yaml", "--algorithms", "kube-1.18,kube-1.36", "--snapshot", "fixtures/compare/cluster.yaml"], PAGES),
     "compare pending": (["compare", "--algorithms", "kube-1.13,kube-1.36", *ON_CALL], PAGES),
     "volcano": (["volcano", "--snapshot", "fixtures/volcano/shared-cluster.yaml"], ANSWER_FORMATS),
-    "who-preempted": (["who-preempted", "encode-1", "-n", "batch", *ON_CALL], PAGES),
+    "who-evicted": (["who-evicted", "encode-1", "-n", "batch", *ON_CALL], PAGES),
 }  # fmt: skip
 
 

@@ -26,11 +26,11 @@ FIXTURES = ROOT / "fixtures"
 PLAN = """
 algorithms = ["auto", "kube-1.29"]
 now = "2026-11-21T03:12:00Z"
-[[question]]
+[[query]]
 id = "api"
 manifest = "api.yaml"
 priority = [0, 100000]
-[[question]]
+[[query]]
 kind = "budgets"
 """
 # Dask warns of what others do, such as a port that is taken.
@@ -64,9 +64,9 @@ def test_all_rows_are_there_once_and_a_bad_snapshot_is_a_failure(kpreempt: Kpree
     run = kpreempt(*arguments(fleet, "out", "--workers", "2", "-o", "json"))
     assert run.returncode == 3, run.stderr
     answers = {each[:3] for each in rows(fleet / "out", "verdicts")}
-    questions = ("api[priority=0]", "api[priority=100000]", "budgets")
+    queries = ("api[priority=0]", "api[priority=100000]", "budgets")
     clusters, algorithms = ("budgets", "demo", "on-call"), ("auto", "kube-1.29")
-    assert answers == {(one, two, three) for one in clusters for two in questions for three in algorithms}
+    assert answers == {(one, two, three) for one in clusters for two in queries for three in algorithms}
     assert len(answers) == len(rows(fleet / "out", "verdicts"))
     assert [each[0] for each in rows(fleet / "out", "failures")] == ["cut"]
     answer = json.loads(run.stdout)
@@ -151,19 +151,19 @@ def test_a_cluster_that_ends_each_of_its_workers_is_a_failure_and_a_worker_that_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(["--ask", "pending"], "the plan names no cluster", id="no cluster"),
-        pytest.param(["--snapshots", "x", "--ask", "pending"], "--to: where to write", id="no folder"),
+        pytest.param(["--query", "pending"], "the plan names no cluster", id="no cluster"),
+        pytest.param(["--snapshots", "x", "--query", "pending"], "--to: where to write", id="no folder"),
         pytest.param(["a", "b"], "one plan is expected", id="two plans"),
         pytest.param(["report"], "the folder of one dataset", id="no dataset"),
-        pytest.param(["--snapshots", "x", "--ask", "y"], "there is no question 'y'", id="question"),
+        pytest.param(["--snapshots", "x", "--query", "y"], "there is no query 'y'", id="query"),
         pytest.param(["--snapshots", "x", "--priorities", "high"], "numbers are expected", id="priority"),
         pytest.param(
-            ["--snapshots", "x", "--ask", "pending", "--to", "y", "--scheduler", "tcp://a:1", "--workers", "2"],
+            ["--snapshots", "x", "--query", "pending", "--to", "y", "--scheduler", "tcp://a:1", "--workers", "2"],
             "--scheduler excludes",
             id="two kinds of workers",
         ),
         pytest.param(
-            ["--snapshots", str(ROOT), "--ask", "pending", "--to", "y", "--scheduler", "nonsense://"],
+            ["--snapshots", str(ROOT), "--query", "pending", "--to", "y", "--scheduler", "nonsense://"],
             "--scheduler nonsense://",
             id="address",
         ),
@@ -258,7 +258,7 @@ def test_a_context_that_cannot_be_reached_is_a_failure_and_the_others_are_answer
 
 @pytest.mark.skipif(find_spec("s3fs") is not None, reason="s3fs is installed")
 def test_a_store_whose_driver_is_not_installed_says_which_to_install(kpreempt: Kpreempt, tmp_path: Path) -> None:
-    to = ("--ask", "pending", "--to", str(tmp_path / "out"))
+    to = ("--query", "pending", "--to", str(tmp_path / "out"))
     run = kpreempt("sweep", "--snapshots", "s3://dumps/*.json.zst", *to)
     assert run.returncode == 2
     assert run.stderr == "s3://dumps/*.json.zst: Install s3fs to access S3\n  try: pip install s3fs, gcsfs or adlfs\n"

@@ -66,7 +66,7 @@ def refusals(answer: Any) -> list[tuple[str, str, int, str]]:
     return [
         (each["subject"], each["source"], each["line"], each["detail"])
         for each in answer["findings"]
-        if each["rule"] == "apply-refused"
+        if each["rule"] == "apply-rejected"
     ]
 
 
@@ -80,7 +80,7 @@ def test_an_unknown_field_fails_the_gate_on_its_line_and_is_not_simulated(check:
     assert [(each["object"], each["kind"], each["line"]) for each in answer["changes"]] == [
         ("Pod default/new", "Rejected", 8)
     ]
-    assert answer["play"].get("steps", []) == []
+    assert answer["simulation"].get("steps", []) == []
 
 
 def test_several_unknown_names_are_one_finding_with_the_line_of_each(check: Kpreempt) -> None:
@@ -102,7 +102,7 @@ def test_an_unknown_resource_fails_the_gate(check: Kpreempt) -> None:
 def test_the_rest_of_the_change_is_simulated(check: Kpreempt) -> None:
     greedy = workload("Deployment", "greedy", cpu="2", replicas=2, pod={"priorityClassName": "high"})
     _, answer = check(f"{POD}---\n{json.dumps(greedy)}\n")
-    assert {each["rule"] for each in answer["findings"]} >= {"apply-refused", "min-ready"}
+    assert {each["rule"] for each in answer["findings"]} >= {"apply-rejected", "min-ready"}
     assert [(each["object"], each["kind"]) for each in answer["changes"]] == [
         ("Deployment shop/greedy", "Created"),
         ("Pod default/new", "Rejected"),
@@ -114,7 +114,7 @@ def test_a_workload_that_runs_stays_as_it_is(check: Kpreempt) -> None:
     changed = workload("Deployment", "web", image="two", replicas=2, minReadySecond=5)
     code, answer = check(json.dumps(changed, indent=1))
     assert (code, [each["kind"] for each in answer["changes"]]) == (1, ["Rejected"])
-    assert answer["play"].get("workloads", []) == []
+    assert answer["simulation"].get("workloads", []) == []
 
 
 def test_what_is_in_a_rejected_namespace_is_refused_as_well(check: Kpreempt) -> None:

@@ -112,7 +112,7 @@ class TestAJobThatIsSubmitted:
         assert [(victim["task"], victim["job"], victim["queue"]) for victim in answer["victims"]] == [
             ("ml/nightly-1", "ml/nightly", "default")
         ]
-        assert answer["boundAfterwards"] == 2
+        assert answer["boundInNextSession"] == 2
 
     def test_evicts_nobody_under_the_default_configuration(self, kpreempt: Kpreempt) -> None:
         answer = gang(kpreempt)

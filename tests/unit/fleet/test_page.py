@@ -104,7 +104,7 @@ def test_the_plan_on_the_page_is_one_and_the_keys_are_those_that_there_are(tmp_p
         (tmp_path / source.name).write_bytes(source.read_bytes())
     (tmp_path / "sweep.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
     plan = make_plan(str(tmp_path / "sweep.toml"), Given())
-    assert [each.kind for each in plan.questions] == [
+    assert [each.kind for each in plan.queries] == [
         *["explain"] * 6,
         *("pending", "budgets", "check"),
         *["drain"] * 2,

@@ -21,32 +21,32 @@ def written(folder: Path, text: str) -> str:
 
 def test_ladders_ask_once_for_each_of_their_values(tmp_path: Path) -> None:
     (tmp_path / "api.yaml").write_bytes(API.read_bytes())
-    text = f'{CLUSTERS}[[question]]\nid = "api"\nmanifest = "api.yaml"\npriority = [0, 10]\nreplicas = [1, 3]\n'
+    text = f'{CLUSTERS}[[query]]\nid = "api"\nmanifest = "api.yaml"\npriority = [0, 10]\nreplicas = [1, 3]\n'
     plan = make_plan(written(tmp_path, text), Given())
-    assert [each.id for each in plan.questions] == [
+    assert [each.id for each in plan.queries] == [
         "api[priority=0,replicas=1]",
         "api[priority=0,replicas=3]",
         "api[priority=10,replicas=1]",
         "api[priority=10,replicas=3]",
     ]
-    assert {each.manifests[0]["kind"] for each in plan.questions} == {"Deployment"} or plan.questions[0].manifests
-    assert plan.questions[2].says == {"priority": 10, "replicas": 1}
+    assert {each.manifests[0]["kind"] for each in plan.queries} == {"Deployment"} or plan.queries[0].manifests
+    assert plan.queries[2].says == {"priority": 10, "replicas": 1}
 
 
-def test_options_count_before_the_file_and_add_questions(tmp_path: Path) -> None:
-    path = written(tmp_path, f'algorithms = ["kube-1.30"]\n{CLUSTERS}[[question]]\nkind = "pending"\n')
+def test_options_count_before_the_file_and_add_queries(tmp_path: Path) -> None:
+    path = written(tmp_path, f'algorithms = ["kube-1.30"]\n{CLUSTERS}[[query]]\nkind = "pending"\n')
     given = Given(snapshots=["b"], algorithms=["auto"], manifests=[str(API)], priorities=[1, 2], kinds=["budgets"])
     plan = make_plan(path, given)
     assert plan.snapshots == ("b",)
     assert plan.algorithms == ("auto",)
-    assert [each.id for each in plan.questions] == ["pending", "api[priority=1]", "api[priority=2]", "budgets"]
+    assert [each.id for each in plan.queries] == ["pending", "api[priority=1]", "api[priority=2]", "budgets"]
 
 
 def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
     def digest(text: str, **given: object) -> str:
         return make_plan(written(tmp_path, text), Given(**given)).digest  # type: ignore[arg-type]
 
-    pending = f'{CLUSTERS}[[question]]\nkind = "pending"\n'
+    pending = f'{CLUSTERS}[[query]]\nkind = "pending"\n'
     assert digest(pending) == digest(pending, snapshots=["other"])
     assert digest(pending) != digest(pending, algorithms=["kube-1.29"])
     assert digest(pending) != digest(pending.replace("pending", "budgets"))
@@ -60,20 +60,20 @@ def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
         pytest.param(
             f"{CLUSTERS}snapshot = 1", "clusters.snapshot: there is no such key", "snapshots", id="of a table"
         ),
-        pytest.param("[[question]]\nkind = 'pendin'", "question[1].kind: there is no", "pending", id="kind"),
+        pytest.param("[[query]]\nkind = 'pendin'", "query[1].kind: there is no", "pending", id="kind"),
         pytest.param(
-            "[[question]]\nkind = 'pending'\npriority = 1",
-            "question[1].priority: there is no such key",
+            "[[query]]\nkind = 'pending'\npriority = 1",
+            "query[1].priority: there is no such key",
             "",
             id="not its key",
         ),
-        pytest.param("[[question]]\nkind = 'explain'", "a manifest or a pod is expected", "", id="nothing to explain"),
-        pytest.param("[[question]]\npod = 'a'\npriority = 'x'", "'x' is not a number", "", id="type"),
-        pytest.param("[[question]]\npod = 'a'\npriority = true", "'True' is not a number", "", id="true is no number"),
-        pytest.param("[[question]]\npod = 'a'\npriority = [1, 1]", "a value is there twice", "", id="ladder"),
-        pytest.param("[[question]]\npod = 'a'\npriority = []", "or none is", "", id="empty ladder"),
-        pytest.param("[[question]]\npod = 'a'\n[[question]]\npod = 'b'", "'explain' is there twice", "", id="ids"),
-        pytest.param("question = 1", "question: tables are expected", "[[question]]", id="no tables"),
+        pytest.param("[[query]]\nkind = 'explain'", "a manifest or a pod is expected", "", id="nothing to explain"),
+        pytest.param("[[query]]\npod = 'a'\npriority = 'x'", "'x' is not a number", "", id="type"),
+        pytest.param("[[query]]\npod = 'a'\npriority = true", "'True' is not a number", "", id="true is no number"),
+        pytest.param("[[query]]\npod = 'a'\npriority = [1, 1]", "a value is there twice", "", id="ladder"),
+        pytest.param("[[query]]\npod = 'a'\npriority = []", "or none is", "", id="empty ladder"),
+        pytest.param("[[query]]\npod = 'a'\n[[query]]\npod = 'b'", "'explain' is there twice", "", id="ids"),
+        pytest.param("query = 1", "query: tables are expected", "[[query]]", id="no tables"),
         pytest.param("algorithms = ['kube-9.99']", "kube-9.99", "", id="algorithm"),
         pytest.param("now = 'soon'", "now: is not a time with its zone", "", id="time"),
         pytest.param("now = 2026-11-21T03:12:00", "now: is not a time with its zone", "", id="time without a zone"),
@@ -83,8 +83,8 @@ def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_plan_is_one_message_that_names_the_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
-    if "[[question]]" not in text and text.startswith(("alg", "now", "max")):
-        text += '\n[[question]]\nkind = "pending"\n'
+    if "[[query]]" not in text and text.startswith(("alg", "now", "max")):
+        text += '\n[[query]]\nkind = "pending"\n'
     with pytest.raises(KpreemptError) as raised:
         make_plan(written(tmp_path, text), Given(snapshots=["x"]))
     assert message in raised.value.message
@@ -97,8 +97,8 @@ def test_more_questions_than_anybody_asks_are_refused_before_they_are_made(
 ) -> None:
     monkeypatch.setattr(plans, "MOST_QUESTIONS", 100)
     many = list(range(10_000))
-    text = f"[[question]]\npod = 'a'\npriority = {many}\nreplicas = {many[1:]}\n"
-    with pytest.raises(KpreemptError, match="more than 100 questions"):
+    text = f"[[query]]\npod = 'a'\npriority = {many}\nreplicas = {many[1:]}\n"
+    with pytest.raises(KpreemptError, match="more than 100 queries"):
         make_plan(written(tmp_path, text), Given(snapshots=["x"]))
 
 

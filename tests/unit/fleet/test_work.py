@@ -34,8 +34,8 @@ def test_every_question_is_answered_once_by_each_algorithm() -> None:
         manifests=[API], priorities=[0, 1000], kinds=["pending", "budgets"], algorithms=["auto", "kube-1.29"]
     )
     done = sweep_cluster(DEMO, plan, plan.digest, 0)
-    answered = {(each["question"], each["algorithm"]) for each in rows(done, "verdicts")}
-    assert answered == {(question.id, name) for question in plan.questions for name in plan.algorithms}
+    answered = {(each["query"], each["algorithm"]) for each in rows(done, "verdicts")}
+    assert answered == {(query.id, name) for query in plan.queries for name in plan.algorithms}
     assert (done.answers, done.failures) == (8, 0)
     assert {each["decided_by"] for each in rows(done, "verdicts")} == {"kube-1.36", "kube-1.29"}
 
@@ -69,12 +69,12 @@ def test_an_answer_with_an_assumption_that_matters_is_not_certain(tmp_path: Path
 
 def test_one_pod_that_is_not_there_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
-    path.write_text('[[question]]\nid = "a"\npod = "shop/nobody"\n[[question]]\nkind = "budgets"\n', encoding="utf-8")
+    path.write_text('[[query]]\nid = "a"\npod = "shop/nobody"\n[[query]]\nkind = "budgets"\n', encoding="utf-8")
     plan = make_plan(str(path), Given(snapshots=["x"]))
     done = sweep_cluster(DEMO, plan, plan.digest, 0)
     (failure,) = rows(done, "failures")
-    assert (failure["question"], failure["reason"]) == ("a", "NotFound")
-    assert [each["question"] for each in rows(done, "verdicts")] == ["budgets"]
+    assert (failure["query"], failure["reason"]) == ("a", "NotFound")
+    assert [each["query"] for each in rows(done, "verdicts")] == ["budgets"]
     assert not done.has_failed
 
 
@@ -87,7 +87,7 @@ def test_a_bad_snapshot_is_one_row(tmp_path: Path, content: bytes, message: str)
     plan = plan_of(kinds=["pending"])
     done = sweep_cluster(Target("bad", str(path)), plan, plan.digest, 0)
     (failure,) = rows(done, "failures")
-    assert (failure["cluster"], failure["question"], failure["reason"]) == ("bad", "", "Input")
+    assert (failure["cluster"], failure["query"], failure["reason"]) == ("bad", "", "Input")
     assert message in failure["message"]
     assert not rows(done, "verdicts")
     assert done.has_failed
@@ -128,21 +128,21 @@ def test_equal_work_gives_equal_bytes_and_files_of_all_tables() -> None:
 
 def test_replicas_that_find_no_node_make_the_outcome_worse(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
-    path.write_text(f'[[question]]\nmanifest = "{API}"\nreplicas = [1, 200]\ncapacity = true\n', encoding="utf-8")
+    path.write_text(f'[[query]]\nmanifest = "{API}"\nreplicas = [1, 200]\ncapacity = true\n', encoding="utf-8")
     plan = make_plan(str(path), Given(snapshots=["x"]))
     one, many = rows(sweep_cluster(DEMO, plan, plan.digest, 0), "verdicts")
     assert (one["replicas"], many["replicas"]) == (1, 200)
     assert many["placed"] < 200
-    assert many["worst_outcome"] == "NeverLands"
+    assert many["worst_outcome"] == "Unschedulable"
     assert many["capacity"] is not None
 
 
 GATED = """
-[[question]]
+[[query]]
 kind = "check"
 manifest = "{manifest}"
 rules = {{ max-pending = "off" }}
-[[question]]
+[[query]]
 kind = "drain"
 nodes = ["node-a"]
 ignore-daemonsets = true
@@ -165,10 +165,10 @@ def test_checks_and_drains_are_what_the_library_answers(tmp_path: Path) -> None:
         "drain": cluster.drain("node-a", ignore_daemonsets=True, force=True, gate=Gate(rules={"max-victims": 0})),
     }
     for row in rows(done, "verdicts"):
-        answer = answers[row["question"]]
+        answer = answers[row["query"]]
         assert (row["outcome"] != "error") == answer.passed
-        assert (row["victims"], row["message"]) == (answer.evictions.most, answer.summary)
-    victims = [(each["question"], each["victim"]) for each in rows(done, "victims")]
+        assert (row["victims"], row["message"]) == (answer.evictions.max, answer.summary)
+    victims = [(each["query"], each["victim"]) for each in rows(done, "victims")]
     assert victims == [(name, each.pod) for name, answer in answers.items() for each in answer.simulation.displaced]
     assert victims
 
@@ -185,6 +185,6 @@ def test_checks_and_drains_are_what_the_library_answers(tmp_path: Path) -> None:
 )
 def test_a_plan_that_asks_for_no_drain_or_check_is_refused(tmp_path: Path, words: str, message: str) -> None:
     path = tmp_path / "plan.toml"
-    path.write_text(f"[[question]]\n{words}\n", encoding="utf-8")
+    path.write_text(f"[[query]]\n{words}\n", encoding="utf-8")
     with pytest.raises(KpreemptError, match=message):
         make_plan(str(path), Given(snapshots=["x"]))

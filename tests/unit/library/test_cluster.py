@@ -109,9 +109,7 @@ OUTAGE = DEMO.parent / "check" / "outage"
             {},
             id="severities",
         ),
-        pytest.param(
-            ("--worst-case", "--max-plays", "5"), None, {"worst_case": True, "max_plays": 5}, id="all choices"
-        ),
+        pytest.param(("--worst-case", "--max-runs", "5"), None, {"worst_case": True, "max_runs": 5}, id="all choices"),
         pytest.param(("--applied-by", "helm"), None, {"applied_by": "helm"}, id="a tool that applies it"),
         pytest.param(("--applied-by", "none"), None, {"applied_by": "none"}, id="a tool that is not known"),
         pytest.param(("--delete", "deploy/nobody"), None, {"delete": ["deploy/nobody"]}, id="a deletion of nothing"),

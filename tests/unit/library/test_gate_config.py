@@ -38,7 +38,7 @@ label = "tier=data"
 priority-class = "gold"
 
 [[check.waive]]
-rule = "fields-not-modelled"
+rule = "unmodeled-input"
 subject = "scheduler"
 reason = "the extender only scores"
 expires = 2026-12-31
@@ -70,7 +70,7 @@ def test_all_that_a_file_may_say_is_read() -> None:
     ]
     assert config.waivers == [
         Waiver(
-            rule=RuleId.FIELDS_NOT_MODELLED,
+            rule=RuleId.UNMODELED_INPUT,
             subject="scheduler",
             reason="the extender only scores",
             by="kpreempt.toml",
@@ -103,8 +103,8 @@ NUMBER = 'is not a number from 0 to 2147483647, or "off"'
             "[check]\nmax-victim = 1", "k: check.max-victim: there is no such key", "max-victims", id="a wrong key"
         ),
         pytest.param(
-            "[check]\nbudgets-unreadable = false",
-            "k: check.budgets-unreadable: there is no such key",
+            "[check]\npdbs-unreadable = false",
+            "k: check.pdbs-unreadable: there is no such key",
             None,
             id="what is not known can be waived, not switched off",
         ),
@@ -286,7 +286,7 @@ def test_outside_a_repository_only_the_folders_own_file_counts(tmp_path: Path) -
     assert find_config(tmp_path) == (tmp_path / "kpreempt.toml", "kpreempt.toml")
 
 
-OWN = '[[check.rule]]\nname = "few-victims"\nexpression = "result.evictions.most < 3"\nmessage = "many are evicted"\n'
+OWN = '[[check.rule]]\nname = "few-victims"\nexpression = "result.evictions.max < 3"\nmessage = "many are evicted"\n'
 
 
 def test_a_rule_of_ones_own_is_read_and_can_be_waived_and_warn() -> None:
@@ -303,7 +303,7 @@ def test_a_rule_of_ones_own_is_read_and_can_be_waived_and_warn() -> None:
         pytest.param(OWN.replace("< 3", "<"), "check.rule[0].expression: is not an expression: ", id="no expression"),
         pytest.param(OWN.replace("result.", "cluster."), "check.rule[0].expression: ", id="a variable there is not"),
         pytest.param(
-            OWN.replace("evictions.most < 3", "seed + 1"), "check.rule[0].expression: is not an", id="no truth"
+            OWN.replace("evictions.max < 3", "seed + 1"), "check.rule[0].expression: is not an", id="no truth"
         ),
         pytest.param(OWN.replace("few-victims", "Few Victims"), "check.rule[0].name: ", id="a name that is none"),
         pytest.param(OWN.replace("few-victims", "max-victims"), "check.rule[0].name: there is a rule", id="taken"),
@@ -313,7 +313,7 @@ def test_a_rule_of_ones_own_is_read_and_can_be_waived_and_warn() -> None:
         pytest.param('[[check.rule]]\nname = "a"\n', "check.rule[0].expression: it is missing", id="nothing to ask"),
         pytest.param("[check.rule]\n", "check.rule: a table is not an array", id="no array"),
         pytest.param(
-            OWN.replace('"result.evictions.most < 3"', '"' + "(" * 5000 + '"'), "check.rule[0].expression: ", id="deep"
+            OWN.replace('"result.evictions.max < 3"', '"' + "(" * 5000 + '"'), "check.rule[0].expression: ", id="deep"
         ),
     ],
 )

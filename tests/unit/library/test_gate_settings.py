@@ -37,7 +37,7 @@ def test_without_anything_the_rules_are_strict_and_the_others_off(tmp_path: Path
 def test_options_win_over_the_file_and_add_to_its_lists(tmp_path: Path) -> None:
     (tmp_path / "kpreempt.toml").write_text(
         "[check]\nmax-victims = 1\nmax-pending = 2\nforbid-loops = false\n"
-        '[[check.forbid-victims]]\nnamespace = "a"\n[[check.waive]]\nrule = "max-stranded"\nreason = "x"\n'
+        '[[check.forbid-victims]]\nnamespace = "a"\n[[check.waive]]\nrule = "max-broken-dependencies"\nreason = "x"\n'
     )
     found = settings(
         tmp_path, max_victims="off", forbid_loops=True, max_snapshot_age="90s", forbid_victims=["label=app=web"],
@@ -55,14 +55,16 @@ def test_options_win_over_the_file_and_add_to_its_lists(tmp_path: Path) -> None:
 
 
 def test_an_option_says_what_a_rule_counts_for_before_the_file_does(tmp_path: Path) -> None:
-    (tmp_path / "kpreempt.toml").write_text('[check.severity]\nmax-pending = "warn"\nmax-stranded = "off"\n')
+    (tmp_path / "kpreempt.toml").write_text('[check.severity]\nmax-pending = "warn"\nmax-broken-dependencies = "off"\n')
     rules = settings(tmp_path, severity=["max-pending=error", "lost-pods=warn"]).rules
-    assert {rule: rules.severity_of(rule) for rule in (RuleId.MAX_PENDING, RuleId.MAX_STRANDED, RuleId.LOST_PODS)} == {
+    assert {
+        rule: rules.severity_of(rule) for rule in (RuleId.MAX_PENDING, RuleId.MAX_BROKEN_DEPENDENCIES, RuleId.LOST_PODS)
+    } == {
         RuleId.MAX_PENDING: RuleSeverity.ERROR,
-        RuleId.MAX_STRANDED: RuleSeverity.OFF,
+        RuleId.MAX_BROKEN_DEPENDENCIES: RuleSeverity.OFF,
         RuleId.LOST_PODS: RuleSeverity.WARN,
     }
-    assert not rules.is_on(RuleId.MAX_STRANDED)
+    assert not rules.is_on(RuleId.MAX_BROKEN_DEPENDENCIES)
 
 
 def test_with_report_only_no_rule_is_an_error_and_those_that_are_off_stay_off(tmp_path: Path) -> None:
@@ -113,9 +115,9 @@ def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(tmp_path:
             id="less than nothing",
         ),
         pytest.param(
-            {"max_stranded": "9" * 5000},
-            f"--max-stranded {'9' * 5000}: this is not a number from 0 to 2147483647",
-            "--max-stranded off",
+            {"max_broken_dependencies": "9" * 5000},
+            f"--max-broken-dependencies {'9' * 5000}: this is not a number from 0 to 2147483647",
+            "--max-broken-dependencies off",
             id="too many digits",
         ),
         pytest.param(

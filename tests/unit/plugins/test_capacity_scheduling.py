@@ -192,14 +192,14 @@ def test_no_more_are_taken_back_than_were_lent() -> None:
     on = cluster([quota("ns1", min=150), quota("ns2", min=50)], *lent, node=make_node("node-a", memory="120"))
     assert len(victims_of(decide(on, pod("p1", "ns1", 80, HIGH)))["node-a"]) == 2
     refused = decide(on, pod("p1", "ns1", 120, HIGH))
-    assert refused.outcome == Outcome.NEVER_LANDS
+    assert refused.outcome == Outcome.UNSCHEDULABLE
     assert [status.message for status in refused.dry_run.values()] == ["Insufficient memory"]
 
 
 def test_a_pod_above_its_min_finds_nobody_else_in_its_namespace_to_evict() -> None:
     on = cluster([quota("ns1", min=50), quota("ns2", min=100)], *FULL[1:], pod("p5", "ns1", 50, HIGH, node="node-a"))
     verdict = decide(on, pod("p1", "ns1", 50, HIGH))
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.dry_run["node-a"].message == "No victims found on node node-a for preemptor pod p1"
     # The reasons of this plugin do not begin with "preemption: ".
     assert verdict.message.endswith("0/1 nodes are available: 1 No victims found on node node-a for preemptor pod p1.")
@@ -214,7 +214,7 @@ def test_a_node_whose_victims_do_not_bring_the_quotas_in_order_is_no_candidate()
     """Evictions on node-a leave ns1 above its max, by what it uses elsewhere."""
     on = cluster(TIGHT, pod("p2", "ns1", 150, node="node-a"), pod("u", "ns1", 130, node=FAR))
     verdict = decide(on, pod("p1", "ns1", 50, HIGH))
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.dry_run["node-a"].message == "global quota max exceeded"
 
 
@@ -407,7 +407,7 @@ def test_what_counts_for_a_pod() -> None:
 def test_a_quota_that_is_none_ends_the_cycle_with_its_name(spec: Any, message: str) -> None:
     bad = {**quota("ns2", "bad"), "spec": spec}
     verdict = decide(cluster([quota("ns1", min=100), bad]), pod("p1", "ns1", 50))
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.message == f'running PreFilter plugin "CapacityScheduling": ElasticQuota ns2/bad: {message}'
 
 

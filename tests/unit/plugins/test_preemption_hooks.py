@@ -71,7 +71,7 @@ def test_where_it_can_go_on_at_no_node_that_is_the_answer() -> None:
             raise PluginError("no word at all")
 
     verdict = decide_with(Breaks, FULL, asked())
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert "no word at all" in verdict.message
 
 

@@ -145,7 +145,7 @@ def test_a_missing_class_ends_the_dry_run_of_its_node_only() -> None:
 
 def test_a_missing_class_is_the_answer_where_no_other_node_helps() -> None:
     verdict = decide(cluster(victim(1)), 2)
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert 'priorityclass.scheduling.k8s.io "dummy" not found' in verdict.message
 
 
@@ -162,7 +162,7 @@ def test_the_classes_of_the_system_are_known_anyway() -> None:
 
 def test_annotations_that_are_none_end_in_an_error_that_names_the_class() -> None:
     verdict = decide(cluster(victim(1), priority_class(1, ["not", "a", "map"])), 2)
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert "PriorityClass dummy: metadata.annotations is not an object" in verdict.message
 
 

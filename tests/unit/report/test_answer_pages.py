@@ -19,15 +19,15 @@ from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods, Pend
 from kpreempt.verdict.plugins import SchedulerPlugins
 from kpreempt.verdict.story import NodeUse, Occupancy
 from kpreempt.verdict.unread import LIST
-from kpreempt.verdict.who_preempted import PreemptionsOfPod, Whereabouts
-from kpreempt.verdict.workload import Asked, BudgetViolations, Pending, Replica, ReplicasOnNode, Totals, Workload
+from kpreempt.verdict.who_evicted import PodLocation, PreemptionsOfPod
+from kpreempt.verdict.workload import BudgetViolations, Pending, Replica, ReplicaScope, ReplicasOnNode, Totals, Workload
 from tests.answer_pages import answers, page_of, spoilt
 from tests.checks import MARKUP
 from tests.factories import NOW, decide, make_budget, make_node, make_pod
 from tests.html_pages import Element, parse
 
 NAMES = list(answers())
-KINDS = ["chosen-by-priority-sum", "aftermath", "many-verdicts", "pending", "compare", "who-preempted"]
+KINDS = ["chosen-by-priority-sum", "aftermath", "many-verdicts", "pending", "compare", "who-evicted"]
 STARTED = NOW - timedelta(days=12)
 
 
@@ -331,7 +331,7 @@ def pending_pod(number: int, **fields: object) -> PendingPod:
         pod=f"shop/wait-{number:05}-{'w' * 200}",
         position=number + 1,
         state=PendingState.WAITS_FOR_CHANGE,
-        outcome=Outcome.NEVER_LANDS,
+        outcome=Outcome.UNSCHEDULABLE,
         cause="Insufficient cpu",
         message="0/1 nodes are available: 1 Insufficient cpu.",
     )
@@ -339,7 +339,7 @@ def pending_pod(number: int, **fields: object) -> PendingPod:
 
 
 def all_pending(items: list[PendingPod]) -> PendingPods:
-    group = PendingGroup("Insufficient cpu", Outcome.NEVER_LANDS, None, [item.pod for item in items])
+    group = PendingGroup("Insufficient cpu", Outcome.UNSCHEDULABLE, None, [item.pod for item in items])
     return PendingPods(at=NOW, in_queue=len(items), groups=[group], items=items)
 
 
@@ -412,14 +412,14 @@ def test_what_could_not_be_decided_is_not_agreed_upon() -> None:
 
 
 def test_without_events_nothing_is_called_well() -> None:
-    nobody = PreemptionsOfPod(victim=Whereabouts(pod="shop/web-1"))
+    nobody = PreemptionsOfPod(victim=PodLocation(pod="shop/web-1"))
     assert parse(page_of(nobody)).all("header")[0].attributes["class"] == "banner warn"
     known = msgspec.structs.replace(nobody, has_events=True)
     assert parse(page_of(known)).all("header")[0].attributes["class"] == "banner good"
 
 
 def test_who_preempted_says_who_when_and_why() -> None:
-    page = parse(page_of(answers()["who-preempted"]))
+    page = parse(page_of(answers()["who-evicted"]))
     assert words_of(page.all("h1")[0]) == "batch/encode-2 was preempted"
     terms = {words_of(term): words_of(what) for term, what in zip(page.all("dt"), page.all("dd"), strict=True)}
     assert terms["by"].startswith("shop/checkout-1 (still pending, nominated to node-b")
@@ -444,11 +444,11 @@ def of_workload() -> Verdict:
             victims=["shop/web-1", MARKUP],
             violating=["shop/web-1"],
         ),
-        Replica(pod="shop/api-3", outcome=Outcome.NEVER_LANDS, message="0/3 nodes are available."),
+        Replica(pod="shop/api-3", outcome=Outcome.UNSCHEDULABLE, message="0/3 nodes are available."),
     ]
     workload = Workload(
         workload="Deployment shop/api",
-        asked=Asked.NEW,
+        scope=ReplicaScope.NEW,
         replicas=3,
         totals=Totals(lands=1, preempts=1, evictions=2, violations=1, pending=1),
         nodes=[ReplicasOnNode(node="node-b", replicas=1, evictions=2)],

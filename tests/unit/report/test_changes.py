@@ -12,7 +12,7 @@ from kpreempt.verdict import (
     Change,
     ChangeKind,
     NodeEvaluation,
-    NodeStory,
+    NodeReport,
     Outcome,
     PodSummary,
     Proposal,
@@ -33,7 +33,7 @@ def proposal(*changes: Change, **more: Any) -> Proposal:
 def never(*proposals: Proposal, **search: Any) -> Verdict:
     return Verdict(
         algorithm="kube-1.36",
-        outcome=Outcome.NEVER_LANDS,
+        outcome=Outcome.UNSCHEDULABLE,
         pod=PodSummary("shop", "api"),
         proposals=list(proposals),
         proposal_search=ProposalSearch(["a"], **search),
@@ -166,7 +166,7 @@ def test_a_story_of_a_node_that_lost_by_score_gives_its_rank() -> None:
         feasible_nodes=["a", "b", "c"],
         chosen_nodes=["b"],
         lands_on=["b"],
-        node_story=NodeStory("a", NodeEvaluation(), rank=3),
+        node_report=NodeReport("a", NodeEvaluation(), rank=3),
     )
     text = render([verdict], "text", options=RenderOptions())
     assert "NODE          a fits and ranks number 3 of 3: score 300, the best is 500" in text

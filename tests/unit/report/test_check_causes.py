@@ -16,7 +16,7 @@ from kpreempt.report.check.github import render as render_github
 from kpreempt.report.check.words import waive_option
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
-from kpreempt.verdict.check import GateFinding, GateStanding
+from kpreempt.verdict.check import FindingStatus, GateFinding
 from tests.checks import HOSTILE, finding, quiet_check, replaced
 
 
@@ -26,7 +26,7 @@ def bare(number: int, **fields: object) -> GateFinding:
 
 
 def unknown(subject: str, detail: str) -> GateFinding:
-    return finding(RuleId.FIELDS_NOT_MODELLED, subject, detail=detail, fingerprint=subject)
+    return finding(RuleId.UNMODELED_INPUT, subject, detail=detail, fingerprint=subject)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def unknown(subject: str, detail: str) -> GateFinding:
     [
         pytest.param([bare(1), bare(2), bare(3)], [3], id="bare pods"),
         pytest.param([bare(1), bare(2, change="Deployment a/b")], [1, 1], id="of two changes"),
-        pytest.param([bare(1), bare(2, standing=GateStanding.WAIVED)], [1, 1], id="one of them waived"),
+        pytest.param([bare(1), bare(2, status=FindingStatus.WAIVED)], [1, 1], id="one of them waived"),
         pytest.param([unknown("A a", "x"), unknown("B b", "y"), unknown("C c", "x")], [2, 1], id="the same words"),
         pytest.param(
             [finding(RuleId.MAX_VICTIMS_PER_WORKLOAD, f"Deployment a/{each}", amount=each) for each in (1, 2)],
@@ -59,7 +59,7 @@ def test_verbose_names_all_of_a_cause_and_what_waives_each() -> None:
     text = render_answer(replaced(quiet_check(), passed=False, findings=findings), "text", RenderOptions(verbose=True))
     told = " ".join(text.partition("fix")[0].split())
     assert all(f"Deployment shop/{each}" in told for each in range(9))
-    assert all(f"'fields-not-modelled=Deployment shop/{each}'" in " ".join(text.split()) for each in range(9))
+    assert all(f"'unmodeled-input=Deployment shop/{each}'" in " ".join(text.split()) for each in range(9))
 
 
 def test_what_mends_an_object_comes_before_what_helps_with_the_rule() -> None:

@@ -19,7 +19,7 @@ TODAY = date(2026, 11, 21)
 LOOSE = GateSource(
     config="HEAD^1:kpreempt.toml",
     baseline="HEAD^1:accepted.json",
-    off=["max-stranded", "max-pending (namespace dev)"],
+    off=["max-broken-dependencies", "max-pending (namespace dev)"],
     warn_only=["lost-pods"],
     waived=["max-victims (Deployment shop/api)"],
     raised=["max-cascade-depth 9"],
@@ -33,7 +33,7 @@ def told(rules: GateRules, *waivers: Waiver) -> GateSource:
 @pytest.mark.parametrize("form", ["text", "json", "yaml", "markdown", "html", "junit", "sarif", "github", "gitlab"])
 def test_every_report_tells_of_the_gate(form: str) -> None:
     shown = render_answer(replaced(passed(), gate=LOOSE), form, RenderOptions(width=400))
-    for words in ("kpreempt.toml", "max-stranded", "lost-pods", "max-victims", "max-cascade-depth 9"):
+    for words in ("kpreempt.toml", "max-broken-dependencies", "lost-pods", "max-victims", "max-cascade-depth 9"):
         assert words in shown
 
 
@@ -50,22 +50,22 @@ def test_the_rules_by_default_are_loosened_by_nothing() -> None:
 
 def test_what_is_off_raised_or_only_warns_is_listed_with_what_it_is_for() -> None:
     rules = GateRules(
-        limits={RuleId.MAX_STRANDED: None, RuleId.MAX_CASCADE_DEPTH: 9},
+        limits={RuleId.MAX_BROKEN_DEPENDENCIES: None, RuleId.MAX_CASCADE_DEPTH: 9},
         overrides=[Override(namespace="dev", limits={RuleId.MAX_PENDING: None})],
         severities={RuleId.LOST_PODS: RuleSeverity.WARN, RuleId.FORBID_LOOPS: RuleSeverity.OFF},
     )
     found = told(rules)
-    assert set(found.off) == {"max-stranded", "max-pending (namespace dev)", "forbid-loops"}
+    assert set(found.off) == {"max-broken-dependencies", "max-pending (namespace dev)", "forbid-loops"}
     assert (found.warn_only, found.raised) == (["lost-pods"], ["max-cascade-depth 9"])
 
 
 def test_a_waiver_that_does_not_count_waives_nothing() -> None:
     counts = Waiver(rule=RuleId.MAX_PENDING, subject="Deployment dev/*", by="kpreempt.toml")
-    over = Waiver(rule=RuleId.MAX_STRANDED, by="kpreempt.toml", expires=date(2026, 11, 20))
-    passed_over = Waiver(rule=RuleId.MAX_STRANDED, change="Deployment dev/api", reason="x", is_ignored=True)
+    over = Waiver(rule=RuleId.MAX_BROKEN_DEPENDENCIES, by="kpreempt.toml", expires=date(2026, 11, 20))
+    passed_over = Waiver(rule=RuleId.MAX_BROKEN_DEPENDENCIES, change="Deployment dev/api", reason="x", is_ignored=True)
     assert told(GateRules(), counts, over, passed_over).waived == ["max-pending (Deployment dev/*)"]
 
 
 def test_report_only_is_a_gate_of_which_every_rule_only_warns() -> None:
     found = told(GateRules(report_only=True))
-    assert str(RuleId.MAX_STRANDED) in found.warn_only
+    assert str(RuleId.MAX_BROKEN_DEPENDENCIES) in found.warn_only

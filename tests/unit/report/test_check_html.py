@@ -28,7 +28,7 @@ from kpreempt.report.html.report import SCRIPT
 from kpreempt.report.html.style import DARK, LIGHT, WORKLOADS_DARK, WORKLOADS_LIGHT
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import ClusterSummary
-from kpreempt.verdict.check import Check, GateStanding, OutcomeShare, Range, RuleId
+from kpreempt.verdict.check import Check, FindingStatus, OutcomeShare, Range, RuleId
 from kpreempt.verdict.simulation import (
     Displaced,
     SimulatedWorkload,
@@ -135,10 +135,10 @@ def test_every_finding_is_there_with_its_place_pods_and_reason() -> None:
         words_of(card) for name in ("findings", "not-counted") for card in section_of(page, name).all(class_="card")
     ]
     standings = {"FAILS": "fails", "NOT_NEW": "not new", "WAIVED": "waived"}
-    ranked = [each for name in standings for each in check.findings if each.standing is GateStanding[name]]
+    ranked = [each for name in standings for each in check.findings if each.status is FindingStatus[name]]
     assert len(told) == len(ranked) == len(check.findings)
     for each, words in zip(ranked, told, strict=True):
-        assert words.startswith(f"{standings[each.standing.name]} {each.rule}{finding_text(each)}")
+        assert words.startswith(f"{standings[each.status.name]} {each.rule}{finding_text(each)}")
         assert all(pod in words for pod in each.pods)
         assert each.reason in words
         assert each.detail.removesuffix(".") in words
@@ -299,19 +299,19 @@ def test_the_page_begins_with_one_plain_sentence() -> None:
     [
         pytest.param(quiet_check(), "good", id="nothing happens"),
         pytest.param(whole_check(), "bad", id="a rule is broken"),
-        pytest.param(replaced(quiet_check(), evictions=Range(least=0, most=10)), "warn", id="many victims"),
+        pytest.param(replaced(quiet_check(), evictions=Range(min=0, max=10)), "warn", id="many victims"),
         pytest.param(
-            replaced(quiet_check(), evictions=Range(least=0, most=2), cluster=ClusterSummary(pods=20)),
+            replaced(quiet_check(), evictions=Range(min=0, max=2), cluster=ClusterSummary(pods=20)),
             "warn",
             id="a large share of a small cluster",
         ),
         pytest.param(
-            replaced(quiet_check(), evictions=Range(least=0, most=1), cluster=ClusterSummary(pods=3)),
+            replaced(quiet_check(), evictions=Range(min=0, max=1), cluster=ClusterSummary(pods=3)),
             "good",
             id="a single victim",
         ),
         pytest.param(
-            replaced(quiet_check(), findings=[finding(RuleId.ROLLOUT_STUCK, standing=GateStanding.WARNS)]),
+            replaced(quiet_check(), findings=[finding(RuleId.ROLLOUT_STUCK, status=FindingStatus.WARNS)]),
             "warn",
             id="a warning",
         ),
@@ -415,7 +415,7 @@ def step(kind: StepKind, at: float, pod: str, node: str = "node-a") -> Simulatio
     return SimulationStep(at=at, kind=kind, pod=pod, node=node)
 
 
-ARRIVES, LANDS, LEAVES = StepKind.ARRIVES, StepKind.LANDS, StepKind.LEAVES
+ARRIVES, LANDS, LEAVES = StepKind.CREATED, StepKind.BOUND, StepKind.TERMINATING
 
 
 @pytest.mark.parametrize(
@@ -444,20 +444,20 @@ def test_ready_pods_follow_the_steps(
 ) -> None:
     before, least, after = figures
     series = ready_series(
-        SimulatedWorkload(workload="w", ready_before=before, ready_least=least, ready_after=after), steps
+        SimulatedWorkload(workload="w", ready_before=before, ready_min=least, ready_after=after), steps
     )
     assert (series.points, series.is_whole) == (points, True)
 
 
 def test_where_the_steps_do_not_come_to_the_record_only_what_is_known_is_drawn() -> None:
-    workload = SimulatedWorkload(workload="w", ready_before=3, ready_least=1, least_at=20.0, ready_after=2)
+    workload = SimulatedWorkload(workload="w", ready_before=3, ready_min=1, ready_min_at=20.0, ready_after=2)
     series = ready_series(workload, [step(LANDS, 5, "b")])
     assert (series.points, series.is_whole) == ([(0.0, 3), (20.0, 1)], False)
     assert ready_path(series, Scale(100.0), 2, 3) == "M0 0H200V2H1000V1H1000"
 
 
 def test_the_line_falls_to_the_worst_of_what_is_drawn_at_one_place() -> None:
-    workload = SimulatedWorkload(workload="w", ready_before=2, ready_least=0, ready_after=2)
+    workload = SimulatedWorkload(workload="w", ready_before=2, ready_min=0, ready_after=2)
     steps = [step(LEAVES, 50, "a"), step(LEAVES, 50, "b"), step(LANDS, 50.01, "c"), step(LANDS, 50.02, "d")]
     path = ready_path(ready_series(workload, steps), Scale(100.0), 2, 2)
     assert path == "M0 0H500V2V0H1000"
@@ -472,7 +472,7 @@ def test_the_beginning_gets_more_room_where_most_happens_in_it(moments: list[flo
     end = max(moments, default=0.0)
     steps = [step(LANDS, at, "a") for at in moments]
     simulation = Simulation(
-        end=SimulationEnd.SETTLED, seconds=end, depth=0, starts_at={}, displaced=[], waiting=[], budgets=[], steps=steps
+        end=SimulationEnd.SETTLED, seconds=end, depth=0, starts_at={}, displaced=[], pending=[], budgets=[], steps=steps
     )
     scale = scale_of(simulation)
     assert (scale.unit > 0) is uneven
@@ -506,7 +506,7 @@ def test_a_step_belongs_to_the_workload_of_its_pod(pod: str, owner: str, expecte
     )
     workloads = [SimulatedWorkload(workload="Deployment shop/api"), SimulatedWorkload(workload="StatefulSet shop/db")]
     simulation = Simulation(
-        end=SimulationEnd.SETTLED, seconds=0, depth=1, starts_at={}, displaced=[victim], waiting=[], budgets=[],
+        end=SimulationEnd.SETTLED, seconds=0, depth=1, starts_at={}, displaced=[victim], pending=[], budgets=[],
         workloads=workloads, steps=[],
     )  # fmt: skip
     assert workload_of(SimulationStep(at=0, kind=LANDS, pod=pod, owner=owner), workload_names(simulation)) == expected

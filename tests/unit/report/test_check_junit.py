@@ -11,7 +11,7 @@ import xmlschema
 
 from kpreempt.report.check.junit import render
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateStanding, RuleId
+from kpreempt.verdict.check import Check, FindingStatus, RuleId
 from tests.checks import failed, finding, hostile, passed, replaced, rule
 
 CHECKS = {"one that passes": passed(), "one that fails": failed(), "one of hostile names": hostile()}
@@ -53,11 +53,13 @@ def test_a_rule_that_holds_passes_and_one_that_is_off_is_skipped() -> None:
 
 def test_findings_of_a_rule_are_one_failure_that_tells_them_all() -> None:
     both = [
-        finding(RuleId.MAX_STRANDED, f"Service shop/{name}", source="a.yaml", line=line)
+        finding(RuleId.MAX_BROKEN_DEPENDENCIES, f"Service shop/{name}", source="a.yaml", line=line)
         for line, name in enumerate("ab", 1)
     ]
-    (failure,) = suite_of(replaced(failed(), rules=[rule(RuleId.MAX_STRANDED)], findings=both)).iter("failure")
-    assert failure.attrib["type"] == "max-stranded"
+    (failure,) = suite_of(replaced(failed(), rules=[rule(RuleId.MAX_BROKEN_DEPENDENCIES)], findings=both)).iter(
+        "failure"
+    )
+    assert failure.attrib["type"] == "max-broken-dependencies"
     assert failure.attrib["message"] == "Service shop/a has no ready pod (and 1 more finding)"
     assert (failure.text or "").splitlines()[:4] == [
         "Service shop/a has no ready pod",
@@ -68,7 +70,7 @@ def test_findings_of_a_rule_are_one_failure_that_tells_them_all() -> None:
 
 
 def test_a_rule_all_of_whose_findings_are_waived_is_skipped_and_says_why() -> None:
-    waived = finding(RuleId.MAX_VICTIMS, standing=GateStanding.WAIVED, reason="agreed", by="--waive")
+    waived = finding(RuleId.MAX_VICTIMS, status=FindingStatus.WAIVED, reason="agreed", by="--waive")
     (case,) = suite_of(replaced(passed(), rules=[], findings=[waived])).iter("testcase")
     (skipped,) = case
     assert skipped.attrib == {"type": "Waived", "message": "waived by --waive: agreed"}

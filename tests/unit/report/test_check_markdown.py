@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import Check, RuleId
-from kpreempt.verdict.simulation import BudgetLow, StepKind
+from kpreempt.verdict.simulation import BudgetMinimum, StepKind
 from tests.checks import HOSTILE, failed, finding, hostile, of_many, passed, replaced
 
 _OWN_BLOCK = re.compile(r"(<details><summary>[\w .]+</summary>|</details>)\s*")
@@ -130,8 +130,8 @@ def test_fifty_pods_that_do_the_same_are_one_row() -> None:
     base = failed()
     simulation = replaced(
         base.simulation,
-        steps=of_many(50, at=0.0, kind=StepKind.LANDS),
-        budgets=[BudgetLow(budget="a", before=0, least=0, after=0)],
+        steps=of_many(50, at=0.0, kind=StepKind.BOUND),
+        budgets=[BudgetMinimum(budget="a", before=0, min=0, after=0)],
     )
     pods = "`shop/api-old-000`, `shop/api-old-001`, `shop/api-old-002` and 47 more"
     assert f"- `0s` {pods} land on node-0, node-1 and 3 more\n" in comment(replaced(base, simulation=simulation))

@@ -98,7 +98,7 @@ def test_a_file_has_its_line_and_a_stream_the_file_that_it_was_made_from() -> No
 
 
 def test_a_finding_without_a_file_is_at_the_first_of_the_change_and_says_so() -> None:
-    check = replaced(failed(), findings=[finding(RuleId.BUDGETS_UNREADABLE)])
+    check = replaced(failed(), findings=[finding(RuleId.PDBS_UNREADABLE)])
     (location,) = run_of(check)["results"][0]["locations"]
     assert location["physicalLocation"]["artifactLocation"]["uri"] == "deploy/api%20v2.yaml"
     assert "has no file" in location["message"]["text"]

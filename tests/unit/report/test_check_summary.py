@@ -8,25 +8,25 @@ import pytest
 from kpreempt.gate_rules import RuleId
 from kpreempt.report.check.summary import summary
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import Change, ChangeKind, Check, GateStanding, OutcomeShare, Range
+from kpreempt.verdict.check import Change, ChangeKind, Check, FindingStatus, OutcomeShare, Range
 from kpreempt.verdict.simulation import (
-    BudgetLow,
+    BrokenDependency,
+    BrokenDependencyKind,
+    BudgetMinimum,
     Displaced,
-    Refusal,
+    QuotaRejection,
     SimulatedWorkload,
     SimulationEnd,
     SimulationStep,
     StepKind,
-    Stranded,
-    StrandedKind,
-    Waiting,
+    UnscheduledPod,
 )
 from tests.checks import finding, hostile, passed, quiet_check, replaced, rule, whole_check
 
 ROLLED = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, replicas=12)
 CREATED = Change(object="Deployment shop/new", kind=ChangeKind.CREATED, replicas=1)
 MAP = Change(object="ConfigMap shop/new", kind=ChangeKind.CREATED)
-DOWN = SimulatedWorkload(workload="Deployment metrics/ingester", ready_before=2, ready_least=0, ready_after=2)
+DOWN = SimulatedWorkload(workload="Deployment metrics/ingester", ready_before=2, ready_min=0, ready_after=2)
 
 
 def of(**fields: object) -> Check:
@@ -50,10 +50,10 @@ SMALLER = Change(object="Deployment a/b", kind=ChangeKind.SCALED, replicas=2, re
 GONE = Change(object="Deployment a/c", kind=ChangeKind.DELETED, replicas_before=2, pods=["a/c-1", "a/c-2"])
 
 GAP = [
-    leaves(5, StepKind.LEAVES, "metrics/ingester-1-a"),
-    leaves(5, StepKind.LEAVES, "metrics/ingester-1-b"),
-    leaves(35, StepKind.LANDS, "metrics/ingester-1-c"),
-    leaves(40, StepKind.LANDS, "metrics/ingester-1-d"),
+    leaves(5, StepKind.TERMINATING, "metrics/ingester-1-a"),
+    leaves(5, StepKind.TERMINATING, "metrics/ingester-1-b"),
+    leaves(35, StepKind.BOUND, "metrics/ingester-1-c"),
+    leaves(40, StepKind.BOUND, "metrics/ingester-1-d"),
 ]
 
 SENTENCES = {
@@ -78,7 +78,7 @@ SENTENCES = {
         "metrics/ingester goes down and stays down",
     ),
     "a workload that is scaled to zero is not down": (
-        of(workloads=[msgspec.structs.replace(DOWN, ready_after=0, wanted_after=0)]),
+        of(workloads=[msgspec.structs.replace(DOWN, ready_after=0, desired_after=0)]),
         "harmless: nothing changes, nothing is evicted",
     ),
     "pods are evicted": (of(displaced=evicted(42)), "42 pods are evicted"),
@@ -88,23 +88,23 @@ SENTENCES = {
         "2 pods are lost with their node, 2 of them never recreated",
     ),
     "pods are evicted in another run only": (
-        replaced(quiet_check(), runs=3, evictions=Range(least=0, most=2)),
+        replaced(quiet_check(), runs=3, evictions=Range(min=0, max=2)),
         "up to 2 pods are evicted",
     ),
     "a budget breaks": (
-        of(displaced=evicted(1), budgets=[BudgetLow(budget="shop/api", before=0, least=-1, after=0, violations=1)]),
+        of(displaced=evicted(1), budgets=[BudgetMinimum(budget="shop/api", before=0, min=-1, after=0, violations=1)]),
         "1 pod is evicted; budget shop/api is violated",
     ),
     "pods stay pending": (
-        of(waiting=[Waiting(pod="a/b", priority=0), Waiting(pod="a/c", priority=0, was_running=True)]),
+        of(waiting=[UnscheduledPod(pod="a/b", priority=0), UnscheduledPod(pod="a/c", priority=0, was_running=True)]),
         "1 new pod stays pending; 1 previously running pod stays pending",
     ),
     "a pod that waited before is no news": (
-        of(waiting=[Waiting(pod="a/b", priority=0, waited_before=True)]),
+        of(waiting=[UnscheduledPod(pod="a/b", priority=0, pending_before=True)]),
         "harmless: nothing changes, nothing is evicted",
     ),
     "a quota refuses pods": (
-        of(refused=[Refusal(workload="Deployment a/b", quota="a/q", message="", pods=2, left=2)]),
+        of(refused=[QuotaRejection(workload="Deployment a/b", quota="a/q", message="", pods=2, rejected_after=2)]),
         "2 pods are rejected by quota",
     ),
     "a rollout does not complete": (
@@ -113,9 +113,9 @@ SENTENCES = {
     ),
     "the cluster never settles": (of(end=SimulationEnd.LOOP, loop=["Deployment a/b", "Deployment a/c"]),
         "a/b and a/c never settle"),
-    "the end is not known": (of(end=SimulationEnd.BROKEN_OFF), "the final state is unknown"),
+    "the end is not known": (of(end=SimulationEnd.ABORTED), "the final state is unknown"),
     "the API server refuses an object": (
-        replaced(passed(), findings=[finding(RuleId.APPLY_REFUSED, "Deployment shop/api")], passed=False),
+        replaced(passed(), findings=[finding(RuleId.APPLY_REJECTED, "Deployment shop/api")], passed=False),
         "the API server rejects Deployment shop/api",
     ),
     "a rule is broken by nothing that hurts": (
@@ -124,9 +124,9 @@ SENTENCES = {
     ),
     "something is not known, though it is waived": (
         replaced(
-            quiet_check(), findings=[finding(RuleId.FIELDS_NOT_MODELLED, "x", standing=GateStanding.WAIVED)]
+            quiet_check(), findings=[finding(RuleId.UNMODELED_INPUT, "x", status=FindingStatus.WAIVED)]
         ),
-        "nothing changes, nothing is evicted (unverified: fields-not-modelled)",
+        "nothing changes, nothing is evicted (unverified: unmodeled-input)",
     ),
     "what the change takes away comes first": (
         replaced(
@@ -143,7 +143,7 @@ SENTENCES = {
         replaced(
             quiet_check(),
             findings=[
-                finding(RuleId.SERVICE_OUTAGE, f"Service a/{each}", pods=["a/b-1"], standing=GateStanding.WAIVED)
+                finding(RuleId.SERVICE_OUTAGE, f"Service a/{each}", pods=["a/b-1"], status=FindingStatus.WAIVED)
                 for each in "xyz"
             ],
         ),
@@ -178,8 +178,8 @@ def test_what_hurts_most_is_said_first(check: Check, sentence: str) -> None:
 
 
 NOT_HARMLESS = {
-    "a finding that is waived": {"findings": [finding(RuleId.MAX_VICTIMS, standing=GateStanding.WAIVED)]},
-    "a finding that warns": {"findings": [finding(RuleId.ROLLOUT_STUCK, standing=GateStanding.WARNS)]},
+    "a finding that is waived": {"findings": [finding(RuleId.MAX_VICTIMS, status=FindingStatus.WAIVED)]},
+    "a finding that warns": {"findings": [finding(RuleId.ROLLOUT_STUCK, status=FindingStatus.WARNS)]},
     "something that is not known": {"assumptions": [Assumption("Pod a/b", "spec", "not modeled")]},
     "a rule about damage that is off": {"rules": [rule(RuleId.SCALED_TO_ZERO, is_on=False)]},
     "a deletion": {"changes": [GONE]},
@@ -188,14 +188,14 @@ NOT_HARMLESS = {
     "a DaemonSet on fewer nodes": {
         "simulation": {
             "workloads": [
-                SimulatedWorkload(
-                    workload="DaemonSet a/b", is_changed=True, ready_before=3, ready_least=1, ready_after=1
-                )
+                SimulatedWorkload(workload="DaemonSet a/b", is_changed=True, ready_before=3, ready_min=1, ready_after=1)
             ]
         }
     },
     "an object that only the base has": {"only_in_base": ["ConfigMap a/b"]},
-    "something that is cut off": {"simulation": {"stranded": [Stranded(kind=StrandedKind.SERVICE, subject="a/b")]}},
+    "something that is cut off": {
+        "simulation": {"stranded": [BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject="a/b")]}
+    },
     "a pod that is evicted": {"simulation": {"displaced": evicted(1)}},
     "a gate that does not pass": {"passed": False},
 }

@@ -12,7 +12,7 @@ from kpreempt.report.answers import CHECK_FORMATS, render_answer
 from kpreempt.report.check.github import render as render_github
 from kpreempt.report.check.gitlab import render as render_gitlab
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, Drift, DriftKind, GateStanding, RuleId, Since
+from kpreempt.verdict.check import Check, Drift, DriftKind, FindingStatus, PreviousRun, RuleId
 from tests.checks import HOSTILE, failed, finding, hostile, passed, replaced, rule
 
 
@@ -60,7 +60,7 @@ def test_of_more_than_ten_the_last_is_a_summary() -> None:
 
 
 def test_what_is_waived_is_no_error() -> None:
-    waived = finding(RuleId.MAX_VICTIMS, standing=GateStanding.WAIVED)
+    waived = finding(RuleId.MAX_VICTIMS, status=FindingStatus.WAIVED)
     (line,) = annotations(replaced(passed(), findings=[waived]))
     assert line.startswith("::notice ")
 
@@ -75,7 +75,7 @@ def test_no_name_begins_a_command_or_ends_one_early() -> None:
 
 
 def test_a_warning_is_one_in_every_system() -> None:
-    found = finding(RuleId.FORBID_LOOPS, "Deployment shop/a", standing=GateStanding.WARNS, amount=1)
+    found = finding(RuleId.FORBID_LOOPS, "Deployment shop/a", status=FindingStatus.WARNS, amount=1)
     check = replaced(passed(), findings=[found], rules=[rule(RuleId.FORBID_LOOPS, warnings=1)])
     first, last = annotations(check)
     assert first.startswith("::warning title=kpreempt check%3A forbid-loops::Deployment shop/a never settles")
@@ -166,9 +166,11 @@ def test_the_page_about_a_rule_is_linked_where_it_is_known(format_: str) -> None
 def test_what_differs_from_a_former_run_is_told(format_: str) -> None:
     drifts = [
         Drift(kind=DriftKind.NEW, rule="max-victims", subject="Deployment shop/api", after=3),
-        Drift(kind=DriftKind.WORSE, what="pods evicted", before=3, after=9),
+        Drift(kind=DriftKind.WORSE, metric="pods evicted", before=3, after=9),
     ]
-    check = replaced(failed(), since=Since(passed=True, at="2026-11-20", algorithm="kube-1.35", drifts=drifts))
+    check = replaced(
+        failed(), previous_run=PreviousRun(passed=True, at="2026-11-20", algorithm="kube-1.35", drifts=drifts)
+    )
     shown = " ".join(render_answer(check, format_, RenderOptions(width=200)).split())
     if format_ in ("json", "yaml"):
         assert "since" in shown

@@ -104,7 +104,7 @@ def test_when_pods_have_stopped_is_told_with_verbose_only() -> None:
 
 def test_long_sections_are_cut_and_say_so_and_verbose_shows_all() -> None:
     base = failed()
-    steps = [step for at in range(30) for step in of_many(3, at=float(at), kind=StepKind.LANDS)]
+    steps = [step for at in range(30) for step in of_many(3, at=float(at), kind=StepKind.BOUND)]
     check = replaced(
         base,
         changes=base.changes * 5,
@@ -140,7 +140,7 @@ def test_several_runs_say_how_often_each_outcome_comes_up() -> None:
     start = lines.index("OUTCOMES      2 outcomes, 1 to 3 evictions; others are possible")
     assert lines[start + 2].startswith("  ✗ in 7 of 20 runs (first with seed 4): settled, 3 pods evicted")
     assert "worst of 20 runs, seed 4" in "\n".join(lines[:8])
-    certain = msgspec.structs.replace(failed(), explored_all=True, evictions=Range(least=3, most=3))
+    certain = msgspec.structs.replace(failed(), explored_all=True, evictions=Range(min=3, max=3))
     assert "OUTCOMES      2 outcomes, 3 evictions; all possible outcomes" in lines_of(certain)
 
 

@@ -20,7 +20,7 @@ from kpreempt.report.check.words import (
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
 from kpreempt.report.simulation_words import tell_in_short, tell_step_by_step
-from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, OutcomeShare
+from kpreempt.verdict.check import Change, ChangeKind, FindingStatus, GateFinding, OutcomeShare
 from kpreempt.verdict.simulation import SimulationStep, StepKind
 from tests.checks import API, HOSTILE, WORKER, failed, finding, hostile, of_many, passed, replaced, rule
 
@@ -63,11 +63,11 @@ FINDINGS = {
         "Deployment batch/worker: 2 replacements of running pods left pending (limit 0): a and b; no room",
     ),
     "a service without pods": (
-        finding(RuleId.MAX_STRANDED, "Service shop/api", amount=1, pods=["shop/api"]),
+        finding(RuleId.MAX_BROKEN_DEPENDENCIES, "Service shop/api", amount=1, pods=["shop/api"]),
         "Service shop/api has no ready pod",
     ),
     "pods that miss others": (
-        finding(RuleId.MAX_STRANDED, WORKLOAD, amount=2, pods=["a", "b"]),
+        finding(RuleId.MAX_BROKEN_DEPENDENCIES, WORKLOAD, amount=2, pods=["a", "b"]),
         "Deployment batch/worker: 2 pods left without something they depend on: a and b",
     ),
     "a pod that nothing makes again": (
@@ -99,7 +99,7 @@ FINDINGS = {
         "Deployment batch/worker is scaled to zero: 3 → 0 pods",
     ),
     "what a quota refuses": (
-        finding(RuleId.QUOTA_REFUSALS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),
+        finding(RuleId.QUOTA_REJECTIONS, WORKLOAD, amount=2, detail="exceeded quota: q, requested: pods=1"),
         "Deployment batch/worker: 2 pods rejected (limit 0); exceeded quota: q, requested: pods=1",
     ),
     "what is so in some of the simulations": (
@@ -116,15 +116,15 @@ FINDINGS = {
         "Deployment batch/worker drops to 0 of 3 ready (limit 0 %)",
     ),
     "an apply that is refused": (
-        finding(RuleId.APPLY_REFUSED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
+        finding(RuleId.APPLY_REJECTED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
         "Deployment batch/worker cannot be applied: spec.selector: cannot be changed in the API",
     ),
     "a namespace that is not there": (
-        finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="neither in the cluster nor in the change"),
+        finding(RuleId.APPLY_REJECTED, "Namespace x", amount=1, detail="neither in the cluster nor in the change"),
         "Namespace x does not exist: neither in the cluster nor in the change",
     ),
     "a namespace that is rejected itself": (
-        finding(RuleId.APPLY_REFUSED, "Namespace x", amount=1, detail="unknown field metadata.label"),
+        finding(RuleId.APPLY_REJECTED, "Namespace x", amount=1, detail="unknown field metadata.label"),
         "Namespace x cannot be applied: unknown field metadata.label",
     ),
     "an API that goes": (
@@ -132,7 +132,7 @@ FINDINGS = {
         "CronJob shop/c uses a removed API version: batch/v1beta1, which is not served from 1.25 on",
     ),
     "a budget that blocks drains": (
-        finding(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
+        finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
         "PodDisruptionBudget shop/api blocks all drains: it allows no disruption",
     ),
     "a PDB with a mistyped selector": (
@@ -172,11 +172,11 @@ FINDINGS = {
         "Pod shop/api-1 had the controller ReplicaSet shop/api, now none",
     ),
     "a budget that keeps a pod on a node": (
-        finding(RuleId.DRAIN_BLOCKED, "PodDisruptionBudget shop/api", pods=["shop/api-1"], detail="it wants 1 of 1"),
+        finding(RuleId.DRAIN_INCOMPLETE, "PodDisruptionBudget shop/api", pods=["shop/api-1"], detail="it wants 1 of 1"),
         "PodDisruptionBudget shop/api blocks the eviction of shop/api-1: it wants 1 of 1",
     ),
     "a node that kubectl does not drain": (
-        finding(RuleId.DRAIN_BLOCKED, "Node n1", pods=["shop/api-1"], detail="cannot delete Pods"),
+        finding(RuleId.DRAIN_INCOMPLETE, "Node n1", pods=["shop/api-1"], detail="cannot delete Pods"),
         "Node n1 cannot be drained because of shop/api-1: cannot delete Pods",
     ),
     "a size that is taken from an autoscaler": (
@@ -224,7 +224,7 @@ FINDINGS = {
         "the snapshot does not say when it was taken",
     ),
     "budgets that are forbidden": (
-        finding(RuleId.BUDGETS_UNREADABLE, detail="HTTP 403"),
+        finding(RuleId.PDBS_UNREADABLE, detail="HTTP 403"),
         "budgets could not be read: HTTP 403",
     ),
     "a kind that the dump has none of": (
@@ -236,11 +236,11 @@ FINDINGS = {
         "Deployment batch/worker does not fit at its maximum: 2 more pods pending",
     ),
     "an object that is left out": (
-        finding(RuleId.OBJECTS_SET_ASIDE, "Pod shop/bad", detail="spec: expected an object"),
+        finding(RuleId.SKIPPED_OBJECTS, "Pod shop/bad", detail="spec: expected an object"),
         "Pod shop/bad is skipped: spec: expected an object",
     ),
     "a field that is not modelled": (
-        finding(RuleId.FIELDS_NOT_MODELLED, WORKLOAD, detail="spec.x: not evaluated", pods=["a"]),
+        finding(RuleId.UNMODELED_INPUT, WORKLOAD, detail="spec.x: not evaluated", pods=["a"]),
         "Deployment batch/worker is not fully modeled: a; spec.x: not evaluated",
     ),
     "an uncertain end": (
@@ -314,23 +314,23 @@ def test_in_a_sentence_what_is_from_the_input_is_a_span_of_its_own(text: str) ->
 
 
 def test_a_long_message_is_cut_and_on_one_line() -> None:
-    text = finding_text(finding(RuleId.BUDGETS_UNREADABLE, detail="a\n\n b " * 1000))
+    text = finding_text(finding(RuleId.PDBS_UNREADABLE, detail="a\n\n b " * 1000))
     assert text.startswith("budgets could not be read: a b a b")
     assert len(text) < 600
     assert text.endswith("…")
 
 
 STANDINGS = {
-    "one that fails has none": (GateStanding.FAILS, ""),
-    "waived": (GateStanding.WAIVED, "waived by file until 2027-01-01: reason"),
-    "accepted": (GateStanding.ACCEPTED, "accepted by file until 2027-01-01: reason"),
-    "not new": (GateStanding.NOT_NEW, "not new: present without the change (file) until 2027-01-01: reason"),
+    "one that fails has none": (FindingStatus.FAILS, ""),
+    "waived": (FindingStatus.WAIVED, "waived by file until 2027-01-01: reason"),
+    "accepted": (FindingStatus.ACCEPTED, "accepted by file until 2027-01-01: reason"),
+    "not new": (FindingStatus.NOT_NEW, "not new: present without the change (file) until 2027-01-01: reason"),
 }
 
 
 @pytest.mark.parametrize(("standing", "words"), STANDINGS.values(), ids=STANDINGS.keys())
-def test_what_does_not_count_says_why(standing: GateStanding, words: str) -> None:
-    about = finding(RuleId.MAX_VICTIMS, standing=standing, by="file", expires="2027-01-01", reason="reason")
+def test_what_does_not_count_says_why(standing: FindingStatus, words: str) -> None:
+    about = finding(RuleId.MAX_VICTIMS, status=standing, by="file", expires="2027-01-01", reason="reason")
     assert plain(standing_phrase(about)) == words
 
 
@@ -386,7 +386,7 @@ def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
         f" and {len(RuleId) - 3} more;"
         " 3 findings waived, accepted or not new"
     )
-    forgiven = [each for each in failed().findings if each.standing is not GateStanding.FAILS]
+    forgiven = [each for each in failed().findings if each.status is not FindingStatus.FAILS]
     assert plain(verdict_phrase(replaced(failed(), passed=True, findings=forgiven))) == (
         "no violations; 3 findings waived, accepted or not new"
     )
@@ -431,10 +431,10 @@ def told(steps: list[SimulationStep]) -> list[str]:
 
 def test_fifty_equal_pods_are_one_line() -> None:
     steps = [
-        *of_many(50, at=0.0, kind=StepKind.LEAVES, owner="ReplicaSet api-5", reason="update"),
-        *of_many(50, at=0.0, kind=StepKind.GONE, owner="ReplicaSet api-5"),
-        *of_many(50, at=61.0, kind=StepKind.ARRIVES, owner="ReplicaSet api-6"),
-        *of_many(50, at=61.0, kind=StepKind.LANDS, owner="ReplicaSet api-6"),
+        *of_many(50, at=0.0, kind=StepKind.TERMINATING, owner="ReplicaSet api-5", reason="update"),
+        *of_many(50, at=0.0, kind=StepKind.TERMINATED, owner="ReplicaSet api-5"),
+        *of_many(50, at=61.0, kind=StepKind.CREATED, owner="ReplicaSet api-6"),
+        *of_many(50, at=61.0, kind=StepKind.BOUND, owner="ReplicaSet api-6"),
     ]
     pods = "shop/api-old-000, shop/api-old-001, shop/api-old-002 and 47 more"
     assert told(steps) == [
@@ -448,30 +448,30 @@ def test_fifty_equal_pods_are_one_line() -> None:
 
 STEPS = {
     "a size": (
-        {"kind": StepKind.SCALES, "owner": "Deployment api", "replicas": 0},
+        {"kind": StepKind.SCALED, "owner": "Deployment api", "replicas": 0},
         "Deployment api scales shop/a to 0 replicas",
     ),
-    "a size that nobody is known to set": ({"kind": StepKind.SCALES, "replicas": 1}, "shop/a is scaled to 1 replica"),
-    "a pod of nobody": ({"kind": StepKind.ARRIVES}, "shop/a is created"),
+    "a size that nobody is known to set": ({"kind": StepKind.SCALED, "replicas": 1}, "shop/a is scaled to 1 replica"),
+    "a pod of nobody": ({"kind": StepKind.CREATED}, "shop/a is created"),
     "a replacement": (
-        {"kind": StepKind.ARRIVES, "owner": "ReplicaSet a", "cause": "shop/b"},
+        {"kind": StepKind.CREATED, "owner": "ReplicaSet a", "cause": "shop/b"},
         "ReplicaSet a creates shop/a to replace shop/b",
     ),
     "an eviction": (
-        {"kind": StepKind.LEAVES, "cause": "shop/b", "violated": ["shop/p"], "owner": "ReplicaSet a"},
+        {"kind": StepKind.TERMINATING, "cause": "shop/b", "violated": ["shop/p"], "owner": "ReplicaSet a"},
         "shop/a is preempted by shop/b, violating budget shop/p",
     ),
     "a deletion by a controller": (
-        {"kind": StepKind.LEAVES, "owner": "ReplicaSet a", "reason": "scale-down"},
+        {"kind": StepKind.TERMINATING, "owner": "ReplicaSet a", "reason": "scale-down"},
         "ReplicaSet a deletes shop/a (scale-down)",
     ),
-    "a deletion for another reason": ({"kind": StepKind.LEAVES, "reason": "drain"}, "deleted: shop/a (drain)"),
-    "a deletion without a reason": ({"kind": StepKind.LEAVES}, "shop/a is deleted"),
+    "a deletion for another reason": ({"kind": StepKind.TERMINATING, "reason": "drain"}, "deleted: shop/a (drain)"),
+    "a deletion without a reason": ({"kind": StepKind.TERMINATING}, "shop/a is deleted"),
     "a pod that cannot start": (
         {"kind": StepKind.BLOCKED, "node": "n1", "message": "no volume"},
         "shop/a cannot start on n1: no volume",
     ),
-    "a pod that waits": ({"kind": StepKind.WAITS, "message": "no room"}, "shop/a stays pending: no room"),
+    "a pod that waits": ({"kind": StepKind.PENDING, "message": "no room"}, "shop/a stays pending: no room"),
 }
 
 
@@ -482,7 +482,7 @@ def test_a_step_is_told(fields: dict[str, object], words: str) -> None:
 
 def test_what_different_owners_do_is_told_apart() -> None:
     steps = [
-        SimulationStep(at=0.0, kind=StepKind.ARRIVES, pod=pod, owner=owner)
+        SimulationStep(at=0.0, kind=StepKind.CREATED, pod=pod, owner=owner)
         for pod, owner in (
             ("shop/a", "ReplicaSet a"),
             ("shop/b", "ReplicaSet b"),
@@ -499,15 +499,15 @@ def test_what_different_owners_do_is_told_apart() -> None:
 
 def test_nothing_is_told_before_what_it_follows_from() -> None:
     steps = [
-        SimulationStep(at=0.0, kind=kind, pod=pod, node="n1" if kind is StepKind.LANDS else "", replicas=2)
+        SimulationStep(at=0.0, kind=kind, pod=pod, node="n1" if kind is StepKind.BOUND else "", replicas=2)
         for kind, pod in (
-            (StepKind.ARRIVES, "shop/a"),
-            (StepKind.LANDS, "shop/a"),
-            (StepKind.ARRIVES, "shop/b"),
-            (StepKind.SCALES, "shop/old"),
-            (StepKind.LEAVES, "shop/a"),
-            (StepKind.LANDS, "shop/b"),
-            (StepKind.LANDS, "shop/a"),
+            (StepKind.CREATED, "shop/a"),
+            (StepKind.BOUND, "shop/a"),
+            (StepKind.CREATED, "shop/b"),
+            (StepKind.SCALED, "shop/old"),
+            (StepKind.TERMINATING, "shop/a"),
+            (StepKind.BOUND, "shop/b"),
+            (StepKind.BOUND, "shop/a"),
         )
     ]
     assert told(steps) == [

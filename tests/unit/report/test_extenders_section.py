@@ -14,7 +14,7 @@ from kpreempt.verdict import (
     Code,
     ExtenderCall,
     NodeEvaluation,
-    NodeStory,
+    NodeReport,
     Outcome,
     PodSummary,
     ProposalSearch,
@@ -22,13 +22,13 @@ from kpreempt.verdict import (
     Verdict,
 )
 
-FILTERED = ExtenderCall("http://x", "filter", asked=2, refused={"n1": "no GPU"})
-HOSTILE = ExtenderCall("http://\x1b[31m", "preempt", asked=1, error="<b>`down`\x1b[0m")
+FILTERED = ExtenderCall("http://x", "filter", nodes_sent=2, rejected={"n1": "no GPU"})
+HOSTILE = ExtenderCall("http://\x1b[31m", "preempt", nodes_sent=1, error="<b>`down`\x1b[0m")
 
 
 def verdict(*calls: ExtenderCall) -> Verdict:
     pod = PodSummary(namespace="shop", name="p")
-    return Verdict(algorithm="kube-1.13", outcome=Outcome.NEVER_LANDS, pod=pod, extender_calls=list(calls))
+    return Verdict(algorithm="kube-1.13", outcome=Outcome.UNSCHEDULABLE, pod=pod, extender_calls=list(calls))
 
 
 def test_a_line_for_each_call_in_a_section_of_its_own() -> None:
@@ -92,19 +92,19 @@ def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
     ("call", "status", "told"),
     [
         pytest.param(
-            ExtenderCall("http://x", "filter", refused={"n": "no GPU"}),
+            ExtenderCall("http://x", "filter", rejected={"n": "no GPU"}),
             Status(Code.UNSCHEDULABLE, ["no GPU"], plugin="http://x"),
             "n passes all filters, but extender http://x rejects it: no GPU",
             id="with a reason",
         ),
         pytest.param(
-            ExtenderCall("http://x", "filter", refused={"n": ""}),
+            ExtenderCall("http://x", "filter", rejected={"n": ""}),
             Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [], plugin="http://x"),
             "n passes all filters, but extender http://x rejects it without a reason",
             id="without one",
         ),
         pytest.param(
-            ExtenderCall("http://x", "preempt", dropped=["n"]),
+            ExtenderCall("http://x", "preempt", removed=["n"]),
             Status(Code.UNSCHEDULABLE, ["Insufficient cpu"], plugin="NodeResourcesFit"),
             "n is a candidate, but extender http://x drops it",
             id="a candidate",
@@ -112,8 +112,8 @@ def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
     ],
 )
 def test_the_story_of_a_node_says_which_extender_puts_it_out(call: ExtenderCall, status: Status, told: str) -> None:
-    story = NodeStory("n", NodeEvaluation(filters=[Status(Code.SUCCESS, plugin="NodeName")]), is_chosen=False)
-    told_of = msgspec.structs.replace(verdict(call), filter={"n": status}, node_story=story)
+    story = NodeReport("n", NodeEvaluation(filters=[Status(Code.SUCCESS, plugin="NodeName")]), is_chosen=False)
+    told_of = msgspec.structs.replace(verdict(call), filter={"n": status}, node_report=story)
     assert plain(describe_standing(story, told_of)) == told
     assert told in render([told_of], "text", options=RenderOptions(width=200))
 

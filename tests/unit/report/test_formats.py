@@ -93,7 +93,7 @@ def test_yaml_is_in_block_style_and_says_the_same_as_json() -> None:
 
 def test_jsonl_is_one_line_for_each_verdict() -> None:
     lines = render([preempting(), stuck()], "jsonl").splitlines()
-    assert [json.loads(line)["outcome"] for line in lines] == ["PreemptsViolatingBudgets", "NeverLands"]
+    assert [json.loads(line)["outcome"] for line in lines] == ["PreemptsViolatingBudgets", "Unschedulable"]
 
 
 def test_an_unknown_format_is_a_wrong_request() -> None:

@@ -52,6 +52,6 @@ def test_what_the_scheduler_said_is_told_beside_what_is_expected(
     state: PendingState, theirs: str, agreement: Agreement, words: str
 ) -> None:
     item = PendingPod(
-        pod="shop/a", state=state, outcome=Outcome.NEVER_LANDS, scheduler_message=theirs, agreement=agreement
+        pod="shop/a", state=state, outcome=Outcome.UNSCHEDULABLE, scheduler_message=theirs, agreement=agreement
     )
     assert agreement_in_words(item) == words

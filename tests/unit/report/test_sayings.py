@@ -85,7 +85,7 @@ def test_never_is_said_only_where_no_state_of_the_nodes_helps(
     cluster: ClusterSnapshot, pod: Pod, is_for_good: bool
 ) -> None:
     verdict = decide(cluster, pod)
-    assert (verdict.outcome, verdict.refused_for_good) == (Outcome.NEVER_LANDS, is_for_good)
+    assert (verdict.outcome, verdict.permanently_unschedulable) == (Outcome.UNSCHEDULABLE, is_for_good)
     said = headline(cluster, pod)
     assert ("these nodes reject it even when empty" in said) == is_for_good
     assert "is unschedulable now" in said

@@ -15,10 +15,10 @@ from kpreempt.model.taints import Taint
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.explain.chance import percent
 from kpreempt.verdict import (
-    Admitted,
     Assumption,
     Candidate,
     Code,
+    DefaultedField,
     Odds,
     OddsOutcome,
     Outcome,
@@ -192,7 +192,7 @@ def test_the_event_is_the_scheduler_s_message_word_for_word() -> None:
 def test_what_was_filled_in_and_what_is_assumed_is_said() -> None:
     verdict = msgspec.structs.replace(
         decide(two_full_nodes(), incoming()),
-        admission=[Admitted("spec.priority", "1000", "PriorityClass high")],
+        admission=[DefaultedField("spec.priority", "1000", "PriorityClass high")],
         assumptions=[Assumption("Pod shop/api", "spec.resourceClaims", "is not evaluated")],
     )
     text = report(verdict)
@@ -273,7 +273,7 @@ def test_a_pod_that_is_refused_before_any_node_is_looked_at() -> None:
     refused = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ["claim shop/data is not bound"], plugin="VolumeBinding")
     verdict = Verdict(
         algorithm="kube-1.36",
-        outcome=Outcome.NEVER_LANDS,
+        outcome=Outcome.UNSCHEDULABLE,
         pod=PodSummary("shop", "api"),
         pre_filter=refused,
         filter={"node-a": refused, "node-b": refused},

@@ -20,8 +20,8 @@ from kpreempt.verdict.volcano import (
     GangOutcome,
     GangTask,
     GangVictim,
+    NodeAttempt,
     NodeOutcome,
-    NodeTried,
     Opening,
     OperationKind,
     Panic,
@@ -193,7 +193,7 @@ def test_a_configuration_that_evicts_nobody_says_so(actions: list[str], is_told:
 
 def placed(task: str, outcome: AttemptOutcome, node: str, tied: list[str]) -> Attempt:
     reached = NodeOutcome.ALLOCATED if outcome == AttemptOutcome.ALLOCATED else NodeOutcome.PIPELINED
-    tried = NodeTried(node=node, outcome=reached)
+    tried = NodeAttempt(node=node, outcome=reached)
     return Attempt(
         purpose=Purpose.ALLOCATE, queue="q", job="ml/a", task=task, outcome=outcome, nodes=[tried], tied=tied
     )
@@ -324,7 +324,7 @@ VICTIM = GangVictim(task="ml/old-0", node="n1", job="ml/old", queue="batch", act
             "not be enqueued: rejected by overcommit.",
             id="rejected",
         ),
-        pytest.param(gang(GangOutcome.REFUSED, reason="its queue is closed"), "its queue is closed.", id="refused"),
+        pytest.param(gang(GangOutcome.REJECTED, reason="its queue is closed"), "its queue is closed.", id="refused"),
         pytest.param(
             gang(GangOutcome.IGNORED, reason="no such queue"), "ignored by Volcano: no such queue.", id="ignored"
         ),
@@ -359,7 +359,7 @@ def test_what_is_missing_names_the_node_that_comes_nearest() -> None:
     ],
 )
 def test_a_promise_is_followed_to_the_next_session(bound: int, afterwards: SessionVerdict, words: str) -> None:
-    answer = gang(GangOutcome.PIPELINED, tasks=TASKS, afterwards=afterwards, bound_afterwards=bound)
+    answer = gang(GangOutcome.PIPELINED, tasks=TASKS, next_session=afterwards, bound_in_next_session=bound)
     assert words in text(answer)
 
 

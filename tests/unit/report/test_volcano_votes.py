@@ -7,18 +7,18 @@ import pytest
 from kpreempt.report.blocks import text_of
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano.attempts import votes_on
-from kpreempt.verdict.volcano import NodeOutcome, NodeTried, Refusal, Vote, VoteEffect
+from kpreempt.verdict.volcano import NodeAttempt, NodeOutcome, VictimRejection, Vote, VoteEffect
 
 A, B = "ml/a", "ml/b"
 
 
 def vote(tier: int, plugin: str, victims: list[str], effect: VoteEffect, left: list[str]) -> Vote:
-    refused = [Refusal(task, f"{plugin} says no") for task in (A, B) if task not in victims]
-    return Vote(tier=tier, plugin=plugin, victims=victims, refused=refused, effect=effect, left=left)
+    refused = [VictimRejection(task, f"{plugin} says no") for task in (A, B) if task not in victims]
+    return Vote(tier=tier, plugin=plugin, victims=victims, rejected=refused, effect=effect, remaining=left)
 
 
 def told(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
-    tried = NodeTried(
+    tried = NodeAttempt(
         node="n1",
         outcome=NodeOutcome.NOT_ENOUGH,
         candidates=[A, B],
@@ -29,7 +29,7 @@ def told(votes: list[Vote], deciding_tier: int, victims: list[str]) -> str:
     return "\n".join(text_of(node.words) for node in votes_on(tried, home="ml/job", options=RenderOptions()))
 
 
-FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.KEPT, VoteEffect.EMPTIED
+FIRST, KEPT, EMPTIED = VoteEffect.FIRST, VoteEffect.INTERSECTED, VoteEffect.EMPTIED
 
 
 @pytest.mark.parametrize(

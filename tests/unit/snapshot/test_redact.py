@@ -390,7 +390,7 @@ def test_assumptions_and_skipped_kinds_say_no_names() -> None:
     redaction = redaction_of(cluster)
     assert redaction.skipped(cluster.skipped) == {"Secret": 2, "kind-0001": 1}
     assumed = [
-        Assumption("Pod shop/canary", "spec.canary", "canary", AssumptionKind.SET_ASIDE),
+        Assumption("Pod shop/canary", "spec.canary", "canary", AssumptionKind.SKIPPED),
         Assumption("canary", "", ""),
     ]
     said = redaction.assumptions(assumed)

@@ -269,11 +269,11 @@ def dump_of(*objects: Document, as_lines: bool = False) -> bytes:
 def test_a_dump_of_our_own_says_what_it_lacks(load: Callable[..., Loaded], as_lines: bool) -> None:
     loaded = load(dump_of(*OBJECTS, as_lines=as_lines))
     assert [f"{each.kind}: {each.subject}: {each.field}: {each.message}" for each in loaded.assumptions] == [
-        f"NotModelled: {QUOTAS}: snapshot: a dump that kpreempt wrote keeps none, so that plugins do not see any; what "
+        f"Unmodeled: {QUOTAS}: snapshot: a dump that kpreempt wrote keeps none, so that plugins do not see any; what "
         f"kubectl get elasticquotas.{GROUP} -A -o yaml {END}",
-        f"NotModelled: {CLASSES}: snapshot: a dump that kpreempt wrote keeps little of each, so that plugins do not "
+        f"Unmodeled: {CLASSES}: snapshot: a dump that kpreempt wrote keeps little of each, so that plugins do not "
         f"see the rest; what kubectl get priorityclasses.scheduling.k8s.io -o yaml {END}",
-        "NotModelled: Pod: metadata.annotations: a dump that kpreempt wrote keeps hardly any, so that plugins do not "
+        "Unmodeled: Pod: metadata.annotations: a dump that kpreempt wrote keeps hardly any, so that plugins do not "
         f"see the rest; what kubectl get pods -A -o yaml {END}",
     ]
     assert load(dump_of(*OBJECTS), wanted=Wanted()).assumptions == []

@@ -19,7 +19,7 @@ from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
 from kpreempt.model.meta import grouped
 from kpreempt.verdict import API_VERSION
-from kpreempt.verdict.check import Change, Check, GateFinding, GateSource, GateStanding, RuleResult
+from kpreempt.verdict.check import Change, Check, FindingStatus, GateFinding, GateSource, RuleResult
 from kpreempt.verdict.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _by_severity(finding: GateFinding, rules: GateRules, grave: Collection[str])
     """The same where its rule shuts the gate or it is ``grave``; of one that warns, what would fail is a warning."""
     if finding.fingerprint in grave and finding.rule not in rules.severities:
         return finding
-    if finding.standing is not GateStanding.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
+    if finding.status is not FindingStatus.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
         return finding
-    return msgspec.structs.replace(finding, standing=GateStanding.WARNS)
+    return msgspec.structs.replace(finding, status=FindingStatus.WARNS)
 
 
 def passes(results: Iterable[RuleResult]) -> bool:
@@ -124,7 +124,7 @@ def _broken(
     judged = [_judged(measure, limit, excuses, written) for measure in pool]
     if not is_broken and sum(each.left for each in judged) <= limit:
         # What is left is allowed: nobody needs to hear of it, but of what is excused beside it.
-        excused = [each for each in judged if each.finding.standing is not GateStanding.FAILS or each.excuse]
+        excused = [each for each in judged if each.finding.status is not FindingStatus.FAILS or each.excuse]
         return [_with(each.finding, each.excuse) if each.excuse else each.finding for each in excused]
     return [each.finding for each in judged]
 
@@ -162,7 +162,7 @@ def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str
 
 def _with(finding: GateFinding, excuse: Excuse) -> GateFinding:
     return msgspec.structs.replace(
-        finding, standing=excuse.standing, reason=excuse.reason, by=excuse.by, expires=excuse.expires
+        finding, status=excuse.standing, reason=excuse.reason, by=excuse.by, expires=excuse.expires
     )
 
 
@@ -174,7 +174,7 @@ def _worst_chains(findings: Sequence[GateFinding]) -> list[GateFinding]:
     others = [each for each in findings if each.rule is not RuleId.MAX_CASCADE_DEPTH]
     return [
         *others,
-        *(max(own, key=lambda each: (each.standing is GateStanding.FAILS, each.amount)) for own in chains.values()),
+        *(max(own, key=lambda each: (each.status is FindingStatus.FAILS, each.amount)) for own in chains.values()),
     ]
 
 
@@ -191,13 +191,13 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
 
 def _counts(findings: Sequence[GateFinding], rule: RuleId) -> dict[str, int]:
     """How many findings of a rule have each standing, by the fields of a ``RuleResult``."""
-    own = [each.standing for each in findings if each.rule == rule]
+    own = [each.status for each in findings if each.rule == rule]
     return {
-        "failures": own.count(GateStanding.FAILS),
-        "warnings": own.count(GateStanding.WARNS),
-        "waived": own.count(GateStanding.WAIVED),
-        "accepted": own.count(GateStanding.ACCEPTED),
-        "not_new": own.count(GateStanding.NOT_NEW),
+        "failures": own.count(FindingStatus.FAILS),
+        "warnings": own.count(FindingStatus.WARNS),
+        "waived": own.count(FindingStatus.WAIVED),
+        "accepted": own.count(FindingStatus.ACCEPTED),
+        "not_new": own.count(FindingStatus.NOT_NEW),
     }
 
 
@@ -217,8 +217,8 @@ def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult
     whole = sum(simulation.likelihood for simulation in simulations)
     findings = []
     for own in found.values():
-        _, worst = max(own, key=lambda each: (each[1].standing.counts, each[1].amount))
-        alike = {index for index, finding in own if finding.standing is worst.standing}
+        _, worst = max(own, key=lambda each: (each[1].status.counts, each[1].amount))
+        alike = {index for index, finding in own if finding.status is worst.status}
         share = sum(simulations[index].likelihood for index in alike) / whole
         findings.append(msgspec.structs.replace(worst, in_runs=len(alike), of_runs=len(simulations), share=share))
     order = [result.rule for result in simulations[shown].results]
@@ -440,11 +440,11 @@ def baseline_text(
     """
     entries: dict[str, Accepted] = {}
     for each in findings:
-        if each.standing is GateStanding.ACCEPTED and before is not None:
+        if each.status is FindingStatus.ACCEPTED and before is not None:
             kept = before.entry(each.fingerprint)
             if kept is not None:
                 entries[each.fingerprint] = kept
-        elif each.standing.counts:
+        elif each.status.counts:
             entries[each.fingerprint] = Accepted(
                 rule=each.rule,
                 subject=each.subject,
@@ -473,7 +473,7 @@ class Excuses(msgspec.Struct, frozen=True, kw_only=True):
 class Excuse(NamedTuple):
     """Why something does not count, and who says so."""
 
-    standing: GateStanding
+    standing: FindingStatus
     reason: str = ""
     by: str = ""
     expires: str = ""
@@ -492,10 +492,10 @@ def excuse_of(measure: Measure, part: Part, excuses: Excuses, objections: list[s
     waiver = next((waiver for waiver, objection in asked if not objection), None)
     if waiver is not None:
         expires = waiver.expires.isoformat() if waiver.expires is not None else ""
-        return Excuse(GateStanding.WAIVED, waiver.reason, waiver.by, expires)
+        return Excuse(FindingStatus.WAIVED, waiver.reason, waiver.by, expires)
     objections += sorted(objection for _, objection in asked)
     if part.amount <= excuses.base.get(measure.fingerprint_of([part.change]), -1):
-        return Excuse(GateStanding.NOT_NEW, by="--base")
+        return Excuse(FindingStatus.NOT_NEW, by="--base")
     return None
 
 
@@ -505,7 +505,7 @@ def excuses_together(excuses: Sequence[Excuse]) -> Excuse | None:
         return None
     standings = {excuse.standing for excuse in excuses}
     return Excuse(
-        GateStanding.WAIVED if GateStanding.WAIVED in standings else GateStanding.NOT_NEW,
+        FindingStatus.WAIVED if FindingStatus.WAIVED in standings else FindingStatus.NOT_NEW,
         "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse.reason)),
         ", ".join(dict.fromkeys(excuse.by for excuse in excuses)),
         min((excuse.expires for excuse in excuses if excuse.expires), default=""),
@@ -524,7 +524,7 @@ def accepted(measure: Measure, excuses: Excuses, objections: list[str]) -> Excus
     if measure.amount > entry.amount:
         objections.append(f"accepted as long as it is not more than {entry.amount}")
         return None
-    return Excuse(GateStanding.ACCEPTED, entry.reason, "--baseline", expires)
+    return Excuse(FindingStatus.ACCEPTED, entry.reason, "--baseline", expires)
 
 
 def source_of(rules: GateRules, excuses: Excuses, *, config: str, baseline: str) -> GateSource:

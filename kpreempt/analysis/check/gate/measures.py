@@ -18,7 +18,15 @@ from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
 from kpreempt.model.meta import grouped
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind
-from kpreempt.verdict.simulation import Displaced, Simulation, SimulationEnd, StepKind, Stranded, StrandedKind, Waiting
+from kpreempt.verdict.simulation import (
+    BrokenDependency,
+    BrokenDependencyKind,
+    Displaced,
+    Simulation,
+    SimulationEnd,
+    StepKind,
+    UnscheduledPod,
+)
 from kpreempt.verdict.unread import LIST
 
 _FINGERPRINT_LENGTH = 32
@@ -171,7 +179,7 @@ class Case:
         """
         return pod if pod in self._changed else self._workload_of.get(pod) or f"Pod {pod}"
 
-    def workload_waiting(self, waiting: Waiting) -> str:
+    def workload_waiting(self, waiting: UnscheduledPod) -> str:
         """What a pod that waits belongs to."""
         return waiting.workload or self.workload_of(waiting.pod)
 
@@ -206,12 +214,12 @@ class Case:
     def _workloads_by_pod(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for step in self.simulation.steps:
-            if step.kind is StepKind.SCALES and step.owner:
+            if step.kind is StepKind.SCALED and step.owner:
                 self._owners.setdefault(f"ReplicaSet {step.pod}", _qualified(step.owner, step.pod))
         for step in self.simulation.steps:
-            if step.kind is not StepKind.SCALES and step.owner:
+            if step.kind is not StepKind.SCALED and step.owner:
                 found.setdefault(step.pod, self._topmost(_qualified(step.owner, step.pod)))
-        ends: list[Waiting | Displaced] = [*self.simulation.waiting, *self.simulation.displaced]
+        ends: list[UnscheduledPod | Displaced] = [*self.simulation.pending, *self.simulation.displaced]
         for each in ends:
             if each.workload:
                 found[each.pod] = each.workload
@@ -243,7 +251,7 @@ def _departures(simulation: Simulation) -> tuple[list[int], list[float]]:
     # A pod that goes several times under one name does so in the order of its steps.
     times: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for position, step in enumerate(simulation.steps):
-        if step.kind is StepKind.LEAVES:
+        if step.kind is StepKind.TERMINATING:
             times.setdefault((step.pod, step.cause), []).append((step.at, position))
     since: list[float] = []
     places: list[tuple[int, int]] = []
@@ -268,11 +276,11 @@ _REFUSED = "cannot be changed in the API"
 _NO_CLASS = "is neither in the cluster nor in the change"
 _NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
 _RULE_ABOUT = {
-    AssumptionKind.NOT_MODELLED: RuleId.FIELDS_NOT_MODELLED,
+    AssumptionKind.UNMODELED: RuleId.UNMODELED_INPUT,
     # Objects that could not be read are left out as bad ones are.
-    AssumptionKind.UNREADABLE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.UNREADABLE: RuleId.SKIPPED_OBJECTS,
     AssumptionKind.ABSENT: RuleId.ABSENT_KINDS,
-    AssumptionKind.SET_ASIDE: RuleId.OBJECTS_SET_ASIDE,
+    AssumptionKind.SKIPPED: RuleId.SKIPPED_OBJECTS,
     AssumptionKind.UNCERTAIN: RuleId.OUTCOME_UNCERTAIN,
     AssumptionKind.NOT_COMPARED: RuleId.CUSTOM_RESOURCES,
 }
@@ -391,9 +399,9 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     """The workloads of which a new pod has no node in the end, or of which not all comes about that is asked for."""
     rule, simulation = RuleId.REQUIRE_SCHEDULABLE, case.simulation
     asking = {change.object for change in case.changes if change.kind in _ASKS_FOR_PODS}
-    everyone = grouped(simulation.waiting, case.workload_waiting)
+    everyone = grouped(simulation.pending, case.workload_waiting)
     # A pod that came with the simulation and took nobody's place is one that the change brings.
-    new = (each for each in simulation.waiting if not each.waited_before)
+    new = (each for each in simulation.pending if not each.pending_before)
     waiting = grouped(
         (each for each in new if not each.was_running or case.workload_waiting(each) in asking), case.workload_waiting
     )
@@ -402,12 +410,12 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
         if each.held_by:
             held.setdefault(each.held_by, []).append(each.workload)
     missing = {
-        each.workload: max((each.wanted_after or 0) - each.ready_after, each.pending_after, 1)
+        each.workload: max((each.desired_after or 0) - each.ready_after, each.pending_after, 1)
         for each in simulation.workloads
         if each.is_changed and not each.is_done and not each.held_by and each.workload in {*asking, *held}
     }
     since = _waiting_since(simulation)
-    refused = {each.workload: each.message for each in simulation.refused if each.left}
+    refused = {each.workload: each.message for each in simulation.rejected if each.rejected_after}
     kept = _kept_back(case)
     # What is the cause of another finding, and of nothing else, is not reported twice: so are workloads of which one
     # says why pods that have a node do not start there.
@@ -445,7 +453,7 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
 
 def _fails_for_quota(case: Case, workload: str) -> bool:
     """Whether any pod of a workload that a quota refuses shuts the gate."""
-    rule = RuleId.QUOTA_REFUSALS
+    rule = RuleId.QUOTA_REJECTIONS
     is_error = case.rules.severity_of(rule) is RuleSeverity.ERROR
     return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
 
@@ -466,7 +474,7 @@ def _pending(case: Case) -> Iterator[Measure]:
         if victim.replacement and not victim.lands_on
     }
     since = _waiting_since(case.simulation)
-    ran = [each for each in case.simulation.waiting if each.was_running]
+    ran = [each for each in case.simulation.pending if each.was_running]
     for workload, own in grouped(ran, case.workload_waiting).items():
         yield Measure(
             rule=RuleId.MAX_PENDING,
@@ -486,22 +494,22 @@ def _stranded(case: Case) -> Iterator[Measure]:
     cut_off = {each.subject for each in case.facts.objections if each.rule is RuleId.SERVICE_OUTAGE}
     behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.simulation.displaced)}
 
-    def key(each: Stranded) -> tuple[str, StrandedKind]:
-        is_service = each.kind is StrandedKind.SERVICE
+    def key(each: BrokenDependency) -> tuple[str, BrokenDependencyKind]:
+        is_service = each.kind is BrokenDependencyKind.SERVICE
         return f"Service {each.subject}" if is_service else case.workload_of(each.subject), each.kind
 
-    def cause(each: Stranded) -> str:
+    def cause(each: BrokenDependency) -> str:
         return min(filter(None, (behind.get(pod) for pod in each.missing)), default="")
 
-    for (subject, kind), own in grouped(case.simulation.stranded, key).items():
+    for (subject, kind), own in grouped(case.simulation.broken_dependencies, key).items():
         if subject in cut_off:
             continue
         yield Measure(
-            rule=RuleId.MAX_STRANDED,
+            rule=RuleId.MAX_BROKEN_DEPENDENCIES,
             subject=subject,
             aspect=kind,
             parts=parts_of((cause(each), each.subject) for each in own),
-            group=case.group_of(RuleId.MAX_STRANDED, subject),
+            group=case.group_of(RuleId.MAX_BROKEN_DEPENDENCIES, subject),
             since=min(each.since for each in own),
         )
 
@@ -523,13 +531,13 @@ def _deletions(case: Case) -> Iterator[Measure]:
 
 def _refusals(case: Case) -> Iterator[Measure]:
     """The workloads of which ResourceQuotas refuse pods, if only for a while."""
-    for each in case.simulation.refused:
+    for each in case.simulation.rejected:
         yield Measure(
-            rule=RuleId.QUOTA_REFUSALS,
+            rule=RuleId.QUOTA_REJECTIONS,
             subject=each.workload,
             aspect=each.quota,
             parts=[Part(change=case.change_of(each.workload), amount=each.pods)],
-            group=case.group_of(RuleId.QUOTA_REFUSALS, each.workload),
+            group=case.group_of(RuleId.QUOTA_REJECTIONS, each.workload),
             since=each.since,
             detail=each.message,
         )
@@ -561,22 +569,22 @@ def _least_ready(case: Case) -> Iterator[Measure]:
     rule = RuleId.MIN_READY
     cut_off = {
         case.workload_of(pod)
-        for each in case.simulation.stranded
-        if each.kind is StrandedKind.SERVICE
+        for each in case.simulation.broken_dependencies
+        if each.kind is BrokenDependencyKind.SERVICE
         for pod in each.missing
     }
     cut_off |= {each.subject for each in case.facts.objections if each.rule is RuleId.SCALED_TO_ZERO}
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
-        is_gone = each.wanted_after is None or each.workload in deleted
+        is_gone = each.desired_after is None or each.workload in deleted
         if each.ready_before < _MANY or is_gone or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)
         # Of those that are to be, if the change makes them fewer.
-        whole = min(each.ready_before, each.wanted_after or each.ready_before)
-        if limit is None or each.workload in cut_off or each.ready_least * 100 > limit * whole:
+        whole = min(each.ready_before, each.desired_after or each.ready_before)
+        if limit is None or each.workload in cut_off or each.ready_min * 100 > limit * whole:
             continue
         yield Measure(
             rule=rule,
@@ -584,13 +592,13 @@ def _least_ready(case: Case) -> Iterator[Measure]:
             parts=[
                 Part(
                     change=case.change_of(each.workload) or behind.get(each.workload, ""),
-                    amount=each.ready_before - each.ready_least,
+                    amount=each.ready_before - each.ready_min,
                 )
             ],
             group=group,
             is_broken=True,
-            since=each.least_at,
-            detail=f"{each.ready_least:,} of {each.ready_before:,} ready",
+            since=each.ready_min_at,
+            detail=f"{each.ready_min:,} of {each.ready_before:,} ready",
         )
 
 
@@ -630,9 +638,9 @@ def _not_known(case: Case) -> Iterator[Measure]:
         if each.kind.only_informs:
             continue
         if each.message.startswith((_REFUSED, _NO_CLASS)):
-            rule = RuleId.APPLY_REFUSED
+            rule = RuleId.APPLY_REJECTED
         elif each.kind is AssumptionKind.UNREADABLE and each.subject == _BUDGETS:
-            rule = RuleId.BUDGETS_UNREADABLE
+            rule = RuleId.PDBS_UNREADABLE
         else:
             rule = _RULE_ABOUT[each.kind]
         kind, _, name = each.subject.partition(" ")
@@ -649,7 +657,7 @@ def _not_known(case: Case) -> Iterator[Measure]:
             parts=[Part(change=case.change_of(subject), amount=len(own), pods=pods)],
             detail=f"{field}: {messages[0]}" if field not in ("", LIST) else messages[0],
         )
-    if case.simulation.end is SimulationEnd.BROKEN_OFF:
+    if case.simulation.end is SimulationEnd.ABORTED:
         yield Measure(
             rule=RuleId.OUTCOME_UNCERTAIN,
             subject=CLUSTER,
@@ -664,7 +672,7 @@ def _waiting_since(simulation: Simulation) -> dict[str, float]:
     """When each pod was first found to have no node."""
     since: dict[str, float] = {}
     for step in simulation.steps:
-        if step.kind is StepKind.WAITS:
+        if step.kind is StepKind.PENDING:
             since.setdefault(step.pod, step.at)
     return since
 

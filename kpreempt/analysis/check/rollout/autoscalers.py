@@ -97,7 +97,7 @@ class Autoscalers:
                 if written != size
                 else f"says {written}, which {names} sets: each apply takes back what it has set since the last"
             )
-            told.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.TOLD))
+            told.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.INFORMATIONAL))
         return msgspec.structs.replace(given, document={**document, "spec": {**spec, "replicas": size}}), told
 
     def reset(self, given: ManifestDocument, current: int | None, before: Document | None) -> Reset | None:

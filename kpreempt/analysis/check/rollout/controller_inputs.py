@@ -313,13 +313,13 @@ def endings_of(plan: Plan) -> tuple[dict[OwnerKey, RunTime], list[Assumption]]:
         run_times[workload.namespace, workload.kind, workload.name] = RunTime(seconds, is_guess)
         why = "by its deadline" if ends else "by --job-duration"
         message = f"each of its pods is taken to end well after {_told(seconds)}, {why}"
-        assumptions.append(Assumption(workload.change.object, DEADLINE, message, AssumptionKind.TOLD))
+        assumptions.append(Assumption(workload.change.object, DEADLINE, message, AssumptionKind.INFORMATIONAL))
     for template in plan.pods:
         name = f"Pod {template.namespace}/{template.name}"
         if name in plan.order.hooks:
             run_times[template.namespace, "Pod", template.name] = RunTime(usual)
             message = f"a hook, taken to end well after {_told(usual)}, by --job-duration"
-            assumptions.append(Assumption(name, DEADLINE, message, AssumptionKind.TOLD))
+            assumptions.append(Assumption(name, DEADLINE, message, AssumptionKind.INFORMATIONAL))
     return run_times, assumptions
 
 

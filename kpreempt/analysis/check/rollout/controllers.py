@@ -185,7 +185,10 @@ class _Starter:
         if names:
             message = f"its pods have more containers than its template ({', '.join(names)}); new ones get them as well"
             assumption = Assumption(
-                f"{workload.kind} {workload.key}", "spec.template.spec.containers", message, AssumptionKind.TOLD
+                f"{workload.kind} {workload.key}",
+                "spec.template.spec.containers",
+                message,
+                AssumptionKind.INFORMATIONAL,
             )
             self.prototypes.assumptions[assumption] = None
         return pod

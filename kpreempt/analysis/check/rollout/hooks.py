@@ -141,7 +141,7 @@ def left_out(document: Document, applier: Applier) -> Assumption:
     sign, moments = hook_of(document, applier)
     when = f"that runs at {', '.join(moments)} only" if moments else f"without a moment that {_NAMES[applier]} knows"
     message = f"a hook {when}: left out, as {_NAMES[applier]} leaves it out of a rollout"
-    return Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.TOLD)
+    return Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.INFORMATIONAL)
 
 
 def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
@@ -156,7 +156,7 @@ def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
         f"counted as applied by kubectl, which knows neither hooks nor waves: {some_of(names)};"
         f" if {_NAMES[tool]} applies the change: --applied-by {tool}"
     )
-    return [Assumption(describe(first), f"metadata.annotations.{sign}", message, AssumptionKind.TOLD)]
+    return [Assumption(describe(first), f"metadata.annotations.{sign}", message, AssumptionKind.INFORMATIONAL)]
 
 
 def deletion_by_hook(document: Document, applier: Applier) -> str:

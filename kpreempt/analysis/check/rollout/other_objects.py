@@ -160,7 +160,7 @@ class OtherObjects:
             found[self._lacking(*key, names, has_pods=key in with_pods)] = None
         if told:
             message = f"may change pods as they are made, which is not evaluated: {', '.join(told)}"
-            found[Assumption("admission", "webhooks", message, AssumptionKind.TOLD)] = None
+            found[Assumption("admission", "webhooks", message, AssumptionKind.INFORMATIONAL)] = None
         return list(found)
 
     def autoscalers(self) -> list[Document]:
@@ -193,7 +193,7 @@ class OtherObjects:
             return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}, is not known")
         resource = ".".join(filter(None, (plural_of(kind), group)))
         message = f"the cluster's dump has none: {unknown}, is not known; kubectl get {resource} -A -o json adds them"
-        about = AssumptionKind.NOT_MODELLED if has_pods else AssumptionKind.NOT_COMPARED
+        about = AssumptionKind.UNMODELED if has_pods else AssumptionKind.NOT_COMPARED
         return Assumption(_label(group, kind), LIST, message, about)
 
 

@@ -214,7 +214,7 @@ def _duplicates(
         else:
             found.setdefault(name, f"{written}; what it starts in between is not simulated")
             continue
-        same.append(Assumption(name, "", message, AssumptionKind.TOLD))
+        same.append(Assumption(name, "", message, AssumptionKind.INFORMATIONAL))
     return found, same
 
 
@@ -614,4 +614,4 @@ def missing_namespaces(
         return MissingNamespaces(assumptions=assumed)
     # Every cluster has some.
     message = f"the snapshot has none: {some_of([*absent, *late])} assumed to be there"
-    return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.TOLD)])
+    return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.INFORMATIONAL)])

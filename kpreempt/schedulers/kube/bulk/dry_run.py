@@ -236,7 +236,7 @@ def _steps_on_nodes(
             Reprieve(
                 pod=(pod := table.pods[position]).key,
                 priority=pod.priority,
-                kept=refusal is None,
+                is_reprieved=refusal is None,
                 start_time=pod.start,
                 violates_budget=violates,
                 budgets=uses_of_node[place],

@@ -54,7 +54,7 @@ def shortage(
         request=first.name,
         device_class=first.device_class.metadata.name,
         alternatives=len(wishes) if first.alternative else 0,
-        wanted=0 if first.devices is not None else first.number,
+        requested=0 if first.devices is not None else first.number,
         matching=len(matching),
         allocated=len(taken),
         allocated_to_lower=len(of_lower),

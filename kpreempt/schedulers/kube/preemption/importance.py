@@ -32,7 +32,7 @@ from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import BudgetUse
-from kpreempt.verdict.at_risk import Standing
+from kpreempt.verdict.at_risk import RankedVictim
 
 # A start time that is missing; it counts as now.
 NO_START = float("inf")
@@ -161,7 +161,7 @@ class BudgetIndex(SelectingBudgets):
         protecting = [self.protecting(each) for each in pod_infos]
         taken = taken_in_turn(protecting, stops_at_violated=self.stops_at_violated)
         return [
-            PodWithBudgets(pod_info, uses, any(use.left < 0 for use in uses), len(uses) < len(all_of))
+            PodWithBudgets(pod_info, uses, any(use.remaining < 0 for use in uses), len(uses) < len(all_of))
             for pod_info, uses, all_of in zip(pod_infos, taken, protecting, strict=True)
         ]
 
@@ -174,7 +174,7 @@ def rank_victims(
     *,
     has_scheduler_order: bool,
     reads_starts_once: bool = False,
-) -> list[Standing]:
+) -> list[RankedVictim]:
     """The node's pods below ``priority``, the first to go first."""
     potential = [info for info in node_info.pods if info.priority < priority]
     counted = budgets.count(
@@ -189,11 +189,11 @@ def rank_victims(
         if len(taken) > 1:
             spans |= dict.fromkeys(taken, (min(taken.values()), max(taken.values())))
     return [
-        Standing(
+        RankedVictim(
             pod=each.pod_info.key,
             priority=each.pod_info.priority,
-            place=spans.get(each.pod_info.key, (place, UNSET))[0],
-            last_place=spans.get(each.pod_info.key, (place, UNSET))[1],
+            rank=spans.get(each.pod_info.key, (place, UNSET))[0],
+            last_rank=spans.get(each.pod_info.key, (place, UNSET))[1],
             start_time=each.pod_info.start,
             violates_budget=each.violates,
             budgets=each.budgets,

@@ -221,7 +221,7 @@ def alternatives_of(
             certain = [pod.key for pod in each.victims.pods]
             told.append(PossibleOutcome(each.node, certain, [], each.victims.num_violations))
     is_complete = all(outcomes[each.node].is_exact for each in winners if each.node in outcomes)
-    return Alternatives(told, exact=is_exact and is_complete, untold=len(winners) - len(told))
+    return Alternatives(told, exact=is_exact and is_complete, omitted=len(winners) - len(told))
 
 
 def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *, is_likely_known: bool) -> list[_Rival]:

@@ -69,13 +69,13 @@ def select_victims(
     violating = [each for each in counted if each.violates]
     others = [each for each in counted if not each.violates]
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
-    victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.kept]
+    victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.is_reprieved]
     if violating and others and behaviour.sorts_victims_again:
         # Sorting them again would turn those without a start time round once more.
         gone = {info.key for info in victims}
         in_order = [each.pod_info for each in counted if each.pod_info.key in gone]
         victims = in_order if orders is not None else _by_importance(rules, victims, now, orders, listed)
-    num_violations = sum(step.violates_budget and not step.kept for step in steps)
+    num_violations = sum(step.violates_budget and not step.is_reprieved for step in steps)
     outcomes = None
     if orders is not None:
         gone = {info.key for info in victims}
@@ -166,7 +166,7 @@ def _reprieve(
     return Reprieve(
         pod=info.key,
         priority=info.priority,
-        kept=status.is_success,
+        is_reprieved=status.is_success,
         start_time=info.start,
         violates_budget=candidate.violates,
         budgets=candidate.budgets,

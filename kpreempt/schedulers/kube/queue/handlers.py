@@ -32,7 +32,7 @@ from kpreempt.schedulers.kube.queue.queue import (
     node_changes,
     pod_changes,
 )
-from kpreempt.verdict.queue import Mover, MoverKind, Place, QueuedPod
+from kpreempt.verdict.queue import Mover, MoverKind, QueuedPod, QueueName
 
 # Of a pod's updates only those that it makes itself count for the plugins that wait for these.
 _OWN = (
@@ -102,7 +102,7 @@ class KubeQueue(PriorityQueue):
     def pods(self) -> list[QueuedPod]:
         """The three queues: active, backing off (those after an error last), unschedulable; then the gated pods."""
         active = [
-            _queued(self, info, Place.ACTIVE, [Mover(MoverKind.POP)], position)
+            _queued(self, info, QueueName.ACTIVE, [Mover(MoverKind.POP)], position)
             for position, info in enumerate(self.active.in_order(), start=1)
         ]
         backoff = []
@@ -110,7 +110,7 @@ class KubeQueue(PriorityQueue):
             movers = [Mover(MoverKind.BACKOFF, self.backoff_flush_time(info))]
             if self.pops_from_backoff and info.key in self.backoff.pods:
                 movers.append(Mover(MoverKind.POP))
-            backoff.append(_queued(self, info, Place.BACKOFF, movers, position))
+            backoff.append(_queued(self, info, QueueName.BACKOFF, movers, position))
         unschedulable, gated = [], []
         # What may change the mind of the plugin that holds a pod back; no timer does.
         gates_removed = [Mover(MoverKind.GATES_REMOVED)]
@@ -118,9 +118,9 @@ class KubeQueue(PriorityQueue):
         for info in self.unschedulable.values():
             if info.gating_plugin:
                 movers = gates_removed if info.gating_plugin == SchedulingGates.name else by_plugin
-                gated.append(_queued(self, info, Place.GATED, movers))
+                gated.append(_queued(self, info, QueueName.GATED, movers))
             else:
-                unschedulable.append(_queued(self, info, Place.UNSCHEDULABLE, _movers(self, info)))
+                unschedulable.append(_queued(self, info, QueueName.UNSCHEDULABLE, _movers(self, info)))
         return [*active, *backoff, *unschedulable, *gated]
 
     def _may_be_helped_by(self, pod: Pod) -> Asked | None:
@@ -159,20 +159,20 @@ def _names(event: ClusterEvent) -> list[str]:
 
 
 def _queued(
-    queue: PriorityQueue, info: QueuedPodInfo, place: Place, movers: list[Mover], position: int | None = None
+    queue: PriorityQueue, info: QueuedPodInfo, place: QueueName, movers: list[Mover], position: int | None = None
 ) -> QueuedPod:
-    end = queue.backoff.backoff_time(info) if place in (Place.BACKOFF, Place.UNSCHEDULABLE) else NO_BACKOFF
+    end = queue.backoff.backoff_time(info) if place in (QueueName.BACKOFF, QueueName.UNSCHEDULABLE) else NO_BACKOFF
     return QueuedPod(
         pod=info.key,
         priority=info.pod.priority,
-        place=place,
+        queue=place,
         position=position,
         time=info.timestamp,
         nominated_node_name=queue.nominator.node_of(info.pod),
         attempts=info.attempts,
         backoff_until=end if end > NO_BACKOFF else None,
         rejected_by=sorted(info.rejector_plugins),
-        held_by=info.gating_plugin if place == Place.GATED and info.gating_plugin != SchedulingGates.name else "",
+        held_by=info.gating_plugin if place == QueueName.GATED and info.gating_plugin != SchedulingGates.name else "",
         moved_by=movers,
     )
 

@@ -210,7 +210,7 @@ def _assumptions(
             yield Assumption(subject, path, problem)
         elif extender.bind_verb:
             problem = f"{extender.address} binds pods itself, which is not modeled"
-            yield Assumption(subject, f"{path}.bindVerb", problem, AssumptionKind.TOLD)
+            yield Assumption(subject, f"{path}.bindVerb", problem, AssumptionKind.INFORMATIONAL)
 
 
 def configuration_extenders(

@@ -100,7 +100,7 @@ class Cycle:
         try:
             self._version.check_pod(self._cluster, self._pod)
             if not self._cluster.node_infos:
-                return self._verdict(Outcome.NEVER_LANDS, message=NO_NODES)
+                return self._verdict(Outcome.UNSCHEDULABLE, message=NO_NODES)
             with self._phases.phase("filter"):
                 state = self._version.prepare_pod(self._cluster, self._info)
                 evaluated = {each.name: self.fits.status(state, each) for each in self._cluster.node_infos}
@@ -115,7 +115,7 @@ class Cycle:
             last = self._extender_calls.calls[-1] if self._extender_calls.calls else None
             extender = f" of extender {last.extender}" if last is not None and last.error and not last.ignored else ""
             return self._verdict(
-                Outcome.NEVER_LANDS,
+                Outcome.UNSCHEDULABLE,
                 reason=f"the scheduler fails with an error{extender}: {error}",
                 message=str(error),
                 filter=evaluated,
@@ -158,9 +158,9 @@ class Cycle:
             eligibility = Eligibility(False, self._no_preemption)
         if not eligibility.eligible:
             return self._verdict(
-                Outcome.NEVER_LANDS,
+                Outcome.UNSCHEDULABLE,
                 filter=evaluated,
-                refused_for_good=all(map(is_lasting, evaluated.values())),
+                permanently_unschedulable=all(map(is_lasting, evaluated.values())),
                 eligibility=eligibility,
                 message=message,
             )
@@ -177,8 +177,8 @@ class Cycle:
         victims = {node: victims_of(left[node].pods, self._cluster.budgets) for node in nominated}
         alternatives = self._alternatives(left, nominated)
         # The scheduler's count of PDB violations, and the actual one.
-        overdraws = any(use.left < 0 for node in nominated for victim in victims[node] for use in victim.budgets)
-        outcome = Outcome.PREEMPTS if nominated else Outcome.NEVER_LANDS
+        overdraws = any(use.remaining < 0 for node in nominated for victim in victims[node] for use in victim.budgets)
+        outcome = Outcome.PREEMPTS if nominated else Outcome.UNSCHEDULABLE
         if overdraws or any(left[node].num_violations for node in nominated):
             outcome = Outcome.PREEMPTS_VIOLATING_BUDGETS
         # Lower-priority pods nominated to the chosen node (the first if several tie), or the pod itself if preemption
@@ -203,7 +203,7 @@ class Cycle:
             alternatives=alternatives,
             reason=error,
             filter=evaluated,
-            refused_for_good=outcome == Outcome.NEVER_LANDS and all(map(is_lasting, evaluated.values())),
+            permanently_unschedulable=outcome == Outcome.UNSCHEDULABLE and all(map(is_lasting, evaluated.values())),
             eligibility=eligibility,
             potential_nodes=[info.name for info in potential],
             dry_run=dry_run,

@@ -124,7 +124,7 @@ class Asking:
                 break
             if not extender.supports_preemption or not extender.is_interested(self._pod):
                 continue
-            call = ExtenderCall(extender.name, "preempt", asked=len(left))
+            call = ExtenderCall(extender.name, "preempt", nodes_sent=len(left))
             try:
                 after = extender.process_preemption(self._pod, left, self._cluster.by_name)
             except LegacyError as error:
@@ -135,8 +135,8 @@ class Asking:
             keys = {node: [info.key for info in each.pods] for node, each in after.items()}
             self._note(
                 call,
-                dropped=[node for node in left if node not in after],
-                let_in=[node for node in after if node not in left],
+                removed=[node for node in left if node not in after],
+                added=[node for node in after if node not in left],
                 changed={
                     node: pods
                     for node, pods in keys.items()
@@ -168,7 +168,7 @@ class Asking:
     def _filter(
         self, extender: Extender, infos: Sequence[NodeInfo], *, can_ignore: bool, without_victims: bool = False
     ) -> Filtered:
-        call = ExtenderCall(extender.name, "filter", asked=len(infos), without_victims=without_victims)
+        call = ExtenderCall(extender.name, "filter", nodes_sent=len(infos), without_victims=without_victims)
         try:
             answer = extender.filter(self._pod, infos)
             for name in answer.passing:
@@ -185,8 +185,8 @@ class Asking:
             names = [info.name for info in infos]
             self._note(
                 call,
-                refused={name: answer.failed.get(name, "") for name in names if name not in answer.passing},
-                let_in=[name for name in dict.fromkeys(answer.passing) if name not in names],
+                rejected={name: answer.failed.get(name, "") for name in names if name not in answer.passing},
+                added=[name for name in dict.fromkeys(answer.passing) if name not in names],
             )
         return answer
 

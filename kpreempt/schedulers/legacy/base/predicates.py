@@ -486,8 +486,8 @@ class DryRun(NamedTuple):
         ordered = put_back_order(sorted_as_before_go_1_19(potential, self.is_more_important), self.rule, self.budgets)
         steps = [self._reprieve(state, node_info, each) for each in ordered]
         return Victims(
-            [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.kept],
-            sum(step.violates_budget and not step.kept for step in steps),
+            [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.is_reprieved],
+            sum(step.violates_budget and not step.is_reprieved for step in steps),
             steps,
             [each.pod_info for each in ordered],
         )
@@ -503,7 +503,7 @@ class DryRun(NamedTuple):
         return Reprieve(
             pod=info.key,
             priority=info.priority,
-            kept=status.is_success,
+            is_reprieved=status.is_success,
             start_time=info.start,
             violates_budget=each.violates,
             budgets=each.budgets,

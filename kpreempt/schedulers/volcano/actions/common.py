@@ -16,8 +16,8 @@ from kpreempt.verdict.volcano import (
     Amounts,
     Attempt,
     AttemptOutcome,
+    NodeAttempt,
     NodeOutcome,
-    NodeTried,
     Operation,
     OperationKind,
     Purpose,
@@ -123,7 +123,7 @@ def lacking(task: Task, free: Resource) -> Amounts:
     return {name: task.request.get(name) - max(free.get(name), 0.0) for name in task.request.exceeding(free)}
 
 
-def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
+def nearest(task: Task, nodes: Sequence[Node]) -> NodeAttempt | None:
     """Return the node closest to fitting: the fewest resources missing, then the smallest missing fraction."""
     short = [(node, lacks) for node in nodes if (lacks := lacking(task, node.future_idle()))]
     if not short:
@@ -132,7 +132,7 @@ def nearest(task: Task, nodes: Sequence[Node]) -> NodeTried | None:
     node, lacks = min(
         short, key=lambda item: (len(item[1]), sum(amount / task.request.get(name) for name, amount in item[1].items()))
     )
-    return NodeTried(node=node.name, outcome=NodeOutcome.NOT_ENOUGH, missing=lacks)
+    return NodeAttempt(node=node.name, outcome=NodeOutcome.NOT_ENOUGH, missing=lacks)
 
 
 class Refused(NamedTuple):
@@ -161,9 +161,9 @@ class Turn(NamedTuple):
         *,
         reason: str = "",
         refused: Mapping[str, Refused] | None = None,
-        tried: Sequence[NodeTried] = (),
+        tried: Sequence[NodeAttempt] = (),
         tied: Sequence[str] = (),
-        nearest: NodeTried | None = None,
+        nearest: NodeAttempt | None = None,
     ) -> AttemptOutcome:
         """Record the outcome of the turn, and return it."""
         refusals = refused or {}
@@ -175,8 +175,8 @@ class Turn(NamedTuple):
                 task=self.task.key,
                 outcome=outcome,
                 reason=reason,
-                refused={name: refusal.message for name, refusal in refusals.items()},
-                because={name: refusal.because for name, refusal in refusals.items() if refusal.because},
+                rejected={name: refusal.message for name, refusal in refusals.items()},
+                explanations={name: refusal.because for name, refusal in refusals.items() if refusal.because},
                 nodes=list(tried),
                 tied=list(tied) if len(tied) > 1 else [],
                 nearest=nearest,
@@ -200,9 +200,11 @@ class Trial(NamedTuple):
             free.add(victim.request)
         return free
 
-    def ended(self, outcome: NodeOutcome, *, evicted: Sequence[str] = (), missing: Amounts | None = None) -> NodeTried:
+    def ended(
+        self, outcome: NodeOutcome, *, evicted: Sequence[str] = (), missing: Amounts | None = None
+    ) -> NodeAttempt:
         """Describe how the node was tried and the result."""
-        return NodeTried(
+        return NodeAttempt(
             node=self.node.name,
             outcome=outcome,
             score=self.score,

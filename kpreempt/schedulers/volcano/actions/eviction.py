@@ -24,7 +24,7 @@ from kpreempt.schedulers.volcano.actions.common import (
 from kpreempt.schedulers.volcano.cache import Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.resources import Resource
 from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session, Vote
-from kpreempt.verdict.volcano import AttemptOutcome, NodeOutcome, NodeTried, Purpose
+from kpreempt.verdict.volcano import AttemptOutcome, NodeAttempt, NodeOutcome, Purpose
 
 CandidateFilter = Callable[[Task], bool]
 
@@ -114,7 +114,7 @@ class Preemption:
         nodes = list(session.nodes.values())
         fitting, refused = self._helper.fitting(task, nodes, lambda task, node: refusal(session, task, node, "preempt"))
         scores = session.scores(task, fitting)
-        tried: list[NodeTried] = []
+        tried: list[NodeAttempt] = []
         scored = [node for node in fitting if node.name in scores]
         for node in sorted(scored, key=lambda node: -scores[node.name]):
             candidates = [other.clone() for other in session.order.walk(node.tasks_in_order()) if is_candidate(other)]
@@ -127,7 +127,7 @@ class Preemption:
         turn.ended(AttemptOutcome.NO_NODE, refused=refused, tried=tried)
         return False
 
-    def _try_node(self, statement: Statement, turn: Turn, trial: Trial) -> NodeTried:
+    def _try_node(self, statement: Statement, turn: Turn, trial: Trial) -> NodeAttempt:
         session, task, node = self._session, turn.task, trial.node
         room = trial.room()
         if not fits(task, room):
@@ -188,7 +188,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
     except PredicateError as error:
         return turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
     refused: Refusals = {}
-    tried: list[NodeTried] = []
+    tried: list[NodeAttempt] = []
     for node in session.order.walk(session.nodes.values()):
         if reason := refusal(session, task, node, "reclaim"):
             refused[node.name] = reason
@@ -200,7 +200,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
     return turn.ended(AttemptOutcome.NO_NODE, refused=refused, tried=tried)
 
 
-def _reclaim_on(session: Session, job: Job, task: Task, node: Node) -> NodeTried:
+def _reclaim_on(session: Session, job: Job, task: Task, node: Node) -> NodeAttempt:
     """Evict on a node until the victims alone request as much as the task; idle resources do not count."""
     candidates = []
     for other in session.order.walk(node.tasks_in_order()):
@@ -210,7 +210,7 @@ def _reclaim_on(session: Session, job: Job, task: Task, node: Node) -> NodeTried
         if other_job.queue != job.queue and session.queues[other_job.queue].is_reclaimable:
             candidates.append(other.clone())
     if not candidates:
-        return NodeTried(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
+        return NodeAttempt(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
     trial = Trial(node, candidates, session.evictable(Vote.RECLAIMABLE, task, candidates))
     room = trial.room()
     if not fits(task, room):

@@ -23,7 +23,7 @@ from kpreempt.schedulers.volcano.cache import FitErrors, Job, Node, Queue, Task,
 from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
 from kpreempt.schedulers.volcano.session import PredicateError, PriorityQueue, Session, Vote
 from kpreempt.schedulers.volcano.volumes import VolumeError
-from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeOutcome, NodeTried, OperationKind, Purpose
+from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeAttempt, NodeOutcome, OperationKind, Purpose
 
 
 def enqueue(session: Session) -> None:
@@ -120,7 +120,7 @@ def _allocate_task(
     node, score, tied = _best_of(session, task, idle, others)
 
     def chosen(outcome: AttemptOutcome, on_node: NodeOutcome, reason: str = "") -> AttemptOutcome:
-        tried = NodeTried(node=node.name, outcome=on_node, score=score)
+        tried = NodeAttempt(node=node.name, outcome=on_node, score=score)
         return turn.ended(outcome, reason=reason, refused=refused, tried=[tried], tied=tied)
 
     if not fits(task, node.idle):
@@ -189,7 +189,7 @@ def _place(session: Session, job: Job, task: Task) -> bool:
             refused[node.name] = Refused(failure)
             continue
         session.recorder.operation(OperationKind.ALLOCATE, task)
-        tried = NodeTried(node=node.name, outcome=NodeOutcome.ALLOCATED)
+        tried = NodeAttempt(node=node.name, outcome=NodeOutcome.ALLOCATED)
         turn.ended(AttemptOutcome.ALLOCATED, refused=refused, tried=[tried])
         return True
     errors = FitErrors(by_node={name: reason.message for name, reason in refused.items()})

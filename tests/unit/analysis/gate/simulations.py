@@ -5,18 +5,18 @@ from __future__ import annotations
 from datetime import date
 
 from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, evaluate
-from kpreempt.verdict.check import Change, ChangeKind, GateFinding, GateStanding, RuleId, RuleResult
+from kpreempt.verdict.check import Change, ChangeKind, FindingStatus, GateFinding, RuleId, RuleResult
 from kpreempt.verdict.simulation import (
-    BudgetLow,
+    BrokenDependency,
+    BrokenDependencyKind,
+    BudgetMinimum,
     Displaced,
     SimulatedWorkload,
     Simulation,
     SimulationEnd,
     SimulationStep,
     StepKind,
-    Stranded,
-    StrandedKind,
-    Waiting,
+    UnscheduledPod,
 )
 
 TODAY = date(2026, 11, 21)
@@ -26,10 +26,10 @@ API = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, source="k8s/a
 WEB = Change(object="Deployment shop/web", kind=ChangeKind.SCALED, source="k8s/web.yaml", line=1)
 # What every simulation has: the ReplicaSets of the Deployments api and web, and their first pods.
 STEPS = [
-    SimulationStep(at=0, kind=StepKind.SCALES, pod="shop/api-2", owner="Deployment api", replicas=2),
-    SimulationStep(at=0, kind=StepKind.SCALES, pod="shop/web-2", owner="Deployment web", replicas=2),
-    SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-1", owner="ReplicaSet api-2"),
-    SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/web-2-new-2", owner="ReplicaSet web-2"),
+    SimulationStep(at=0, kind=StepKind.SCALED, pod="shop/api-2", owner="Deployment api", replicas=2),
+    SimulationStep(at=0, kind=StepKind.SCALED, pod="shop/web-2", owner="Deployment web", replicas=2),
+    SimulationStep(at=1, kind=StepKind.CREATED, pod="shop/api-2-new-1", owner="ReplicaSet api-2"),
+    SimulationStep(at=1, kind=StepKind.CREATED, pod="shop/web-2-new-2", owner="ReplicaSet web-2"),
 ]
 
 
@@ -51,16 +51,16 @@ def victim(
 
 
 def leaves(pod: str, at: float, *, of: str = "shop/api-2-new-1") -> SimulationStep:
-    return SimulationStep(at=at, kind=StepKind.LEAVES, pod=pod, cause=of)
+    return SimulationStep(at=at, kind=StepKind.TERMINATING, pod=pod, cause=of)
 
 
 def simulation(
     *displaced: Displaced,
     end: SimulationEnd = SimulationEnd.SETTLED,
-    waiting: list[Waiting] | None = None,
-    budgets: list[BudgetLow] | None = None,
+    waiting: list[UnscheduledPod] | None = None,
+    budgets: list[BudgetMinimum] | None = None,
     workloads: list[SimulatedWorkload] | None = None,
-    stranded: list[Stranded] | None = None,
+    stranded: list[BrokenDependency] | None = None,
     loop: list[str] | None = None,
     steps: list[SimulationStep] | None = None,
 ) -> Simulation:
@@ -70,10 +70,10 @@ def simulation(
         depth=max((each.depth for each in displaced), default=0),
         starts_at={},
         displaced=list(displaced),
-        waiting=waiting or [],
+        pending=waiting or [],
         budgets=budgets or [],
         workloads=workloads or [],
-        stranded=stranded or [],
+        broken_dependencies=stranded or [],
         loop=loop or [],
         steps=[*STEPS, *(steps or [])],
     )
@@ -96,14 +96,16 @@ def told(findings: list[GateFinding]) -> list[str]:
     """The findings in short: rule, subject, amount, limit, the change behind, and what it counts for."""
     return [
         f"{each.rule} {each.subject} {each.amount}>{each.limit} by {each.change or 'none'}"
-        + ("" if each.standing is GateStanding.FAILS else f" {each.standing}")
+        + ("" if each.status is FindingStatus.FAILS else f" {each.status}")
         for each in findings
     ]
 
 
-def stranded_service(until: float | None = None) -> Stranded:
-    return Stranded(kind=StrandedKind.SERVICE, subject="shop/front", missing=["shop/db-0"], since=12, until=until)
+def stranded_service(until: float | None = None) -> BrokenDependency:
+    return BrokenDependency(
+        kind=BrokenDependencyKind.SERVICE, subject="shop/front", missing=["shop/db-0"], since=12, until=until
+    )
 
 
-def waits(pod: str, workload: str, **more: object) -> Waiting:
-    return Waiting(pod=pod, priority=0, workload=workload, message="0/3 nodes are available.", **more)  # type: ignore[arg-type]
+def waits(pod: str, workload: str, **more: object) -> UnscheduledPod:
+    return UnscheduledPod(pod=pod, priority=0, workload=workload, message="0/3 nodes are available.", **more)  # type: ignore[arg-type]

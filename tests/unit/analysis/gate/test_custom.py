@@ -24,7 +24,7 @@ from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.answers import CHECK_FORMATS, render_answer
 from kpreempt.report.document import indented
 from kpreempt.report.options import RenderOptions
-from kpreempt.verdict.check import Check, GateStanding
+from kpreempt.verdict.check import Check, FindingStatus
 from tests.checks import passed, quiet_check, replaced, whole_check
 
 TODAY = date(2026, 11, 21)
@@ -44,13 +44,13 @@ def put(check: Check, *rules: CustomRule, gate: GateRules | None = None, excuses
     ("expression", "holds"),
     [
         ("result.passed", False),
-        ("!result.passed && result.play.displaced.size() == 3", True),
-        ("result.play.workloads.all(w, w.workload != 'Deployment shop/web' || w.readyLeast > 0)", False),
+        ("!result.passed && result.simulation.displaced.size() == 3", True),
+        ("result.simulation.workloads.all(w, w.workload != 'Deployment shop/web' || w.readyMin > 0)", False),
         ("result.findings.filter(f, f.rule == 'max-victims').all(f, f.amount <= 3)", True),
         ("result.changes.exists(c, c.kind == 'Rolled' && c.replicas > c.replicasBefore)", True),
-        ("result.evictions.most < 3", False),
-        ("has(result.play.displaced[0].violated)", True),
-        ("has(result.play.displaced[1].violated)", False),
+        ("result.evictions.max < 3", False),
+        ("has(result.simulation.displaced[0].violated)", True),
+        ("has(result.simulation.displaced[1].violated)", False),
     ],
 )
 def test_the_expression_is_asked_of_what_is_printed(expression: str, holds: bool) -> None:
@@ -71,7 +71,7 @@ def test_a_rule_that_does_not_hold_shuts_the_gate_in_all_runs() -> None:
     check = put(replaced(passed(), runs=4), own("false"))
     assert (check.passed, check.failing_runs, check.failing_share) == (False, 4, 1.0)
     (found,) = check.findings
-    assert (found.detail, found.standing, found.in_runs, found.of_runs) == ("it is so", GateStanding.FAILS, 4, 4)
+    assert (found.detail, found.status, found.in_runs, found.of_runs) == ("it is so", FindingStatus.FAILS, 4, 4)
     assert put(passed(), own("true")).passed
 
 
@@ -79,11 +79,11 @@ def test_a_rule_that_does_not_hold_shuts_the_gate_in_all_runs() -> None:
     ("expression", "error"),
     [
         ("result.nosuch == 1", "no such key: nosuch"),
-        ("result.evictions.most / 0 == 1", "division by zero"),
+        ("result.evictions.max / 0 == 1", "division by zero"),
         ("result.changes[9].kind == 'x'", "index out of bounds: 9"),
         ("result.passed == true ? result.seed : result.seed", ""),
-        ("result.play.steps.all(a, result.play.steps.all(b, result.play.steps.all(c, result.play.steps.all(d, true))))"
-         " && result.play.steps.all(a, result.play.steps.all(b, result.play.steps.all(c, result.play.steps.all(d, "
+        ("result.simulation.steps.all(a, result.simulation.steps.all(b, result.simulation.steps.all(c, result.simulation.steps.all(d, true))))"
+         " && result.simulation.steps.all(a, result.simulation.steps.all(b, result.simulation.steps.all(c, result.simulation.steps.all(d, "
          "a.at + b.at + c.at + d.at >= 0.0))))", "cost limit"),
     ],
     ids=["a key that is missing", "an arithmetic error", "an index", "no truth", "too much work"],
@@ -97,13 +97,13 @@ def test_an_expression_that_cannot_be_evaluated_fails_closed(expression: str, er
 
 
 def test_what_the_order_of_a_map_decides_fails_closed() -> None:
-    check = put(passed(), own("result.spare.map(k, k)[0] != ''"))
+    check = put(passed(), own("result.free.map(k, k)[0] != ''"))
     assert [each.detail for each in check.findings] == ["it is so, or not: the order of a map decides"]
 
 
 def test_a_rule_that_warns_lets_the_change_pass_and_one_that_is_off_is_not_asked() -> None:
     warned = put(passed(), own("false", severity=RuleSeverity.WARN))
-    assert (warned.passed, [each.standing for each in warned.findings]) == (True, [GateStanding.WARNS])
+    assert (warned.passed, [each.status for each in warned.findings]) == (True, [FindingStatus.WARNS])
     rule = own("false")
     off = put(passed(), rule, gate=GateRules(severities={rule.rule: RuleSeverity.OFF}))
     assert (off.passed, off.findings, off.rules[-1].is_on) == (True, [], False)
@@ -113,11 +113,11 @@ def test_a_rule_that_warns_lets_the_change_pass_and_one_that_is_off_is_not_asked
 def test_waivers_and_the_baseline_let_it_pass() -> None:
     rule = own("false")
     waived = put(passed(), rule, excuses=Excuses(today=TODAY, waivers=[Waiver(rule=rule.rule, by="--waive")]))
-    assert (waived.passed, waived.findings[0].standing) == (True, GateStanding.WAIVED)
+    assert (waived.passed, waived.findings[0].status) == (True, FindingStatus.WAIVED)
     text = baseline_text(put(passed(), rule).findings, TODAY)
     baseline = read_baseline(text.encode(), "b.json", [rule.rule])
     accepted = put(passed(), rule, excuses=Excuses(today=TODAY, baseline=baseline))
-    assert (accepted.passed, accepted.findings[0].standing) == (True, GateStanding.ACCEPTED)
+    assert (accepted.passed, accepted.findings[0].status) == (True, FindingStatus.ACCEPTED)
     with pytest.raises(InputError, match='there is no rule "own"'):
         read_baseline(text.encode(), "b.json")
 

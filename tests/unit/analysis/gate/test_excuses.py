@@ -23,7 +23,7 @@ from kpreempt.analysis.check.gate import (
 )
 from kpreempt.errors import InputError, UsageError
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.check import GateStanding, RuleId
+from kpreempt.verdict.check import FindingStatus, RuleId
 from kpreempt.verdict.simulation import Simulation
 from tests.unit.analysis.gate.simulations import API, LIVE, TODAY, WEB, put, simulation, told, victim
 
@@ -46,24 +46,26 @@ def excused(waivers: list[Waiver], *, today: date = TODAY) -> Excuses:
 @pytest.mark.parametrize(
     ("waivers", "standing"),
     [
-        pytest.param([waiver_of_option("max-pdb-violations")], GateStanding.WAIVED, id="of the rule"),
-        pytest.param([waiver_of_option(f"max-pdb-violations={SUBJECT}")], GateStanding.WAIVED, id="of the subject"),
-        pytest.param([waiver_of_option("max-pdb-violations=*shop/*")], GateStanding.WAIVED, id="with stars"),
-        pytest.param([waiver_of_option("max-pdb-violations=*ship/*")], GateStanding.FAILS, id="not of another subject"),
-        pytest.param([waiver_of_option("max-victims")], GateStanding.FAILS, id="not of another rule"),
-        pytest.param(annotated("max-victims, max-pdb-violations"), GateStanding.WAIVED, id="on the object behind it"),
-        pytest.param(annotated("max-pdb-violations", name=WEB.object), GateStanding.FAILS, id="not on another object"),
-        pytest.param(annotated("max-pdb-violations", " "), GateStanding.FAILS, id="not without its reason"),
-        pytest.param([Waiver(rule=PDB, expires=TODAY)], GateStanding.WAIVED, id="on its last day"),
+        pytest.param([waiver_of_option("max-pdb-violations")], FindingStatus.WAIVED, id="of the rule"),
+        pytest.param([waiver_of_option(f"max-pdb-violations={SUBJECT}")], FindingStatus.WAIVED, id="of the subject"),
+        pytest.param([waiver_of_option("max-pdb-violations=*shop/*")], FindingStatus.WAIVED, id="with stars"),
         pytest.param(
-            [Waiver(rule=PDB, expires=TODAY - timedelta(days=1))], GateStanding.FAILS, id="not a day after it"
+            [waiver_of_option("max-pdb-violations=*ship/*")], FindingStatus.FAILS, id="not of another subject"
+        ),
+        pytest.param([waiver_of_option("max-victims")], FindingStatus.FAILS, id="not of another rule"),
+        pytest.param(annotated("max-victims, max-pdb-violations"), FindingStatus.WAIVED, id="on the object behind it"),
+        pytest.param(annotated("max-pdb-violations", name=WEB.object), FindingStatus.FAILS, id="not on another object"),
+        pytest.param(annotated("max-pdb-violations", " "), FindingStatus.FAILS, id="not without its reason"),
+        pytest.param([Waiver(rule=PDB, expires=TODAY)], FindingStatus.WAIVED, id="on its last day"),
+        pytest.param(
+            [Waiver(rule=PDB, expires=TODAY - timedelta(days=1))], FindingStatus.FAILS, id="not a day after it"
         ),
     ],
 )
-def test_a_waiver_counts(waivers: list[Waiver], standing: GateStanding) -> None:
+def test_a_waiver_counts(waivers: list[Waiver], standing: FindingStatus) -> None:
     results, (finding,) = put(simulation(OF_API), excuses=excused(waivers))
-    assert finding.standing is standing
-    assert passes(results) is (standing is GateStanding.WAIVED)
+    assert finding.status is standing
+    assert passes(results) is (standing is FindingStatus.WAIVED)
 
 
 def test_a_waived_finding_says_why_where_and_until_when() -> None:
@@ -88,16 +90,16 @@ def test_a_finding_says_why_a_waiver_does_not_count() -> None:
 def test_of_several_waivers_one_that_counts_is_enough_wherever_it_stands(turned: bool) -> None:
     waivers = [*annotated("max-pdb-violations", ""), Waiver(rule=PDB, reason="moving", by="kpreempt.toml")]
     _, (finding,) = put(simulation(OF_API), excuses=excused(waivers[::-1] if turned else waivers))
-    assert (finding.standing, finding.by, finding.detail) == (GateStanding.WAIVED, "kpreempt.toml", "")
+    assert (finding.status, finding.by, finding.detail) == (FindingStatus.WAIVED, "kpreempt.toml", "")
 
 
 def test_an_object_waives_only_what_it_brings_about_itself() -> None:
     found = simulation(OF_API, OF_WEB)
     _, (finding,) = put(found, excuses=excused(annotated("max-pdb-violations")))
-    assert (finding.standing, finding.amount, finding.change) == (GateStanding.FAILS, 2, WEB.object)
+    assert (finding.status, finding.amount, finding.change) == (FindingStatus.FAILS, 2, WEB.object)
     both = [*annotated("max-pdb-violations"), *annotated("max-pdb-violations", "so, too", name=WEB.object)]
     _, (finding,) = put(found, excuses=excused(both))
-    assert (finding.standing, finding.reason) == (GateStanding.WAIVED, "agreed; so, too")
+    assert (finding.status, finding.reason) == (FindingStatus.WAIVED, "agreed; so, too")
 
 
 def test_what_is_waived_does_not_count_against_the_limit_of_the_rest() -> None:
@@ -106,7 +108,7 @@ def test_what_is_waived_does_not_count_against_the_limit_of_the_rest() -> None:
     assert not passes(put(found, limits)[0])
     results, (finding,) = put(found, limits, excuses=excused(annotated("max-victims")))
     assert passes(results)
-    assert (finding.standing, finding.amount, finding.by) == (GateStanding.WAIVED, 2, "k8s/api.yaml:7")
+    assert (finding.status, finding.amount, finding.by) == (FindingStatus.WAIVED, 2, "k8s/api.yaml:7")
 
 
 def test_what_is_left_of_a_sum_is_no_finding_where_it_is_within_the_limit() -> None:
@@ -158,7 +160,7 @@ def test_what_a_baseline_accepts_passes_until_it_expires() -> None:
     baseline = accepting(simulation(OF_API))
     results, (finding,) = put(simulation(OF_API), excuses=Excuses(today=TODAY, baseline=baseline))
     assert passes(results)
-    assert (finding.standing, finding.expires, finding.by) == (GateStanding.ACCEPTED, "2026-11-21", "--baseline")
+    assert (finding.status, finding.expires, finding.by) == (FindingStatus.ACCEPTED, "2026-11-21", "--baseline")
     later = Excuses(today=TODAY + timedelta(days=1), baseline=baseline)
     results, (finding,) = put(simulation(OF_API), excuses=later)
     assert not passes(results)
@@ -168,14 +170,14 @@ def test_what_a_baseline_accepts_passes_until_it_expires() -> None:
 def test_a_baseline_accepts_nothing_that_has_become_worse() -> None:
     worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
     _, (finding,) = put(worse, excuses=Excuses(today=TODAY, baseline=accepting(simulation(OF_API))))
-    assert (finding.standing, finding.detail) == (GateStanding.FAILS, "accepted as long as it is not more than 1")
+    assert (finding.status, finding.detail) == (FindingStatus.FAILS, "accepted as long as it is not more than 1")
     _, (finding,) = put(simulation(OF_API), excuses=Excuses(today=TODAY, baseline=accepting(worse)))
-    assert finding.standing is GateStanding.ACCEPTED
+    assert finding.status is FindingStatus.ACCEPTED
 
 
 def test_a_baseline_accepts_nothing_of_another_change() -> None:
     _, (finding,) = put(simulation(OF_WEB), excuses=Excuses(today=TODAY, baseline=accepting(simulation(OF_API))))
-    assert finding.standing is GateStanding.FAILS
+    assert finding.status is FindingStatus.FAILS
 
 
 def test_an_unknown_age_is_not_accepted_by_a_baseline_of_an_old_snapshot() -> None:
@@ -183,7 +185,7 @@ def test_an_unknown_age_is_not_accepted_by_a_baseline_of_an_old_snapshot() -> No
     findings = put(simulation(), limits, facts=Facts(snapshot_age=100))[1]
     baseline = read_baseline(baseline_text(findings, TODAY).encode(), "b")
     _, (finding,) = put(simulation(), limits, facts=Facts(), excuses=Excuses(today=TODAY, baseline=baseline))
-    assert finding.standing is GateStanding.FAILS
+    assert finding.status is FindingStatus.FAILS
 
 
 def test_a_baseline_is_the_same_text_for_the_same_findings_in_any_order() -> None:
@@ -238,13 +240,13 @@ def without(found: Simulation) -> Excuses:
 
 def test_what_is_there_without_the_change_is_not_new() -> None:
     results, (finding,) = put(simulation(OF_API), excuses=without(simulation(OF_API)))
-    assert (passes(results), finding.standing, finding.by) == (True, GateStanding.NOT_NEW, "--base")
+    assert (passes(results), finding.status, finding.by) == (True, FindingStatus.NOT_NEW, "--base")
 
 
 def test_what_the_change_makes_worse_is_new() -> None:
     worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
     _, (finding,) = put(worse, excuses=without(simulation(OF_API)))
-    assert (finding.standing, finding.amount) == (GateStanding.FAILS, 2)
+    assert (finding.status, finding.amount) == (FindingStatus.FAILS, 2)
     assert passes(put(simulation(OF_API), excuses=without(worse))[0])
 
 
@@ -267,13 +269,13 @@ def test_what_is_not_known_is_not_excused_by_not_having_been_known_before() -> N
     limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
     base = measured(simulation(), (API,), facts, GateRules(limits=limits))
     _, findings = put(simulation(), limits, facts=facts, excuses=Excuses(today=TODAY, base=base))
-    assert [each.standing for each in findings] == [GateStanding.FAILS, GateStanding.FAILS]
+    assert [each.status for each in findings] == [FindingStatus.FAILS, FindingStatus.FAILS]
 
 
 def test_a_change_does_not_waive_the_damage_that_it_does() -> None:
     objection = Objection(RuleId.MAX_DELETIONS, "Deployment shop/web", "it is deleted", change=API.object)
     waivers = annotated("max-deletions")
     _, findings = evaluate(simulation(), [API], Facts(objections=[objection]), GateRules(), excused(waivers))
-    assert [each.standing for each in findings] == [GateStanding.FAILS]
+    assert [each.status for each in findings] == [FindingStatus.FAILS]
     assert "kpreempt.io/waive does not waive max-deletions" in findings[0].detail
     assert not measured(simulation(), [API], Facts(objections=[objection]), GateRules())

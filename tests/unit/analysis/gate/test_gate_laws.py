@@ -19,8 +19,8 @@ from kpreempt.analysis.check.gate import (
     read_baseline,
 )
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.check import GateFinding, GateStanding, RuleId
-from kpreempt.verdict.simulation import Displaced, Simulation, SimulationEnd, Stranded, StrandedKind
+from kpreempt.verdict.check import FindingStatus, GateFinding, RuleId
+from kpreempt.verdict.simulation import BrokenDependency, BrokenDependencyKind, Displaced, Simulation, SimulationEnd
 from tests.unit.analysis.gate.simulations import API, STEPS, TODAY, WEB, put, simulation, waits
 
 WORKLOADS = ("Deployment shop/cache", "StatefulSet shop/db", "Pod ops/log")
@@ -31,7 +31,7 @@ LIMITED = (
     RuleId.MAX_VICTIMS_PER_WORKLOAD,
     RuleId.MAX_CASCADE_DEPTH,
     RuleId.MAX_PENDING,
-    RuleId.MAX_STRANDED,
+    RuleId.MAX_BROKEN_DEPENDENCIES,
 )
 
 
@@ -71,7 +71,7 @@ def simulations(draw: st.DrawFn) -> Simulation:
         *victims,
         end=draw(st.sampled_from(SimulationEnd)),
         waiting=waiting,
-        stranded=[Stranded(kind=StrandedKind.SERVICE, subject=each) for each in stranded],
+        stranded=[BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject=each) for each in stranded],
         loop=draw(st.lists(st.sampled_from(WORKLOADS), unique=True)),
     )
 
@@ -126,7 +126,7 @@ def judged(found: Simulation, rules: GateRules, excuses: Excuses, assumed: Facts
 
 
 def failing(findings: list[GateFinding]) -> set[str]:
-    return {each.fingerprint for each in findings if each.standing is GateStanding.FAILS}
+    return {each.fingerprint for each in findings if each.status is FindingStatus.FAILS}
 
 
 @given(found=simulations(), rules=rule_sets(), excuses=waivers(), rule=st.sampled_from(LIMITED), data=st.data())
@@ -168,7 +168,7 @@ def test_nothing_that_happens_is_new_where_the_same_happens_without_the_change(
     found: Simulation, rules: GateRules
 ) -> None:
     known = Facts(is_live=True)
-    assume(found.end is not SimulationEnd.BROKEN_OFF)
+    assume(found.end is not SimulationEnd.ABORTED)
     base = measured(found, (API, WEB), known, rules)
     assert failing(judged(found, rules, Excuses(today=TODAY, base=base), known)) == set()
 
@@ -178,12 +178,12 @@ def test_findings_do_not_depend_on_the_order_of_what_is_handed_in(
     found: Simulation, rules: GateRules, excuses: list[Waiver], data: st.DataObject
 ) -> None:
     def story(findings: list[GateFinding]) -> list[tuple[object, ...]]:
-        return [(each.rule, each.subject, each.amount, each.change, each.standing, each.detail) for each in findings]
+        return [(each.rule, each.subject, each.amount, each.change, each.status, each.detail) for each in findings]
 
     mixed = msgspec.structs.replace(
         found,
-        waiting=data.draw(st.permutations(found.waiting)),
-        stranded=data.draw(st.permutations(found.stranded)),
+        pending=data.draw(st.permutations(found.pending)),
+        broken_dependencies=data.draw(st.permutations(found.broken_dependencies)),
         loop=data.draw(st.permutations(found.loop)),
     )
     assumed = facts()

@@ -10,14 +10,14 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.check import Change, ChangeKind, RuleId
 from kpreempt.verdict.simulation import (
-    BudgetLow,
+    BrokenDependency,
+    BrokenDependencyKind,
+    BudgetMinimum,
     SimulatedWorkload,
     Simulation,
     SimulationEnd,
     SimulationStep,
     StepKind,
-    Stranded,
-    StrandedKind,
 )
 from tests.unit.analysis.gate.simulations import (
     API,
@@ -79,7 +79,7 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
             "violations of several budgets count together",
         ),
         case(
-            simulation(budgets=[BudgetLow(budget=BUDGET, before=1, least=0, after=0, violations=2)]),
+            simulation(budgets=[BudgetMinimum(budget=BUDGET, before=1, min=0, after=0, violations=2)]),
             {},
             ["max-pdb-violations PodDisruptionBudget shop/db 2>0 by none"],
             "violations for pods that waited before count, and are no change's",
@@ -111,7 +111,7 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
             "a new pod of the change that has no node in the end is one too many",
         ),
         case(
-            simulation(waiting=[waits("shop/old", "Pod shop/old", waited_before=True)]),
+            simulation(waiting=[waits("shop/old", "Pod shop/old", pending_before=True)]),
             {},
             [],
             "a pod of something else that waited before is nobody's fault",
@@ -126,7 +126,7 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
             simulation(
                 workloads=[
                     SimulatedWorkload(
-                        workload=API.object, is_changed=True, is_done=False, wanted_after=3, ready_after=1
+                        workload=API.object, is_changed=True, is_done=False, desired_after=3, ready_after=1
                     )
                 ]
             ),
@@ -143,22 +143,26 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
         case(
             simulation(stranded=[stranded_service()]),
             {},
-            ["max-stranded Service shop/front 1>0 by none"],
+            ["max-broken-dependencies Service shop/front 1>0 by none"],
             "a service without a ready pod in the end is stranded",
         ),
         case(
             simulation(stranded=[stranded_service(until=40)]),
             {},
-            ["max-stranded Service shop/front 1>0 by none"],
+            ["max-broken-dependencies Service shop/front 1>0 by none"],
             "a service without a ready pod for a while is stranded, too",
         ),
         case(
             simulation(
                 victim("shop/db-0", DB),
-                stranded=[Stranded(kind=StrandedKind.AFFINITY, subject="shop/api-2-new-1", missing=["shop/db-0"])],
+                stranded=[
+                    BrokenDependency(
+                        kind=BrokenDependencyKind.AFFINITY, subject="shop/api-2-new-1", missing=["shop/db-0"]
+                    )
+                ],
             ),
             {},
-            ["max-stranded Deployment shop/api 1>0 by Deployment shop/api"],
+            ["max-broken-dependencies Deployment shop/api 1>0 by Deployment shop/api"],
             "stranded pods count under their workload, and lead back to who evicted what they need",
         ),
         case(
@@ -174,7 +178,7 @@ def case(found: Simulation, limits: dict[RuleId, int | None], expected: list[str
             "a loop of nobody known is one, too",
         ),
         case(
-            simulation(end=SimulationEnd.BROKEN_OFF),
+            simulation(end=SimulationEnd.ABORTED),
             {},
             ["outcome-uncertain cluster 1>0 by none"],
             "a simulation that is broken off leaves the outcome open",
@@ -251,12 +255,12 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
     [
         pytest.param(
             Assumption("scheduler", "extenders[0]", "is not asked"),
-            "fields-not-modelled scheduler 1>0 by none",
+            "unmodeled-input scheduler 1>0 by none",
             id="what is not modelled",
         ),
         pytest.param(
             of_kind(AssumptionKind.UNREADABLE, "PodDisruptionBudget", "list"),
-            "budgets-unreadable PodDisruptionBudget 1>0 by none",
+            "pdbs-unreadable PodDisruptionBudget 1>0 by none",
             id="budgets that may not be listed",
         ),
         pytest.param(
@@ -266,12 +270,10 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
         ),
         pytest.param(
             of_kind(AssumptionKind.UNREADABLE, "PriorityClass", "list"),
-            "objects-set-aside PriorityClass 1>0 by none",
+            "skipped-objects PriorityClass 1>0 by none",
             id="other objects that may not be listed",
         ),
-        pytest.param(
-            of_kind(AssumptionKind.SET_ASIDE), "objects-set-aside Node n1 1>0 by none", id="objects that are bad"
-        ),
+        pytest.param(of_kind(AssumptionKind.SKIPPED), "skipped-objects Node n1 1>0 by none", id="objects that are bad"),
         pytest.param(
             of_kind(AssumptionKind.UNCERTAIN),
             "outcome-uncertain Node n1 1>0 by none",
@@ -283,11 +285,11 @@ def of_kind(kind: AssumptionKind, subject: str = "Node n1", field: str = "spec")
             id="what is assumed about a pod is about its workload",
         ),
         pytest.param(
-            Assumption("Pod", "", "something was assumed", AssumptionKind.SET_ASIDE),
-            "objects-set-aside Pod 1>0 by none",
+            Assumption("Pod", "", "something was assumed", AssumptionKind.SKIPPED),
+            "skipped-objects Pod 1>0 by none",
             id="a pod of which a redacted dump does not say which",
         ),
-        pytest.param(of_kind(AssumptionKind.TOLD), "", id="nothing for what only the telling rests on"),
+        pytest.param(of_kind(AssumptionKind.INFORMATIONAL), "", id="nothing for what only the telling rests on"),
     ],
 )
 def test_the_gate_fails_closed_for(assumption: Assumption, expected: str) -> None:
@@ -346,7 +348,7 @@ def test_a_victim_leads_back_to_the_change_over_all_that_followed() -> None:
 
 
 def test_old_owners_are_looked_up_where_the_play_does_not_tell_them() -> None:
-    steps = [SimulationStep(at=0, kind=StepKind.ARRIVES, pod="shop/run-1-x", owner="Job run-1")]
+    steps = [SimulationStep(at=0, kind=StepKind.CREATED, pod="shop/run-1-x", owner="Job run-1")]
     found = simulation(victim("shop/db-0", DB, of="shop/run-1-x", violated=BUDGET), steps=steps)
     run = Change(object="CronJob shop/run", kind=ChangeKind.UPDATED, source="run.yaml")
     facts = Facts(is_live=True, workloads={"Job shop/run-1": run.object})
@@ -355,7 +357,7 @@ def test_old_owners_are_looked_up_where_the_play_does_not_tell_them() -> None:
 
 
 def test_the_schedulers_message_is_the_detail_of_who_waits() -> None:
-    steps = [SimulationStep(at=4, kind=StepKind.WAITS, pod="shop/api-2-new-1")]
+    steps = [SimulationStep(at=4, kind=StepKind.PENDING, pod="shop/api-2-new-1")]
     _, (finding,) = put(simulation(waiting=ONE_WAITS, steps=steps))
     assert (finding.detail, finding.since, finding.pods) == ("0/3 nodes are available.", 4, ["shop/api-2-new-1"])
 
@@ -404,7 +406,7 @@ def test_the_same_finding_has_the_same_fingerprint_whatever_new_pods_are_called(
         return text.replace("new-1", "new-9").replace("new-3", "new-8")
 
     other = [victim(renamed(each.pod), each.workload, of=renamed(each.cause), depth=each.depth) for each in CHAIN]
-    steps = [SimulationStep(at=1, kind=StepKind.ARRIVES, pod="shop/api-2-new-9", owner=STEPS[2].owner)]
+    steps = [SimulationStep(at=1, kind=StepKind.CREATED, pod="shop/api-2-new-9", owner=STEPS[2].owner)]
     first, second = put(simulation(*CHAIN))[1], put(simulation(*other, steps=steps))[1]
     assert first[0].fingerprint == second[0].fingerprint
     assert first[0].chain != second[0].chain
@@ -463,12 +465,12 @@ def test_a_chain_of_ten_thousand_evictions_is_followed() -> None:
 )
 def test_what_a_rule_counts_for(rules: dict[str, object], standings: list[str], is_open: bool) -> None:
     results, findings = put(simulation(*TWO_OF_DB), **rules)
-    assert ([str(each.standing) for each in findings], passes(results)) == (standings, is_open)
+    assert ([str(each.status) for each in findings], passes(results)) == (standings, is_open)
 
 
 def test_a_warning_does_not_hide_what_fails_beside_it() -> None:
     results, findings = put(simulation(*TWO_OF_DB), {RuleId.MAX_VICTIMS: 0}, severities={PDB: RuleSeverity.WARN})
-    assert [(str(each.rule), str(each.standing)) for each in findings] == [
+    assert [(str(each.rule), str(each.status)) for each in findings] == [
         ("max-pdb-violations", "Warns"),
         ("max-victims", "Fails"),
     ]
@@ -477,7 +479,7 @@ def test_a_warning_does_not_hide_what_fails_beside_it() -> None:
 
 def ready(before: int, least: int, wanted: int | None, workload: str = API.object) -> SimulatedWorkload:
     return SimulatedWorkload(
-        workload=workload, is_changed=True, wanted_after=wanted, ready_before=before, ready_least=least
+        workload=workload, is_changed=True, desired_after=wanted, ready_before=before, ready_min=least
     )
 
 
@@ -506,7 +508,7 @@ def test_how_few_pods_may_stay_ready(workload: SimulatedWorkload, limit: int | N
 def test_a_service_without_pods_is_told_once() -> None:
     found = simulation(victim("shop/db-0", DB), workloads=[ready(2, 0, 2, DB)], stranded=[stranded_service()])
     _, findings = put(found)
-    assert [str(each.rule) for each in findings] == ["max-stranded"]
+    assert [str(each.rule) for each in findings] == ["max-broken-dependencies"]
 
 
 def test_who_evicts_the_pods_of_a_workload_is_behind_it() -> None:
@@ -517,11 +519,11 @@ def test_who_evicts_the_pods_of_a_workload_is_behind_it() -> None:
 def test_an_apply_that_is_refused_is_that_and_not_something_unknown() -> None:
     refused = Assumption(API.object, "spec.selector", "cannot be changed in the API, so that the apply is refused")
     _, (finding,) = put(simulation(), facts=Facts(is_live=True, assumptions=[refused]))
-    assert (finding.rule, finding.subject, finding.change) == (RuleId.APPLY_REFUSED, API.object, API.object)
+    assert (finding.rule, finding.subject, finding.change) == (RuleId.APPLY_REJECTED, API.object, API.object)
 
 
 def test_an_objection_is_about_its_object() -> None:
-    against = Objection(RuleId.BLOCKED_DRAINS, "PodDisruptionBudget shop/db", "it allows no disruption")
+    against = Objection(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/db", "it allows no disruption")
     results, (finding,) = put(simulation(), facts=Facts(is_live=True, objections=[against]))
-    assert (finding.rule, finding.detail) == (RuleId.BLOCKED_DRAINS, "it allows no disruption")
+    assert (finding.rule, finding.detail) == (RuleId.PDB_BLOCKS_DRAIN, "it allows no disruption")
     assert not passes(results)

@@ -36,7 +36,7 @@ def planned(manifests: list[Document], *live: Document, at_most: bool = False) -
 
 
 def failing(plan: Any) -> list[tuple[str, str]]:
-    return [(each.subject, each.field) for each in plan.assumptions if each.kind is not AssumptionKind.TOLD]
+    return [(each.subject, each.field) for each in plan.assumptions if each.kind is not AssumptionKind.INFORMATIONAL]
 
 
 IMAGE = template(image="shop/api:2")

@@ -56,7 +56,7 @@ def test_hooks_that_no_rollout_runs_are_left_out_and_listed(
     plan = plan_of(job(**annotations), applied_by=applied_by)
     assert [each.name for each in plan.workloads] == (["api"] if is_made else [])
     listed = [(each.subject, each.kind) for each in plan.assumptions]
-    assert listed == ([] if is_made else [("Job shop/api", AssumptionKind.TOLD)])
+    assert listed == ([] if is_made else [("Job shop/api", AssumptionKind.INFORMATIONAL)])
 
 
 @pytest.mark.parametrize("annotations", [{HELM: "test"}, {HELM: "pre-delete"}, {ARGO: "Skip"}, {ARGO: "SyncFail"}])
@@ -73,7 +73,7 @@ def test_kubectl_applies_every_hook_and_only_the_default_names_the_option(
     assert plan.order.awaited == (True,)
     tool = "helm" if HELM in annotations else "argocd"
     hints = [(each.kind, each.message.endswith(f"--applied-by {tool}")) for each in plan.assumptions]
-    assert hints == ([(AssumptionKind.TOLD, True)] if applied_by is None else [])
+    assert hints == ([(AssumptionKind.INFORMATIONAL, True)] if applied_by is None else [])
 
 
 @pytest.mark.parametrize(

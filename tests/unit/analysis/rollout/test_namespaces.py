@@ -53,8 +53,8 @@ SHOP, X = make("Namespace", "shop"), make("Namespace", "x")
 def test_a_namespace_that_is_not_there_is_a_refusal(change: list[Document], missing: str) -> None:
     assert plan_of(change, SHOP).missing_namespaces.detail == missing
     found = checked([SHOP, *nodes(6)], change).findings
-    told = [(each.rule, each.subject, each.detail) for each in found if each.rule is RuleId.APPLY_REFUSED]
-    assert told == ([(RuleId.APPLY_REFUSED, "Namespace x", missing)] if missing else [])
+    told = [(each.rule, each.subject, each.detail) for each in found if each.rule is RuleId.APPLY_REJECTED]
+    assert told == ([(RuleId.APPLY_REJECTED, "Namespace x", missing)] if missing else [])
 
 
 @pytest.mark.parametrize("applied_by", [Applier.HELM, Applier.ARGOCD])
@@ -84,5 +84,5 @@ def test_a_dump_without_namespaces_is_an_assumption() -> None:
     plan = plan_of([api("x"), api("shop")], make("ConfigMap", "c", "shop"), make("Service", "s", "shop", spec={}))
     assert plan.missing_namespaces.detail == ""
     assert [(each.subject, each.message, each.kind) for each in plan.missing_namespaces.assumptions] == [
-        ("Namespace", "the snapshot has none: x assumed to be there", AssumptionKind.TOLD)
+        ("Namespace", "the snapshot has none: x assumed to be there", AssumptionKind.INFORMATIONAL)
     ]

@@ -45,7 +45,7 @@ def test_a_quota_that_the_change_exceeds_is_a_finding_with_the_numbers(
 ) -> None:
     found = checked([*nodes(3), FAST, of], change)
     assert [(each.rule, each.subject, each.detail) for each in found.findings] == (
-        [(RuleId.QUOTA_REFUSALS, "ResourceQuota shop/team", words)] if words else []
+        [(RuleId.QUOTA_REJECTIONS, "ResourceQuota shop/team", words)] if words else []
     )
 
 

@@ -43,7 +43,7 @@ def landings(found: Check) -> dict[str, float]:
     """When the first pod of each name lands, without what controllers put behind it."""
     at: dict[str, float] = {}
     for step in found.simulation.steps:
-        if step.kind is StepKind.LANDS:
+        if step.kind is StepKind.BOUND:
             at.setdefault(step.pod.removeprefix("shop/").partition("-")[0], step.at)
     return at
 
@@ -101,7 +101,7 @@ def test_what_is_to_be_deleted_keeps_its_room_until_the_hooks_before_have_run() 
         deleted=["Deployment/web"],
         applied_by=Applier.HELM,
     )
-    assert [step.at for step in found.simulation.steps if step.kind is StepKind.LEAVES] == [600]
+    assert [step.at for step in found.simulation.steps if step.kind is StepKind.TERMINATING] == [600]
 
 
 def test_what_is_not_yet_rolled_out_comes_back_as_it_was() -> None:
@@ -111,7 +111,7 @@ def test_what_is_not_yet_rolled_out_comes_back_as_it_was() -> None:
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 9}
     hook = annotated(workload("Job", "one", pod={"priorityClassName": "high"}), HELM, "pre-upgrade")
     found = checked([*nodes(1, "1"), high, *running(old, ["n1"])], [hook, new], applied_by=Applier.HELM)
-    owners = [step.owner for step in found.simulation.steps if step.kind is StepKind.ARRIVES]
+    owners = [step.owner for step in found.simulation.steps if step.kind is StepKind.CREATED]
     assert owners[:2] == ["Job one", "ReplicaSet web-old"]
 
 

@@ -27,7 +27,7 @@ def stored(document: Document, *, applied: bool = True, **more: Any) -> Document
 
 
 def failing(plan: Any) -> list[tuple[str, str]]:
-    return [(each.subject, each.field) for each in plan.assumptions if each.kind is not AssumptionKind.TOLD]
+    return [(each.subject, each.field) for each in plan.assumptions if each.kind is not AssumptionKind.INFORMATIONAL]
 
 
 KAFKA = resource(spec={"kafka": {"replicas": 3, "storage": [{"size": "1Gi"}]}})
@@ -106,7 +106,7 @@ def test_a_new_webhook_is_told_where_it_may_reach_pods_of_the_change(
 
 def test_a_new_webhook_is_told_where_the_labels_of_the_namespace_are_not_known() -> None:
     (told,) = plan_of([webhook(rule("", "pods"), **INJECTED), workload()]).assumptions
-    assert (told.subject, told.kind) == ("admission", AssumptionKind.TOLD)
+    assert (told.subject, told.kind) == ("admission", AssumptionKind.INFORMATIONAL)
 
 
 def test_a_webhook_without_new_pods_counts_for_nothing() -> None:
@@ -117,7 +117,7 @@ def test_webhooks_that_are_there_are_told_once_where_pods_are_made() -> None:
     there = stored(webhook(rule("", "pods")))
     other = stored(changed(webhook(rule("", "pods")), "metadata.name", "other"))
     plan = plan_of([webhook(rule("", "pods")), workload()], there, other)
-    assert [(each.subject, each.kind) for each in plan.assumptions] == [("admission", AssumptionKind.TOLD)]
+    assert [(each.subject, each.kind) for each in plan.assumptions] == [("admission", AssumptionKind.INFORMATIONAL)]
     assert plan.assumptions[0].message.endswith(f"{NAME}, MutatingWebhookConfiguration other")
     assert plan_of([webhook(rule("", "pods"))], there, other).assumptions == []
 
@@ -126,4 +126,4 @@ def test_a_webhook_that_becomes_another_is_told() -> None:
     there = stored(webhook(rule("", "pods")))
     changed_one = webhook(rule("", "pods"), reinvocationPolicy="IfNeeded")
     (told,) = plan_of([changed_one, workload()], there).assumptions
-    assert (told.subject, told.kind) == ("admission", AssumptionKind.TOLD)
+    assert (told.subject, told.kind) == ("admission", AssumptionKind.INFORMATIONAL)

@@ -241,7 +241,7 @@ def test_documents_that_change_nothing_in_between_are_mentioned() -> None:
             "Deployment shop/api",
             "in the change more than once: change.yaml:1 is applied before change.yaml:11, which counts;"
             " both have the same effect",
-            AssumptionKind.TOLD,
+            AssumptionKind.INFORMATIONAL,
         )
     ]
 

@@ -201,7 +201,7 @@ def told(verdict: Verdict) -> dict[str, str]:
 
 def assert_an_error(verdict: Verdict, *, names: str = "Hostile") -> None:
     """Every format says that the scheduler failed, and through whom."""
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert "fails with an error" in verdict.reason
     refusals = [status.plugin for status in verdict.dry_run.values()]
     assert names in verdict.message or names in refusals

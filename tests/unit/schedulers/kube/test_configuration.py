@@ -340,7 +340,7 @@ LARGE_POD = make_pod("large", cpu="2", priority=10)
 
 
 def test_a_disabled_filter_lets_the_pod_land() -> None:
-    assert decide(None, SMALL, LARGE_POD).outcome == Outcome.NEVER_LANDS
+    assert decide(None, SMALL, LARGE_POD).outcome == Outcome.UNSCHEDULABLE
     assert decide(plugins(filter="-NodeResourcesFit"), SMALL, LARGE_POD).outcome == Outcome.LANDS
     assert decide(plugins(multiPoint="-NodeResourcesFit"), SMALL, LARGE_POD).outcome == Outcome.LANDS
 
@@ -365,7 +365,7 @@ def test_without_preemption_the_message_ends_before_it() -> None:
 
 def test_a_filter_without_its_preparation_ends_in_the_schedulers_error() -> None:
     verdict = decide(plugins(preFilter="-NodeResourcesFit"), SMALL, LARGE_POD)
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.message == (
         'running "NodeResourcesFit" filter plugin: error reading "PreFilterNodeResourcesFit" from cycleState: not found'
     )
@@ -409,7 +409,7 @@ def test_a_profile_is_chosen_by_the_pods_scheduler_name() -> None:
         for name in ("strict", "lenient", "default-scheduler")
     }
     assert outcomes == {
-        "strict": Outcome.NEVER_LANDS,
+        "strict": Outcome.UNSCHEDULABLE,
         "lenient": Outcome.LANDS,
         "default-scheduler": Outcome.NOT_SCHEDULED,
     }

@@ -46,7 +46,7 @@ def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **sp
 )
 def test_a_pod_that_asks_for_a_gate_is_told_which(asked: Pod, version: str, field: str, gate: str) -> None:
     (assumption,) = assume_of_pod(asked, behaviour(version))
-    assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.NOT_MODELLED)
+    assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.UNMODELED)
     assert f"the feature gate {gate} is assumed to be off" in assumption.message
 
 
@@ -74,7 +74,7 @@ def test_pods_of_groups_in_the_cluster_are_told_together() -> None:
     pods = [pod(name, schedulingGroup={"podGroupName": "g"}) for name in ("b", "a", "c")]
     (assumption,) = assume_of_pods([pod("x"), *pods], behaviour("1.37"))
     assert assumption.subject == "Pods ns/a and 2 more"
-    assert assumption.kind == AssumptionKind.NOT_MODELLED
+    assert assumption.kind == AssumptionKind.UNMODELED
 
 
 def test_deferred_resizes_are_told_where_the_version_has_the_gate() -> None:
@@ -82,7 +82,7 @@ def test_deferred_resizes_are_told_where_the_version_has_the_gate() -> None:
     (assumption,) = assume_of_pods([deferred], behaviour("1.37"))
     assert "InPlacePodVerticalScalingSchedulerPreemption" in assumption.message
     # A kubelet defers without it, too: that alone shuts no gate.
-    assert assumption.kind == AssumptionKind.TOLD
+    assert assumption.kind == AssumptionKind.INFORMATIONAL
     assert assume_of_pods([deferred], behaviour("1.36")) == []
     assert (
         assume_of_pods([pod("r", conditions=[DEFERRED | {"reason": "Infeasible"}], nodeName="n")], behaviour("1.37"))

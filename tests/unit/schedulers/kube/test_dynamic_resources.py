@@ -85,7 +85,7 @@ def test_devices_that_are_found(
     asked = claim("c", *requests, constraints=tuple(constraints))
     verdict = decide(devices_cluster(gpus("a", *FOUR), claims=(asked,)), claiming("new", "c"))
     assert (devices_on(verdict) or None) == wanted
-    assert verdict.outcome == (Outcome.NEVER_LANDS if wanted is None else Outcome.LANDS)
+    assert verdict.outcome == (Outcome.UNSCHEDULABLE if wanted is None else Outcome.LANDS)
 
 
 def test_the_score_is_higher_where_an_earlier_alternative_can_be_had() -> None:
@@ -117,11 +117,11 @@ def test_evicting_pods_frees_no_device_and_that_is_told() -> None:
     verdict = decide(
         devices_cluster(gpus("a", "g0"), claims=(held, claim("c")), pods=(low,)), claiming("new", "c", priority=5)
     )
-    assert (verdict.outcome, verdict.victims) == (Outcome.NEVER_LANDS, {})
+    assert (verdict.outcome, verdict.victims) == (Outcome.UNSCHEDULABLE, {})
     assert reasons(verdict) == {"a": "cannot allocate all claims"}
     detail = verdict.filter["a"].detail
     assert isinstance(detail, InsufficientDevices)
-    assert (detail.claim, detail.request, detail.wanted, detail.matching) == ("shop/c", "gpu", 1, 1)
+    assert (detail.claim, detail.request, detail.requested, detail.matching) == ("shop/c", "gpu", 1, 1)
     assert (detail.allocated, detail.allocated_to_lower, detail.fits_without_lower) == (1, 1, True)
     assert [(each.claim, each.pods, each.is_lower) for each in detail.holders] == [("shop/held", ["shop/low"], True)]
 
@@ -228,7 +228,7 @@ def test_taints_count_only_under_their_gate_and_those_of_rules_under_theirs() ->
         spec={"deviceSelector": {"driver": DRIVER}, "taint": {"key": "k", "effect": "NoExecute"}},
     )
     ruled = devices_cluster(gpus("a", "g0"), claims=(claim("c"),), device_taint_rules=[rule])
-    assert with_gates(ruled, DRADeviceTaintRules=True).outcome is Outcome.NEVER_LANDS
+    assert with_gates(ruled, DRADeviceTaintRules=True).outcome is Outcome.UNSCHEDULABLE
     assert with_gates(ruled).outcome is Outcome.LANDS
 
 
@@ -342,14 +342,14 @@ def test_pools_of_which_slices_are_missing_gave_devices_up_to_1_34() -> None:
     half = gpus("a", "g0", pool={"name": "a", "generation": 1, "resourceSliceCount": 2})
     cluster = devices_cluster(half, claims=(claim("c"),))
     outcomes = {version: with_gates(cluster, version).outcome for version in ("1.34", "1.35", "1.36")}
-    assert outcomes == {"1.34": Outcome.LANDS, "1.35": Outcome.NEVER_LANDS, "1.36": Outcome.NEVER_LANDS}
+    assert outcomes == {"1.34": Outcome.LANDS, "1.35": Outcome.UNSCHEDULABLE, "1.36": Outcome.UNSCHEDULABLE}
 
 
 def test_a_distinct_attribute_is_compared_with_all_devices_since_1_37() -> None:
     asked = claim("c", exactly(count=3), constraints=({"distinctAttribute": f"{DRIVER}/numa"},))
     cluster = devices_cluster(gpus("a", *FOUR), claims=(asked,))
     assert devices_on(with_gates(cluster, "1.36")) == ["g0", "g1", "g2"]
-    assert with_gates(cluster, "1.37").outcome is Outcome.NEVER_LANDS
+    assert with_gates(cluster, "1.37").outcome is Outcome.UNSCHEDULABLE
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_devices_serve_an_extended_resource_that_the_node_does_not_offer(amount:
     cluster = devices_cluster(gpus("a", "g0", "g1"), device_classes=classes)
     verdict = decide(cluster, resource_pod(amount))
     assert devices_on(verdict) == devices
-    assert verdict.outcome is (Outcome.LANDS if devices else Outcome.NEVER_LANDS)
+    assert verdict.outcome is (Outcome.LANDS if devices else Outcome.UNSCHEDULABLE)
     assert {each.claim for each in verdict.devices.get("a", [])} <= {"shop/<extended-resources>"}
 
 
@@ -400,7 +400,7 @@ def test_a_selector_that_is_redacted_leaves_open_what_it_selects(held: tuple[str
     hidden = gpu_class(selectors=[{"cel": {"expression": REDACTED_SELECTOR}}])
     claims = (*(claim("held", held=each) for each in held), claim("c"))
     cluster = devices_cluster(gpus("a", "g0"), claims=claims, device_classes=[hidden])
-    assert decide(cluster, claiming("new", "c")).outcome is (Outcome.NEVER_LANDS if held else Outcome.UNCERTAIN)
+    assert decide(cluster, claiming("new", "c")).outcome is (Outcome.UNSCHEDULABLE if held else Outcome.UNCERTAIN)
 
 
 def test_an_attribute_of_a_sort_that_is_not_modelled_is_told() -> None:
@@ -428,7 +428,7 @@ def test_a_selector_that_fails_ends_the_attempt(expression: str, message: str) -
     cluster = devices_cluster(gpus("a", "g0"), claims=(claim("c"),), device_classes=[failing])
     verdict = with_gates(cluster)
     assert message in verdict.error
-    assert verdict.outcome is Outcome.NEVER_LANDS
+    assert verdict.outcome is Outcome.UNSCHEDULABLE
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ def test_the_scheduler_crashes_where_a_balance_counts_devices_of_a_class_with_se
 @pytest.mark.parametrize(
     ("nodes", "outcome"),
     [
-        pytest.param(101, Outcome.NEVER_LANDS, id="all nodes that fit are needed"),
+        pytest.param(101, Outcome.UNSCHEDULABLE, id="all nodes that fit are needed"),
         pytest.param(102, Outcome.UNCERTAIN, id="one more fits than the search needs"),
     ],
 )

@@ -156,7 +156,7 @@ def test_scheduler_with_extenders(
 @WAYS
 def test_scheduler_with_extenders_that_leave_no_node(made_up: list[MadeUp], message: str, way: Way) -> None:
     verdict = decided(made_up, way)
-    assert (verdict.outcome, verdict.message) == (Outcome.NEVER_LANDS, message)
+    assert (verdict.outcome, verdict.message) == (Outcome.UNSCHEDULABLE, message)
 
 
 def test_with_an_extender_that_only_binds_one_node_is_found() -> None:
@@ -247,7 +247,7 @@ def test_scheduler_extender() -> None:
         verdict = scheduler.decide(scheduler.prepare(cluster, now=NOW), pod)
     assert verdict.lands_on == ["machine2"]
     assert verdict.feasible_nodes == ["machine2", "machine3"]
-    assert [(name_of(each.extender), each.verb, each.asked) for each in verdict.extender_calls] == [
+    assert [(name_of(each.extender), each.verb, each.nodes_sent) for each in verdict.extender_calls] == [
         ("extender1", "filter", 5),
         ("extender2", "filter", 3),
         ("extender3", "filter", 2),
@@ -359,10 +359,10 @@ def test_what_an_extender_says_of_a_node_that_it_was_not_asked_about_counts_as_u
 def test_an_extender_that_fails_is_named_and_what_the_filters_said_is_kept() -> None:
     full = make_pod("low", node="node2", cpu="4")
     verdict = verdict_of(Answering(DOWN), pods=[full])
-    assert (verdict.outcome, verdict.message) == (Outcome.NEVER_LANDS, "it is down")
+    assert (verdict.outcome, verdict.message) == (Outcome.UNSCHEDULABLE, "it is down")
     assert verdict.reason == "the scheduler fails with an error of extender http://x: it is down"
     assert [status.is_success for status in verdict.filter.values()] == [True, False]
-    assert [(each.asked, each.error) for each in verdict.extender_calls] == [(1, "it is down")]
+    assert [(each.nodes_sent, each.error) for each in verdict.extender_calls] == [(1, "it is down")]
 
 
 def test_that_a_running_scheduler_puts_fewer_nodes_to_extenders_is_an_assumption() -> None:

@@ -198,7 +198,7 @@ def test_nodes_that_there_are_not_are_passed_over_as_upstream_does() -> None:
     verdict = with_room(pre_filtering, answer(pre_result(["b", "gone", "b"])))
     assert verdict.chosen_nodes == ["b"]
     nowhere = with_room(pre_filtering, answer(pre_result(frozenset(["gone"]))))
-    assert nowhere.outcome == Outcome.NEVER_LANDS and nowhere.reason == ""
+    assert nowhere.outcome == Outcome.UNSCHEDULABLE and nowhere.reason == ""
     assert nowhere.message.startswith("0/3 nodes are available: 3 node(s) didn't satisfy plugin(s) [Hostile]. ")
 
 

@@ -227,7 +227,7 @@ def test_the_minimum_follows_the_pods_that_are_taken_away_and_put_back() -> None
     pods = [web("east", "a"), *(web(f"west-{index}", "c", started=NOW) for index in range(3))]
     verdict = decide(cluster(*pods), new(node_selector={ZONE: "west"}, **spread(node_affinity_policy="Ignore")))
     (candidate,) = verdict.candidates
-    assert [(step.pod, step.kept) for step in candidate.steps] == [
+    assert [(step.pod, step.is_reprieved) for step in candidate.steps] == [
         ("shop/west-0", True),
         ("shop/west-1", False),
         ("shop/west-2", False),

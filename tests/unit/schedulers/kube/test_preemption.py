@@ -63,8 +63,8 @@ def test_every_budget_of_a_pod_is_decremented_even_after_one_is_violated() -> No
     budgets = BudgetIndex([make_budget("none", {"app": "web"}, 0), make_budget("one", {"tier": "x"}, 1)])
     pods = [PodInfo(make_pod(name, labels={"app": "web", "tier": "x"}), behaviour()) for name in "ab"]
     first, second = budgets.count(pods)
-    assert [(use.budget, use.left) for use in first.budgets] == [("shop/none", -1), ("shop/one", 0)]
-    assert [(use.budget, use.left) for use in second.budgets] == [("shop/none", -2), ("shop/one", -1)]
+    assert [(use.budget, use.remaining) for use in first.budgets] == [("shop/none", -1), ("shop/one", 0)]
+    assert [(use.budget, use.remaining) for use in second.budgets] == [("shop/none", -2), ("shop/one", -1)]
     assert first.violates and second.violates
 
 
@@ -95,7 +95,7 @@ def test_the_less_important_pod_is_the_victim() -> None:
     verdict = decide(cluster(), make_pod("api", cpu="2", priority=100))
     assert verdict.outcome == Outcome.PREEMPTS
     assert verdict.candidates[0].victims == ["shop/batch"]
-    assert [(step.pod, step.kept) for step in verdict.candidates[0].steps] == [
+    assert [(step.pod, step.is_reprieved) for step in verdict.candidates[0].steps] == [
         ("shop/web", True),
         ("shop/batch", False),
     ]
@@ -118,7 +118,7 @@ def test_a_budget_is_violated_only_where_nothing_else_helps() -> None:
 
 def test_pods_of_equal_priority_are_no_victims() -> None:
     verdict = decide(cluster(), make_pod("api", cpu="2", priority=0))
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.message == (
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
@@ -127,7 +127,7 @@ def test_pods_of_equal_priority_are_no_victims() -> None:
 
 def test_a_pod_with_preemption_policy_never_only_waits() -> None:
     verdict = decide(cluster(), make_pod("api", cpu="2", priority=100, preemption_policy="Never"))
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.eligibility is not None
     assert verdict.eligibility.reason == "not eligible due to preemptionPolicy=Never."
 
@@ -153,7 +153,7 @@ def test_victims_that_are_still_leaving_hold_back_another_preemption() -> None:
 def test_a_nominated_pod_of_equal_priority_keeps_its_room() -> None:
     nominated = make_pod("first", cpu="2", priority=100, nominated="a")
     pods = [make_pod("web", node="a", cpu="2", priority=200), nominated]
-    assert decide(cluster(pods=pods), make_pod("api", cpu="2", priority=100)).outcome == Outcome.NEVER_LANDS
+    assert decide(cluster(pods=pods), make_pod("api", cpu="2", priority=100)).outcome == Outcome.UNSCHEDULABLE
     assert decide(cluster(pods=pods), make_pod("api", cpu="2", priority=101)).outcome == Outcome.LANDS
 
 

@@ -51,7 +51,7 @@ def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_told() -> Non
     assert verdict.outcome is Outcome.LANDS
     told = choices_of(verdict)
     assert told.nodes == [VolumeChoice("a", ["shop/own", "shop/shared"], ["plain", "both"], VolumeFit.SOME_ORDERS)]
-    assert [(each.outcome, each.nodes) for each in told.outcomes] == [(Outcome.NEVER_LANDS, [])]
+    assert [(each.outcome, each.nodes) for each in told.outcomes] == [(Outcome.UNSCHEDULABLE, [])]
     assert (told.complete, told.uncertain) == (True, True)
     assert verdict.assumptions == [
         Assumption(
@@ -63,7 +63,7 @@ def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_told() -> Non
         )
     ]
     reverse = decide(cluster([BOTH, PLAIN]), incoming())
-    assert reverse.outcome is Outcome.NEVER_LANDS
+    assert reverse.outcome is Outcome.UNSCHEDULABLE
     assert choices_of(reverse).outcomes == [VolumeOutcome(Outcome.LANDS, ["a"])]
 
 
@@ -115,7 +115,7 @@ def test_a_node_that_loses_anyway_leaves_the_pod_certain() -> None:
     assert verdict.lands_on == ["b"]
     told = choices_of(verdict)
     assert ([each.node for each in told.nodes], told.outcomes, told.uncertain) == (["a"], [], False)
-    assert verdict.assumptions[-1].kind is AssumptionKind.TOLD
+    assert verdict.assumptions[-1].kind is AssumptionKind.INFORMATIONAL
 
 
 def test_the_order_decides_in_the_dry_run() -> None:

@@ -121,7 +121,7 @@ def test_one_that_fails_ends_the_attempt_in_its_own_words(algorithm: str) -> Non
         "the scheduler fails with an error of extender a: it is down",
         "it is down",
     )
-    assert verdict.extender_calls == [ExtenderCall("a", "filter", asked=2, error="it is down")]
+    assert verdict.extender_calls == [ExtenderCall("a", "filter", nodes_sent=2, error="it is down")]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_nodes_without_a_reason_are_not_counted_and_may_be_preempted(algorithm: 
     assert verdict.message == message
     assert [status.is_success for status in verdict.filter.values()] == [False, False]
     assert verdict.potential_nodes == ["n1", "n2"]
-    assert verdict.extender_calls[0].refused == {"n1": "no GPU", "n2": ""}
+    assert verdict.extender_calls[0].rejected == {"n1": "no GPU", "n2": ""}
 
 
 def test_reasons_of_several_extenders_and_of_nodes_that_there_are_not_are_counted() -> None:
@@ -213,7 +213,7 @@ HALF = ClusterSnapshot(nodes=EMPTY.nodes, pods=[make_pod("q", node="n2", cpu="4"
 @pytest.mark.parametrize("algorithm", OLD[:2])
 def test_a_node_that_the_filters_refused_is_let_in_by_name_before_1_18(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": fixed({"nodenames": ["n2"]})}, HALF)
-    assert (verdict.lands_on, verdict.extender_calls[0].let_in) == (["n2"], ["n2"])
+    assert (verdict.lands_on, verdict.extender_calls[0].added) == (["n2"], ["n2"])
     assert verdict.filter["n2"].reasons == ["Insufficient cpu"]
 
 
@@ -226,14 +226,14 @@ def test_since_1_18_that_is_an_error() -> None:
 def test_a_name_that_nobody_knows_ends_the_attempt(algorithm: str) -> None:
     verdict = decide(algorithm, {"a": fixed({"nodenames": ["zz"]})})
     assert verdict.message == f'extender a returned node "zz", which the scheduler does not know; {algorithm} panics'
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
 
 
 @pytest.mark.parametrize("algorithm", OLD)
 def test_a_whole_node_that_nobody_knows_is_taken_as_it_is(algorithm: str) -> None:
     answer = fixed({"nodes": {"items": [{"metadata": {"name": "zz"}}]}})
     verdict = decide(algorithm, {"a": answer, "b": answer}, nodeCacheCapable=False)
-    assert (verdict.lands_on, verdict.extender_calls[0].let_in) == (["zz"], ["zz"])
+    assert (verdict.lands_on, verdict.extender_calls[0].added) == (["zz"], ["zz"])
     assert any("zz, which is not in the cluster" in each.message for each in verdict.assumptions)
 
 
@@ -248,7 +248,7 @@ def test_candidates_are_dropped_and_victims_changed(algorithm: str) -> None:
     assert decide(algorithm, {}, FULL).nominated_nodes == ["n1"]
     dropped = decide(algorithm, {"a": preempting(n2=["low-2"])}, FULL)
     assert (dropped.nominated_nodes, [each.node for each in dropped.candidates]) == (["n2"], ["n2"])
-    assert dropped.extender_calls == [ExtenderCall("a", "preempt", asked=2, dropped=["n1"])]
+    assert dropped.extender_calls == [ExtenderCall("a", "preempt", nodes_sent=2, removed=["n1"])]
     assert [step.pod for step in dropped.candidates[0].steps] == ["shop/low-2"]
     changed = decide(algorithm, {"a": preempting(n1=["tiny-1", "low-1"], n2=["low-2"])}, FULL)
     assert [victim.pod for victim in changed.victims["n2"]] == ["shop/low-2"]
@@ -274,7 +274,7 @@ def test_candidates_are_dropped_and_victims_changed(algorithm: str) -> None:
 )
 def test_a_lie_about_victims_ends_the_preemption(algorithm: str, answer: Answers, words: str) -> None:
     verdict = decide(algorithm, {"a": answer}, FULL)
-    assert verdict.outcome == Outcome.NEVER_LANDS
+    assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert verdict.reason.startswith("preemption fails with an error: ")
     assert words in verdict.reason
     ignored = decide(algorithm, {"a": answer}, FULL, ignorable=True)
@@ -285,7 +285,7 @@ def test_a_lie_about_victims_ends_the_preemption(algorithm: str, answer: Answers
 def test_1_8_asks_about_the_chosen_node_alone() -> None:
     verdict = decide("kube-1.8", {"a": only("n2")}, FULL)
     assert verdict.nominated_nodes == ["n2"]
-    assert [(each.asked, each.without_victims, each.refused) for each in verdict.extender_calls] == [
+    assert [(each.nodes_sent, each.without_victims, each.rejected) for each in verdict.extender_calls] == [
         (1, True, {"n1": ""}),
         (1, True, {}),
     ]
@@ -349,40 +349,40 @@ def test_over_a_real_connection() -> None:
         verdict = scheduler.decide(scheduler.prepare(EMPTY, now=NOW), POD)
     assert verdict.lands_on == ["n2"]
     assert server.asked[0].body["nodenames"] == ["n1", "n2"]
-    assert verdict.extender_calls == [ExtenderCall(server.url, "filter", asked=2, refused={"n1": "no GPU"})]
+    assert verdict.extender_calls == [ExtenderCall(server.url, "filter", nodes_sent=2, rejected={"n1": "no GPU"})]
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        pytest.param(ExtenderCall("x", "filter", asked=2), "x filter, 2 nodes: no change", id="no"),
+        pytest.param(ExtenderCall("x", "filter", nodes_sent=2), "x filter, 2 nodes: no change", id="no"),
         pytest.param(
-            ExtenderCall("x", "filter", asked=3, refused={"a": "full", "b": "", "c": "full"}, let_in=["z"]),
+            ExtenderCall("x", "filter", nodes_sent=3, rejected={"a": "full", "b": "", "c": "full"}, added=["z"]),
             "x filter, 3 nodes: rejects a and c: full; rejects b without a reason; adds z, which it was not sent",
             id="refusals",
         ),
         pytest.param(
-            ExtenderCall("x", "filter", asked=1, refused={"a": "gone"}, unresolvable=["a"]),
+            ExtenderCall("x", "filter", nodes_sent=1, rejected={"a": "gone"}, unresolvable=["a"]),
             "x filter, 1 node: rejects a: gone; preemption doesn't help on a",
             id="beyond eviction",
         ),
         pytest.param(
-            ExtenderCall("x", "preempt", asked=2, dropped=["a"], changed={"b": ["s/p"], "c": []}),
+            ExtenderCall("x", "preempt", nodes_sent=2, removed=["a"], changed={"b": ["s/p"], "c": []}),
             "x preempt, 2 candidates: drops a; changes the victims on b to s/p; changes the victims on c to none",
             id="candidates",
         ),
         pytest.param(
-            ExtenderCall("x", "filter", asked=1, without_victims=True, error="EOF", ignored=True),
+            ExtenderCall("x", "filter", nodes_sent=1, without_victims=True, error="EOF", ignored=True),
             "x filter, 1 node without its victims: fails: EOF (ignored)",
             id="a failure",
         ),
         pytest.param(
-            ExtenderCall("x", "prioritize", asked=2, scores={"a": 10, "b": 0}),
+            ExtenderCall("x", "prioritize", nodes_sent=2, scores={"a": 10, "b": 0}),
             "x prioritize, 2 nodes: scores a 10 and b 0",
             id="scores",
         ),
         pytest.param(
-            ExtenderCall("x", "filter", asked=5, refused={str(number): str(number) for number in range(5)}),
+            ExtenderCall("x", "filter", nodes_sent=5, rejected={str(number): str(number) for number in range(5)}),
             "x filter, 5 nodes: rejects 0: 0; rejects 1: 1; rejects 2: 2; rejects 3 and 4 for 2 more reasons",
             id="many reasons",
         ),

@@ -102,7 +102,7 @@ class TestSwitches:
         self, algorithm: str, configuration: Mapping[str, Any] | None, gates: Mapping[str, bool] | None, reason: str
     ) -> None:
         verdict = ask(algorithm, full_node(), HIGH, configuration=configuration, gates=gates)
-        assert verdict.outcome == Outcome.NEVER_LANDS
+        assert verdict.outcome == Outcome.UNSCHEDULABLE
         assert verdict.eligibility is not None
         assert verdict.eligibility.reason == reason
 
@@ -157,7 +157,7 @@ class TestSwitches:
             for by_taints in (True, False)
         }
         assert answers == {
-            (algorithm, by_taints): Outcome.LANDS if by_taints else Outcome.NEVER_LANDS
+            (algorithm, by_taints): Outcome.LANDS if by_taints else Outcome.UNSCHEDULABLE
             for algorithm in OLD
             for by_taints in (True, False)
         }
@@ -221,7 +221,7 @@ class TestDifferences:
         waiting = make_pod("equal", cpu="3", priority=10, nominated="n1")
         cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=[waiting])
         assert ask("kube-1.8", cluster, HIGH).outcome == Outcome.LANDS
-        assert ask("kube-1.13", cluster, HIGH).outcome == Outcome.NEVER_LANDS
+        assert ask("kube-1.13", cluster, HIGH).outcome == Outcome.UNSCHEDULABLE
 
     def test_1_8_asks_no_budget_and_1_13_counts_nothing(self) -> None:
         web = {"app": "web"}
@@ -311,7 +311,7 @@ class TestDifferences:
         volumes = [Volume(name="data", persistent_volume_claim=PersistentVolumeClaimVolume("data"))]
         cluster = merged(full_node(), persistent_volume_claims=[claim])
         verdict = ask(algorithm, cluster, make_pod("db", priority=10, volumes=volumes))
-        assert (verdict.outcome, verdict.message) == (Outcome.NEVER_LANDS, message)
+        assert (verdict.outcome, verdict.message) == (Outcome.UNSCHEDULABLE, message)
         assert verdict.reason == f"the scheduler fails with an error: {message}"
 
 
@@ -365,7 +365,7 @@ class TestExtenders:
 
     def test_one_that_fails_ends_the_preemption_unless_it_may_be_ignored(self) -> None:
         failed = self.ask(Version113(), Refusing(fails=True))
-        assert failed.outcome == Outcome.NEVER_LANDS
+        assert failed.outcome == Outcome.UNSCHEDULABLE
         assert failed.reason == "preemption fails with an error: it is down"
         assert self.ask(Version113(), Refusing(fails=True, is_ignorable=True)).nominated_nodes == ["a"]
 

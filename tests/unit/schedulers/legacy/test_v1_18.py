@@ -255,7 +255,7 @@ def test_what_running_pods_take(running: Pod, gates: Mapping[str, bool], fits: b
     ("gates", "outcome"),
     [
         pytest.param({}, Outcome.PREEMPTS, id="without the gate the policy means nothing"),
-        pytest.param({"NonPreemptingPriority": True}, Outcome.NEVER_LANDS, id="with it the pod preempts nobody"),
+        pytest.param({"NonPreemptingPriority": True}, Outcome.UNSCHEDULABLE, id="with it the pod preempts nobody"),
     ],
 )
 def test_preemption_policy_never(gates: Mapping[str, bool], outcome: Outcome) -> None:
@@ -332,7 +332,7 @@ def test_selector_that_cannot_be_parsed_ends_the_attempt() -> None:
     verdict = decide(ClusterSnapshot(nodes=[make_node("n1")], pods=[make_pod("q", node="n1")]), pod)
     problem = "for 'in', 'notin' operators, values set can't be empty"
     assert verdict.message == f'rejected by "InterPodAffinity" at prefilter: calculating preFilterState: {problem}'
-    assert (verdict.outcome, verdict.eligibility) == (Outcome.NEVER_LANDS, None)
+    assert (verdict.outcome, verdict.eligibility) == (Outcome.UNSCHEDULABLE, None)
 
 
 class OnlyNode:

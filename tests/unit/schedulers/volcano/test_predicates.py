@@ -287,7 +287,7 @@ def test_a_claim_out_of_order_is_a_matter_of_nodes_that_have_a_zone(claim: Any, 
 def test_a_claim_that_does_not_exist_ends_the_limits_in_an_error_on_every_node() -> None:
     attempt = attempt_of(play([make_node("a")], [make_task("new", volumes=uses("gone"))]), "new")
     assert attempt.outcome is AttemptOutcome.NO_NODE
-    assert attempt.refused == {"a": f'{FAILED}looking up PVC shop/gone: persistentvolumeclaim "gone" not found'}
+    assert attempt.rejected == {"a": f'{FAILED}looking up PVC shop/gone: persistentvolumeclaim "gone" not found'}
 
 
 def attached(volume: str) -> VolumeAttachment:

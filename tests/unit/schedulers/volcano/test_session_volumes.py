@@ -186,7 +186,7 @@ def test_backfill_goes_on_to_the_next_node() -> None:
         storage_classes=[make_class()],
     )
     assert bound(session) == {"new": "b"}
-    assert attempt_of(session, "new").refused == {"a": NO_VOLUME}
+    assert attempt_of(session, "new").rejected == {"a": NO_VOLUME}
 
 
 def test_backfill_says_what_volumes_are_lacking() -> None:

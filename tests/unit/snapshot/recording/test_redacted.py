@@ -194,8 +194,8 @@ def test_histories_are_the_same_under_other_names(data: st.DataObject) -> None:
                 continue
             before = history_of(making.folder, Subject(kind, namespace, name))
             after = history_of(to, Subject(kind, *redaction.key(kind, namespace, name)))
-            steps = [(redaction.time(each.at), each.what) for each in before.items]
-            assert steps == [(each.at, each.what) for each in after.items]
+            steps = [(redaction.time(each.at), each.type) for each in before.items]
+            assert steps == [(each.at, each.type) for each in after.items]
 
 
 def test_the_end_is_the_day_of_redacted_files(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from kpreempt.report.blocks import Phrase, Report, Rows, Section, Span, Words, j
 from kpreempt.report.evidence import assumption_sections, describe, format_budgets, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.unread import are_budgets_unread
-from kpreempt.verdict.who_preempted import (
+from kpreempt.verdict.who_evicted import (
     Evidence,
+    PodLocation,
     PodPhase,
     Preemption,
     PreemptionsOfPod,
     Reconstruction,
     ReconstructionResult,
-    Whereabouts,
 )
 
 _NAMES = 4
@@ -38,7 +38,7 @@ def report(answer: PreemptionsOfPod, options: RenderOptions) -> Report:
             *(_eviction(each, number, lacks_budgets) for number, each in enumerate(answer.preemptions, 1)),
             *assumption_sections(answer.assumptions),
         ],
-        command="who-preempted",
+        command="who-evicted",
     )
 
 
@@ -66,14 +66,20 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
         if preemption.preemptor.owner:
             facts.append(preemption.preemptor.owner)
         yield "by", (*_name_of_preemptor(preemption), f" ({'; '.join(facts)})")
-    if preemption.suspects:
-        yield "possibly by", joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.suspects)
+    if preemption.possible_preemptors:
+        yield (
+            "possibly by",
+            joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.possible_preemptors),
+        )
     if preemption.node:
         yield "on", name(preemption.node)
-    if preemption.also:
-        yield "also", f"preempted by the same pod: {join_names(preemption.also, limit=len(preemption.also))}"
+    if preemption.other_victims:
+        yield (
+            "also",
+            f"preempted by the same pod: {join_names(preemption.other_victims, limit=len(preemption.other_victims))}",
+        )
     if (found := preemption.reconstruction) is not None:
-        there = " (preemptor added, because it did not exist yet)" if found.is_preemptor_laid_over else ""
+        there = " (preemptor added, because it did not exist yet)" if found.is_preemptor_overlaid else ""
         by = f", by {found.algorithm}" if found.algorithm else ""
         yield "before", (f"in the {format_snapshot(found.taken_at)}{there}{by}: ", *_result_in_words(found))
         yield from _reconstruction(found, lacks_budgets)
@@ -81,16 +87,16 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
 
 def _reconstruction(found: Reconstruction, lacks_budgets: bool) -> Iterable[tuple[str, Words]]:
     """What the snapshot from before the eviction shows."""
-    if found.refusal is not None and not found.refusal.is_success:
-        evidence = describe(found.refusal.detail)
-        words = f"{found.refusal.message}{f' ({evidence})' if evidence else ''}"
+    if found.rejection is not None and not found.rejection.is_success:
+        evidence = describe(found.rejection.detail)
+        words = f"{found.rejection.message}{f' ({evidence})' if evidence else ''}"
         yield "why", f"{found.node} did not fit the preemptor: {words}"
     step = found.step
     if step is None:
         return
     without = "; budgets were not read" if lacks_budgets else "; no budget"
     budgets: Phrase = ("; budget ", *format_budgets(step.budgets)) if step.budgets else (without,)
-    if step.kept:
+    if step.is_reprieved:
         yield "reprieve", (f"reprieved on {found.node}", *budgets)
         return
     blocked = step.blocked_by
@@ -163,16 +169,16 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
         facts.append(answer.victim.owner)
     if answer.victim.priority is not None:
         facts.append(f"priority {answer.victim.priority:,}")
-    if answer.leaving_until is not None:
-        facts.append(f"grace period until {format_time(answer.leaving_until)}")
-        if options.now is not None and (over := int((options.now - answer.leaving_until).total_seconds())) > 0:
+    if answer.terminating_until is not None:
+        facts.append(f"grace period until {format_time(answer.terminating_until)}")
+        if options.now is not None and (over := int((options.now - answer.terminating_until).total_seconds())) > 0:
             facts[-1] += f", {format_duration(over)} ago"
     if answer.finalizers:
         facts.append(f"held by finalizer {join_names(answer.finalizers)}")
     return f"victim: {' · '.join(facts)}"
 
 
-def _where_in_words(pod: Whereabouts) -> str:
+def _where_in_words(pod: PodLocation) -> str:
     """The current location of a pod."""
     nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
     on = f" on {pod.node}" if pod.node else ""
@@ -181,7 +187,7 @@ def _where_in_words(pod: Whereabouts) -> str:
         PodPhase.TERMINATING: f"terminating{on}",
         PodPhase.PENDING: f"still pending{nominated}",
         PodPhase.FINISHED: f"finished{on}",
-        PodPhase.GONE: "deleted",
+        PodPhase.NOT_FOUND: "deleted",
         PodPhase.UNKNOWN: "no pod with that UID in the cluster",
     }[pod.phase]
 

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.preempted_by import PreemptedBy, read_preempted, reconstruct, who_preempted
+from kpreempt.analysis.preempted_by import PreemptedBy, read_preempted, reconstruct, who_evicted
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.event import Event, ObjectReference
 from kpreempt.model.pod import Pod, PodCondition
 from kpreempt.snapshot.load import cluster_from_json
-from kpreempt.verdict.who_preempted import Evidence, PodPhase, ReconstructionResult
+from kpreempt.verdict.who_evicted import Evidence, PodPhase, ReconstructionResult
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 UID = "8f9c2f0e-2a7b-4f7e-9d51-6f0d9c1b7a11"
@@ -63,9 +63,9 @@ def test_a_preemptor_that_is_gone_is_named_by_any_event_with_its_uid() -> None:
     failed = Event(reason="FailedScheduling", regarding=ObjectReference("Pod", "shop", "api", UID), event_time=NOW)
     other = Event(reason="FailedScheduling", regarding=ObjectReference("Node", "", "node-a", UID), event_time=NOW)
     event = evicted("low", f"Preempted by pod {UID} on node node-a")
-    preemptor = who_preempted(ClusterSnapshot(events=[event, other, failed]), "shop", "low").preemptions[0].preemptor
+    preemptor = who_evicted(ClusterSnapshot(events=[event, other, failed]), "shop", "low").preemptions[0].preemptor
     assert preemptor is not None
-    assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("shop/api", UID, PodPhase.GONE)
+    assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("shop/api", UID, PodPhase.NOT_FOUND)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_events_of_both_apis_are_read_and_all_others_left(shape: dict[str, Any])
     cluster = cluster_from_json([json.dumps(each).encode() for each in (kept, other)], "here")
     assert len(cluster.events) == 1
     assert cluster.skipped == {"Event": 1}
-    answer = who_preempted(cluster, "shop", "low")
+    answer = who_evicted(cluster, "shop", "low")
     assert answer.preemptions[0].at == NOW
     assert answer.preemptions[0].preemptor is not None
     assert answer.preemptions[0].preemptor.uid == UID
@@ -117,16 +117,16 @@ BY_API = evicted("low", "Preempted by pod uid-shop-api on node node-a")
 
 
 def test_a_victim_that_is_gone_is_known_by_its_event_and_its_preemptor_by_uid() -> None:
-    answer = who_preempted(ClusterSnapshot(pods=[API], events=[BY_API]), "shop", "low")
+    answer = who_evicted(ClusterSnapshot(pods=[API], events=[BY_API]), "shop", "low")
     preemption = answer.preemptions[0]
-    assert (answer.victim.phase, preemption.evidence, preemption.node) == (PodPhase.GONE, Evidence.EVENT, "node-a")
+    assert (answer.victim.phase, preemption.evidence, preemption.node) == (PodPhase.NOT_FOUND, Evidence.EVENT, "node-a")
     assert preemption.preemptor is not None
     assert (preemption.preemptor.pod, preemption.preemptor.phase) == ("shop/api", PodPhase.PENDING)
     assert preemption.preemptor.nominated_node_name == "node-a"
 
 
 def test_a_preemptor_that_is_gone_too_is_its_uid_only() -> None:
-    preemptor = who_preempted(ClusterSnapshot(events=[BY_API]), "shop", "low").preemptions[0].preemptor
+    preemptor = who_evicted(ClusterSnapshot(events=[BY_API]), "shop", "low").preemptions[0].preemptor
     assert preemptor is not None
     assert (preemptor.pod, preemptor.uid, preemptor.phase) == ("", "uid-shop-api", PodPhase.UNKNOWN)
 
@@ -134,16 +134,16 @@ def test_a_preemptor_that_is_gone_too_is_its_uid_only() -> None:
 def test_who_else_went_for_the_same_is_told() -> None:
     other = evicted("other", BY_API.note)
     elsewhere = evicted("third", "Preempted by pod uid-shop-web on node node-a")
-    answer = who_preempted(ClusterSnapshot(events=[BY_API, other, elsewhere]), "shop", "low")
-    assert answer.preemptions[0].also == ["shop/other"]
+    answer = who_evicted(ClusterSnapshot(events=[BY_API, other, elsewhere]), "shop", "low")
+    assert answer.preemptions[0].other_victims == ["shop/other"]
 
 
 def test_without_an_event_the_pods_own_condition_speaks_and_nominated_pods_are_suspects() -> None:
     condition = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
     leaving = msgspec.structs.replace(LOW, status=msgspec.structs.replace(LOW.status, conditions=[condition]))
-    answer = who_preempted(ClusterSnapshot(pods=[leaving, API]), "shop", "low")
+    answer = who_evicted(ClusterSnapshot(pods=[leaving, API]), "shop", "low")
     assert [each.evidence for each in answer.preemptions] == [Evidence.CONDITION]
-    assert [each.pod for each in answer.preemptions[0].suspects] == ["shop/api"]
+    assert [each.pod for each in answer.preemptions[0].possible_preemptors] == ["shop/api"]
     assert not answer.has_events
 
 
@@ -154,12 +154,12 @@ def test_a_pod_of_the_same_name_that_came_after_the_victim_is_not_taken_for_it()
         metadata=msgspec.structs.replace(LOW.metadata, uid="second"),
         status=msgspec.structs.replace(LOW.status, conditions=[condition]),
     )
-    answer = who_preempted(ClusterSnapshot(pods=[again, API], events=[BY_API]), "shop", "low")
+    answer = who_evicted(ClusterSnapshot(pods=[again, API], events=[BY_API]), "shop", "low")
     assert [each.evidence for each in answer.preemptions] == [Evidence.CONDITION, Evidence.EVENT]
 
 
 def test_a_pod_of_which_nothing_says_that_it_was_preempted_was_not() -> None:
-    assert who_preempted(ClusterSnapshot(pods=[LOW]), "shop", "low").preemptions == []
+    assert who_evicted(ClusterSnapshot(pods=[LOW]), "shop", "low").preemptions == []
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_pod_of_which_nothing_says_that_it_was_preempted_was_not() -> None:
 )
 def test_a_pod_that_nothing_tells_of_is_not_found(events: list[Event], why: str) -> None:
     with pytest.raises(NotFoundError, match=why):
-        who_preempted(ClusterSnapshot(events=events), "shop", "lwo")
+        who_evicted(ClusterSnapshot(events=events), "shop", "lwo")
 
 
 def before(*pods: Pod, cpu: str = "2") -> ClusterSnapshot:
@@ -195,7 +195,7 @@ def before(*pods: Pod, cpu: str = "2") -> ClusterSnapshot:
 )
 def test_an_eviction_is_reconstructed(earlier: ClusterSnapshot, result: ReconstructionResult) -> None:
     cluster = ClusterSnapshot(pods=[API], events=[BY_API])
-    answer = reconstruct(who_preempted(cluster, "shop", "low"), cluster, earlier, scheduler_for(), now=NOW)
+    answer = reconstruct(who_evicted(cluster, "shop", "low"), cluster, earlier, scheduler_for(), now=NOW)
     found = answer.preemptions[0].reconstruction
     assert found is not None
     assert found.result is result
@@ -203,19 +203,19 @@ def test_an_eviction_is_reconstructed(earlier: ClusterSnapshot, result: Reconstr
 
 def test_the_reconstruction_says_why_and_what_the_budget_said() -> None:
     cluster = ClusterSnapshot(pods=[API], events=[BY_API])
-    answer = reconstruct(who_preempted(cluster, "shop", "low"), cluster, before(LOW), scheduler_for(), now=NOW)
+    answer = reconstruct(who_evicted(cluster, "shop", "low"), cluster, before(LOW), scheduler_for(), now=NOW)
     found = answer.preemptions[0].reconstruction
     assert found is not None
-    assert found.is_preemptor_laid_over
+    assert found.is_preemptor_overlaid
     assert found.step is not None
-    assert not found.step.kept
-    assert [(use.budget, use.left) for use in found.step.budgets] == [("shop/low", -1)]
-    assert found.refusal is not None
-    assert found.refusal.message == "Insufficient cpu"
+    assert not found.step.is_reprieved
+    assert [(use.budget, use.remaining) for use in found.step.budgets] == [("shop/low", -1)]
+    assert found.rejection is not None
+    assert found.rejection.message == "Insufficient cpu"
 
 
 def test_a_preemptor_that_is_nowhere_is_said_to_be() -> None:
     cluster = ClusterSnapshot(events=[BY_API])
-    answer = reconstruct(who_preempted(cluster, "shop", "low"), cluster, before(LOW), scheduler_for(), now=NOW)
+    answer = reconstruct(who_evicted(cluster, "shop", "low"), cluster, before(LOW), scheduler_for(), now=NOW)
     assert answer.preemptions[0].reconstruction is not None
     assert answer.preemptions[0].reconstruction.result is ReconstructionResult.NO_PREEMPTOR

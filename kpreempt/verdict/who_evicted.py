@@ -11,17 +11,17 @@ from kpreempt.verdict.status import Outcome, Status
 
 
 class PodPhase(StrEnum):
-    """The current state of a pod. ``Gone``: it is not in the cluster; ``Unknown``: not even its name is known."""
+    """The current state of a pod. ``NotFound``: it is not in the cluster; ``Unknown``: not even its name is known."""
 
     RUNNING = "Running"
     TERMINATING = "Terminating"
     PENDING = "Pending"
     FINISHED = "Finished"
-    GONE = "Gone"
+    NOT_FOUND = "NotFound"
     UNKNOWN = "Unknown"
 
 
-class Whereabouts(Record, frozen=True, kw_only=True, omit_defaults=True):
+class PodLocation(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A pod and its current location. ``pod`` is empty if only its UID is known."""
 
     pod: str = ""
@@ -65,8 +65,8 @@ class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The preemptor explained in an earlier snapshot.
 
     ``nodes`` are those it can be nominated to, ``victims`` the pods evicted from the victim's node. ``step`` is the
-    victim's reprieve step. ``refusal`` is why the preemptor did not fit on that node as it was.
-    ``is_preemptor_laid_over``: the preemptor did not exist in that snapshot yet, and was added to it.
+    victim's reprieve step. ``rejection`` is why the preemptor did not fit on that node as it was.
+    ``is_preemptor_overlaid``: the preemptor did not exist in that snapshot yet, and was added to it.
     """
 
     result: ReconstructionResult
@@ -77,15 +77,16 @@ class Reconstruction(Record, frozen=True, kw_only=True, omit_defaults=True):
     nodes: list[str] = []
     victims: list[str] = []
     step: Reprieve | None = None
-    refusal: Status | None = None
-    is_preemptor_laid_over: bool = False
+    rejection: Status | None = None
+    is_preemptor_overlaid: bool = False
 
 
 class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
     """One eviction of the victim.
 
-    ``at`` is when the event was last seen or the condition was set, ``message`` is its text. ``suspects`` are pods
-    nominated to the node, if nothing names the preemptor. ``also`` are other pods evicted for the same one.
+    ``at`` is when the event was last seen or the condition was set, ``message`` is its text. ``possible_preemptors``
+    are pods nominated to the node, if nothing names the preemptor. ``other_victims`` are other pods evicted for the
+    same one.
     """
 
     evidence: Evidence
@@ -93,9 +94,9 @@ class Preemption(Record, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     node: str = ""
     is_pod_group: bool = False
-    preemptor: Whereabouts | None = None
-    suspects: list[Whereabouts] = []
-    also: list[str] = []
+    preemptor: PodLocation | None = None
+    possible_preemptors: list[PodLocation] = []
+    other_victims: list[str] = []
     reconstruction: Reconstruction | None = None
 
 
@@ -103,15 +104,15 @@ class PreemptionsOfPod(Record, frozen=True, kw_only=True):
     """The known evictions of a pod, latest first.
 
     ``disruption`` is the reason and message of the pod's DisruptionTarget condition, empty without one.
-    ``leaving_until`` is when the grace period of a victim that still exists ends. ``has_events`` says whether the
+    ``terminating_until`` is when the grace period of a victim that still exists ends. ``has_events`` says whether the
     snapshot has any events; if they could not be read, the ``assumptions`` say so.
     """
 
     api_version: str = API_VERSION
     kind: str = "PreemptionsOfPod"
-    victim: Whereabouts
+    victim: PodLocation
     has_events: bool = False
-    leaving_until: datetime | None = None
+    terminating_until: datetime | None = None
     finalizers: list[str] = []
     disruption: str = ""
     preemptions: list[Preemption] = []
