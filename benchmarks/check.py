@@ -76,10 +76,10 @@ def measure(change: str, cluster: Path, manifest: Path, options: argparse.Namesp
         seconds.append(time.perf_counter() - start)
         if done.returncode not in (0, 1):
             raise SystemExit(done.stderr.decode())
-    play = json.loads(done.stdout)["simulation"]
-    (workload,) = (each for each in play["workloads"] if each.get("isChanged"))
+    simulation = json.loads(done.stdout)["simulation"]
+    (workload,) = (each for each in simulation["workloads"] if each.get("isChanged"))
     landed = sum(workload.get("nodesAfter", {}).values())
-    return [change, options.nodes, options.replicas, landed, len(play["displaced"]), statistics.median(seconds)]
+    return [change, options.nodes, options.replicas, landed, len(simulation["displaced"]), statistics.median(seconds)]
 
 
 if __name__ == "__main__":

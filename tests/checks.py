@@ -409,14 +409,18 @@ def whole_check(**named: str) -> Check:
         SimulationStep(at=1.0, kind=StepKind.PENDING, pod="batch/crunch-66b-new-3", owner="ReplicaSet crunch-66b",
                  message=message),
         SimulationStep(at=30.0, kind=StepKind.TERMINATED, pod=name, owner="ReplicaSet web-5d8f", node="node-a"),
-        SimulationStep(at=30.0, kind=StepKind.TERMINATED, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f", node="node-a"),
+        SimulationStep(at=30.0, kind=StepKind.TERMINATED, pod="shop/web-5d8f-2", owner="ReplicaSet web-5d8f",
+            node="node-a"),
         _lands(30.0, "shop/api-7c9-2", "ReplicaSet api-7c9", "node-a"),
         _lands(30.0, "shop/api-7c9-3", "ReplicaSet api-7c9", "node-a"),
-        SimulationStep(at=31.0, kind=StepKind.TERMINATED, pod="batch/crunch-66b-9", owner="ReplicaSet crunch-66b", node=node),
+        SimulationStep(at=31.0, kind=StepKind.TERMINATED, pod="batch/crunch-66b-9",
+            owner="ReplicaSet crunch-66b", node=node),
         _lands(31.0, "shop/web-5d8f-new-1", "ReplicaSet web-5d8f", node),
-        SimulationStep(at=42.5, kind=StepKind.TERMINATING, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c",
+        SimulationStep(at=42.5, kind=StepKind.TERMINATING, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4",
+            node="node-c",
                  reason="update"),
-        SimulationStep(at=72.5, kind=StepKind.TERMINATED, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4", node="node-c"),
+        SimulationStep(at=72.5, kind=StepKind.TERMINATED, pod="shop/api-5f4-1", owner="ReplicaSet api-5f4",
+            node="node-c"),
         _lands(95.0, "shop/web-5d8f-new-2", "ReplicaSet web-5d8f", "node-c"),
     ]  # fmt: skip
     displaced = [
@@ -455,7 +459,8 @@ def whole_check(**named: str) -> Check:
                          nodes_after={node: 8}),
         ],
         broken_dependencies=[
-            BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject="shop/web", missing=[name, "shop/web-5d8f-2"], until=31.0),
+            BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject="shop/web", missing=[name,
+                "shop/web-5d8f-2"], until=31.0),
             BrokenDependency(kind=BrokenDependencyKind.AFFINITY, subject="shop/cache-0", node="node-a", missing=[name]),
         ],
         draws=1,
@@ -557,8 +562,10 @@ def big_check(pods: int = 5000, name_length: int = 200) -> Check:
     simulation = Simulation(
         end=SimulationEnd.ABORTED, seconds=float(pods), depth=pods, starts_at={}, displaced=displaced,
         budgets=budgets,
-        pending=[UnscheduledPod(pod=each.pod, priority=1, message="m" * 900) for each in displaced], workloads=workloads,
-        broken_dependencies=[BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject=each.pod, missing=[each.node] * 9) for each in displaced],
+        pending=[UnscheduledPod(pod=each.pod, priority=1, message="m" * 900) for each in displaced],
+            workloads=workloads,
+        broken_dependencies=[BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject=each.pod,
+            missing=[each.node] * 9) for each in displaced],
         steps=steps,
     )  # fmt: skip
     return Check(

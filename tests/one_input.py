@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kpreempt.cli import process
+from tests.batch_lines import as_document
 
 Object = dict[str, Any]
 
@@ -64,11 +65,11 @@ def _asked(objects: Sequence[Object], way: str, directory: Path) -> Any:
     nodes = [each for each in objects if each["kind"] == "Node"]
     rest = [each for each in objects if each["kind"] != "Node"]
     if way == "batch":
-        return _run("batch", stdin=_line(others, subject))["verdict"]
+        return as_document(_run("batch", stdin=_line(others, subject))["verdict"])
     if way == "batch over a snapshot":
         laid_over = [each for each in rest if each is not subject]
         base = write_list(directory, "base", nodes)
-        return _run("batch", "--snapshot", base, stdin=_line(laid_over, subject))["verdict"]
+        return as_document(_run("batch", "--snapshot", base, stdin=_line(laid_over, subject))["verdict"])
     if way == "--with":
         bare, more = write_list(directory, "bare", nodes), write_list(directory, "rest", rest)
         return _run("explain", *_AS_RECORDED, "pod/new", "--snapshot", bare, "--with", more, "-o", "json")

@@ -235,7 +235,7 @@ def tale(check: Check) -> list[str]:
     return [
         f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}"
         + (f" {step.replicas}" if step.replicas is not None else "")
-        + (f" {step.node}" if step.kind == "Lands" else "")
+        + (f" {step.node}" if step.kind == "Bound" else "")
         for step in check.simulation.steps
     ]
 

@@ -36,7 +36,8 @@ from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import Decide
 from kpreempt.library.schedulers import AskedScheduler, Context
 from kpreempt.phases import Phases
-from kpreempt.report.document import encode_json, with_kind
+from kpreempt.report.batch_lines import encode_line
+from kpreempt.report.document import with_kind
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.snapshot.collect import Needs
@@ -154,7 +155,7 @@ class Answerer:
             return self._failed(line, report.partition("\n")[0], is_bug=True)
         name = printable_json(msgspec.json.encode(scenario.name).decode())
         with self._phases.phase("report"):
-            body = encode_json(verdict)
+            body = encode_line(verdict)
             # That the scheduler's attempt ends in an error is an answer, and stands beside it.
             failure = getattr(verdict, "error", "")
             told = f',"error":{{"message":{printable_json(msgspec.json.encode(failure).decode())}}}' if failure else ""

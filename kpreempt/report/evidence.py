@@ -253,7 +253,7 @@ class _Words(NamedTuple):
 _WORDS = {
     "NodeUnschedulable": _Words("is cordoned", UntoleratedTaint, _taint),
     "NodeName": _Words(
-        "is not the one in spec.nodeName", NodeNameMismatch, lambda detail: f"spec.nodeName is {detail.wanted}"
+        "is not the one in spec.nodeName", NodeNameMismatch, lambda detail: f"spec.nodeName is {detail.node_name}"
     ),
     "TaintToleration": _Words("has an untolerated taint", UntoleratedTaint, _taint),
     "NodeAffinity": _Words(

@@ -55,7 +55,7 @@ def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
 def _landed(name: str, check: dict[str, Any], rollout: Rollout) -> Standing:
     """A workload that is neither changed nor displaced, with those of its pods in place that waited and now land."""
     was = rollout.before.workloads.get(name, _UNTOUCHED)
-    steps = [step for step in check["simulation"]["steps"] if step["kind"] == "Lands"]
+    steps = [step for step in check["simulation"]["steps"] if step["kind"] == "Bound"]
     nodes = Counter(step["node"] for step in steps if rollout.before.owners.get(step["pod"]) == name)
     return Standing(
         nodes=was.nodes + nodes,

@@ -206,7 +206,9 @@ def make(stage: Stage, scenario: Scenario) -> tuple[Objects, set[str]]:
 def by_time(told: dict[str, Any]) -> list[list[str]]:
     """The names of the pods that are told to go, those of the same second together."""
     steps = [
-        each for each in told["simulation"]["steps"] if each.get("reason") == "drained" and each["kind"] == "Leaves"
+        each
+        for each in told["simulation"]["steps"]
+        if each.get("reason") == "drained" and each["kind"] == "Terminating"
     ]
     return [
         [each["pod"].partition("/")[2] for each in group]
@@ -242,7 +244,7 @@ def test_a_drain_ends_as_was_predicted(
     # Of replicas any may be the one that stays.
     there = {f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in pods}
     stayed = Counter(owner for pod, owner in rollout.before.owners.items() if pod in there)
-    assert Counter(rollout.before.owners[each] for each in drained.get("left", [])) <= stayed
+    assert Counter(rollout.before.owners[each] for each in drained.get("remaining", [])) <= stayed
     assert len(gone) == drained.get("evicted", 0)
     assert scenario.says in real.stderr
     assert any(scenario.says in each for each in drained.get("errors", [""])), drained

@@ -76,7 +76,7 @@ def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Sit
         "nominatedNodeName": checkout["status"]["nominatedNodeName"],
         "priority": 1000,
     }
-    assert (preemption["node"], preemption["also"]) == ("osprey-1", [f"{BATCH}/encode-2"])
+    assert (preemption["node"], preemption["otherVictims"]) == ("osprey-1", [f"{BATCH}/encode-2"])
     reconstruction = preemption["reconstruction"]
     assert (reconstruction["result"], reconstruction["nodes"]) == ("Confirmed", ["osprey-1"])
     assert reconstruction["victims"] == [f"{BATCH}/encode-1", f"{BATCH}/encode-2"]

@@ -111,7 +111,7 @@ def test_the_answer_is_that_of_the_dump(guarded: ControlPlane, tmp_path: Path) -
     live = explained(tmp_path, "--kubeconfig", str(guarded.kubeconfig))
     assumption, *others = (of_dump := explained(tmp_path, "--snapshot", str(dump))).pop("assumptions")
     # kubectl prints no version of the server beside the objects.
-    assert (assumption["field"], assumption["kind"], others) == ("version", "Told", [])
+    assert (assumption["field"], assumption["kind"], others) == ("version", "Informational", [])
     assert live == of_dump
     assert live["nominatedNodes"]
 

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.options import Extent
 from kpreempt.verdict import Verdict
+from tests.batch_lines import as_document
 from tests.conformance.cases import FIXTURES, read_lines
 from tests.conformance.comparison import batch_answers
 from tests.property.verdict_strategies import verdicts
@@ -80,7 +81,7 @@ def test_what_the_real_schedulers_decided_fits_a_screen(suite: Path, tmp_path: P
     for answer in answers:
         if "verdict" not in answer:
             continue
-        verdict = msgspec.convert(answer["verdict"], Verdict)
+        verdict = msgspec.convert(as_document(answer["verdict"]), Verdict)
         for width in (80, 120):
             lines = screen([verdict], width)
             assert len(lines) <= LINES

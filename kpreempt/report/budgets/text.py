@@ -367,7 +367,8 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
     FindingId.SELECTS_NOTHING: _selects_nothing,
     FindingId.STALE_STATUS: lambda finding, item: (
         "status older than the spec: the eviction API rejects evictions until the disruption controller catches up; the"
-        f" scheduler uses the old disruptionsAllowed, {item.disruptions_allowed:,}; the spec allows {finding.number or 0:,}",
+        f" scheduler uses the old disruptionsAllowed, {item.disruptions_allowed:,}; the spec allows"
+        f" {finding.number or 0:,}",
     ),
     FindingId.NO_STATUS: lambda *_: ("no status: computed as the disruption controller would",),
     FindingId.SEVERAL_WORKLOADS: lambda finding, _: (

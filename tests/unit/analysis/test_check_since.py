@@ -47,22 +47,22 @@ def test_nothing_differs_from_itself(check: Check) -> None:
     ("before", "after", "expected"),
     [
         pytest.param(of(), of(one(2)), [("New", "max-victims Deployment a/b", 0, 2)], id="a new finding"),
-        pytest.param(of(one(2)), of(), [("Gone", "max-victims Deployment a/b", 2, 0)], id="one that is gone"),
+        pytest.param(of(one(2)), of(), [("Fixed", "max-victims Deployment a/b", 2, 0)], id="one that is gone"),
         pytest.param(of(one(2)), of(one(3)), [("Worse", "max-victims Deployment a/b", 2, 3)], id="one that is worse"),
         pytest.param(of(one(3)), of(one(2)), [("Better", "max-victims Deployment a/b", 3, 2)], id="one that is better"),
         pytest.param(
             of(one(3)),
-            of(one(3, standing=FindingStatus.WAIVED)),
-            [("Gone", "max-victims Deployment a/b", 3, 0)],
+            of(one(3, status=FindingStatus.WAIVED)),
+            [("Fixed", "max-victims Deployment a/b", 3, 0)],
             id="one that is waived since",
         ),
         pytest.param(
-            of(one(3, standing=FindingStatus.ACCEPTED)),
+            of(one(3, status=FindingStatus.ACCEPTED)),
             of(one(3)),
             [("New", "max-victims Deployment a/b", 0, 3)],
             id="one that was accepted",
         ),
-        pytest.param(of(one(3)), of(one(3, standing=FindingStatus.WARNS)), [], id="one that warns only"),
+        pytest.param(of(one(3)), of(one(3, status=FindingStatus.WARNS)), [], id="one that warns only"),
         pytest.param(of(one(3, fingerprint="")), of(one(3, fingerprint="")), [], id="without a fingerprint"),
     ],
 )
@@ -78,7 +78,7 @@ def test_figures_are_compared_and_what_is_worse_comes_first() -> None:
         ("Worse", "budget violations", 0, 1),
         ("Worse", "evictions in a chain", 0, 2),
         ("Worse", "pods that ran left pending", 0, 1),
-        ("Worse", "stranded", 0, 2),
+        ("Worse", "broken dependencies", 0, 2),
     ]
     assert drifts(whole, quiet) == [("Better", what, after, before) for _, what, before, after in worse]
     mixed = drifts(of(one(3)), replaced(whole, findings=[finding(RuleId.MAX_PENDING)]))

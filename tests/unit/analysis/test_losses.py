@@ -47,14 +47,14 @@ def broken(found: Check) -> dict[str, list[str]]:
 def test_the_pods_of_a_deleted_node_are_made_again_elsewhere() -> None:
     found = checked([*nodes(2), *running(WEB, ["n1", "n1"])], [], deleted=["node/n1"])
     assert tale(found) == [
-        "0 Leaves web-old-a",
-        "0 Leaves web-old-b",
-        "40 Gone web-old-a",
-        "40 Arrives web-old-new-1",
-        "40 Gone web-old-b",
-        "40 Arrives web-old-new-2",
-        "40 Lands web-old-new-1 n2",
-        "40 Lands web-old-new-2 n2",
+        "0 Terminating web-old-a",
+        "0 Terminating web-old-b",
+        "40 Terminated web-old-a",
+        "40 Created web-old-new-1",
+        "40 Terminated web-old-b",
+        "40 Created web-old-new-2",
+        "40 Bound web-old-new-1 n2",
+        "40 Bound web-old-new-2 n2",
     ]
     # Both are gone for a while: nothing asks a budget, and the gate tells it.
     assert broken(found) == {"min-ready": ["Deployment shop/web"]}

@@ -19,7 +19,7 @@ HIGH_POD: dict[str, Any] = {"pod": {"priorityClassName": "high"}}
 
 def test_a_new_deployment_that_fits_lands() -> None:
     found = checked(nodes(2), [workload("Deployment", "api", replicas=2)])
-    assert tale(found)[:2] == ["0 Scales api-new 2", "0 Arrives api-new-1"]
+    assert tale(found)[:2] == ["0 Scaled api-new 2", "0 Created api-new-1"]
     end = end_of(found, "Deployment shop/api")
     assert (end.is_done, end.ready_after, end.pending_after, found.passed) == (True, 2, 0, True)
 
@@ -30,19 +30,19 @@ def test_a_rolling_update_surges_then_shrinks() -> None:
         [*nodes(3, "1"), *running(old, ["n1", "n2"])], [workload("Deployment", "api", replicas=2, image="two", **SURGE)]
     )
     assert tale(found) == [
-        "0 Scales api-new 1",
-        "0 Arrives api-new-1",
-        "0 Lands api-new-1 n3",
-        "0 Scales api-old 1",
-        "0 Leaves api-old-a",
-        "0 Scales api-new 2",
-        "0 Arrives api-new-2",
-        "0 Waits api-new-2",
-        "30 Gone api-old-a",
-        "30 Lands api-new-2 n1",
-        "30 Scales api-old 0",
-        "30 Leaves api-old-b",
-        "60 Gone api-old-b",
+        "0 Scaled api-new 1",
+        "0 Created api-new-1",
+        "0 Bound api-new-1 n3",
+        "0 Scaled api-old 1",
+        "0 Terminating api-old-a",
+        "0 Scaled api-new 2",
+        "0 Created api-new-2",
+        "0 Pending api-new-2",
+        "30 Terminated api-old-a",
+        "30 Bound api-new-2 n1",
+        "30 Scaled api-old 0",
+        "30 Terminating api-old-b",
+        "60 Terminated api-old-b",
     ]
     end = end_of(found, "Deployment shop/api")
     assert (end.ready_before, end.ready_min, end.ready_after, end.is_done) == (2, 2, 2, True)
@@ -295,7 +295,7 @@ def test_going_back_to_an_old_template_takes_its_replica_set_again() -> None:
     found = checked(
         [*nodes(2), *objects, replica_set], [workload("Deployment", "api", replicas=1, image="zero", **SURGE)]
     )
-    assert tale(found)[0] == "0 Scales api-earlier 1"
+    assert tale(found)[0] == "0 Scaled api-earlier 1"
 
 
 def test_a_replica_set_of_the_past_may_name_a_priority_class_that_is_gone() -> None:
@@ -423,7 +423,7 @@ def test_a_job_with_another_template_is_another_job_whose_pods_wait_for_nothing(
     objects = running(old, ["n1"])
     objects[-1]["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
     found = checked([*nodes(1, "8"), *objects], [new])
-    assert tale(found)[:4] == ["0 Leaves sums-a", "0 Arrives sums-1", "0 Lands sums-1 n1", "30 Gone sums-a"]
+    assert tale(found)[:4] == ["0 Terminating sums-a", "0 Created sums-1", "0 Bound sums-1 n1", "30 Terminated sums-a"]
     assert end_of(found, "Job shop/sums").is_done
     assert RuleId.APPLY_REJECTED in {each.rule for each in found.findings}
 
@@ -436,12 +436,12 @@ def test_a_pod_that_has_waited_all_along_is_no_news_until_it_lands() -> None:
     pod["status"] = {"phase": "Pending"}
     found = checked([*nodes(1, "1"), *waiting], [workload("Deployment", "api", replicas=1, **HIGH_POD), HIGH])
     assert [each.pod for each in found.simulation.pending] == ["shop/old-a"]
-    assert tale(found) == ["0 Scales api-new 1", "0 Arrives api-new-1", "0 Lands api-new-1 n1"]
+    assert tale(found) == ["0 Scaled api-new 1", "0 Created api-new-1", "0 Bound api-new-1 n1"]
     assert found.simulation.seconds == 0
     freed = checked(
         [*nodes(1, "1"), *waiting, *running(workload("Deployment", "web"), ["n1"])], [], deleted=["Deployment/web"]
     )
-    assert tale(freed)[-1] == "30 Lands old-a n1"
+    assert tale(freed)[-1] == "30 Bound old-a n1"
 
 
 def test_what_the_run_of_a_cron_job_displaces_leads_back_to_the_cron_job() -> None:

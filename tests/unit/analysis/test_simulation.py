@@ -55,7 +55,7 @@ NEW = make_pod("new", cpu="2", priority=1000)
 
 def test_a_pod_that_fits_lands_at_once_and_nothing_follows() -> None:
     found = simulate_scenario([], NEW)
-    assert tale(found) == ["0 Arrives new", "0 Lands new"]
+    assert tale(found) == ["0 Created new", "0 Bound new"]
     assert (found.end, found.seconds, found.starts_at) == (SimulationEnd.SETTLED, 0, {"shop/new": 0})
 
 

@@ -99,7 +99,7 @@ def test_without_an_order_there_is_no_simulation() -> None:
 def test_a_pod_waits_as_long_as_a_plugin_holds_it_back() -> None:
     old = of_team("old", node="n1", termination_grace_period_seconds=40)
     found = simulate_scenario([old], of_team("new"), plugins=[OneOfATeam], leaving=["shop/old"])
-    assert tale(found) == ["0 Leaves old", "0 Arrives new", "40 Gone old", "40 Lands new"]
+    assert tale(found) == ["0 Terminating old", "0 Created new", "40 Terminated old", "40 Bound new"]
 
 
 def test_a_pod_that_is_held_to_the_end_is_told_with_the_plugin_and_keeps_nothing_going() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.batch_lines import as_document
 from tests.harmless import obeyed
 
 ROOT = Path(__file__).parents[3]
@@ -104,7 +105,7 @@ def test_a_verdict_is_what_explain_prints_as_json(batch: Batch, kpreempt: Callab
     lines = tmp_path / "in.jsonl"
     lines.write_text(json.dumps({"name": "a", "pod": manifest}) + "\n")
     (tmp_path / "pod.json").write_text(json.dumps(manifest))
-    one = answers(batch(str(lines), "--snapshot", CLUSTER, *NOW))[0]["verdict"]
+    one = as_document(answers(batch(str(lines), "--snapshot", CLUSTER, *NOW))[0]["verdict"])
     ask = [
         "explain",
         "--algorithm",

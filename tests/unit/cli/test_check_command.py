@@ -68,9 +68,7 @@ def ask(kpreempt: Kpreempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def findings(run: Any) -> list[tuple[str, str, str]]:
     """Rule, subject and standing of each finding of an answer in JSON."""
-    return [
-        (each["rule"], each["subject"], each.get("standing", "Fails")) for each in json.loads(run.stdout)["findings"]
-    ]
+    return [(each["rule"], each["subject"], each.get("status", "Fails")) for each in json.loads(run.stdout)["findings"]]
 
 
 @pytest.mark.parametrize(

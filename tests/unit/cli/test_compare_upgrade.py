@@ -107,7 +107,7 @@ def test_pods_of_manifests_and_of_workloads_are_asked_about_besides(kpreempt: Kp
 
 def test_a_pod_of_the_cluster_is_asked_about_alone(kpreempt: Kpreempt) -> None:
     document = json.loads(kpreempt(*TO, "first", "-n", "shop", *FULL, "-o", "json").stdout)
-    assert (document["asked"], document["items"]) == (1, [])
+    assert (document["compared"], document["items"]) == (1, [])
 
 
 @pytest.mark.parametrize(

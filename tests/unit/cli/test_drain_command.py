@@ -26,13 +26,13 @@ def answer(kpreempt: Kpreempt, *arguments: str, code: int = 0) -> Any:
 
 def test_a_blocked_drain_fails_and_one_that_finishes_passes(kpreempt: Kpreempt) -> None:
     blocked = answer(kpreempt, "n1", *ALLOWED, code=1)
-    assert (blocked["kind"], blocked["finishes"], blocked["atLeast"]) == ("Drain", False, None)
+    assert (blocked["kind"], blocked["finishes"], blocked["minSeconds"]) == ("Drain", False, None)
     assert blocked["command"] == "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data"
     assert [each["reason"] for each in blocked["blocked"]] == ["SingleReplica"]
     helps = "Scale Deployment shop/checkout to 2 replicas first."
     assert [(each["rule"], each["fix"]) for each in blocked["findings"]] == [("drain-incomplete", helps)]
     free = answer(kpreempt, "n2", *ALLOWED)
-    assert (free["finishes"], free["atLeast"], free["moved"]) == (True, 30.0, 2)
+    assert (free["finishes"], free["minSeconds"], free["moved"]) == (True, 30.0, 2)
 
 
 def test_a_waiver_lets_a_blocked_drain_pass(kpreempt: Kpreempt) -> None:

@@ -189,7 +189,7 @@ def test_pods_of_workloads_that_are_asked_about_together_land_beside_each_other(
     # There is quota for all, and a free port on two nodes.
     items = json.loads(ask(document, "-o", "json").stdout)["items"]
     assert [each["alone"]["outcome"] for each in items] == ["Admitted"] * 3
-    assert sorted(each["landing"][0]["placed"] for each in items) == [0, 1, 1]
+    assert sorted(each["placement"][0]["placed"] for each in items) == [0, 1, 1]
 
 
 def _grouped(name: str, total: str, **annotations: str) -> dict[str, Any]:

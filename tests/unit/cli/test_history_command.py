@@ -24,7 +24,7 @@ def told(kpreempt: Kpreempt, folder: str, *words: str) -> list[dict[str, Any]]:
 
 
 def in_short(steps: list[dict[str, Any]]) -> list[str]:
-    keys = ("what", "pod", "node", "message", "preemptor")
+    keys = ("type", "pod", "node", "message", "preemptor")
     return [" ".join(each[key] for key in keys if key in each) for each in steps]
 
 
@@ -43,7 +43,7 @@ def a_budget(allowed: int) -> Document:
 def test_a_pod_from_its_coming_to_its_binding(kpreempt: Kpreempt) -> None:
     steps = told(kpreempt, RECORDING, "api", "-n", "shop")
     assert in_short(steps) == [
-        "Came shop/api",
+        "Added shop/api",
         "Nominated shop/api node-a 0/1 nodes are available: 1 Insufficient cpu.",
         "Bound shop/api node-a",
     ]
@@ -52,10 +52,10 @@ def test_a_pod_from_its_coming_to_its_binding(kpreempt: Kpreempt) -> None:
 
 def test_a_victim_has_its_preemptor_though_it_is_gone(kpreempt: Kpreempt) -> None:
     assert in_short(told(kpreempt, RECORDING, "pod/encode-1", "-n", "shop")) == [
-        "Came shop/encode-1",
+        "Added shop/encode-1",
         "Bound shop/encode-1 node-a",
         "Preempted shop/encode-1 node-a shop/api",
-        "Gone shop/encode-1 node-a",
+        "Deleted shop/encode-1 node-a",
     ]
 
 
@@ -81,9 +81,9 @@ def test_refusals_are_told_as_their_messages_change(kpreempt: Kpreempt, tmp_path
     making.change("DELETED", "Pod", a_pod("big"))
     making.end()
     assert in_short(told(kpreempt, making.folder, "big", "-n", "shop")) == [
-        "Refused shop/big no room",
-        "Refused shop/big no node",
-        "Gone shop/big",
+        "Unschedulable shop/big no room",
+        "Unschedulable shop/big no node",
+        "Deleted shop/big",
     ]
 
 
@@ -98,9 +98,9 @@ def test_a_node_is_cordoned_and_drained(kpreempt: Kpreempt, tmp_path: Path) -> N
     making.end()
     assert in_short(told(kpreempt, making.folder, "node/n1")) == [
         "Changed cordoned",
-        "Leaving shop/a n1 EvictionByEvictionAPI",
-        "Gone shop/a n1",
-        "Gone",
+        "Terminating shop/a n1 EvictionByEvictionAPI",
+        "Deleted shop/a n1",
+        "Deleted",
     ]
 
 
@@ -112,7 +112,7 @@ def test_a_budget_and_the_pods_that_it_selects(kpreempt: Kpreempt, tmp_path: Pat
     making.change("MODIFIED", "PodDisruptionBudget", a_budget(0))
     making.end()
     assert in_short(told(kpreempt, making.folder, "pdb/web", "-n", "shop")) == [
-        "Gone shop/web-1 n1",
+        "Deleted shop/web-1 n1",
         "Changed 0 disruptions allowed (1 healthy, 1 needed)",
     ]
 
@@ -121,7 +121,7 @@ def test_a_name_that_comes_again_is_another_pod(kpreempt: Kpreempt, tmp_path: Pa
     making = Making(tmp_path / "rec", {"Node": [a_node("n1")], "Pod": [a_pod("db-0", "n1", uid="one")]})
     making.change("MODIFIED", "Pod", a_pod("db-0", uid="two"))
     making.end()
-    assert in_short(told(kpreempt, making.folder, "db-0", "-n", "shop")) == ["Gone shop/db-0 n1", "Came shop/db-0"]
+    assert in_short(told(kpreempt, making.folder, "db-0", "-n", "shop")) == ["Deleted shop/db-0 n1", "Added shop/db-0"]
 
 
 def test_a_time_in_which_nothing_was_recorded_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:

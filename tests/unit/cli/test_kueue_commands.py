@@ -30,7 +30,7 @@ def test_pending_workloads_come_in_the_order_of_heads(kpreempt: Callable[..., An
 
 
 def test_each_pending_workload_has_kueues_own_message_or_its_flavors(kpreempt: Callable[..., Any]) -> None:
-    items = {each["workload"]: each["fate"] for each in _pending(kpreempt)["items"]}
+    items = {each["workload"]: each["outcome"] for each in _pending(kpreempt)["items"]}
     assert {key: each["outcome"] for key, each in items.items()} == {
         "team/job-urgent": "Preempts",
         "team/job-small": "Admitted",
@@ -83,7 +83,7 @@ def test_another_borrowing_limit_is_compared(kpreempt: Callable[..., Any], tmp_p
     path = tmp_path / "limit.json"
     path.write_text(json.dumps(queue))
     answer = json.loads(_compare(kpreempt, path, "-o", "json").stdout)
-    differing = {each["workload"]: [fate["outcome"] for fate in each["fates"]] for each in answer["items"]}
+    differing = {each["workload"]: [fate["outcome"] for fate in each["outcomes"]] for each in answer["items"]}
     assert differing["team/job-small"] == ["Admitted", "Pending"]
     assert _compare(kpreempt, path, "--fail-on-difference").returncode == 1
 
@@ -221,7 +221,7 @@ def test_who_waits_behind_many_that_never_fit_is_admitted_all_the_same(
     path = tmp_path / "more.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, workload("little", 1, 40)]}))
     run = kpreempt("pending", *KUEUE, *BUSY, "--snapshot", str(path), "-o", "json")
-    fates = {each["workload"]: each["fate"] for each in json.loads(run.stdout)["items"]}
+    fates = {each["workload"]: each["outcome"] for each in json.loads(run.stdout)["items"]}
     assert fates["team/little"]["outcome"] == "Admitted"
     # It is parked with its equal, and Kueue says nothing about it.
     assert fates["team/giant-same"]["outcome"] == "Pending"
@@ -235,5 +235,5 @@ def test_a_redacted_dump_has_kueues_objects_under_other_names(kpreempt: Callable
     assert not any(name in text for name in ("team", "vision", "speech", "research", "on-demand", "urgent", "gold"))
     found = json.loads(kpreempt("pending", *KUEUE, "--snapshot", str(dump), "-o", "json").stdout)
     expected = _pending(kpreempt)["items"]
-    assert [each["fate"]["outcome"] for each in found["items"]] == [each["fate"]["outcome"] for each in expected]
-    assert len(found["items"][0]["fate"]["targets"]) == 1
+    assert [each["outcome"]["outcome"] for each in found["items"]] == [each["outcome"]["outcome"] for each in expected]
+    assert len(found["items"][0]["outcome"]["targets"]) == 1

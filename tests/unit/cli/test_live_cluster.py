@@ -79,8 +79,8 @@ def test_an_upgrade_is_asked_of_the_version_of_the_server(kpreempt: Kpreempt, se
     dumped = kpreempt(*upgrade, "--snapshot", str(DEMO / "cluster.yaml"), "--algorithm", "kube-1.36")
     assert (live.returncode, live.stderr) == (0, "")
     mine, other = json.loads(live.stdout), json.loads(dumped.stdout)
-    assert (mine["base"], mine["asked"], mine["items"]) == ("kube-1.36", other["asked"], other["items"])
-    assert mine["asked"] > 0
+    assert (mine["base"], mine["compared"], mine["items"]) == ("kube-1.36", other["compared"], other["items"])
+    assert mine["compared"] > 0
 
 
 @pytest.mark.parametrize("by", ["--kubeconfig", "KUBECONFIG"])

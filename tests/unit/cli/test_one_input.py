@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.batch_lines import as_document
 from tests.one_input import Object, ask_all_ways, assumptions_of, write_list
 
 READY = {"type": "Ready", "status": "True"}
@@ -154,7 +155,7 @@ def test_a_global_default_is_for_what_comes_now(kpreempt: Callable[..., Any], tm
     assert was_there["outcome"] == "Preempts"
     assert [each["kind"] for each in was_there["assumptions"]] == ["Uncertain", "Absent"]
     assert comes["outcome"] == "Unschedulable"
-    assert [each["kind"] for each in comes["assumptions"]] == ["Told", "Absent", "Absent"]
+    assert [each["kind"] for each in comes["assumptions"]] == ["Informational", "Absent", "Absent"]
 
 
 def test_a_dump_is_as_it_was_read(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
@@ -194,10 +195,10 @@ def test_a_class_that_comes_with_a_line_is_known(kpreempt: Callable[..., Any], t
     there = write_list(tmp_path, "there", [node(), running])
     lines = [{"pod": new(priority=5)}, {"pod": new(priority=5), "objects": [priority_class("high", 1000)]}]
     run = kpreempt("batch", "--snapshot", there, stdin="".join(f"{json.dumps(line)}\n" for line in lines))
-    unknown, known = (json.loads(line)["verdict"] for line in run.stdout.splitlines())
+    unknown, known = (as_document(json.loads(line)["verdict"]) for line in run.stdout.splitlines())
     kinds = [each["kind"] for each in unknown["assumptions"]]
     assert (unknown["outcome"], kinds) == ("Preempts", ["Uncertain", "Absent"])
-    assert (known["outcome"], [each["kind"] for each in known["assumptions"]]) == ("Unschedulable", ["Told"])
+    assert (known["outcome"], [each["kind"] for each in known["assumptions"]]) == ("Unschedulable", ["Informational"])
 
 
 NONE = ("--assume-none", "pods", "--assume-none", "quota")

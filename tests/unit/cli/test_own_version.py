@@ -97,7 +97,7 @@ def test_explain_says_which_version_it_goes_by(
     verdict = json.loads(kpreempt(*ask, "-o", "json").stdout)
     assert verdict["algorithm"] == algorithm
     subjects = [(each["subject"], each["field"], each["kind"]) for each in verdict.get("assumptions", [])]
-    assert (("cluster", "version", "Told") in subjects) == has_assumption
+    assert (("cluster", "version", "Informational") in subjects) == has_assumption
     assert f" {algorithm} · " in kpreempt(*ask).stdout
 
 

@@ -61,7 +61,7 @@ def test_a_feature_gate_takes_its_plugin_away(kpreempt: Kpreempt) -> None:
 
 def test_a_plugin_that_the_configuration_enables_and_nobody_has_is_left_out(kpreempt: Kpreempt) -> None:
     profile = listed(kpreempt, *CONFIG)["profiles"][0]
-    unknown = [each for each in profile["leftOut"] if not each["isKnown"]]
+    unknown = [each for each in profile["omitted"] if not each["isKnown"]]
     assert [each["name"] for each in unknown][-1] == "Coscheduling"
     assert all("Coscheduling" not in str(each["plugins"]) for each in profile["points"])
 

@@ -27,7 +27,7 @@ def test_what_is_to_fail_fails_and_what_mends_it_keeps_all_rules(
         lay_out(tmp_path, rule.row.example, mends=mends)
         run = kpreempt(*arguments_of(rule.row.example, mends=mends), "-o", "json")
         assert run.returncode == (0 if mends else 1), run.stderr
-        broken = {each["rule"] for each in json.loads(run.stdout)["findings"] if each.get("standing") != "Waived"}
+        broken = {each["rule"] for each in json.loads(run.stdout)["findings"] if each.get("status") != "Waived"}
         assert broken == set() if mends else rule in broken
 
 

@@ -95,7 +95,7 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
     assert without_times(answer) == without_times(kpreempt(*ask, str(source)).stdout)
     assert [(each["subject"], each["kind"]) for each in json.loads(answer)["assumptions"]] == [
         ("Pod bad", "Skipped"),
-        ("PodDisruptionBudget default/b", "Told"),
+        ("PodDisruptionBudget default/b", "Informational"),
         ("Pod", "Absent"),
     ]
 

@@ -171,7 +171,7 @@ def test_a_refusal_has_its_message(kpreempt: Kpreempt, making: Making, message: 
     making.change("MODIFIED", "Pod", big | {"status": {"phase": "Pending", "conditions": [refused(message)]}})
     predicted, different = numbers
     answer = verified(kpreempt, making)
-    assert counts(answer) == {"Refused": (predicted, 0, different, 0)}, answer["items"]
+    assert counts(answer) == {"Unschedulable": (predicted, 0, different, 0)}, answer["items"]
 
 
 def test_other_victims_than_predicted_are_a_difference(kpreempt: Kpreempt, tmp_path: Path) -> None:

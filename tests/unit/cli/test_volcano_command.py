@@ -136,7 +136,7 @@ class TestAJobThatIsSubmitted:
     def test_is_refused_as_the_webhook_refuses_it(self, kpreempt: Kpreempt, folder: Path) -> None:
         (folder / "job.yaml").write_text(JOB.replace("minAvailable: 2", "minAvailable: 5"), encoding="utf-8")
         answer = gang(kpreempt)
-        assert (answer["outcome"], answer["sessions"]) == ("Refused", [])
+        assert (answer["outcome"], answer["sessions"]) == ("Rejected", [])
         assert "minAvailable" in answer["reason"]
 
     @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_manifest_asks_for_all_its_replicas(kpreempt: Kpreempt, tmp_path: Path
     manifest.write_text(DEPLOYMENT, encoding="utf-8")
     workload = document(kpreempt, "-f", str(manifest))["workload"]
     assert workload["totals"] == {
-        **dict.fromkeys(("preempts", "evictions", "violations", "uncertain", "refused"), 0),
+        **dict.fromkeys(("preempts", "evictions", "violations", "uncertain", "rejected"), 0),
         "lands": 2,
         "pending": 2,
     }
@@ -98,7 +98,7 @@ def test_replicas_of_one_node_are_all_asked_about_only_when_asked_for(kpreempt: 
 
 def test_a_quota_refuses_what_it_has_no_room_for(kpreempt: Kpreempt) -> None:
     answer = document(kpreempt, "--cpu", "100m", "--replicas", "4", "-n", "tight")["workload"]
-    assert (answer["totals"]["lands"], answer["totals"]["refused"]) == (2, 2)
+    assert (answer["totals"]["lands"], answer["totals"]["rejected"]) == (2, 2)
     assert "exceeded quota: few" in answer["pending"][0]["message"]
 
 

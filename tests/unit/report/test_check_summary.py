@@ -96,15 +96,15 @@ SENTENCES = {
         "1 pod is evicted; budget shop/api is violated",
     ),
     "pods stay pending": (
-        of(waiting=[UnscheduledPod(pod="a/b", priority=0), UnscheduledPod(pod="a/c", priority=0, was_running=True)]),
+        of(pending=[UnscheduledPod(pod="a/b", priority=0), UnscheduledPod(pod="a/c", priority=0, was_running=True)]),
         "1 new pod stays pending; 1 previously running pod stays pending",
     ),
     "a pod that waited before is no news": (
-        of(waiting=[UnscheduledPod(pod="a/b", priority=0, pending_before=True)]),
+        of(pending=[UnscheduledPod(pod="a/b", priority=0, pending_before=True)]),
         "harmless: nothing changes, nothing is evicted",
     ),
     "a quota refuses pods": (
-        of(refused=[QuotaRejection(workload="Deployment a/b", quota="a/q", message="", pods=2, rejected_after=2)]),
+        of(rejected=[QuotaRejection(workload="Deployment a/b", quota="a/q", message="", pods=2, rejected_after=2)]),
         "2 pods are rejected by quota",
     ),
     "a rollout does not complete": (
@@ -194,7 +194,7 @@ NOT_HARMLESS = {
     },
     "an object that only the base has": {"only_in_base": ["ConfigMap a/b"]},
     "something that is cut off": {
-        "simulation": {"stranded": [BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject="a/b")]}
+        "simulation": {"broken_dependencies": [BrokenDependency(kind=BrokenDependencyKind.SERVICE, subject="a/b")]}
     },
     "a pod that is evicted": {"simulation": {"displaced": evicted(1)}},
     "a gate that does not pass": {"passed": False},

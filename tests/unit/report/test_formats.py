@@ -61,7 +61,7 @@ def test_json_of_one_verdict_is_that_verdict_and_says_its_version() -> None:
     document = json.loads(render([preempting()], "json"))
     assert (document["apiVersion"], document["kind"]) == ("kpreempt.io/v1alpha1", "Verdict")
     assert document["candidates"][0]["numPDBViolations"] == 1
-    assert document["victims"]["node-a"][0]["budgets"] == [{"budget": "shop/web", "allowed": 0, "left": -1}]
+    assert document["victims"]["node-a"][0]["budgets"] == [{"budget": "shop/web", "allowed": 0, "remaining": -1}]
 
 
 @pytest.mark.parametrize("format_name", ["json", "yaml"])

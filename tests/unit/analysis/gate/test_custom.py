@@ -82,8 +82,10 @@ def test_a_rule_that_does_not_hold_shuts_the_gate_in_all_runs() -> None:
         ("result.evictions.max / 0 == 1", "division by zero"),
         ("result.changes[9].kind == 'x'", "index out of bounds: 9"),
         ("result.passed == true ? result.seed : result.seed", ""),
-        ("result.simulation.steps.all(a, result.simulation.steps.all(b, result.simulation.steps.all(c, result.simulation.steps.all(d, true))))"
-         " && result.simulation.steps.all(a, result.simulation.steps.all(b, result.simulation.steps.all(c, result.simulation.steps.all(d, "
+        ("result.simulation.steps.all(a, result.simulation.steps.all(b,"
+         " result.simulation.steps.all(c, result.simulation.steps.all(d, true))))"
+         " && result.simulation.steps.all(a, result.simulation.steps.all(b,"
+         " result.simulation.steps.all(c, result.simulation.steps.all(d, "
          "a.at + b.at + c.at + d.at >= 0.0))))", "cost limit"),
     ],
     ids=["a key that is missing", "an arithmetic error", "an index", "no truth", "too much work"],

@@ -1,0 +1,20 @@
+"""Verdicts of ``kpreempt batch`` under the names of the other documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kpreempt.report.batch_lines import VALUES
+
+_KEYS = {"refusedForGood": "permanentlyUnschedulable", "untold": "omitted", "left": "remaining", "kept": "isReprieved"}
+_VALUES = {line: str(value) for value, line in VALUES.items()}
+
+
+def as_document(line: Any, key: str = "") -> Any:
+    """A verdict of a line as ``-o json`` writes it; extenders' calls and Volcano's sessions are left as they are."""
+    if isinstance(line, dict):
+        names = {**_KEYS, "wanted": "nodeName" if line.get("type") == "NodeNameMismatch" else "requested"}
+        return {names.get(name, name): as_document(value, name) for name, value in line.items()}
+    if isinstance(line, list):
+        return [as_document(each, key) for each in line]
+    return _VALUES.get(line, line) if key in ("outcome", "kind") else line
