@@ -2,8 +2,8 @@
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/, help included, the tables in
 docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
-completions, the table of rules in docs/gate.md, a page for each in docs/rules/, the JSON Schema of a verdict, and
-everywhere in them the latest version that is modeled.
+completions, the tables of docs/naming.md, the table of rules in docs/gate.md, a page for each in docs/rules/, the JSON
+Schema of a verdict, and everywhere in them the latest version that is modeled.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from kpreempt.report.rules import rule_page
 from kpreempt.report.schema import verdict_schema
 from kpreempt.scheduler_table import LATEST_VERSION, RELEASES
 from tests.algorithm_answers import with_answers
+from tests.naming_document import DOCUMENT as NAMING
+from tests.naming_document import with_names
 from tests.parity import fidelity
 from tests.plugin_document import DOCUMENT as WRITING_PLUGINS
 from tests.plugin_document import with_outputs
@@ -91,6 +93,7 @@ def wanted() -> dict[Path, str]:
         files[path] = _VERSIONS.sub(lambda match: match[1] + LATEST_VERSION, text)
     files[WRITING_PLUGINS] = with_outputs(files[WRITING_PLUGINS])
     files[GATE] = with_rules(files[GATE])
+    files[NAMING] = with_names(files[NAMING])
     files[INDEX] = _RULE_LINKS.sub(lambda match: match[1] + ", ".join(map(_link, RuleId)), files[INDEX])
     files |= {RULE_PAGES / f"{rule}.md": rule_page(rule, output=output_of(rule)) for rule in RuleId}
     scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
