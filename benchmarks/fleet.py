@@ -30,7 +30,7 @@ from kpreempt.fleet.engine import USABLE
 from kpreempt.fleet.plan import Given, make_plan
 from kpreempt.fleet.sources import targets_of
 from kpreempt.fleet.work import sweep_cluster
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.manifest import read_manifest
 
 WORKER_MEMORY = 2 << 30
@@ -96,7 +96,7 @@ def write_dumps(folder: Path, number: int, parts_of: str) -> None:
 
 def _parts(path: str, number: int, chance: random.Random) -> Iterator[list[dict[str, Any]]]:
     """Some of the nodes of a cluster, and the pods on them."""
-    items = [each.document for each in read_manifest(path, intake=Intake())]
+    items = [each.document for each in read_manifest(path, input_limits=InputLimits())]
     nodes = [each for each in items if each["kind"] == "Node"]
     others = [each for each in items if each["kind"] not in ("Node", "Pod")]
     pods: dict[str, list[dict[str, Any]]] = {}

@@ -41,11 +41,11 @@ def growth_plot(series: Mapping[str, Points]) -> str:
         parts.append(_grid(left, y, right, y))
         parts.append(_text(left - 6, y + 4, f"{10**power:g} s", "end"))
     for index, (name, line) in enumerate(series.items()):
-        colour = _COLOURS[index % len(_COLOURS)]
+        color = _COLOURS[index % len(_COLOURS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         told = f"{name} (^{exponent_of(line):.2f})"
-        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, told, "start", colour))
+        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, told, "start", color))
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -66,5 +66,5 @@ def _grid(x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#dddddd"/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, colour: str = "#333333") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{text}</text>'
+def _text(x: float, y: float, text: str, anchor: str, color: str = "#333333") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">{text}</text>'

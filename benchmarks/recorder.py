@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from tabulate import tabulate
 
 from benchmarks.clusters import objects
-from kpreempt.snapshot.recording.past import info_of
+from kpreempt.snapshot.recording.as_of import info_of
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster
 
 CORES = 0.5

@@ -11,7 +11,7 @@ import msgspec
 
 from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.check.gate import Excuses, GateRules
+from kpreempt.analysis.check.gate import GateRules, Suppressions
 from kpreempt.analysis.check.simulations import SimulationContext
 from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
 from kpreempt.analysis.drain.kubectl import Upgrade, plain_drain, upgraded
@@ -43,7 +43,7 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
         options=command.options,
         told=f"kubectl drain {line}",
         rules=more.pop("rules", GateRules(command="drain")),
-        excuses=Excuses(today=NOW.date()),
+        suppressions=Suppressions(today=NOW.date()),
         **more,
     )
     scheduler = scheduler_for(more.pop("algorithm", ""))

@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.configuration import FoundPlugin
 
 def scheduler_with(*plugins: type[Plugin], configuration: dict[str, Any] | None = None) -> Scheduler:
     """The scheduler that runs these plugins, in a configuration of its own or in the default profile."""
-    found = [FoundPlugin(plugin, "a test", is_asked_for=configuration is None) for plugin in plugins]
+    found = [FoundPlugin(plugin, "a test", is_requested=configuration is None) for plugin in plugins]
     return scheduler_for(configuration=configuration, plugins=found)
 
 

@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kpreempt.assistant.server import TOOLS
 from kpreempt.cli.requests import COMMANDS
 from kpreempt.fleet.rows import TABLES
 from kpreempt.gate_rules import RuleId
 from kpreempt.library.options import Option, Request, fields_of, group_of, option_of
+from kpreempt.mcp.server import TOOLS
 from kpreempt.report.batch_lines import FIELDS, VALUES
 from kpreempt.report.schema import verdict_schema
 

@@ -12,7 +12,7 @@ import msgspec
 
 from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.check.gate import Excuses, GateRules
+from kpreempt.analysis.check.gate import GateRules, Suppressions
 from kpreempt.analysis.check.report import CheckQuestion, check_rollout
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
@@ -209,7 +209,7 @@ def checked(
         cluster=snapshot_of(cluster, absent),
         plan=plan,
         rules=more.pop("rules", GateRules()),
-        excuses=more.pop("excuses", Excuses(today=NOW.date())),
+        suppressions=more.pop("excuses", Suppressions(today=NOW.date())),
         **more,
     )
     return check_rollout(question, decode_object, SimulationContext(scheduler, NOW, NOW, chances, paces))

@@ -20,14 +20,14 @@ def lay_out(folder: Path, example: Example, *, mends: bool) -> None:
     shutil.copy(CLUSTER, folder / "cluster.yaml")
     for name, text in example.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    if not example.is_of_commands:
+    if not example.uses_commands:
         (folder / "change.yaml").write_text(example.fix if mends else example.fails, encoding="utf-8")
 
 
 def arguments_of(example: Example, *, mends: bool) -> list[str]:
     """What follows ``kpreempt`` in the command."""
     asked = ["check", "-f", "change.yaml", "--snapshot", "cluster.yaml", *example.options]
-    if example.is_of_commands:
+    if example.uses_commands:
         program, *asked = shlex.split((example.fix if mends else example.fails).replace("\\\n", ""))
         assert program == "kpreempt"
     return asked if "--now" in asked else [*asked, "--now", _NOW]

@@ -16,7 +16,7 @@ from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.compare.upgrade import versions_between
 from kpreempt.analysis.questions import pod_in_cluster
 from kpreempt.scheduler_table import RELEASES
-from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_in
+from kpreempt.schedulers.kube.history import Concern, DescribedChange, changes_in
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.verdict import Outcome, Verdict
@@ -40,7 +40,7 @@ _WITHOUT: dict[Concern, str] = {
 }
 
 
-def fixture_of(change: ToldChange) -> Path | None:
+def fixture_of(change: DescribedChange) -> Path | None:
     """The cluster that shows a change, if there is one."""
     path = FIXTURES / f"{change.name}.yaml"
     return path if path.exists() else None
@@ -69,7 +69,7 @@ def _decision(verdict: Verdict) -> str:
     return words(verdict)
 
 
-def with_change(change: ToldChange, before: str, after: str) -> tuple[KubeScheduler, KubeScheduler]:
+def with_change(change: DescribedChange, before: str, after: str) -> tuple[KubeScheduler, KubeScheduler]:
     """The older of two versions with one change, and the newer one."""
     versions = versions_between(f"kube-{before}", after)
     return versions.with_changes([change]), versions.target
@@ -120,7 +120,7 @@ def _pair(before: str, after: str) -> Iterator[str]:
             yield "".join(f"- {each.sentence} {_where(each)}\n" for each in others)
 
 
-def _where(change: ToldChange) -> str:
+def _where(change: DescribedChange) -> str:
     also = f"; also in {', '.join(change.also_in)}" if change.also_in else ""
     return f"(`{change.source}`{also})"
 

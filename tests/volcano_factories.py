@@ -71,7 +71,7 @@ def attempt_of(session: SessionVerdict, name: str) -> Attempt:
     )
 
 
-def refusals(session: SessionVerdict, name: str) -> dict[str, str]:
+def rejections(session: SessionVerdict, name: str) -> dict[str, str]:
     """Why nodes refused a task: what the predicates say, or the error in which they end."""
     attempt = attempt_of(session, name)
     return {node: attempt.explanations.get(node, reason) for node, reason in attempt.rejected.items()}

@@ -11,13 +11,13 @@ from kpreempt.admission.cluster_defaults import (
     fill_priorities,
 )
 from kpreempt.admission.priority import admit_priority
-from kpreempt.admission.records import USUAL, Admission, ApiServerRules, PodRefusedError
+from kpreempt.admission.records import USUAL, Admission, ApiServerRules, PodRejectedError
 
 __all__ = [
     "USUAL",
     "Admission",
     "ApiServerRules",
-    "PodRefusedError",
+    "PodRejectedError",
     "admit",
     "admit_claim",
     "admit_priority",

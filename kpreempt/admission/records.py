@@ -26,7 +26,7 @@ class Admission(msgspec.Struct, frozen=True, rename="camel"):
     assumptions: list[Assumption] = []
 
 
-class PodRefusedError(InputError):
+class PodRejectedError(InputError):
     """A pod that the API server would reject."""
 
     @property
@@ -35,9 +35,9 @@ class PodRefusedError(InputError):
         return self.problem.removeprefix(_REFUSES)
 
 
-def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRefusedError:
+def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRejectedError:
     """Return the error for a pod that the API server would reject, with the API server's reason."""
-    return PodRefusedError(f"{_REFUSES}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
+    return PodRejectedError(f"{_REFUSES}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
 
 
 class ApiServerRules(NamedTuple):

@@ -52,12 +52,12 @@ def covers(quota: ResourceQuota, pod: Pod) -> bool:
     if quota.metadata.namespace != pod.metadata.namespace or not any(map(counts_pods, quota.limits)):
         return False
     selector = quota.spec.scope_selector
-    wanted = [ScopeRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
-    wanted += selector.match_expressions if selector is not None else []
-    return all(_is_in_scope(pod, each) for each in wanted)
+    requested = [ScopeRequirement(scope_name=scope, operator="Exists") for scope in quota.spec.scopes]
+    requested += selector.match_expressions if selector is not None else []
+    return all(_is_in_scope(pod, each) for each in requested)
 
 
-def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage: Mapping[str, Quantity]) -> str:
+def rejection(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage: Mapping[str, Quantity]) -> str:
     """Return why the quota rejects a pod that it covers, in the API server's words, or an empty string.
 
     ``used`` is the quota's current usage, and ``usage`` that of the pod.
@@ -75,11 +75,11 @@ def refusal(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usage:
     return f"exceeded quota: {name}, requested: {requested}, used: {there}, limited: {limited}"
 
 
-def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
+def rejected_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
     """Return an assumption for each quota that would reject a new pod."""
     asked = [quota for quota in cluster.resource_quotas if covers(quota, pod)]
     counts, usage = QuotaCounts(cluster.pods), usage_of(pod)
-    refusals = {quota.key: refusal(quota, counts.used_of(quota), pod, usage) for quota in asked}
+    rejections = {quota.key: rejection(quota, counts.used_of(quota), pod, usage) for quota in asked}
     return [
         Assumption(
             f"ResourceQuota {key}",
@@ -87,7 +87,7 @@ def refused_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
             f"the API server would reject the pod: {message}",
             AssumptionKind.UNCERTAIN,
         )
-        for key, message in refusals.items()
+        for key, message in rejections.items()
         if message
     ]
 
@@ -190,29 +190,29 @@ def _unspecified(pod: Pod, counted_resources: Iterable[str]) -> str:
     return "; ".join(f"{key} for: {','.join(sorted(missing[key]))}" for key in sorted(missing))
 
 
-def _is_in_scope(pod: Pod, wanted: ScopeRequirement) -> bool:
-    scope = wanted.scope_name
+def _is_in_scope(pod: Pod, requested: ScopeRequirement) -> bool:
+    scope = requested.scope_name
     if scope in ("Terminating", "NotTerminating"):
         return _is_terminating(pod) == (scope == "Terminating")
     if scope in ("BestEffort", "NotBestEffort"):
         return _is_best_effort(pod) == (scope == "BestEffort")
     if scope == "CrossNamespacePodAffinity":
         return _reaches_other_namespaces(pod)
-    return scope == "PriorityClass" and _has_class(pod.spec.priority_class_name, wanted)
+    return scope == "PriorityClass" and _has_class(pod.spec.priority_class_name, requested)
 
 
 def _is_terminating(pod: Pod) -> bool:
     return pod.spec.active_deadline_seconds is not None and pod.spec.active_deadline_seconds >= 0
 
 
-def _has_class(name: str, wanted: ScopeRequirement) -> bool:
-    if wanted.operator == "Exists":
+def _has_class(name: str, requested: ScopeRequirement) -> bool:
+    if requested.operator == "Exists":
         return bool(name)
-    if wanted.operator == "DoesNotExist":
+    if requested.operator == "DoesNotExist":
         return not name
-    if wanted.operator == "In":
-        return bool(name) and name in wanted.values
-    return not name or name not in wanted.values
+    if requested.operator == "In":
+        return bool(name) and name in requested.values
+    return not name or name not in requested.values
 
 
 def _is_best_effort(pod: Pod) -> bool:

@@ -18,8 +18,8 @@ from kpreempt.admission import ApiServerRules
 from kpreempt.analysis.what_if import pod_document
 from kpreempt.errors import UsageError, nearest
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.pod import Pod
-from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import (
     ALGORITHMS,
@@ -36,10 +36,10 @@ from kpreempt.scheduler_table import (
 from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pods
 from kpreempt.schedulers.kube.versions import (
-    behaviour,
+    behavior,
     decide_alike,
     minor_of,
-    modelled_version,
+    modeled_version,
     number_of_server,
     version_of,
 )
@@ -77,15 +77,15 @@ class Scheduler(Protocol):
         """The scheduler names whose pods it schedules."""
 
     @property
-    def wanted(self) -> Wanted:
+    def extra_fields(self) -> ExtraFields:
         """What its plugins read that a snapshot keeps only where it is asked for."""
 
     @property
-    def tells_pods_apart(self) -> bool:
+    def decisions_depend_on_pod_identity(self) -> bool:
         """Whether a verdict may hang on who a pod is, as with out-of-tree plugins and extenders that see its name."""
 
     @property
-    def goes_by_priority(self) -> bool:
+    def is_monotonic_in_priority(self) -> bool:
         """Whether a pod's priority matters only by whose it passes: no out-of-tree plugin and no extender is asked."""
 
     @property
@@ -140,10 +140,10 @@ class Scheduler(Protocol):
         says that the pod comes from a queue with these ``queue_rules``.
         """
 
-    def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
+    def describe_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node; raises ``KeyError`` for a node that is not there."""
 
-    def room_of_nodes(self, prepared: Any, pod: Pod, most: int) -> Mapping[str, int] | None:
+    def capacity_of_nodes(self, prepared: Any, pod: Pod, most: int) -> Mapping[str, int] | None:
         """How many pods like this one fit on each node one after the other, ``most`` at most; nodes with none left out.
 
         ``None`` where it may matter to a node what is on others, or that is not known.
@@ -174,7 +174,7 @@ def scheduler_for(
     # Each is imported when it is asked for: a command needs one.
     algorithm = algorithm or DEFAULT_ALGORITHM
     version = version_of(algorithm)
-    if version is None and (asked := next((each for each in plugins if each.is_asked_for), None)):
+    if version is None and (asked := next((each for each in plugins if each.is_requested), None)):
         takers = f"{KUBE_ALGORITHMS[0]} to {KUBE_ALGORITHMS[-1]}"
         raise UsageError(f"{asked.source}: plugins are for {takers}, and {algorithm} takes none")
     if algorithm in LEGACY_ROWS:
@@ -201,7 +201,7 @@ def scheduler_for(
     if configuration is None and not feature_gates and not plugins:
         from kpreempt.schedulers.kube.scheduler import KubeScheduler  # noqa: PLC0415
 
-        return KubeScheduler(behaviour=behaviour(version))
+        return KubeScheduler(behavior=behavior(version))
     from kpreempt.schedulers.kube.configuration import scheduler_from_configuration  # noqa: PLC0415
 
     return scheduler_from_configuration(configuration, feature_gates, plugins, connect, version)
@@ -256,7 +256,7 @@ def queue_for(
     if version is not None:
         from kpreempt.schedulers.kube.queue.handlers import KubeQueue  # noqa: PLC0415
 
-        return KubeQueue(started, behaviour(version, gates), initial_backoff, max_backoff, rules=rules)
+        return KubeQueue(started, behavior(version, gates), initial_backoff, max_backoff, rules=rules)
     if algorithm == "kube-1.8" or not gates.get("PodPriority", True):
         from kpreempt.schedulers.queues.v1_8 import Queue18  # noqa: PLC0415
 
@@ -335,7 +335,7 @@ def assume_of_gates(scheduler: Scheduler, cluster: ClusterSnapshot) -> list[Assu
     version = version_of(scheduler.algorithm)
     if version is None:
         return []
-    return assume_of_pods(cluster.pods, behaviour(version, scheduler.settings.gates))
+    return assume_of_pods(cluster.pods, behavior(version, scheduler.settings.gates))
 
 
 def _of_version(version: str, what: str) -> Chosen:
@@ -343,7 +343,7 @@ def _of_version(version: str, what: str) -> Chosen:
     own = f"{PREFIX}{_minor(version)}"
     if own in ALGORITHMS and own not in KUBE_ALGORITHMS:
         return Chosen(own, [])
-    stands = modelled_version(version)
+    stands = modeled_version(version)
     assert stands is not None
     if stands.fit == "exact":
         release = version_of(stands.algorithm)
@@ -369,7 +369,7 @@ def _contradiction(algorithm: str, version: str) -> list[Assumption]:
     own = version_of(algorithm)
     if number_of_server(version) is None:
         return []
-    stands = modelled_version(version)
+    stands = modeled_version(version)
     if own is None:
         is_own = algorithm == f"{PREFIX}{_minor(version)}"
     else:
@@ -409,7 +409,7 @@ def controller_rules(settings: Settings) -> ControllerRules:
 def api_server_of(cluster: ClusterSnapshot) -> ApiServerRules:
     """Those of the cluster's own version, for questions that are put to no scheduler or to several."""
     version = version_of(algorithm_for(AUTO, cluster).algorithm)
-    return ApiServerRules(**_held(ApiServerRules, behaviour(version)._asdict() if version is not None else {}))
+    return ApiServerRules(**_held(ApiServerRules, behavior(version)._asdict() if version is not None else {}))
 
 
 def _held(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, bool]:
@@ -487,7 +487,7 @@ def decide_pending(
     The effects of a shared verdict are left out, for they name the pod, and so are the scores of nodes, and what is not
     ``read`` of it: other processes hand it on, which takes as long as to decide where much is told of every node.
     """
-    keys = [likeness_to(scheduler, pod) for pod in pods]
+    keys = [equivalence_key_for(scheduler, pod) for pod in pods]
     distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
 
     def decide(pod: Pod) -> Verdict:
@@ -498,12 +498,12 @@ def decide_pending(
     return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
 
 
-def likeness_to(scheduler: Scheduler, pod: Pod) -> bytes:
+def equivalence_key_for(scheduler: Scheduler, pod: Pod) -> bytes:
     """Equal for pods on which one verdict of this scheduler does; for one that tells all apart who the pod is."""
-    return pod.key.encode() if scheduler.tells_pods_apart else likeness(pod)
+    return pod.key.encode() if scheduler.decisions_depend_on_pod_identity else equivalence_key(pod)
 
 
-def likeness(pod: Pod) -> bytes:
+def equivalence_key(pod: Pod) -> bytes:
     """Equal for pods that the scheduler cannot tell apart but for who they are.
 
     Left out are identity, times, and what the scheduler itself wrote. The name stays where claims or volumes are named

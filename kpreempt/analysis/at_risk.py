@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 
 from kpreempt.analysis.algorithms import AnalysisContext, decide_pending, pending_pods, pods_by_node
 from kpreempt.analysis.explain.pods import described
-from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, PrioritySearch, requests_of, room_of, typical_requests
+from kpreempt.analysis.hypothetical_pods import (
+    HIGHEST_PRIORITY,
+    PrioritySearch,
+    free_amounts_on,
+    requests_of,
+    typical_requests,
+)
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.queue.order import FailedAttempts
 from kpreempt.analysis.unread import BUDGETS, unread_events
@@ -21,7 +27,7 @@ _HIGHEST_OF_USERS = 1_000_000_000
 _LAST = 2**63
 
 
-def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], limit: int) -> PodsAtRisk:
+def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool], limit: int) -> PodsAtRisk:
     """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
 
     First come those that a pending pod would evict, by its place in the queue, then the least important ones. Raises
@@ -30,7 +36,7 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     cluster, scheduler, phases = context.cluster, context.scheduler, context.phases
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
-    asked = [pod for pod in running if is_asked(pod)]
+    asked = [pod for pod in running if is_selected(pod)]
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=context.time)
     pending = pending_pods(cluster) if asked else []
@@ -62,7 +68,7 @@ def pods_at_risk(context: AnalysisContext, *, is_asked: Callable[[Pod], bool], l
     beside = pods_by_node(running, [pod.spec.node_name for pod in ranked])
     items = []
     for pod in ranked:
-        room = room_of(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name])
+        room = free_amounts_on(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name])
         items.append(_item(pod, threats.get(pod.key, []), room, typical, search, places.get(pod.key)))
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)

@@ -71,7 +71,7 @@ def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
     return {name: median_low(values) for name, values in amounts.items() if values}
 
 
-def room_of(pod: Pod, node: Node, pods_on_node: Iterable[Pod]) -> dict[str, int]:
+def free_amounts_on(pod: Pod, node: Node, pods_on_node: Iterable[Pod]) -> dict[str, int]:
     """The CPU and memory that are free on the pod's node, and what the pod itself asks for, together."""
     room = requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items() if name in _SIZES})
     for other in pods_on_node:

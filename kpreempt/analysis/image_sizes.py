@@ -21,7 +21,7 @@ from kpreempt.schedulers.kube.plugins.image_locality import (
     scaled_size,
     score_of,
 )
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 
 # Of how many bits at the end a size is not told at the most: of 4 MiB, where a point of a score is worth ten and more.
 _MOST_BITS = 22
@@ -109,8 +109,8 @@ class NamedImages:
 
 def _wishes(cluster: ClusterSnapshot) -> set[_Wish]:
     """What pods want of images, as any version counts it."""
-    state = ClusterState(ClusterSnapshot(), behaviour(), now=REDACTED_AT, scheduler_names=frozenset())
-    raters = [ImageLocality({}, Handle(state, behaviour(version))) for version in RELEASES]
+    state = ClusterState(ClusterSnapshot(), behavior(), now=REDACTED_AT, scheduler_names=frozenset())
+    raters = [ImageLocality({}, Handle(state, behavior(version))) for version in RELEASES]
     return {
         (tuple(sorted(map(normalized_image_name, rater.images_of(pod)))), rater.num_counted(pod))
         for pod in {_all_images(pod): pod for pod in cluster.pods}.values()

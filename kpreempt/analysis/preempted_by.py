@@ -51,12 +51,12 @@ def who_evicted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preempti
     mine = [event for event in events if event.subject.key == key]
     if pod is None and not mine:
         raise _unknown(cluster, events, namespace, name)
-    told = _Told(cluster, events) if mine else None
+    told = _Reports(cluster, events) if mine else None
     preemptions = [_by_event(event, told, cluster) for event in mine if told is not None]
     # Whether an event is about this very pod, and not about one of the same name before it.
     uid = pod.metadata.uid if pod is not None else ""
-    is_told = any(not uid or not event.subject.uid or event.subject.uid == uid for event in mine)
-    if pod is not None and not is_told and was_preempted(pod):
+    is_reported = any(not uid or not event.subject.uid or event.subject.uid == uid for event in mine)
+    if pod is not None and not is_reported and was_preempted(pod):
         condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
         preemptions.insert(
             0,
@@ -111,7 +111,7 @@ class Preemptors:
         return pod if pod is not None and not (preemptor.uid and pod.metadata.uid) else None
 
 
-def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption:
+def _by_event(event: Event, told: _Reports, cluster: ClusterSnapshot) -> Preemption:
     by = read_preempted(event)
     is_named = bool(by.uid or by.name)
     return Preemption(
@@ -126,7 +126,7 @@ def _by_event(event: Event, told: _Told, cluster: ClusterSnapshot) -> Preemption
     )
 
 
-class _Told:
+class _Reports:
     """What all events and pods tell of preemptors, looked through once for however many evictions."""
 
     def __init__(self, cluster: ClusterSnapshot, preempted: Sequence[Event]) -> None:

@@ -79,7 +79,7 @@ def questions_of(
         expanded = _expanded(cluster, msgspec.structs.replace(template, document=document), decode, rules)
         sizes.append(len(expanded))
         pods += expanded
-    cluster, namesakes = set_aside_namesakes(cluster, (each.pod for each in pods))
+    cluster, namesakes = without_namesakes(cluster, (each.pod for each in pods))
     if any(each.pod.spec.resource_claims for each in pods):
         cluster, claiming = with_device_claims(cluster, [each.pod for each in pods])
         pods = [msgspec.structs.replace(each, pod=pod) for each, pod in zip(pods, claiming, strict=True)]
@@ -102,9 +102,9 @@ def questions_of(
         refused = []
         if cluster.resource_quotas:
             # Where quotas would not let the pod be created.
-            from kpreempt.admission.resource_quotas import refused_by_quotas  # noqa: PLC0415 - few clusters have quotas
+            from kpreempt.admission.resource_quotas import rejected_by_quotas  # noqa: PLC0415 - few clusters have quotas
 
-            refused = refused_by_quotas(admission.pod, cluster)
+            refused = rejected_by_quotas(admission.pod, cluster)
         made = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
         questions.append(
             Question(
@@ -388,7 +388,7 @@ def as_new(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, status=PodStatus(phase="Pending"))
 
 
-def set_aside_namesakes(cluster: ClusterSnapshot, new: Iterable[Pod]) -> tuple[ClusterSnapshot, list[Assumption]]:
+def without_namesakes(cluster: ClusterSnapshot, new: Iterable[Pod]) -> tuple[ClusterSnapshot, list[Assumption]]:
     """The cluster without the pods that ``new`` ones of the same namespace and name replace."""
     spaces_of: dict[str, set[str]] = {}
     for pod in new:

@@ -318,7 +318,9 @@ def differences(verdict: Verdict, decision: TakenDecision, leaving: Collection[s
     elif not any(each.node == decision.node and is_outcome(each, decision.victims, gone) for each in told):
         expected = " or ".join(_victims(each) for each in told if each.node == decision.node)
         lines.append(f"evicted {_listed(decision.victims)} from {decision.node}; predicted: {expected}")
-    if REDACTED not in decision.message and decision.message not in (messages := told_messages(verdict, decision.node)):
+    if REDACTED not in decision.message and decision.message not in (
+        messages := reported_messages(verdict, decision.node)
+    ):
         expected = " or ".join(f'"{each}"' for each in sorted(messages))
         lines.append(f'said "{decision.message}"; predicted: {expected}')
     return lines
@@ -342,7 +344,7 @@ def is_outcome(outcome: PossibleOutcome, evicted: Collection[str], leaving: Coll
     return is_whole and all(went <= count <= went + may_have for count, went, may_have in chosen)
 
 
-def told_messages(verdict: Verdict, node: str) -> set[str]:
+def reported_messages(verdict: Verdict, node: str) -> set[str]:
     """What the scheduler may say where ``node`` is picked: the verdict's message is about one of those that tie."""
     start, placement, _ = verdict.message.partition(FOUND_PLACEMENT)
     if not placement or node not in verdict.nominated_nodes:

@@ -272,16 +272,18 @@ def add_daemon_tolerations(tolerations: list[Document], host_network: bool) -> l
     """The tolerations with those of every DaemonSet pod; one for the same taint is replaced in its place."""
     result = deepcopy(tolerations)
     for key, effect in (*_EVERYWHERE, *([_ON_HOST_NETWORK] if host_network else [])):
-        wanted = {"key": _PREFIX + key, "operator": "Exists", "effect": effect}
+        desired = {"key": _PREFIX + key, "operator": "Exists", "effect": effect}
         places = [
             index
             for index, have in enumerate(result)
-            if all((have.get(field) or "") == wanted.get(field, "") for field in ("key", "operator", "effect", "value"))
+            if all(
+                (have.get(field) or "") == desired.get(field, "") for field in ("key", "operator", "effect", "value")
+            )
         ]
         for index in places:
-            result[index] = dict(wanted)
+            result[index] = dict(desired)
         if not places:
-            result.append(wanted)
+            result.append(desired)
     return result
 
 

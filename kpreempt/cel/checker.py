@@ -86,8 +86,8 @@ class _Checker:
         self.problems.report(node.offset, message)
         return ERROR
 
-    def mismatch(self, node: Node, wanted: Type, given: Type) -> Type:
-        return self.fail(node, f"expected type '{wanted.text}' but found '{given.text}'")
+    def mismatch(self, node: Node, expected: Type, given: Type) -> Type:
+        return self.fail(node, f"expected type '{expected.text}' but found '{given.text}'")
 
     def fresh(self) -> Type:
         self.variables += 1
@@ -265,10 +265,10 @@ class _Checker:
         first, second = self._variables(node, over)
         self.scopes.append({node.accumulator: accumulated})
         self.scopes.append({node.variables[0]: first} | ({node.variables[1]: second} if node.variables[1] else {}))
-        for part, wanted in ((node.condition, BOOL), (node.step, accumulated)):
+        for part, expected in ((node.condition, BOOL), (node.step, accumulated)):
             given = self.check(part)
-            if not self.mapping.assign(wanted, given):
-                self.mismatch(part, wanted, given)
+            if not self.mapping.assign(expected, given):
+                self.mismatch(part, expected, given)
         self.scopes.pop()
         self.check(node.result)
         self.scopes.pop()

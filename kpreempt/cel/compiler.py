@@ -134,17 +134,17 @@ def _formatted(tree: Node) -> set[int]:
 
 def _mixed(nodes: list[Node], optionals: frozenset[int], problems: Problems, *, once: bool = False) -> None:
     """Report elements of different types; the first one determines the type."""
-    wanted: Type | None = None
+    expected: Type | None = None
     for index, node in enumerate(nodes):
         given = node.type
         if index in optionals:
             if not given.params:
                 raise FatalError("runtime error: index out of range [0] with length 0")
             given = given.params[0]
-        if wanted is None:
-            wanted = given
-        elif not equivalent(wanted, given):
-            problems.report(node.offset, f"expected type '{wanted.text}' but found '{given.text}'")
+        if expected is None:
+            expected = given
+        elif not equivalent(expected, given):
+            problems.report(node.offset, f"expected type '{expected.text}' but found '{given.text}'")
             if once:
                 return
 

@@ -445,11 +445,11 @@ def pattern_call(node: Call, args: list[Evaluate], pattern: str) -> Evaluate:
         raise CompileError(f"program instantiation failed: {error}") from None
     function = FUNCTIONS[node.function]
     overload = node.overloads[0] if len(node.overloads) == 1 else None
-    wanted = (str, str, int)[: len(args)]
+    expected = (str, str, int)[: len(args)]
     method = function.operator or next(each.run for each in function.overloads if len(each.params) == len(args))
 
     def run(*values: Value) -> Value:
-        return method(*values) if tuple(map(type, values)) == wanted else NO_SUCH_OVERLOAD
+        return method(*values) if tuple(map(type, values)) == expected else NO_SUCH_OVERLOAD
 
     return _call(node.function, args, run, (overload.overload_cost if overload else None) or function.cost, early=True)
 

@@ -118,14 +118,14 @@ class Mapping:
     def add(self, param: Type, to: Type) -> None:
         self._found[param] = to
 
-    def assign(self, wanted: Type, given: Type) -> bool:
-        """Return whether a value of type ``given`` may be used as ``wanted``."""
-        return self.assign_all((wanted,), (given,))
+    def assign(self, expected: Type, given: Type) -> bool:
+        """Return whether a value of type ``given`` may be used as ``expected``."""
+        return self.assign_all((expected,), (given,))
 
-    def assign_all(self, wanted: tuple[Type, ...], given: tuple[Type, ...]) -> bool:
+    def assign_all(self, expected: tuple[Type, ...], given: tuple[Type, ...]) -> bool:
         """Return whether all are assignable, in lists of equal length."""
         before = dict(self._found)
-        if len(wanted) == len(given) and all(map(self._assign, wanted, given)):
+        if len(expected) == len(given) and all(map(self._assign, expected, given)):
             return True
         self._found = before
         return False

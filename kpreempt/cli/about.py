@@ -28,14 +28,14 @@ def help_command(request: HelpRequest) -> int:  # noqa: ARG001 - the command lin
 
 def rules(request: RulesRequest) -> int:
     """Answer the request, and return the exit code."""
-    from kpreempt.analysis.check.gate import rule_named
+    from kpreempt.analysis.check.gate import find_rule
     from kpreempt.gate_rules import RuleId
     from kpreempt.library.gate.settings import read_config
     from kpreempt.report.rules import rules_of
 
     custom = [each.rule for each in read_config(request.config)[1].rules]
     every = [*RuleId, *custom]
-    asked = every if request.name is None else [rule_named(request.name, "kpreempt rules", custom)]
+    asked = every if request.name is None else [find_rule(request.name, "kpreempt rules", custom)]
     return _print(request, rules_of(asked))
 
 
@@ -61,10 +61,10 @@ def _print(request: VersionRequest | RulesRequest | AlgorithmsRequest, answer: A
     """Print the answer in the format of the request, and return the exit code."""
     from kpreempt.cli.output import parse_outputs, write_stdout
     from kpreempt.cli.terminal import terminal_width
-    from kpreempt.report.answers import formats_named
+    from kpreempt.report.answers import format_names
     from kpreempt.report.options import RenderOptions
 
-    (output,) = parse_outputs([request.output], formats_named(request.answer))
+    (output,) = parse_outputs([request.output], format_names(request.answer))
     write_stdout(output.render(answer, RenderOptions(width=terminal_width())))
     return 0
 

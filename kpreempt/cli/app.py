@@ -53,8 +53,8 @@ def _told(request: type[Request]) -> Callable[[], None]:
     return listed
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(extra_fields: bool) -> None:
+    if extra_fields:
         from kpreempt import __version__
 
         typer.echo(f"kpreempt {__version__}")

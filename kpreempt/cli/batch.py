@@ -14,11 +14,11 @@ from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
-from kpreempt.cli.output import Output, Stopwatch, check_profile_path, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.output import Output, Stopwatch, atomic_file, check_profile_path, parse_outputs, write_stdout
 from kpreempt.cli.runner import time_of_answer
 from kpreempt.cli.scenarios import (
-    KeptSchedulers,
     Scenario,
+    SchedulerCache,
     configuration_of,
     decode_scenario,
     name_of,
@@ -34,7 +34,7 @@ from kpreempt.errors import InputError, KpreemptError, within_calendar
 from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import Decide
-from kpreempt.library.schedulers import AskedScheduler, Context
+from kpreempt.library.schedulers import Context, SchedulerFactory
 from kpreempt.phases import Phases
 from kpreempt.report.batch_lines import encode_line
 from kpreempt.report.document import with_kind
@@ -60,7 +60,7 @@ def batch(request: BatchRequest) -> int:
         if request.snapshots or request.connection.given():
             live = live_connection(request.snapshots, request.connection)
             # Which configurations the lines have is not known yet.
-            needs = Needs(wanted=request.extensions.wanted)
+            needs = Needs(extra_fields=request.extensions.extra_fields)
             base = load_cluster(msgspec.structs.replace(snapshot_source(request, stopwatch), live=live), needs)
             # As in a line, the order is that in which a scheduler was handed the objects.
             known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
@@ -89,7 +89,7 @@ def batch(request: BatchRequest) -> int:
 def writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
     """What writes a line to all outputs, and says whether anyone is left to read the next."""
     with ExitStack() as stack:
-        files = [stack.enter_context(whole_file(output.path)) for output in outputs if output.path]
+        files = [stack.enter_context(atomic_file(output.path)) for output in outputs if output.path]
         to_stdout = len(files) < len(outputs)
 
         def write(line: str) -> bool:
@@ -128,7 +128,7 @@ class Answerer:
         self._now = now
         self._source = source
         self._phases = phases
-        self._kept = KeptSchedulers(base, self._scheduler_of)
+        self._kept = SchedulerCache(base, self._scheduler_of)
 
     def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
         """The answer to a line with its number; nothing is raised."""
@@ -169,19 +169,19 @@ class Answerer:
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
         asked = self._kept.asked(scenario)
         with self._phases.phase("decode"):
-            situation = situation_of(scenario, source, self._base, asked.wanted)
+            situation = situation_of(scenario, source, self._base, asked.extra_fields)
         configured = asked.on(situation.cluster)
         # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
         with self._phases.phase("prepare"):
             prepared = self._kept.prepare(
                 configured.scheduler, situation.cluster, now=self._now, is_queued=scenario.queued
             )
-        loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(asked.wanted, self._base)])
+        loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(asked.extra_fields, self._base)])
         context = Context(loaded, asked, self._now, phases=self._phases)
         found: Verdict = answer(context, Decide(admitted=situation.asked, prepared=prepared)).record
         return found
 
-    def _scheduler_of(self, scenario: Scenario) -> AskedScheduler:
+    def _scheduler_of(self, scenario: Scenario) -> SchedulerFactory:
         configuration = configuration_of(scenario)
         make = partial(
             scheduler_for,
@@ -190,7 +190,7 @@ class Answerer:
             plugins=self._extensions.found(configuration),
             connect=self._extensions.connect,
         )
-        return AskedScheduler(scenario.algorithm or DEFAULT_ALGORITHM, make)
+        return SchedulerFactory(scenario.algorithm or DEFAULT_ALGORITHM, make)
 
 
 def _line(answer: dict[str, Any]) -> str:

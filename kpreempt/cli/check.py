@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.analysis.check.report import read_former, since
 from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
-from kpreempt.cli.clusters import load_cluster, usual_namespace
+from kpreempt.cli.clusters import default_namespace, load_cluster
 from kpreempt.cli.manifests import manifest_objects
 from kpreempt.cli.runner import Run, write_gated
 from kpreempt.cli.workers import Spread
@@ -26,7 +26,7 @@ from kpreempt.snapshot.collect import Needs
 
 if TYPE_CHECKING:
     from kpreempt.cli.gate_options import CheckRequest, DrainRequest
-    from kpreempt.snapshot.archives import Intake
+    from kpreempt.snapshot.archives import InputLimits
     from kpreempt.verdict.check import Check
 
 
@@ -36,7 +36,7 @@ def check(request: CheckRequest) -> int:
         raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
     if request.prune and not request.base:
         raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
-    request.refuse_contradictions()
+    request.check_contradictions()
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
     run = Run(request)
@@ -47,16 +47,16 @@ def check(request: CheckRequest) -> int:
     check_options(request)
     live = run.connect()
     asked = run.read_scheduler(live)
-    namespace = request.namespace or usual_namespace(live)
+    namespace = request.namespace or default_namespace(live)
     # The manifests are read first: they are small, and most mistakes are in them.
     # Manifests that render to nothing delete all that the base has.
-    change = read_change(request.files, request.intake, may_be_empty=request.prune)
-    before = read_change(request.base, request.intake)
+    change = read_change(request.files, request.input_limits, may_be_empty=request.prune)
+    before = read_change(request.base, request.input_limits)
     request = request.having(rules=gate, change=change, before=before)
     both = [*change, *before]
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
     needed = NeededObjects(both, namespace, request.delete, pruned)
-    needs = Needs(wanted=asked.wanted, keeps=needed.keeps, compared=needed.kinds)
+    needs = Needs(extra_fields=asked.extra_fields, keeps=needed.keeps, compared=needed.kinds)
     loaded = with_objects(load_cluster(run.source(live), needs), live, needed.objects)
     context = run.context(loaded, asked, now, live)
     found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
@@ -65,12 +65,14 @@ def check(request: CheckRequest) -> int:
     return write_gated(run, gate, found)
 
 
-def read_change(paths: Sequence[str], intake: Intake, *, may_be_empty: bool = False) -> list[ManifestDocument]:
+def read_change(
+    paths: Sequence[str], input_limits: InputLimits, *, may_be_empty: bool = False
+) -> list[ManifestDocument]:
     """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
 
     Raises ``InputError`` for what cannot be read, and if a path has no objects, unless it ``may_be_empty``.
     """
-    found = (manifest_objects(path, intake, may_be_empty=may_be_empty) for path in paths)
+    found = (manifest_objects(path, input_limits, may_be_empty=may_be_empty) for path in paths)
     return as_change(each for objects in found for each in objects)
 
 
@@ -78,12 +80,12 @@ def drain(request: DrainRequest) -> int:
     """Answer the request, and return the exit code."""
     # Most mistakes are in the options: they are told before a cluster is read.
     drain_options(request)
-    request.refuse_contradictions()
+    request.check_contradictions()
     run = Run(request)
     now = run.now()
     request = request.having(rules=gate_settings(request.gate, now, command="drain"))
     live = run.connect()
     asked = run.read_scheduler()
-    context = run.context(run.load(live, Needs(wanted=asked.wanted)), asked, now, live)
+    context = run.context(run.load(live, Needs(extra_fields=asked.extra_fields)), asked, now, live)
     found = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     return write_gated(run, request.rules, found)

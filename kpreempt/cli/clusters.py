@@ -19,7 +19,7 @@ from kpreempt.library.reading import Listener, LoadedCluster, Source, read_clust
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
-from kpreempt.snapshot.kinds import kinds_named
+from kpreempt.snapshot.kinds import parse_kinds
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ClusterRequest
@@ -50,7 +50,7 @@ def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection 
     return None
 
 
-def usual_namespace(live: Connection | None) -> str:
+def default_namespace(live: Connection | None) -> str:
     """That of names without one: what the kubeconfig says for a ``live`` cluster."""
     return live.namespace if live else DEFAULT_NAMESPACE
 
@@ -61,8 +61,8 @@ def snapshot_source(request: ClusterRequest, phases: Phases = NO_PHASES) -> Sour
         paths=request.snapshots,
         at=request.at,
         skip_bad_objects=request.skip_bad_objects,
-        assume_none=kinds_named(request.assume_none, "--assume-none"),
-        intake=request.intake,
+        assume_none=parse_kinds(request.assume_none, "--assume-none"),
+        input_limits=request.input_limits,
         phases=phases,
         listener=_OnTerminal,
         stdin=standard_input,

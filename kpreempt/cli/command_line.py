@@ -16,7 +16,7 @@ from typer import Argument, Context
 from typer import Option as TypersOption
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from kpreempt.cli.families import asked_family
+from kpreempt.cli.families import family_for
 from kpreempt.cli.requests import COMMANDS
 from kpreempt.errors import UsageError, nearest
 from kpreempt.library.options import PANELS, Option, Request, fields_of, group_of, option_of
@@ -50,7 +50,7 @@ def command_of(name: str, request: type[Request], place: str) -> Callable[..., i
         for field, group in groups.items():
             values[field] = group.make({option: values.pop(option) for option in group.options})
         asked = request(**values, given=given, command_name=name)
-        family = asked_family(asked)
+        family = family_for(asked)
         module, _, function = place.partition(":")
         answering = import_module(f"kpreempt.cli.{module}") if name not in family.answers else family.module()
         code: int = getattr(answering, family.answers.get(name, function))(asked)

@@ -20,14 +20,14 @@ from kpreempt.analysis.compare.upgrade import (
     parse_version,
     versions_between,
 )
-from kpreempt.cli.clusters import usual_namespace
+from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
 from kpreempt.cli.manifests import picked, read_subjects
-from kpreempt.cli.runner import Run, is_unfounded
+from kpreempt.cli.runner import Run, is_inconclusive
 from kpreempt.cli.scenarios import (
-    KeptSchedulers,
     Scenario,
+    SchedulerCache,
     configuration_of,
     decode_scenario,
     name_of,
@@ -43,8 +43,8 @@ from kpreempt.errors import InputError, KpreemptError, UsageError, within_calend
 from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import Compare, Upgrade
-from kpreempt.library.schedulers import AskedScheduler, Context
-from kpreempt.model.wanted import all_wanted
+from kpreempt.library.schedulers import Context, SchedulerFactory
+from kpreempt.model.extra_fields import all_extras
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM, PREFIX
 from kpreempt.schedulers.kube.versions import parse_feature_gates
 from kpreempt.snapshot.collect import Needs
@@ -66,7 +66,7 @@ def compare(request: CompareRequest) -> int:
         run = Run(request, "UpgradeComparison")
         answer, now = _upgrade_answer(request, run, target)
         run.write_once(answer, now)
-        if request.fail_on_difference and (not answer.passes or is_unfounded(answer.assumptions, _GATE)):
+        if request.fail_on_difference and (not answer.passes or is_inconclusive(answer.assumptions, _GATE)):
             return EXIT_GATE
         return run.exit_code(answer.assumptions)
     _check(request)
@@ -88,7 +88,7 @@ def compare(request: CompareRequest) -> int:
     run.write_once(found, now)
     if any(item.error for item in found.items):
         return EXIT_INPUT
-    if request.fail_on_difference and (found.differing or is_unfounded(found.assumptions, _GATE)):
+    if request.fail_on_difference and (found.differing or is_inconclusive(found.assumptions, _GATE)):
         return EXIT_GATE
     return run.exit_code(found.assumptions)
 
@@ -111,10 +111,12 @@ def _check(request: CompareRequest) -> None:
 def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
     request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
     live = run.connect()
-    subjects = read_subjects(request.files, request.namespace or usual_namespace(live), request.intake)
+    subjects = read_subjects(request.files, request.namespace or default_namespace(live), request.input_limits)
     templates = picked(subjects.templates, request.select, request.namespace)
     schedulers = {each.label: each.asked() for each in compared}
-    loaded = run.load(live, Needs(wanted=all_wanted(each.wanted for each in schedulers.values()), with_events=True))
+    loaded = run.load(
+        live, Needs(extra_fields=all_extras(each.extra_fields for each in schedulers.values()), with_events=True)
+    )
     context = run.context(loaded, next(iter(schedulers.values())), now, live)
     found: Comparison = answer(context, request.having(templates=templates, schedulers=schedulers)).record
     return found
@@ -126,10 +128,11 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
     if request.snapshots or request.connection.given():
         # What the plugins of any of them read beyond what every snapshot has.
         base = run.load(
-            run.connect(), Needs(wanted=all_wanted(each.asked().wanted for each in compared), with_events=True)
+            run.connect(),
+            Needs(extra_fields=all_extras(each.asked().extra_fields for each in compared), with_events=True),
         )
 
-    def made(scenario: Scenario) -> dict[str, AskedScheduler]:
+    def made(scenario: Scenario) -> dict[str, SchedulerFactory]:
         """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
         configuration = configuration_of(scenario)
         return {
@@ -139,7 +142,7 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
             for each in compared
         }
 
-    ready = KeptSchedulers(base, made)
+    ready = SchedulerCache(base, made)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
     path = request.batch or ""
@@ -154,10 +157,10 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
                     raise line
                 scenario = decode_scenario(line, source, number)
                 asked = ready.asked(scenario)
-                wanted = all_wanted(each.wanted for each in asked.values())
+                extra_fields = all_extras(each.extra_fields for each in asked.values())
                 with within_calendar(source, number):
-                    situation = situation_of(scenario, f"{source}:{number}", base, wanted)
-                    loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(wanted, base)])
+                    situation = situation_of(scenario, f"{source}:{number}", base, extra_fields)
+                    loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(extra_fields, base)])
                     question = Compare(
                         schedulers=asked, admitted=situation.asked, is_queued=scenario.queued, prepare=ready.prepare
                     )
@@ -183,23 +186,23 @@ class Compared(NamedTuple):
 
     def asked(
         self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
-    ) -> AskedScheduler:
+    ) -> SchedulerFactory:
         """The scheduler; what is given here counts where the algorithm brings nothing of its own.
 
         A plugin of ``--plugin`` runs only where a configuration enables it, so that one can be compared with itself.
         """
         own = self.configuration or configuration
-        if (family := family_of(self.algorithm)).asked_of_pods:
+        if (family := family_of(self.algorithm)).decides_single_pods:
             if self.feature_gates:
                 raise UsageError(f"{self.label}: {self.algorithm} has no feature gates")
             of_pods = family.module().scheduler_of_pods(self.configuration, self.label)
-            return AskedScheduler(self.algorithm, lambda _: of_pods)
-        plugins = [msgspec.structs.replace(each, is_asked_for=False) for each in self.extensions.found(own)]
+            return SchedulerFactory(self.algorithm, lambda _: of_pods)
+        plugins = [msgspec.structs.replace(each, is_requested=False) for each in self.extensions.found(own)]
         both = {**(gates or {}), **self.feature_gates}
         make = partial(
             scheduler_for, configuration=own, feature_gates=both, plugins=plugins, connect=self.extensions.connect
         )
-        return AskedScheduler(self.algorithm, make)
+        return SchedulerFactory(self.algorithm, make)
 
 
 def _parsed(text: str, extensions: Extensions) -> Compared:
@@ -240,13 +243,13 @@ def _upgrade_answer(request: CompareRequest, run: Run, target: str) -> tuple[Upg
     def made(algorithm: str) -> Scheduler:
         return scheduler_for(algorithm, configuration, gates, None, plugins, extensions.connect)
 
-    newer = AskedScheduler(f"{PREFIX}{target}", made)
+    newer = SchedulerFactory(f"{PREFIX}{target}", made)
     now = run.now()
     live = run.connect()
-    subjects = read_subjects(request.files, request.namespace or usual_namespace(live), request.intake)
+    subjects = read_subjects(request.files, request.namespace or default_namespace(live), request.input_limits)
     # What plugins read is the same in all versions.
     needs = Needs(
-        wanted=newer.wanted,
+        extra_fields=newer.extra_fields,
         with_events=True,
         keeps=keeps_workloads if request.workloads else None,
         compared=["CronJob"] if request.workloads else [],

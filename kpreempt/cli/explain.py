@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from kpreempt.analysis.algorithms import AUTO
 from kpreempt.analysis.questions import in_namespace, kinds_not_needed
 from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.cli.clusters import usual_namespace
-from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, tell_ignored
+from kpreempt.cli.clusters import default_namespace
+from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, warn_of_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.cli.runner import Run
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import UsageError
-from kpreempt.library.explain import PodName, overrides_of, pod_named
+from kpreempt.library.explain import PodName, overrides_of, parse_pod_name
 from kpreempt.library.questions import answer
-from kpreempt.model.wanted import NOTHING_WANTED
+from kpreempt.model.extra_fields import NO_EXTRAS
 from kpreempt.scheduler_table import ALGORITHMS, QUEUE_ALGORITHMS
 from kpreempt.snapshot.collect import Needs
 from kpreempt.verdict import Outcome, Verdict, VerdictList
@@ -44,13 +44,13 @@ def explain(request: ExplainRequest) -> int:
     overrides_of(request)
     asked = run.read_scheduler()
     live = run.connect()
-    namespace = usual_namespace(live)
+    namespace = default_namespace(live)
     # The manifest is read first: it is small, and most mistakes are in it.
     request = request.having(
         templates=_templates(request, request.namespace or namespace),
         records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
     )
-    name = pod_named(request, namespace)
+    name = parse_pod_name(request, namespace)
     workload = None if isinstance(name, PodName) else name
     # What plugins of one's own and extenders look at is not known, ``--set`` may give a pod anything, and those that
     # come in victims' places may have any volumes.
@@ -58,11 +58,11 @@ def explain(request: ExplainRequest) -> int:
     loaded = run.load(
         live,
         Needs(
-            wanted=asked.wanted,
+            extra_fields=asked.extra_fields,
             keeps=workload.is_of if workload is not None else None,
             compared=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
         ),
-        unneeded=() if may_need_all or asked.wanted != NOTHING_WANTED else kinds_not_needed(request.templates),
+        unneeded=() if may_need_all or asked.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
     )
     context = run.context(loaded, asked, now, live)
     if request.aftermath:
@@ -99,9 +99,9 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
         return []
     if not request.files:
         return picked([in_namespace(pod_of_amounts(request), namespace)], (), request.namespace)
-    subjects = read_subjects(request.files, namespace, request.intake)
+    subjects = read_subjects(request.files, namespace, request.input_limits)
     if not request.select:
-        tell_ignored(subjects.notes, verbose=request.verbose > 0)
+        warn_of_ignored(subjects.notes, verbose=request.verbose > 0)
     return picked(subjects.templates, request.select, request.namespace)
 
 

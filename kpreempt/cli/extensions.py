@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from kpreempt.errors import UsageError
-from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.model.extra_fields import ExtraFields, all_extras
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ class Extensions(NamedTuple):
                 raise UsageError(f"{each.source}: no configuration enables {each.name}", hint=hint)
 
     @property
-    def wanted(self) -> Wanted:
+    def extra_fields(self) -> ExtraFields:
         """What is read for these, whatever configuration comes."""
-        return all_wanted(each.plugin.wants for each in self.found(None)) | Wanted(pod_annotations=self.calls_extenders)
+        return all_extras(each.plugin.wants for each in self.found(None)) | ExtraFields(
+            pod_annotations=self.calls_extenders
+        )
 
     @property
     def connect(self) -> Connect | None:
@@ -129,7 +131,7 @@ def _asked_for(text: str) -> FoundPlugin:
             known = ", ".join(installed_plugins())
             there = f"there is {known}" if known else "none is installed"
             raise UsageError(f"{source}: there is no installed plugin {text!r}: {there}", hint=_FORMS)
-        return _installed(installed, is_asked_for=True)
+        return _installed(installed, is_requested=True)
     is_relative = place.startswith(".") and not place.endswith(".py")
     if not place or not name or is_relative:
         raise UsageError(f"{source}: {_FORMS} is expected", hint="--plugin rack.py:RackColocation")
@@ -145,10 +147,10 @@ def _asked_for(text: str) -> FoundPlugin:
         ]
         hint = f"its plugins: {', '.join(names)}" if names else "it has no plugins"
         raise UsageError(f"{source}: {place} has no {name}", hint=hint)
-    return FoundPlugin(_checked(value, source), source, is_asked_for=True)
+    return FoundPlugin(_checked(value, source), source, is_requested=True)
 
 
-def _installed(announced: Sequence[InstalledPlugin], *, is_asked_for: bool = False) -> FoundPlugin:
+def _installed(announced: Sequence[InstalledPlugin], *, is_requested: bool = False) -> FoundPlugin:
     """The plugin of an entry point, of which there is just one of that name."""
     from kpreempt.schedulers.kube.configuration import FoundPlugin
 
@@ -165,7 +167,7 @@ def _installed(announced: Sequence[InstalledPlugin], *, is_asked_for: bool = Fal
             f"{source}: the plugin is called {plugin.name}, and both need one name",
             hint=f'{plugin.name} = "{entry_point.value}"',
         )
-    return FoundPlugin(plugin, source, is_asked_for=is_asked_for)
+    return FoundPlugin(plugin, source, is_requested=is_requested)
 
 
 def _module_at(place: str, source: str) -> ModuleType:
@@ -213,11 +215,11 @@ def _imported(source: str, module: str, load: Callable[[], Any]) -> Any:
             raise UsageError(
                 f"{source}: there is no module {missing}, neither here nor installed", hint=_FORMS
             ) from None
-        said = f"{type(error).__name__}{_said_by(error)}{_line_of(error)}"
+        said = f"{type(error).__name__}{_stated_by(error)}{_line_of(error)}"
         raise UsageError(f"{source} cannot be imported: {said}") from None
 
 
-def _said_by(error: BaseException) -> str:
+def _stated_by(error: BaseException) -> str:
     """The text of an exception on one line, after a colon; nothing where it has none, or fails to tell."""
     try:
         said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
@@ -251,10 +253,10 @@ def _checked(value: object, source: str) -> type[Plugin]:
     name: object = value.name
     if not isinstance(name, str) or name in ("", "*") or name != "".join(name.split()):
         raise UsageError(f"{source}: the attribute name of {kind} is no name", hint=f'name = "{kind}"')
-    if not isinstance(value.wants, Wanted):
+    if not isinstance(value.wants, ExtraFields):
         raise UsageError(
-            f"{source}: the attribute wants of {kind} is not a Wanted",
-            hint='wants = Wanted((ObjectKind("Namespace"),))',
+            f"{source}: the attribute wants of {kind} is not a ExtraFields",
+            hint='wants = ExtraFields((ObjectKind("Namespace"),))',
         )
     args_type: object = value.args_type
     if args_type is not None and not (inspect.isclass(args_type) and issubclass(args_type, msgspec.Struct)):

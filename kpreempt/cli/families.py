@@ -18,7 +18,7 @@ class Family(NamedTuple):
     """Schedulers that decide about the same things, by the ``algorithm`` that names them; the others have none.
 
     ``answers`` are the commands that it answers in its own way, with the function of the family's module that does.
-    By the commands ``asked_of_pods`` it is asked about one pod after the other, as if it were a kube-scheduler.
+    By the commands ``decides_single_pods`` it is asked about one pod after the other, as if it were a kube-scheduler.
     ``decides_on`` says why it has no use for an option. Where it ``answers_scenarios`` of ``batch`` in its own way, its
     module has their form, ``SCENARIO``, and ``answer_scenario``.
     """
@@ -26,7 +26,7 @@ class Family(NamedTuple):
     name: str
     algorithm: str = ""
     answers: Mapping[str, str] = {}
-    asked_of_pods: tuple[str, ...] = ()
+    decides_single_pods: tuple[str, ...] = ()
     decides_on: str = ""
     answers_scenarios: bool = False
 
@@ -42,7 +42,7 @@ FAMILIES = (
         VOLCANO,
         scheduler_table.VOLCANO,
         {"explain": "explain_jobs", "volcano": "volcano"},
-        asked_of_pods=("check", "compare"),
+        decides_single_pods=("check", "compare"),
         decides_on="whole jobs",
         answers_scenarios=True,
     ),
@@ -68,10 +68,10 @@ def family_of(algorithm: str | None) -> Family:
     return _BY_ALGORITHM.get(algorithm or "", _KUBE)
 
 
-def asked_family(request: Request) -> Family:
+def family_for(request: Request) -> Family:
     """The family that a command asks. Raises ``UsageError`` for an option that says nothing to it."""
-    family = family_of(request.asked_algorithm)
-    if request.command_name not in (*family.answers, *family.asked_of_pods):
+    family = family_of(request.algorithm_named)
+    if request.command_name not in (*family.answers, *family.decides_single_pods):
         family = _KUBE
     options: dict[str, Any] = {}
     for name, annotation in fields_of(type(request)).items():

@@ -123,7 +123,7 @@ class GatedRequest(Simulated, AnswerRequest):
         ),
     ] = ""
 
-    def refuse_contradictions(self) -> None:
+    def check_contradictions(self) -> None:
         """Raise ``UsageError`` where these options contradict each other or are none."""
         if self.worst_case and (self.runs or 1) > 1:
             raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")

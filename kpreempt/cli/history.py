@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kpreempt.analysis.questions import pod_name
-from kpreempt.cli.clusters import load_cluster, usual_namespace
+from kpreempt.cli.clusters import default_namespace, load_cluster
 from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
 from kpreempt.cli.runner import Run
 from kpreempt.errors import UsageError
@@ -17,7 +17,7 @@ from kpreempt.library.recordings import subject_of
 from kpreempt.library.schedulers import Context, default_scheduler
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.collect import Needs
-from kpreempt.snapshot.recording.past import time_of_eviction
+from kpreempt.snapshot.recording.as_of import time_of_eviction
 from kpreempt.snapshot.recording.segments import is_recording
 
 
@@ -28,10 +28,10 @@ def who_evicted(request: WhoEvictedRequest) -> int:
     asked = run.read_scheduler()
     now = run.now()
     live = run.connect()
-    namespace = request.namespace or usual_namespace(live)
+    namespace = request.namespace or default_namespace(live)
     recording = next(filter(is_recording, request.snapshots), None)
     at = time_of_eviction(recording, namespace, name) if recording is not None and request.at is None else None
-    loaded = run.load(live, Needs(wanted=asked.wanted, with_events=True), at=at)
+    loaded = run.load(live, Needs(extra_fields=asked.extra_fields, with_events=True), at=at)
 
     def read_before(preemptors: Sequence[str]) -> LoadedCluster | None:
         """The cluster before the eviction: that of ``--before``, or of the recording before the preemptor came."""
@@ -41,7 +41,7 @@ def who_evicted(request: WhoEvictedRequest) -> int:
             return None
         moment = None if request.before else f"pod/{preemptors[0]}"
         return load_cluster(
-            msgspec.structs.replace(run.source(None), paths=before, at=moment), Needs(wanted=asked.wanted)
+            msgspec.structs.replace(run.source(None), paths=before, at=moment), Needs(extra_fields=asked.extra_fields)
         )
 
     context = run.context(loaded, asked, now, live)

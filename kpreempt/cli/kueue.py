@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from kpreempt.analysis.kueue.objects import KUEUE_WANTED, KueueSettings, assumed_of_default, decode_queueing
+from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, KueueSettings, assumed_of_default, decode_queueing
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.cli.manifests import accepted_objects, check_pod
 from kpreempt.cli.requests import AnswerRequest, PendingRequest
-from kpreempt.cli.runner import Run, check_selection, is_unfounded
+from kpreempt.cli.runner import Run, check_selection, is_inconclusive
 from kpreempt.cli.scenarios import Scenario, situation_of, unread_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
@@ -62,7 +62,7 @@ def _read(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = 
         settings = _default_settings("--scheduler-config was not given")
     elif reads_configuration and path is not None:
         settings = kueue_settings_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
-    loaded = run.load(live, msgspec.structs.replace(needs, wanted=needs.wanted | KUEUE_WANTED))
+    loaded = run.load(live, msgspec.structs.replace(needs, extra_fields=needs.extra_fields | KUEUE_EXTRAS))
     context = run.context(loaded, default_scheduler(), now, live)
     return context._replace(namespace=request.namespace or context.namespace or DEFAULT_NAMESPACE), settings
 
@@ -76,11 +76,11 @@ def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
     check_selection(request)
     selector = parse_selector(request.selector or "")
 
-    def is_asked(workload: Workload) -> bool:
+    def is_selected(workload: Workload) -> bool:
         metadata = workload.metadata
         return request.namespace in (None, "", metadata.namespace) and selector.matches(metadata.labels)
 
-    return is_asked
+    return is_selected
 
 
 _KEY = "controller_manager_config.yaml"
@@ -159,11 +159,11 @@ def explain_workloads(request: ExplainRequest) -> int:
     if not named and not request.files:
         raise UsageError("a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME")
     run = Run(request, "KueueAnswer")
-    context, settings = _read(run, Needs(wanted=default_scheduler().wanted))
+    context, settings = _read(run, Needs(extra_fields=default_scheduler().extra_fields))
     asked = ExplainWorkloads(
         settings=settings,
         workload=named,
-        manifests=[accepted_objects(path, request.intake) for path in request.files],
+        manifests=[accepted_objects(path, request.input_limits) for path in request.files],
     )
     found = answer(context, asked).record
     run.write_once(found, context.at)
@@ -240,8 +240,8 @@ def answer_scenario(
 ) -> CyclesVerdict:
     """The cycles of Kueue's scheduler on the cluster of a line. Raises ``InputError``."""
     with phases.phase("decode"):
-        situation = situation_of(scenario, source, base, KUEUE_WANTED)
-    loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(KUEUE_WANTED, base)])
+        situation = situation_of(scenario, source, base, KUEUE_EXTRAS)
+    loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(KUEUE_EXTRAS, base)])
     request = requests.KueueScenario(
         config=scenario.config,
         cycles=scenario.cycles,
@@ -264,12 +264,12 @@ def compare_configurations(request: CompareRequest) -> int:
     asked = CompareWorkloads(
         compared=compared,
         workload=request.pod or "",
-        manifests=[accepted_objects(path, request.intake) for path in request.files],
+        manifests=[accepted_objects(path, request.input_limits) for path in request.files],
         is_selected=lambda each: not request.namespace or each.metadata.namespace == request.namespace,
     )
     found = answer(context, asked).record
     run.write_once(found, context.at)
-    if request.fail_on_difference and (found.differing or is_unfounded(found.assumptions, "--fail-on-difference")):
+    if request.fail_on_difference and (found.differing or is_inconclusive(found.assumptions, "--fail-on-difference")):
         return EXIT_GATE
     return run.exit_code(found.assumptions)
 
@@ -297,7 +297,7 @@ def _settings_of(path: str, request: CompareRequest) -> KueueSettings:
         return _default_settings(f"{KUEUE} names no file")
     settings: KueueSettings | None = None
     queues: list[tuple[str, Any]] = []
-    for each in accepted_objects(path, request.intake):
+    for each in accepted_objects(path, request.input_limits):
         # The manager's configuration, or a ConfigMap that holds it.
         data = each.document.get("data")
         holds = each.document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data

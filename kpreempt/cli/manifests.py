@@ -14,42 +14,42 @@ from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import Kustomization
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import InputError, UsageError
-from kpreempt.library.manifests import refuse_rejected
+from kpreempt.library.manifests import raise_if_rejected
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import ExplainRequest
 
 
-def read_subjects(files: Sequence[str], namespace: str, intake: Intake) -> Subjects:
+def read_subjects(files: Sequence[str], namespace: str, input_limits: InputLimits) -> Subjects:
     """The pods of the manifests (``-`` is standard input), and notes on what else is in them; none without ``files``.
 
     Pods without a namespace are in ``namespace``. Raises ``InputError``.
     """
     if not files:
         return Subjects([])
-    objects = [each for file in files for each in accepted_objects(file, intake)]
+    objects = [each for file in files for each in accepted_objects(file, input_limits)]
     return subjects_of([(each.document, each.source, each.line) for each in objects], namespace)
 
 
-def accepted_objects(path: str, intake: Intake) -> list[ManifestObject]:
+def accepted_objects(path: str, input_limits: InputLimits) -> list[ManifestObject]:
     """The objects that ``manifest_objects`` reads. Raises ``InputError`` also for one that the API server rejects."""
-    objects = manifest_objects(path, intake)
-    refuse_rejected(objects)
+    objects = manifest_objects(path, input_limits)
+    raise_if_rejected(objects)
     return objects
 
 
-def manifest_objects(path: str, intake: Intake, *, may_be_empty: bool = False) -> list[ManifestObject]:
+def manifest_objects(path: str, input_limits: InputLimits, *, may_be_empty: bool = False) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL, a ``Kustomization`` or, for ``-``, of standard input.
 
     Raises ``InputError``, also if there are no objects, unless it ``may_be_empty``.
     """
     if isinstance(path, Kustomization):
-        return manifest_in(built(path), path.source, intake, may_be_empty=may_be_empty)
+        return manifest_in(built(path), path.source, input_limits, may_be_empty=may_be_empty)
     stdin = standard_input() if path == "-" else None
-    return read_manifest(path, stdin=stdin, intake=intake, may_be_empty=may_be_empty)
+    return read_manifest(path, stdin=stdin, input_limits=input_limits, may_be_empty=may_be_empty)
 
 
 def check_pod(request: ExplainRequest) -> None:
@@ -99,14 +99,14 @@ def _check_quantity(option: str, text: str, example: str) -> None:
         raise UsageError(f"{option}: {error}", hint=example) from None
 
 
-def picked(templates: list[PodTemplate], wanted: Sequence[str], namespace: str | None) -> list[PodTemplate]:
+def picked(templates: list[PodTemplate], extra_fields: Sequence[str], namespace: str | None) -> list[PodTemplate]:
     """Those that ``--select`` names, all without it; in the ``namespace`` of ``-n``, if it is given."""
-    if wanted:
-        templates = [each for name in wanted for each in select(templates, name)]
+    if extra_fields:
+        templates = [each for name in extra_fields for each in select(templates, name)]
     return [in_namespace(each, namespace) for each in templates] if namespace else templates
 
 
-def tell_ignored(notes: Sequence[str], *, verbose: bool) -> None:
+def warn_of_ignored(notes: Sequence[str], *, verbose: bool) -> None:
     """Say on standard error what of the manifests is ignored; several are counted, and listed only if ``verbose``."""
     if len(notes) > 1 and not verbose:
         complain(f"{len(notes)} objects of the manifest have no pod template and are ignored (--verbose lists them)")

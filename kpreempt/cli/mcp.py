@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kpreempt.assistant.server import serve
 from kpreempt.cli.runner import time_of_answer
 from kpreempt.errors import UsageError
 from kpreempt.library.cluster import Cluster
+from kpreempt.mcp.server import serve
 
 if TYPE_CHECKING:
     from kpreempt.cli.requests import McpRequest
@@ -24,7 +24,7 @@ def mcp(request: McpRequest) -> int:
     except (AttributeError, OSError, ValueError):
         raise UsageError("standard input or output is closed: an assistant starts this command") from None
     now = time_of_answer(request.now) if request.now else None
-    most, skips = request.intake.limit, request.skip_bad_objects
+    most, skips = request.input_limits.limit, request.skip_bad_objects
 
     def read() -> Cluster:
         if request.snapshots:

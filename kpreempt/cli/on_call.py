@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.check.rollout.autoscalers import KIND
-from kpreempt.cli.clusters import answers_of, contexts_of, usual_namespace
+from kpreempt.cli.clusters import answers_of, contexts_of, default_namespace
 from kpreempt.cli.output import write_stdout
-from kpreempt.cli.runner import Run, check_selection, is_unfounded
+from kpreempt.cli.runner import Run, check_selection, is_inconclusive
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, SCREEN_HEIGHT, complain, terminal_height
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError, nearest
@@ -49,7 +49,7 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     check_selection(request)
     _check(request)
     run = Run(request)
-    looks = _Looks(request, run)
+    looks = _PendingPoller(request, run)
     if request.watch:
         screen = Screen(as_blocks=any(not each.path and each.format not in ("text", _WIDE) for each in run.outputs))
 
@@ -84,7 +84,7 @@ def _check(request: PendingRequest) -> None:
             raise UsageError(f"{option} is for one answer, and -w gives many")
 
 
-class _Looks:
+class _PendingPoller:
     """Looks at what is pending; the connections are kept until one fails."""
 
     def __init__(self, request: PendingRequest, run: Run) -> None:
@@ -98,25 +98,25 @@ class _Looks:
 
     def look(self) -> PendingPods | PendingPodsOfContexts:
         """What is pending now, in each of several contexts."""
-        self._request.intake.restart()
+        self._request.input_limits.restart()
         if self._contexts:
-            items = answers_of(self._contexts, self._request.connection, self._look_at, PendingPodsOfContext)
+            items = answers_of(self._contexts, self._request.connection, self._poll, PendingPodsOfContext)
             for each in items:
                 if each.error:
                     self._live.pop(each.context, None)
             return PendingPodsOfContexts(items=items)
         try:
-            return self._look_at(self._request.connection)
+            return self._poll(self._request.connection)
         except KpreemptError:
             # Credentials may have expired; others can be had then.
             self._live.clear()
             raise
 
-    def _look_at(self, flags: ConnectionFlags) -> PendingPods:
+    def _poll(self, flags: ConnectionFlags) -> PendingPods:
         run = self._run
         if flags.context not in self._live:
             self._live[flags.context] = run.connect(flags)
-        loaded = run.load(self._live[flags.context], Needs(wanted=self._asked.wanted, with_events=True))
+        loaded = run.load(self._live[flags.context], Needs(extra_fields=self._asked.extra_fields, with_events=True))
         context = run.context(loaded, self._asked, run.now(), self._live[flags.context])
         context = context._replace(spread=Spread(run.stopwatch, self._request.jobs))
         seconds = _SECONDS_OF_SEARCH if self._is_wide else None
@@ -212,8 +212,8 @@ def at_risk(request: AtRiskRequest) -> int:
     now = run.now()
     live = run.connect()
     if not request.namespace and not request.all_namespaces:
-        request = request.having(namespace=usual_namespace(live))
-    loaded = run.load(live, Needs(wanted=asked.wanted, with_events=True))
+        request = request.having(namespace=default_namespace(live))
+    loaded = run.load(live, Needs(extra_fields=asked.extra_fields, with_events=True))
     found = answer(run.context(loaded, asked, now, live), request).record
     run.write_once(found, found.at)
     return run.exit_code(found.assumptions)
@@ -230,7 +230,9 @@ def budgets(request: BudgetsRequest) -> int:
     # Systems of CI are told of one cluster each.
     run = Run(request, "BudgetAuditOfContexts" if contexts else "")
     asked = run.read_scheduler()
-    needs = Needs(wanted=asked.wanted, with_events=True, keeps=lambda kind, _: kind == KIND, compared=[KIND])
+    needs = Needs(
+        extra_fields=asked.extra_fields, with_events=True, keeps=lambda kind, _: kind == KIND, compared=[KIND]
+    )
 
     def audit(flags: ConnectionFlags) -> BudgetAudit:
         """The budgets of a cluster."""
@@ -248,7 +250,7 @@ def budgets(request: BudgetsRequest) -> int:
         run.write_once(answers[0], answers[0].at)
     assumptions = [each for answer in answers for each in answer.assumptions]
     if worst is not None and (
-        any(_is_as_bad(each, worst) for each in answers) or is_unfounded(assumptions, f"--fail-on {worst}")
+        any(_is_as_bad(each, worst) for each in answers) or is_inconclusive(assumptions, f"--fail-on {worst}")
     ):
         return EXIT_GATE
     return run.exit_code(assumptions, EXIT_INPUT if len(answers) < len(contexts) else 0)

@@ -112,7 +112,7 @@ def discard_stdout() -> None:
 
 
 @contextmanager
-def whole_file(path: str, *, mode: int | None = None) -> Iterator[TextIO]:
+def atomic_file(path: str, *, mode: int | None = None) -> Iterator[TextIO]:
     """A file to write that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
 
     Its permissions are ``mode``, else those of the file before, else what a new file gets. The new content is written
@@ -212,7 +212,7 @@ class Stopwatch:
             "total": round(perf_counter() - self._start, 6),
             "peakMemoryBytes": peak_memory_bytes(),
         }
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(msgspec.json.format(msgspec.json.encode(profile)).decode() + "\n")
 
 

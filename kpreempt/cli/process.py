@@ -40,7 +40,7 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     try:
         with _ended_in_order(), within_calendar():
             return _run_command(arguments, program)
-    except _ToldToEndError as error:
+    except _TerminationError as error:
         return 128 + error.number
     except KpreemptError as error:
         complain(error.message, error.hint)
@@ -70,7 +70,7 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         ACTIVITY.hide()
 
 
-class _ToldToEndError(BaseException):
+class _TerminationError(BaseException):
     """The signal ``number`` has come."""
 
     def __init__(self, number: int) -> None:
@@ -88,7 +88,7 @@ def _ended_in_order() -> Iterator[None]:
     def end(number: int, _frame: object) -> None:
         for each in before:
             signal.signal(each, signal.SIG_IGN)
-        raise _ToldToEndError(number)
+        raise _TerminationError(number)
 
     # Under nohup it is ignored, and stays so.
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -28,11 +28,11 @@ def queue(request: QueueRequest) -> int:
         live, loaded = None, LoadedCluster(ClusterSnapshot(), [])
     else:
         live = run.connect()
-        loaded = run.load(live, Needs(wanted=asked.wanted, with_events=True))
+        loaded = run.load(live, Needs(extra_fields=asked.extra_fields, with_events=True))
     context = run.context(loaded, asked, now, live)._replace(spread=Spread(run.stopwatch, request.jobs))
     if path := request.events:
         stdin = standard_input() if path == "-" else None
-        request = request.having(records=list(read_plain_records(path, stdin=stdin, intake=request.intake)))
+        request = request.having(records=list(read_plain_records(path, stdin=stdin, input_limits=request.input_limits)))
     found = answer(context, request).record
     run.write_once(found, found.at)
     return run.exit_code(found.assumptions)

@@ -31,7 +31,7 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.lists import read_cluster
 from kpreempt.snapshot.live.watching import Start, Watches
-from kpreempt.snapshot.recording.past import RecordingInfo, info_of
+from kpreempt.snapshot.recording.as_of import RecordingInfo, info_of
 from kpreempt.snapshot.recording.recorder import Lines, Recorder, Stream, version_number
 from kpreempt.snapshot.recording.segments import Limits, Segments, is_recording
 from kpreempt.snapshot.write import DumpHeader
@@ -65,7 +65,7 @@ def record(request: RecordRequest) -> int:
         return 0
     assert request.to is not None
     if request.redact:
-        _refuse_recording(request.to)
+        _reject_recording(request.to)
     limits = Limits(
         keep=_duration("--keep", request.keep),
         max_size=parse_size(request.max_size, "--max-size"),
@@ -76,7 +76,7 @@ def record(request: RecordRequest) -> int:
         _redact(request.source, request)
     elif request.redact:
         clear = request.to.rstrip("/") + _CLEAR
-        _refuse_recording(clear)
+        _reject_recording(clear)
         record_into(clear, request.connection, limits, seconds)
         _redact(clear, request)
         shutil.rmtree(clear)
@@ -92,7 +92,7 @@ def seconds_of(option: str, text: str) -> float:
     return _duration(option, text).total_seconds()
 
 
-def _refuse_recording(folder: str) -> None:
+def _reject_recording(folder: str) -> None:
     """Raise ``InputError`` where a recording is in the folder: tokens of another one mean other names."""
     if is_recording(folder):
         hint = (

@@ -50,7 +50,7 @@ from kpreempt.scheduler_table import VOLCANO as VOLCANO_ALGORITHM
 
 if TYPE_CHECKING:
     from kpreempt.cli.extensions import Extensions
-    from kpreempt.snapshot.archives import Intake
+    from kpreempt.snapshot.archives import InputLimits
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
 _Text = str | None
@@ -61,9 +61,9 @@ _Texts = list[str] | None
 
 def _help_of_formats(request: type[Request]) -> str:
     """The formats of the answer, by the table of answers."""
-    from kpreempt.report.answers import formats_named
+    from kpreempt.report.answers import format_names
 
-    first, *others, last = formats_named(request.answer)
+    first, *others, last = format_names(request.answer)
     words = f"{', '.join([f'{first} (default)', *others])} or {last}"
     if not hasattr(request, "outputs"):
         return f"{words}; jsonpath=TEMPLATE and custom-columns=HEADER:PATH,..., too."
@@ -254,11 +254,11 @@ _EXTENSIONS = Group(
 )
 
 
-def _intake(given: dict[str, Any]) -> "Intake":
-    from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
+def _input_limits(given: dict[str, Any]) -> "InputLimits":
+    from kpreempt.snapshot.archives import MAX_UNPACKED, InputLimits, parse_size
 
     size = parse_size(given["max_unpacked"]) if given["max_unpacked"] is not None else MAX_UNPACKED
-    return Intake(size, follows_links=given["follow_links"])
+    return InputLimits(size, follows_links=given["follow_links"])
 
 
 _INTAKE = Group(
@@ -273,7 +273,7 @@ _INTAKE = Group(
         ],
         "max_unpacked": Annotated[_Text, _MAX_UNPACKED],
     },
-    _intake,
+    _input_limits,
 )
 
 
@@ -367,7 +367,7 @@ class ClusterRequest(Request):
             THE_CLUSTER,
         ),
     ] = []
-    intake: Annotated["Intake", _INTAKE]
+    input_limits: Annotated["InputLimits", _INTAKE]
     connection: Annotated["ConnectionFlags", _CONNECTION]
 
 
@@ -403,7 +403,7 @@ class AnswerRequest(ClusterRequest):
     extensions: Annotated["Extensions", _EXTENSIONS]
     outputs: Annotated[list[str], OUTPUTS] = []
     verbose: Annotated[bool, _VERBOSE] = False
-    colour: Annotated[str, _COLOR] = "auto"
+    color: Annotated[str, _COLOR] = "auto"
     strict: Annotated[bool, _STRICT] = False
     jobs: Annotated[int | None, _JOBS] = None
     profile_json: Annotated[_Text, _PROFILE_JSON] = None
@@ -657,7 +657,7 @@ class VolcanoRequest(
     seed: Annotated[int, _SEED_OF_SESSIONS] = 0
 
     @property
-    def asked_algorithm(self) -> str:
+    def algorithm_named(self) -> str:
         """Volcano's, always."""
         return VOLCANO_ALGORITHM
 
@@ -751,7 +751,7 @@ class SweepRequest(Request):
     outputs: Annotated[list[str], OUTPUTS] = []
     verbose: Annotated[bool, _VERBOSE] = False
     quiet: Annotated[bool, _QUIET._replace(help="No line for each cluster.")] = False
-    colour: Annotated[str, _COLOR] = "auto"
+    color: Annotated[str, _COLOR] = "auto"
     strict: Annotated[bool, _STRICT] = False
 
 
@@ -868,7 +868,7 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
     ] = False
 
     @property
-    def asked_algorithm(self) -> str:
+    def algorithm_named(self) -> str:
         """Kueue's where it is compared with itself. Raises ``UsageError`` where others are among them."""
         named = {part.strip().partition("@")[0].partition(":")[0] for part in (self.algorithms or "").split(",")} - {""}
         if KUEUE_ALGORITHM not in named or self.upgrade_to is not None:

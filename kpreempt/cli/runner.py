@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, scheduler_for
-from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source, usual_namespace
+from kpreempt.cli.clusters import default_namespace, live_connection, load_cluster, single_use_of_stdin, snapshot_source
 from kpreempt.cli.families import family_of
-from kpreempt.cli.output import Output, Stopwatch, check_profile_path, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.output import Output, Stopwatch, atomic_file, check_profile_path, parse_outputs, write_stdout
 from kpreempt.cli.requests import AnswerRequest
-from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN, SCREEN_HEIGHT, complain, terminal_width, wants_colour
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN, SCREEN_HEIGHT, complain, terminal_width, wants_color
 from kpreempt.errors import UsageError
 from kpreempt.library.reading import LoadedCluster, Source
-from kpreempt.library.schedulers import AskedScheduler, Context
+from kpreempt.library.schedulers import Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.report.answers import Answer, formats_named
+from kpreempt.report.answers import Answer, format_names
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.documents import read_document
 from kpreempt.verdict import Assumption, AssumptionKind
-from kpreempt.verdict.unread import LIST, takes_the_ground, unreadable_of
+from kpreempt.verdict.unread import LIST, invalidates_answer, unreadable_of
 
 if TYPE_CHECKING:
     from kpreempt.library.gate.settings import GateSettings
@@ -46,11 +46,11 @@ class Run:
         single_use_of_stdin(request)
         self.stopwatch = Stopwatch()
         self.request = request
-        if (intake := getattr(request, "intake", None)) is not None:
-            intake.passed_over.skips_bad = request.skip_bad_objects
-        self.outputs: Sequence[Output] = parse_outputs(request.outputs, formats_named(answer or request.answer))
+        if (input_limits := getattr(request, "input_limits", None)) is not None:
+            input_limits.passed_over.skips_bad = request.skip_bad_objects
+        self.outputs: Sequence[Output] = parse_outputs(request.outputs, format_names(answer or request.answer))
         check_profile_path(request.profile_json, self.outputs)
-        self._colour = wants_colour(request.colour, sys.stdout)
+        self._color = wants_color(request.color, sys.stdout)
         time_of_answer(request.now)
         self._began = time_of_answer(None)
 
@@ -62,13 +62,13 @@ class Run:
         """What ages count to: ``now`` where it is given or nothing else is known, else the time of the dump."""
         return now if self.request.now is not None or cluster.taken_at is None else cluster.taken_at
 
-    def read_scheduler(self, live: Connection | None = None) -> AskedScheduler:
+    def read_scheduler(self, live: Connection | None = None) -> SchedulerFactory:
         """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
         family = family_of(request.algorithm)
-        if request.command_name in family.asked_of_pods:
+        if request.command_name in family.decides_single_pods:
             of_pods = family.module().read_scheduler_of_pods(request.scheduler_config, live)
-            return AskedScheduler(family.algorithm, lambda _: of_pods).checked()
+            return SchedulerFactory(family.algorithm, lambda _: of_pods).checked()
         configuration = None
         if request.scheduler_config:
             from kpreempt.cli.scheduler_configs import read_scheduler_config
@@ -86,7 +86,7 @@ class Run:
         def make(algorithm: str) -> Scheduler:
             return scheduler_for(algorithm, configuration, gates, policy, plugins, extensions.connect)
 
-        return AskedScheduler(request.algorithm, make, configuration, gates).checked()
+        return SchedulerFactory(request.algorithm, make, configuration, gates).checked()
 
     def connect(self, flags: ConnectionFlags | None = None) -> Connection | None:
         """The connection to the live cluster, unless there are snapshots; by ``flags`` where they are given.
@@ -127,7 +127,7 @@ class Run:
 
             cluster = changed(
                 loaded.cluster,
-                request.namespace or usual_namespace(live),
+                request.namespace or default_namespace(live),
                 removed=request.without,
                 cordons=request.cordons,
                 uncordons=request.uncordons,
@@ -136,7 +136,9 @@ class Run:
             loaded = msgspec.structs.replace(loaded, cluster=cluster)
         return loaded
 
-    def context(self, loaded: LoadedCluster, asked: AskedScheduler, now: datetime, live: Connection | None) -> Context:
+    def context(
+        self, loaded: LoadedCluster, asked: SchedulerFactory, now: datetime, live: Connection | None
+    ) -> Context:
         """What a question of now is put to; ages count to the time of the dump unless ``--now`` is given."""
         is_dump = self.request.now is None and loaded.cluster.taken_at is not None
         return Context(
@@ -145,7 +147,7 @@ class Run:
             now,
             None if is_dump else now,
             phases=self.stopwatch,
-            namespace=usual_namespace(live),
+            namespace=default_namespace(live),
             is_live=live is not None,
             warn=complain,
         )
@@ -199,10 +201,10 @@ class Run:
         with ExitStack() as stack:
             for output in self.outputs:
                 if output.path:
-                    stack.enter_context(whole_file(output.path)).write(output.render(answer, options))
+                    stack.enter_context(atomic_file(output.path)).write(output.render(answer, options))
         if sys.stdout is not None and sys.stdout.isatty():
             options = msgspec.structs.replace(options, extent=extent)
-        on_stdout = msgspec.structs.replace(options, colour=self._colour)
+        on_stdout = msgspec.structs.replace(options, color=self._color)
         texts = (output.render(answer, on_stdout) for output in self.outputs if not output.path)
         return all(to_stdout(text) for text in texts)
 
@@ -227,7 +229,7 @@ class Run:
         """With ``--exit-code`` the highest of the codes of outcomes; that of an uncertain one without ground for it."""
         outcome = 0
         if getattr(self.request, "exit_code", False):
-            outcome = EXIT_UNCERTAIN if is_unfounded(assumptions, "--exit-code") else max(outcomes, default=0)
+            outcome = EXIT_UNCERTAIN if is_inconclusive(assumptions, "--exit-code") else max(outcomes, default=0)
         return self.exit_code(assumptions, outcome)
 
 
@@ -242,7 +244,7 @@ def write_gated(run: Run, gate: GateSettings | None, answer: Check) -> int:
 def write_baseline(gate: GateSettings, findings: Iterable[GateFinding]) -> None:
     """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
     if text := gate.baseline_text(findings):
-        with whole_file(gate.write_to) as file:
+        with atomic_file(gate.write_to) as file:
             file.write(text)
 
 
@@ -272,13 +274,13 @@ def check_selection(request: AnswerRequest) -> None:
     parse_selector(request.selector or "")
 
 
-def is_unfounded(assumptions: Collection[Assumption], option: str) -> bool:
+def is_inconclusive(assumptions: Collection[Assumption], option: str) -> bool:
     """Whether an answer lacks the ground on which ``option`` could let something pass.
 
     That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled. Says on
     standard error which is the first.
     """
-    lacking = [each for each in assumptions if takes_the_ground(each)]
+    lacking = [each for each in assumptions if invalidates_answer(each)]
     if not lacking:
         return False
     first, others = _first(lacking)

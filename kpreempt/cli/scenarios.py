@@ -18,8 +18,8 @@ from kpreempt.errors import InputError
 from kpreempt.files import open_file
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.model.pod import Pod
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.load import cluster_from_json, merge_clusters
@@ -154,16 +154,16 @@ class Situation(msgspec.Struct, frozen=True):
 
 
 def situation_of(
-    scenario: Scenario, source: str, base: LoadedCluster | None, wanted: Wanted = NOTHING_WANTED
+    scenario: Scenario, source: str, base: LoadedCluster | None, extra_fields: ExtraFields = NO_EXTRAS
 ) -> Situation:
     """The objects of a scenario laid over ``base`` if there is one, whose cluster it is where there are none; its pod.
 
-    All are as an API server would have them. What plugins have ``wanted`` is kept. Raises ``InputError``.
+    All are as an API server would have them. What plugins have ``extra_fields`` is kept. Raises ``InputError``.
     """
     if base is not None and not scenario.objects:
         cluster, assumptions = base.cluster, base.assumptions
     else:
-        cluster = cluster_from_json(scenario.objects or [], source, wanted)
+        cluster = cluster_from_json(scenario.objects or [], source, extra_fields)
         # A line is put to a scheduler that was handed the objects as they stand in it.
         cluster = (
             msgspec.structs.replace(cluster, has_scheduler_order=True)
@@ -181,17 +181,17 @@ def situation_of(
         assumptions = [*kept, *found]
     if not scenario.has_pod:
         return Situation(cluster, None, assumptions, source)
-    decoded = object_decoder(wanted)("Pod", msgspec.json.decode(scenario.pod), source=source)
+    decoded = object_decoder(extra_fields)("Pod", msgspec.json.decode(scenario.pod), source=source)
     alone = ClusterSnapshot(pods=[apply_api_defaults(decoded)], priority_classes=cluster.priority_classes)
     alone, about_pod = fill_priorities(alone)
     return Situation(cluster, alone.pods[0], [*assumptions, *about_pod], source)
 
 
-def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
+def unread_of(extra_fields: ExtraFields, base: LoadedCluster | None) -> list[Assumption]:
     """What a line's plugins want of the base cluster, which was read before the line and without it."""
     if base is None:
         return []
-    beyond = wanted.beyond(base.wanted)
+    beyond = extra_fields.beyond(base.extra_fields)
     subjects = [(kind.key, "snapshot") for kind in beyond.kinds]
     if beyond.pod_annotations:
         subjects.append(("Pod", "metadata.annotations"))
@@ -202,7 +202,7 @@ def unread_of(wanted: Wanted, base: LoadedCluster | None) -> list[Assumption]:
     return [Assumption(subject, field, message) for subject, field in subjects]
 
 
-class KeptSchedulers(Generic[Asked]):
+class SchedulerCache(Generic[Asked]):
     """The schedulers of scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
 
     def __init__(self, base: LoadedCluster | None, make: Callable[[Scenario], Asked]) -> None:

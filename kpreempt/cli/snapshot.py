@@ -19,13 +19,13 @@ from kpreempt import __version__
 from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.kueue.objects import KUEUE_KINDS, KUEUE_WANTED, kept_kueue, redactable
+from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, KUEUE_KINDS, kept_kueue, redactable
 from kpreempt.analysis.questions import questions_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
-from kpreempt.cli.clusters import live_connection, load_cluster, single_use_of_stdin, snapshot_source, usual_namespace
+from kpreempt.cli.clusters import default_namespace, live_connection, load_cluster, single_use_of_stdin, snapshot_source
 from kpreempt.cli.manifests import picked, read_subjects
-from kpreempt.cli.output import whole_file, write_stdout_pieces
+from kpreempt.cli.output import atomic_file, write_stdout_pieces
 from kpreempt.cli.terminal import complain
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
@@ -35,7 +35,7 @@ from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED
-from kpreempt.snapshot.least import least
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.redact.spaces import public_version
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
@@ -57,7 +57,7 @@ def check_map(path: str | None, *, redacts: bool) -> None:
 
 def map_file(path: str | None) -> AbstractContextManager[TextIO | None]:
     """The file, which is there once the block ends well."""
-    return whole_file(path, mode=_OWNER_ONLY) if path else nullcontext()
+    return atomic_file(path, mode=_OWNER_ONLY) if path else nullcontext()
 
 
 def write_map(file: TextIO | None, redaction: Redaction | None) -> None:
@@ -81,14 +81,14 @@ def snapshot(request: SnapshotRequest) -> int:
     _check(request)
     live = live_connection(request.snapshots, request.connection)
     # The manifest is read first: it is small, and most mistakes are in it.
-    subjects = read_subjects(request.files, usual_namespace(live), request.intake)
+    subjects = read_subjects(request.files, default_namespace(live), request.input_limits)
     templates = picked(subjects.templates, (), request.namespace)
     # Who reads the dump completes it, and says so.
     needs = Needs(
         # Under other names no manifest is compared with them.
         keeps=None if request.redact else is_kept,
         compared=() if request.redact else COMPARED,
-        wanted=KUEUE_WANTED,
+        extra_fields=KUEUE_EXTRAS,
         with_events=True,
     )
     loaded = load_cluster(msgspec.structs.replace(snapshot_source(request), live=live, completes=False), needs)
@@ -142,9 +142,9 @@ def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[
 
 def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> list[dict[str, Any]]:
     """The documents that go into the dump, of plain pods with the status that their records have."""
-    wanted = [each for each in found if is_compared(each)]
-    salt = salt_for(wanted)
-    documents = [kept(each, salt) for each in wanted]
+    extra_fields = [each for each in found if is_compared(each)]
+    salt = salt_for(extra_fields)
+    documents = [kept(each, salt) for each in extra_fields]
     pods = {pod.key: pod for pod in cluster.pods}
     for each in documents:
         if each["kind"] == "Pod":
@@ -187,7 +187,7 @@ def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redacti
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
         # Without redaction it tells all about the cluster.
-        dump = stack.enter_context(whole_file(request.to, mode=None if request.redact else _OWNER_ONLY))
+        dump = stack.enter_context(atomic_file(request.to, mode=None if request.redact else _OWNER_ONLY))
         return sum(map(dump.buffer.write, pieces))
 
 

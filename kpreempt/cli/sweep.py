@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.output import Output, atomic_file, parse_outputs, write_stdout
 from kpreempt.cli.runner import time_of_answer
 from kpreempt.cli.terminal import (
     EXIT_BUG,
     EXIT_GATE,
     EXIT_INPUT,
     terminal_width,
-    wants_colour,
+    wants_color,
     write_to_stderr,
 )
 from kpreempt.errors import UsageError
@@ -23,7 +23,7 @@ from kpreempt.fleet.engine import Workers, connected, swept
 from kpreempt.fleet.plan import Given, Plan, make_plan
 from kpreempt.fleet.sources import Target, targets_of
 from kpreempt.report.amounts import count
-from kpreempt.report.answers import formats_named
+from kpreempt.report.answers import format_names
 from kpreempt.report.escape import printable
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.snapshot.archives import parse_size
@@ -44,7 +44,7 @@ def sweep(request: SweepRequest) -> int:
         if len(paths) != 1:
             raise UsageError("sweep report: the folder of one dataset is expected", hint="kpreempt sweep report DIR")
         outputs = parse_outputs(
-            request.outputs, ("html", *(each for each in formats_named(request.answer) if each != "html"))
+            request.outputs, ("html", *(each for each in format_names(request.answer) if each != "html"))
         )
         answer = summary_of(Dataset(paths[0]))
         if not answer.items:
@@ -53,7 +53,7 @@ def sweep(request: SweepRequest) -> int:
         return 0
     if len(words) > 1:
         raise UsageError(f"one plan is expected, and not {len(words)}", hint="kpreempt sweep PLAN --to DIR")
-    outputs = parse_outputs(request.outputs, formats_named(request.answer))
+    outputs = parse_outputs(request.outputs, format_names(request.answer))
     plan = make_plan(words[0] if words else "", _given(request))
     if not request.to:
         raise UsageError("--to: where to write the dataset is missing", hint="--to DIR")
@@ -146,11 +146,11 @@ def _listed(text: str | None) -> list[str]:
 def _write(answer: Sweep, outputs: Sequence[Output], request: SweepRequest) -> None:
     for output in outputs:
         extent = Extent.REPORT if request.verbose or output.path else Extent.SCREEN
-        colour = wants_colour(request.colour, sys.stdout) and not output.path
-        options = RenderOptions(width=terminal_width(), verbose=request.verbose, extent=extent, colour=colour)
+        color = wants_color(request.color, sys.stdout) and not output.path
+        options = RenderOptions(width=terminal_width(), verbose=request.verbose, extent=extent, color=color)
         text = output.render(answer, options)
         if output.path:
-            with whole_file(output.path) as file:
+            with atomic_file(output.path) as file:
                 file.write(text)
         else:
             write_stdout(text)

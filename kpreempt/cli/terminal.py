@@ -39,7 +39,7 @@ def terminal_height() -> int:
     return shutil.get_terminal_size((80, SCREEN_HEIGHT)).lines
 
 
-def wants_colour(when: str, stream: TextIO | None) -> bool:
+def wants_color(when: str, stream: TextIO | None) -> bool:
     """Whether to write colour to ``stream`` (``None``: closed): ``when`` is ``auto``, ``always`` or ``never``.
 
     Raises ``UsageError`` for anything else.

@@ -12,7 +12,7 @@ import msgspec
 
 from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.analysis.verification import Judgement, Prediction
-from kpreempt.cli.output import whole_file
+from kpreempt.cli.output import atomic_file
 from kpreempt.cli.record import record_into, seconds_of
 from kpreempt.cli.runner import Run
 from kpreempt.cli.terminal import EXIT_GATE, Progress
@@ -122,6 +122,6 @@ def _write(folder: Path, number: int, decision: TakenDecision, predicted: Predic
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise unreadable(name_of(str(folder)), error) from error
-    with whole_file(str(path)) as file:
+    with atomic_file(str(path)) as file:
         file.buffer.write(printable_json_bytes(msgspec.json.encode(line)) + b"\n")
     return str(path)

@@ -18,8 +18,8 @@ from kpreempt.analysis.questions import in_namespace, select, subjects_of
 from kpreempt.analysis.volcano.jobs import VolcanoJob, read_volcano_job
 from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest, VolcanoOfPods
 from kpreempt.analysis.workload_pods import PodTemplate, is_volcano_job, pods_of
-from kpreempt.cli.clusters import usual_namespace
-from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, tell_ignored
+from kpreempt.cli.clusters import default_namespace
+from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, warn_of_ignored
 from kpreempt.cli.output import WHOLE_FORMATS
 from kpreempt.cli.requests import VolcanoRequest
 from kpreempt.cli.runner import Run
@@ -147,7 +147,7 @@ def explain_jobs(request: ExplainRequest) -> int:
     run = Run(request, "GangAnswer")
     live = run.connect()
     volcano = volcano_for(request, run, live)
-    namespace = request.namespace or usual_namespace(live)
+    namespace = request.namespace or default_namespace(live)
     manifest = _read_manifest(request, amounts, namespace)
     context = run.context(run.load(live), default_scheduler(), volcano.now, live)
     asked = ExplainJobs(pod=request.pod or "", manifest=manifest, volcano=volcano)
@@ -165,7 +165,7 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
     found = VolcanoManifest([], [], [], [], ", ".join(request.files))
     others: list[tuple[Document, str, int]] = []
     for path in request.files:
-        for each in accepted_objects(path, request.intake):
+        for each in accepted_objects(path, request.input_limits):
             document, metadata = each.document, each.document.get("metadata")
             if isinstance(metadata, dict) and not (metadata.get("namespace") and request.namespace is None):
                 document = {**document, "metadata": {**metadata, "namespace": namespace}}
@@ -184,19 +184,19 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
         others = [each for each in others if pods_of(each[0], source=each[1], line=each[2])]
     if others:
         subjects = subjects_of(others, namespace)
-        tell_ignored(subjects.notes, verbose=request.verbose > 0)
+        warn_of_ignored(subjects.notes, verbose=request.verbose > 0)
         found.templates.extend(subjects.templates)
     if request.files and not (found.jobs or found.groups or found.templates):
         raise InputError("no job, pod group or pod in it", source=found.source)
     return _selected(found, request.select)
 
 
-def _selected(manifest: VolcanoManifest, wanted: list[str]) -> VolcanoManifest:
-    if not wanted:
+def _selected(manifest: VolcanoManifest, extra_fields: list[str]) -> VolcanoManifest:
+    if not extra_fields:
         return manifest
     jobs: list[VolcanoJob] = []
     templates: list[PodTemplate] = []
-    for text in wanted:
+    for text in extra_fields:
         kind, _, name = text.partition("/")
         found = [job for job in manifest.jobs if job.name == name and kind.lower() in _JOB_KINDS]
         jobs += found

@@ -238,7 +238,7 @@ def is_ready(pod: Pod) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def deployment_told_of(pod: Pod, replica_set: str) -> str:
+def deployment_of(pod: Pod, replica_set: str) -> str:
     """Return the Deployment of a ReplicaSet, by the pod's template hash; empty if the name does not match."""
     ending = f"-{pod.metadata.labels.get(TEMPLATE_HASH_LABEL, '')}"
     return replica_set.removesuffix(ending) if len(ending) > 1 and replica_set.endswith(ending) else ""

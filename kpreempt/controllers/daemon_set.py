@@ -127,20 +127,20 @@ class _Sync:
 
     def update(self) -> list[Action]:
         """Return the actions that roll the current template out to as many nodes as the strategy allows."""
-        wanted = [node.name for node in self._nodes.values() if node.should_run]
-        unavailable = scaled_value(self._set.max_unavailable, len(wanted), round_up=True)
-        surge = scaled_value(self._set.max_surge, len(wanted), round_up=True)
+        desired = [node.name for node in self._nodes.values() if node.should_run]
+        unavailable = scaled_value(self._set.max_unavailable, len(desired), round_up=True)
+        surge = scaled_value(self._set.max_surge, len(desired), round_up=True)
         if surge != 0:
-            return self._surge(surge, len(wanted))
+            return self._surge(surge, len(desired))
         # The API server rejects 0 for both; if it happens anyway, one node may be without its pod.
-        return self._replace(unavailable or min(len(wanted), 1), wanted)
+        return self._replace(unavailable or min(len(desired), 1), desired)
 
-    def _replace(self, most: int, wanted: Sequence[str]) -> list[Action]:
+    def _replace(self, most: int, desired: Sequence[str]) -> list[Action]:
         """Delete old pods that are unavailable, and others while at most ``most`` nodes lack a pod."""
         missing = 0
         broken: list[Action] = []
         healthy: list[Action] = []
-        for name in self._in_order(wanted):
+        for name in self._in_order(desired):
             pair = self._pair(name)
             if pair is None or (pair.new is None) == (pair.old is None):
                 missing += 1
@@ -153,7 +153,7 @@ class _Sync:
                 healthy.append(DeletePod(pair.old.name, "update"))
         return [*broken, *healthy[: max(most - missing, 0)]]
 
-    def _surge(self, most: int, wanted: int) -> list[Action]:
+    def _surge(self, most: int, desired: int) -> list[Action]:
         """Create new pods next to old ones, on ``most`` nodes at a time; delete old ones once these are available."""
         surging = available = 0
         leaving: list[Action] = []
@@ -182,7 +182,7 @@ class _Sync:
             elif surging < most:
                 candidates.append(CreatePods(node_name=name))
         created = [*urgent, *candidates[: max(most - surging, 0)]]
-        return [*created, *leaving, *misplaced[: max(available - wanted, 0)]]
+        return [*created, *leaving, *misplaced[: max(available - desired, 0)]]
 
     def _in_order(self, others: Iterable[str]) -> list[str]:
         """Return the nodes with pods and ``others``: in the cluster's order, then unknown ones."""

@@ -101,11 +101,11 @@ def reconcile_deployment(
         new = ReplicaSetState("")
         new = msgspec.structs.replace(new, replicas=_grown(deployment, new, old))
         actions.append(_creation(deployment, new.replicas))
-    wanted = min(deployment.replicas, new.replicas)
+    desired = min(deployment.replicas, new.replicas)
     if new.replicas < deployment.replicas:
-        wanted = _grown(deployment, new, old)
-    if wanted != new.replicas:
-        return [*actions, resized(deployment, new.name, wanted)]
+        desired = _grown(deployment, new, old)
+    if desired != new.replicas:
+        return [*actions, resized(deployment, new.name, desired)]
     return [*actions, *_shrink_old(deployment, new, [each for each in old if each.replicas > 0])]
 
 

@@ -131,13 +131,13 @@ class _Sync:
         if job.is_suspended:
             return self._removal(len(self._active), "job-suspended"), None
         if job.completions is not None:
-            wanted = max(min(job.completions - job.succeeded, job.parallelism), 0)
+            desired = max(min(job.completions - job.succeeded, job.parallelism), 0)
         else:
-            wanted = len(self._active) if job.succeeded > 0 else job.parallelism
-        going = self._removal(len(self._active) - wanted, "scale-down")
+            desired = len(self._active) if job.succeeded > 0 else job.parallelism
+        going = self._removal(len(self._active) - desired, "scale-down")
         if going:
             return going, None
-        count = wanted - len(self._active) - (len(self._terminating) if job.waits_for_the_end else 0)
+        count = desired - len(self._active) - (len(self._terminating) if job.waits_for_the_end else 0)
         if count <= 0:
             return [], None
         if job.failures_in_a_row and job.last_failure is not None:

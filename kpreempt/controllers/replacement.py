@@ -47,7 +47,7 @@ _MOMENTS = {
 }
 
 
-def moment_of(pod: Pod) -> Moment | None:
+def timing_of(pod: Pod) -> Moment | None:
     """Return when a Kubernetes controller replaces the pod, or ``None`` if none does."""
     owner = controller_of(pod.metadata)
     return _MOMENTS.get((owner.api_version.rpartition("/")[0], owner.kind)) if owner is not None else None
@@ -55,7 +55,7 @@ def moment_of(pod: Pod) -> Moment | None:
 
 def is_replaced(pod: Pod) -> bool:
     """Return whether a Kubernetes controller would replace the pod."""
-    return moment_of(pod) is not None
+    return timing_of(pod) is not None
 
 
 def replacement_of(

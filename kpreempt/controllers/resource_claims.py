@@ -41,9 +41,9 @@ def with_generated_claims(
 
     A reference to a missing template stays without a claim.
     """
-    wanted = [each for each in pod.spec.resource_claims if each.resource_claim_template_name is not None]
+    desired = [each for each in pod.spec.resource_claims if each.resource_claim_template_name is not None]
     known = {each.name for each in pod.status.resource_claim_statuses}
-    missing = [each for each in wanted if each.name not in known]
+    missing = [each for each in desired if each.name not in known]
     if not missing:
         return pod, []
     namespace = pod.metadata.namespace

@@ -151,11 +151,11 @@ class _Members:
         return []
 
     def _several_outdated(self) -> list[DeletePod]:
-        wanted = len(self._ordinals)
+        desired = len(self._ordinals)
         amount = self._set.max_unavailable
-        most = 1 if amount is None else max(scaled_value(amount, wanted, round_up=False), 1)
+        most = 1 if amount is None else max(scaled_value(amount, desired, round_up=False), 1)
         there = [pod for ordinal, pod in self._pods.items() if ordinal in self._ordinals]
-        room = most - (wanted - sum(not self._is_unavailable(pod) for pod in there))
+        room = most - (desired - sum(not self._is_unavailable(pod) for pod in there))
         reached = self._ordinals[self._num_old :]
         known = sorted({*self._pods, *self._made}, reverse=True)
         outdated = [ordinal for ordinal in known if ordinal in reached and self._is_outdated(ordinal)]

@@ -21,10 +21,10 @@ CREATED = 201
 class EvictionRules(NamedTuple):
     """Differences between versions in how the API server handles evictions."""
 
-    eviction_refusals_tell_why: bool = True
-    eviction_forbidden_tells_why: bool = False
+    eviction_rejections_have_reason: bool = True
+    forbidden_evictions_have_reason: bool = False
     eviction_refuses_unreadable_store_option: bool = True
-    grace_never_ends_in_the_past: bool = True
+    clamps_grace_end: bool = True
 
 
 USUAL = EvictionRules()
@@ -84,7 +84,7 @@ class Answer(msgspec.Struct, frozen=True):
 ACCEPTED = Answer()
 
 
-class RefusalError(Exception):
+class EvictionRejectedError(Exception):
     """Raised when the API server rejects a request; never shown to a user."""
 
     def __init__(self, answer: Answer) -> None:

@@ -22,8 +22,8 @@ from kpreempt.eviction.records import (
     BudgetCondition,
     Cause,
     Details,
+    EvictionRejectedError,
     EvictionRules,
-    RefusalError,
     StoredBudget,
     with_condition,
 )
@@ -55,8 +55,8 @@ def answer_eviction(
     try:
         if own and not lets_unready_go(pod, own[0]):
             granted(own[0], name, now, rules)
-    except RefusalError as refusal:
-        return refusal.answer
+    except EvictionRejectedError as rejection:
+        return rejection.answer
     return ACCEPTED
 
 
@@ -110,18 +110,18 @@ def lets_unready_go(pod: Pod, stored: StoredBudget) -> bool:
 
 
 def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionRules = USUAL) -> StoredBudget:
-    """Return the budget after it allowed an eviction. Raises ``RefusalError`` if it does not allow it."""
+    """Return the budget after it allowed an eviction. Raises ``EvictionRejectedError`` if it does not allow it."""
     metadata, status = stored.budget.metadata, status_of(stored)
     if status.observed_generation < metadata.generation:
-        raise RefusalError(being_processed(metadata.name))
+        raise EvictionRejectedError(being_processed(metadata.name))
     if status.disruptions_allowed < 0:
-        raise RefusalError(_forbidden(metadata.name, "pdb disruptions allowed is negative", "", rules))
+        raise EvictionRejectedError(_forbidden(metadata.name, "pdb disruptions allowed is negative", "", rules))
     if len(status.disrupted_pods) > MOST_DISRUPTED_PODS:
         problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         cause = "too many pending evictions not confirmed by PDB controller"
-        raise RefusalError(_forbidden(metadata.name, problem, cause, rules))
+        raise EvictionRejectedError(_forbidden(metadata.name, problem, cause, rules))
     if status.disruptions_allowed == 0:
-        raise RefusalError(_violated(why_shut(stored, rules)))
+        raise EvictionRejectedError(_violated(why_shut(stored, rules)))
     time = msgspec.to_builtins(now)
     left = msgspec.structs.replace(
         status,
@@ -137,7 +137,7 @@ def why_shut(stored: StoredBudget, rules: EvictionRules = USUAL) -> str:
     name, status, condition = stored.budget.metadata.name, status_of(stored), stored.allowed_condition
     needs = f"needs {status.desired_healthy} healthy pods and has {status.current_healthy} currently"
     rejecting = condition if condition is not None and condition.status == "False" and condition.message else None
-    if not rules.eviction_refusals_tell_why:
+    if not rules.eviction_rejections_have_reason:
         return f"The disruption budget {name} {needs}"
     if rejecting is not None and rejecting.reason == _SYNC_FAILED:
         why = f"does not allow evicting pods currently because it failed sync: {rejecting.message}"
@@ -193,7 +193,7 @@ def _violated(why: str, retry_after: int = 0) -> Answer:
 
 def _forbidden(name: str, problem: str, cause: str, rules: EvictionRules) -> Answer:
     causes: tuple[Cause, ...] = ()
-    if rules.eviction_forbidden_tells_why:
+    if rules.forbidden_evictions_have_reason:
         cause_text = f"The disruption budget {name} does not allow evicting pods currently: {cause or problem}"
         causes = (Cause(reason=CAUSE, message=cause_text),)
     details = Details(name=name, group="policy", kind="poddisruptionbudget", causes=causes)

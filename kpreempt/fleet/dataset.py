@@ -136,10 +136,10 @@ class Dataset:
             try:
                 with path.open("rb") as file:
                     parts = pq.ParquetFile(file)
-                    wanted = parts.schema_arrow.names if columns is None else list(columns)
-                    if lacking := set(wanted) - set(parts.schema_arrow.names):
+                    extra_fields = parts.schema_arrow.names if columns is None else list(columns)
+                    if lacking := set(extra_fields) - set(parts.schema_arrow.names):
                         raise ValueError(f"it has no column {min(lacking)}")
-                    yield parts.read(wanted, use_threads=False)
+                    yield parts.read(extra_fields, use_threads=False)
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
                 problem = str(error).partition("\n")[0][:200]
                 raise InputError(f"cannot be read: {problem}", source=name_of(os.fspath(path))) from None

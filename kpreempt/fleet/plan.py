@@ -26,7 +26,7 @@ from kpreempt.library.gate.settings import Gate, settings_of
 from kpreempt.library.options import LADDER, Request, fields_of, kind_of, option_of
 from kpreempt.library.requests import Budgets, Check, Drain, Explain, Pending
 from kpreempt.scheduler_table import ALGORITHMS, DEFAULT_ALGORITHM
-from kpreempt.snapshot.archives import MAX_UNPACKED, Intake, parse_size
+from kpreempt.snapshot.archives import MAX_UNPACKED, InputLimits, parse_size
 from kpreempt.snapshot.manifest import read_manifest
 from kpreempt.verdict.records import Assumption, AssumptionKind
 
@@ -266,9 +266,9 @@ def _rules(entry: _Table, key: str, value: Any) -> dict[str, Any]:
 
 def _manifests(entry: _Table, folder: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    intake = Intake()
+    input_limits = InputLimits()
     for path in entry.texts("manifest"):
-        found += [each.document for each in read_manifest(str(folder / path), intake=intake)]
+        found += [each.document for each in read_manifest(str(folder / path), input_limits=input_limits)]
     text = json.dumps(found, default=lambda each: each.isoformat() if isinstance(each, date) else str(each))
     return json.loads(text)  # type: ignore[no-any-return]
 

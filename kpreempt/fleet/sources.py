@@ -20,7 +20,7 @@ import msgspec
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import name_of, open_file
 from kpreempt.fleet import imported
-from kpreempt.snapshot.archives import InputStream, Intake, unpacked
+from kpreempt.snapshot.archives import InputLimits, InputStream, unpacked
 
 MOST_CLUSTERS = 100_000
 _MOST_FILES = 10_000
@@ -94,8 +94,8 @@ def unpacked_size(path: str, max_bytes: int) -> Size:
     num_bytes = num_objects = 0
     for file in _files(Path(path)):
         with open_file(str(file)) as stream:
-            intake = Intake(max(max_bytes - num_bytes, 1))
-            for member in unpacked(InputStream(stream, name_of(str(file))), intake):
+            input_limits = InputLimits(max(max_bytes - num_bytes, 1))
+            for member in unpacked(InputStream(stream, name_of(str(file))), input_limits):
                 end = b""
                 while chunk := member.stream.read(_CHUNK):
                     num_bytes += len(chunk)

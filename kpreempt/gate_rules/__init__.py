@@ -88,7 +88,7 @@ class Example(NamedTuple):
     files: Mapping[str, str] = {}
 
     @property
-    def is_of_commands(self) -> bool:
+    def uses_commands(self) -> bool:
         """Whether the example consists of commands instead of manifests."""
         return self.fails.startswith("kpreempt ")
 

@@ -46,7 +46,7 @@ def check(context: Context, request: Check) -> Answered:
     context = context._replace(loaded=loaded)
     cluster = loaded.cluster
     require(cluster, "Node")
-    decode = object_decoder(context.configured.scheduler.wanted)
+    decode = object_decoder(context.configured.scheduler.extra_fields)
     options = ApplyOptions(
         namespace=namespace,
         prunes=request.prune,
@@ -98,7 +98,7 @@ def check(context: Context, request: Check) -> Answered:
         for rule in RuleId
         if each.kind in rule.row.waived_by_delete
     ]
-    excuses = gate.excuses([*waivers, *meant])
+    suppressions = gate.suppressions([*waivers, *meant])
     answer = check_rollout(
         CheckQuestion(
             cluster=cluster,
@@ -106,7 +106,7 @@ def check(context: Context, request: Check) -> Answered:
             base=base_plan,
             at_most=most_plan,
             rules=gate.rules,
-            excuses=excuses,
+            suppressions=suppressions,
             seed=request.seed,
             runs=request.runs,
             worst_of=request.worst_of,
@@ -117,8 +117,8 @@ def check(context: Context, request: Check) -> Answered:
         decode,
         simulation_context(context),
     )
-    answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
-    answer = msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer))
+    answer = with_custom_rules(answer, gate.custom, gate.rules, suppressions)
+    answer = msgspec.structs.replace(answer, gate=gate.told(suppressions), summary=summary(answer))
     return Answered(answer, cluster)
 
 

@@ -32,13 +32,13 @@ from kpreempt.library.options import Request, fields_of, option_of
 from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_cluster, with_objects
 from kpreempt.library.requests import AtRisk, Budgets, Compare, Explain, Pending
-from kpreempt.library.schedulers import AskedScheduler, Context
+from kpreempt.library.schedulers import Context, SchedulerFactory
 from kpreempt.model.meta import DEFAULT_NAMESPACE
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.collect import Needs
-from kpreempt.snapshot.kinds import RECORDED, kinds_named
+from kpreempt.snapshot.kinds import RECORDED, parse_kinds
 from kpreempt.verdict import Outcome
-from kpreempt.verdict.unread import takes_the_ground
+from kpreempt.verdict.unread import invalidates_answer
 
 if TYPE_CHECKING:
     from typing import Self
@@ -61,13 +61,13 @@ class _Scheduling(msgspec.Struct, frozen=True):
     feature_gates: dict[str, bool] = {}
     policy: dict[str, Any] | None = None
 
-    def asked(self, algorithm: str | None = None) -> AskedScheduler:
+    def asked(self, algorithm: str | None = None) -> SchedulerFactory:
         """A scheduler of its own: what one remembers is for one question, so that threads do not meet."""
 
         def make(name: str) -> Any:
             return scheduler_for(name, self.configuration, self.feature_gates, self.policy)
 
-        return AskedScheduler(algorithm or self.algorithm, make, self.configuration, self.feature_gates)
+        return SchedulerFactory(algorithm or self.algorithm, make, self.configuration, self.feature_gates)
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -131,8 +131,8 @@ class Cluster:
             raise UsageError("no snapshot is given: a path is expected")
         source = Source(
             skip_bad_objects=skip_bad_objects,
-            assume_none=kinds_named(assume_none, "assume_none"),
-            intake=_intake(max_unpacked),
+            assume_none=parse_kinds(assume_none, "assume_none"),
+            input_limits=_input_limits(max_unpacked),
             paths=[os.fspath(each) for each in paths],
             at=at,
         )
@@ -175,7 +175,7 @@ class Cluster:
         given = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, **flags)
         live = connect(given, os.environ)
         source = Source(
-            skip_bad_objects=skip_bad_objects, assume_none=kinds_named(assume_none, "assume_none"), live=live
+            skip_bad_objects=skip_bad_objects, assume_none=parse_kinds(assume_none, "assume_none"), live=live
         )
         loaded = read_cluster(source, msgspec.structs.replace(_NEEDS, with_events=True, compared=list(COMPARED)))
         return cls(_State(loaded, live=live, now=_zoned(now)))
@@ -285,7 +285,7 @@ class Cluster:
         False, too, where the answer is not certain: equal pods or chance may decide, or a kind could not be read.
         """
         verdict = self.explain(pod, namespace=namespace, node=node)
-        if any(map(takes_the_ground, verdict.assumptions)):
+        if any(map(invalidates_answer, verdict.assumptions)):
             return False
         if not node:
             choices = verdict.volume_choices
@@ -332,8 +332,8 @@ class Cluster:
         from kpreempt.library.gate.settings import settings_of
         from kpreempt.library.manifests import change_of
 
-        intake = _intake(self._state.max_unpacked)
-        change, before = change_of(manifests, intake), change_of(base, intake)
+        input_limits = _input_limits(self._state.max_unpacked)
+        change, before = change_of(manifests, input_limits), change_of(base, input_limits)
         request = _asked(requests.Check, options).having(change=change, before=before)
         if not change and not request.delete and not request.prune:
             raise UsageError("no change is given")
@@ -342,7 +342,7 @@ class Cluster:
         check_options(request)
         others = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE).objects
         with_others = with_objects(self._state.loaded, self._state.live, others)
-        listed = files_listed(intake.take_passed_over())
+        listed = files_listed(input_limits.take_passed_over())
         with_others = msgspec.structs.replace(with_others, assumptions=[*with_others.assumptions, *listed])
         context = self._context()._replace(loaded=with_others, warn=partial(warnings.warn, stacklevel=4))
         request = request.having(rules=settings_of(gate, context.now, "check"))
@@ -394,7 +394,7 @@ class Cluster:
         return [as_answer(each, Verdict) for each in (record.items if hasattr(record, "items") else [record])]
 
     def _templates(self, pods: Manifest | Sequence[Manifest], namespace: str | None) -> list[PodTemplate]:
-        return templates_of(pods, namespace or DEFAULT_NAMESPACE, _intake(self._state.max_unpacked))
+        return templates_of(pods, namespace or DEFAULT_NAMESPACE, _input_limits(self._state.max_unpacked))
 
     def _answered(self, request: Request, kind: type[_Record]) -> _Record:
         return as_answer(answer(self._context(), request).record, kind)
@@ -459,13 +459,13 @@ def _asked(question: type[_Request], options: Mapping[str, Any]) -> _Request:
     return question(**options)
 
 
-def _intake(max_unpacked: int | None) -> Intake:
-    return Intake() if max_unpacked is None else Intake(max_unpacked)
+def _input_limits(max_unpacked: int | None) -> InputLimits:
+    return InputLimits() if max_unpacked is None else InputLimits(max_unpacked)
 
 
 def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
     """Where ``-`` is these objects."""
-    content = as_list(manifests, _intake(max_unpacked))
+    content = as_list(manifests, _input_limits(max_unpacked))
     return Source(paths=["-"], stdin=lambda: BytesIO(content))
 
 

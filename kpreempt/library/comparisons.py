@@ -18,9 +18,9 @@ from kpreempt.analysis.compare.differences import compare_pods
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
 from kpreempt.analysis.what_if import Overrides
-from kpreempt.library.schedulers import Answered, AskedScheduler, Context
+from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.model.wanted import Wanted, all_wanted
+from kpreempt.model.extra_fields import ExtraFields, all_extras
 from kpreempt.snapshot.decode import object_decoder
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import require
@@ -41,8 +41,8 @@ def compare(context: Context, request: Compare) -> Answered:
         cluster, questions = loaded.cluster, [Question(pod=request.admitted)]
     else:
         with context.phases.phase("admission"):
-            wanted = all_wanted(each.wanted for each in request.schedulers.values())
-            cluster, questions = _compared_pods(context, request, wanted)
+            extra_fields = all_extras(each.extra_fields for each in request.schedulers.values())
+            cluster, questions = _compared_pods(context, request, extra_fields)
     # The schedulers by their labels, in which the version stands for ``auto``, unless another has that label.
     named: dict[str, Scheduler] = {}
     for label, scheduler in schedulers.items():
@@ -62,7 +62,7 @@ def compare(context: Context, request: Compare) -> Answered:
 
 
 def schedulers_on(
-    asked: Mapping[str, AskedScheduler], cluster: ClusterSnapshot
+    asked: Mapping[str, SchedulerFactory], cluster: ClusterSnapshot
 ) -> tuple[dict[str, Scheduler], list[Assumption]]:
     """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
     configured = {label: each.on(cluster) for label, each in asked.items()}
@@ -70,8 +70,10 @@ def schedulers_on(
     return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
 
 
-def _compared_pods(context: Context, request: Compare, wanted: Wanted) -> tuple[ClusterSnapshot, list[Question]]:
-    cluster, decode = context.loaded.cluster, object_decoder(wanted)
+def _compared_pods(
+    context: Context, request: Compare, extra_fields: ExtraFields
+) -> tuple[ClusterSnapshot, list[Question]]:
+    cluster, decode = context.loaded.cluster, object_decoder(extra_fields)
     require(cluster, "Node")
     if request.pod:
         pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
@@ -93,7 +95,7 @@ def upgrade(context: Context, request: Upgrade) -> Answered:
     base, said = algorithm_for(request.base, loaded.cluster)
     versions = request.versions_from(base)
     with context.phases.phase("admission"):
-        asked, omitted = _asked_of_upgrade(context, request, versions.base.settings)
+        asked, omitted = _pods_of_upgrade(context, request, versions.base.settings)
     gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
     said = [*said, *gates_off, *loaded.assumptions, *omitted]
     return Answered(
@@ -101,22 +103,22 @@ def upgrade(context: Context, request: Upgrade) -> Answered:
     )
 
 
-def _asked_of_upgrade(context: Context, request: Upgrade, settings: Settings) -> tuple[list[Asked], list[Assumption]]:
+def _pods_of_upgrade(context: Context, request: Upgrade, settings: Settings) -> tuple[list[Asked], list[Assumption]]:
     """The pod that is named; or every pending one, and what manifests and workloads add to these."""
     from kpreempt.analysis.compare.upgrade import next_pods
 
     loaded = context.loaded
-    cluster, decode = loaded.cluster, object_decoder(loaded.wanted)
+    cluster, decode = loaded.cluster, object_decoder(loaded.extra_fields)
     require(cluster, "Node")
     if request.pod:
         pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
         named = question_in_cluster(pod, Overrides(), decode)
         return [Asked(named.cluster, named.questions)], []
 
-    def is_asked(namespace: str) -> bool:
+    def is_selected(namespace: str) -> bool:
         return request.namespace in (None, "", namespace)
 
-    pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_asked(pod.metadata.namespace)]
+    pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_selected(pod.metadata.namespace)]
     asked = [Asked(cluster, pending)]
     omitted: list[Assumption] = []
     if request.templates:
@@ -124,7 +126,7 @@ def _asked_of_upgrade(context: Context, request: Upgrade, settings: Settings) ->
         asked.append(Asked(found.cluster, found.questions))
     if request.workloads:
         more, omitted = next_pods(
-            cluster, loaded.documents, decode, now=context.at, settings=settings, is_asked=is_asked
+            cluster, loaded.documents, decode, now=context.at, settings=settings, is_selected=is_selected
         )
         asked += more
     return asked, omitted

@@ -52,7 +52,7 @@ def drain(context: Context, request: Drain) -> Answered:
         upgrade = Upgrade(at_once=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or "")
     at = context.at
     way = Upgraded(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
-    excuses = gate.excuses()
+    suppressions = gate.suppressions()
     answer = drain_nodes(
         DrainQuestion(
             cluster=way.cluster,
@@ -60,7 +60,7 @@ def drain(context: Context, request: Drain) -> Answered:
             options=options,
             told=_told(request, upgrade),
             rules=gate.rules,
-            excuses=excuses,
+            suppressions=suppressions,
             seed=request.seed,
             runs=request.runs,
             worst_of=request.worst_of,
@@ -71,8 +71,8 @@ def drain(context: Context, request: Drain) -> Answered:
         ),
         simulation_context(context),
     )
-    answer = with_custom_rules(answer, gate.custom, gate.rules, excuses)
-    return Answered(msgspec.structs.replace(answer, gate=gate.told(excuses), summary=summary(answer)), cluster)
+    answer = with_custom_rules(answer, gate.custom, gate.rules, suppressions)
+    return Answered(msgspec.structs.replace(answer, gate=gate.told(suppressions), summary=summary(answer)), cluster)
 
 
 def drain_options(asked: Drain) -> DrainOptions:

@@ -48,7 +48,7 @@ def named(first: str, second: str, namespace: str) -> PodName | WorkloadName:
     return workload_name(kind_of(kind), namespace, name)
 
 
-def pod_named(request: Explain, namespace: str) -> PodName | WorkloadName | None:
+def parse_pod_name(request: Explain, namespace: str) -> PodName | WorkloadName | None:
     """What of the cluster a question names, if it does. Raises ``UsageError`` where two namespaces are given."""
     if not request.pod:
         return None
@@ -76,11 +76,11 @@ def explain(context: Context, request: Explain) -> Answered:
     with context.phases.phase("admission"):
         situation, workloads = _situation(context, request)
     asked = context.of(situation.cluster)
-    goes_on: GoesOn | None = None
+    simulate_rest: GoesOn | None = None
     if request.capacity or any(workloads):
         from kpreempt.analysis.workload.answer import going_on
 
-        goes_on = going_on(
+        simulate_rest = going_on(
             situation,
             workloads,
             scheduler,
@@ -95,7 +95,7 @@ def explain(context: Context, request: Explain) -> Answered:
         proposes=True,
         simulates_on=request.aftermath,
         records_steps=request.records_steps,
-        goes_on=goes_on,
+        simulate_rest=simulate_rest,
     )
     return Answered(document_of(verdicts), situation.cluster)
 
@@ -118,9 +118,9 @@ def decide(context: Context, request: Decide) -> Answered:
 def _situation(context: Context, request: Explain) -> tuple[Asked, Sequence[WorkloadQuestion | None]]:
     """The pods as the API server would have them, in the cluster that is asked about."""
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
-    overrides = msgspec.structs.replace(overrides_of(request), any_annotation=scheduler.wanted.pod_annotations)
-    decode, rules = object_decoder(scheduler.wanted), api_server_rules(scheduler.settings)
-    name = pod_named(request, context.namespace)
+    overrides = msgspec.structs.replace(overrides_of(request), any_annotation=scheduler.extra_fields.pod_annotations)
+    decode, rules = object_decoder(scheduler.extra_fields), api_server_rules(scheduler.settings)
+    name = parse_pod_name(request, context.namespace)
     if isinstance(name, PodName):
         found = pod_in_cluster(cluster, name.name, name.namespace)
         situation = question_in_cluster(found, overrides, decode)

@@ -67,7 +67,7 @@ def pending_workloads(context: Context, request: PendingWorkloads) -> Answered:
             objects,
             request.settings.config,
             now=context.at,
-            is_asked=request.is_selected,
+            is_selected=request.is_selected,
             assumptions=[*context.loaded.assumptions, *request.settings.assumptions],
         )
     return Answered(found, objects.cluster)
@@ -81,7 +81,7 @@ def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
             objects,
             request.settings.config,
             now=context.at,
-            is_asked=request.is_selected,
+            is_selected=request.is_selected,
             limit=request.limit,
             assumptions=[*context.loaded.assumptions, *request.settings.assumptions],
         )
@@ -91,7 +91,7 @@ def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
 def who_evicted_workload(context: Context, request: WhoEvictedWorkload) -> Answered:
     """For which other Workload Kueue preempted one."""
     objects = _objects(context)
-    workload = _workload_named(request.workload, context, objects)
+    workload = _find_workload(request.workload, context, objects)
     return Answered(readings.who_evicted_workload(workload, objects), objects.cluster)
 
 
@@ -108,7 +108,7 @@ def compare_workloads(context: Context, request: CompareWorkloads) -> Answered:
         found = explaining.compare_configurations(
             {name: (with_objects(objects, each.queues), each.config) for name, each in request.compared.items()},
             now=context.at,
-            is_asked=(lambda workload: workload.key in keys) if keys else request.is_selected,
+            is_selected=(lambda workload: workload.key in keys) if keys else request.is_selected,
             assumptions=assumptions,
         )
     return Answered(found, objects.cluster)
@@ -135,7 +135,7 @@ def _objects(context: Context) -> KueueObjects:
 def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects) -> list[tuple[Workload, str]]:
     """The Workloads of a request, each with the object that Kueue makes it of. Raises ``InputError``."""
     if request.workload:
-        return [(_workload_named(request.workload, context, objects), "")]
+        return [(_find_workload(request.workload, context, objects), "")]
     found = []
     for manifest in request.manifests:
         plain = [(each.document, each.source) for each in manifest]
@@ -147,7 +147,7 @@ def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects)
     return found
 
 
-def _workload_named(named: str, context: Context, objects: KueueObjects) -> Workload:
+def _find_workload(named: str, context: Context, objects: KueueObjects) -> Workload:
     """The Workload ``[workload/]NAME``. Raises ``InputError``."""
     kind, _, name = named.rpartition("/")
     if kind.lower() in ("", *_KINDS):

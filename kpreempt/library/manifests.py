@@ -17,7 +17,7 @@ from kpreempt.analysis.questions import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
 from kpreempt.schedulers.kube.versions import number_of_server
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.manifest import ManifestObject, manifest_in, read_manifest
 
 if TYPE_CHECKING:
@@ -30,22 +30,24 @@ Manifest = Mapping[str, Any] | os.PathLike[str] | Any
 _SOURCE = "manifest"
 
 
-def objects_of(manifests: Manifest | Sequence[Manifest], intake: Intake) -> list[ManifestObject]:
+def objects_of(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> list[ManifestObject]:
     """All objects of the manifests, in their order. Raises ``InputError``, and ``UsageError`` for anything else."""
     given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
-    return [found for each in given for found in _objects(each, intake)]
+    return [found for each in given for found in _objects(each, input_limits)]
 
 
-def templates_of(manifests: Manifest | Sequence[Manifest], namespace: str, intake: Intake) -> list[PodTemplate]:
+def templates_of(
+    manifests: Manifest | Sequence[Manifest], namespace: str, input_limits: InputLimits
+) -> list[PodTemplate]:
     """The pods that the manifests mean; in ``namespace`` where they say none. Raises as ``objects_of``."""
-    objects = objects_of(manifests, intake)
-    refuse_rejected(objects)
+    objects = objects_of(manifests, input_limits)
+    raise_if_rejected(objects)
     return subjects_of([(each.document, each.source, each.line) for each in objects], namespace).templates
 
 
-def change_of(manifests: Manifest | Sequence[Manifest], intake: Intake) -> list[ManifestDocument]:
+def change_of(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> list[ManifestDocument]:
     """All objects of the manifests as a change has them. Raises as ``objects_of``."""
-    return as_change(objects_of(manifests, intake))
+    return as_change(objects_of(manifests, input_limits))
 
 
 def as_change(objects: Iterable[ManifestObject]) -> list[ManifestDocument]:
@@ -68,15 +70,15 @@ def _from_here(source: str) -> str:
     return str(Path(source).relative_to(here)) if Path(source).is_relative_to(here) else source
 
 
-def as_list(manifests: Manifest | Sequence[Manifest], intake: Intake) -> bytes:
+def as_list(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> bytes:
     """The objects as one ``List`` of JSON."""
-    items = [each.document for each in objects_of(manifests, intake)]
+    items = [each.document for each in objects_of(manifests, input_limits)]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, default=str).encode()
 
 
-def _objects(manifest: Manifest, intake: Intake) -> list[ManifestObject]:
+def _objects(manifest: Manifest, input_limits: InputLimits) -> list[ManifestObject]:
     if isinstance(manifest, os.PathLike):
-        return read_manifest(os.fspath(manifest), intake=intake)
+        return read_manifest(os.fspath(manifest), input_limits=input_limits)
     if isinstance(manifest, Mapping):
         document = manifest
     elif hasattr(manifest, "attribute_map"):
@@ -85,7 +87,7 @@ def _objects(manifest: Manifest, intake: Intake) -> list[ManifestObject]:
         hint = "a mapping, a pathlib.Path or an object of the kubernetes package"
         raise UsageError(f"a manifest is expected, and not {type(manifest).__name__}", hint=hint)
     if isinstance(document.get("items"), list) and isinstance(document.get("kind"), str):
-        found = manifest_in(json.dumps(document, default=str).encode(), _SOURCE, intake)
+        found = manifest_in(json.dumps(document, default=str).encode(), _SOURCE, input_limits)
         return [_checked(each.document) for each in found]
     return [_checked(document)]
 
@@ -140,7 +142,7 @@ def rejection_of(given: ManifestObject | ManifestDocument, server_version: str =
     return Rejection(line, "; ".join(shown))
 
 
-def refuse_rejected(objects: Iterable[ManifestObject]) -> None:
+def raise_if_rejected(objects: Iterable[ManifestObject]) -> None:
     """Raise ``InputError`` for the first object that every version of the API server rejects."""
     for each in objects:
         if rejection := rejection_of(each):

@@ -94,7 +94,7 @@ class Request:
         self.__dict__.update(values)
 
     @property
-    def asked_algorithm(self) -> str:
+    def algorithm_named(self) -> str:
         """The scheduler that is named, if one is."""
         return getattr(self, "algorithm", None) or ""
 

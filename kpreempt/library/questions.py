@@ -52,7 +52,7 @@ def pending(context: Context, request: Pending) -> Answered:
     cluster, selection = context.loaded.cluster, selection_of(request)
     found = explain_pending(
         context.of(cluster),
-        is_asked=selection.has,
+        is_selected=selection.has,
         namespace=selection.namespace,
         max_backoff=max_backoff_of(context.configured.configuration),
         spread=context.spread or one_by_one,
@@ -97,7 +97,7 @@ def at_risk(context: Context, request: AtRisk) -> Answered:
     cluster = context.loaded.cluster
     found = pods_at_risk(
         context.of(cluster),
-        is_asked=selection_of(request).has,
+        is_selected=selection_of(request).has,
         limit=request.limit,
     )
     return Answered(found, cluster)

@@ -45,7 +45,7 @@ def queue(context: Context, request: Queue) -> Answered:
         cluster,
         question,
         timed_events(request.records, context.at),
-        object_decoder(scheduler.wanted),
+        object_decoder(scheduler.extra_fields),
         assumptions=context.assumptions,
         spread=context.spread or one_by_one,
         phases=context.phases,

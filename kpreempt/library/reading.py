@@ -13,9 +13,9 @@ from kpreempt.admission import complete_cluster
 from kpreempt.analysis.naming import some_of
 from kpreempt.errors import UsageError
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot.archives import Intake, PassedOver
+from kpreempt.snapshot.archives import InputLimits, PassedOver
 from kpreempt.snapshot.collect import NOTHING_MORE, Needs
 from kpreempt.snapshot.load import Loaded, load_snapshot, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -32,13 +32,13 @@ _FILES_SHOWN = 3
 class LoadedCluster(msgspec.Struct, frozen=True):
     """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for.
 
-    ``wanted`` is what was read for plugins.
+    ``extra_fields`` is what was read for plugins.
     """
 
     cluster: ClusterSnapshot
     assumptions: list[Assumption]
     documents: list[dict[str, Any]] = []
-    wanted: Wanted = NOTHING_WANTED
+    extra_fields: ExtraFields = NO_EXTRAS
 
 
 class Listener:
@@ -62,8 +62,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
     ``at`` is the moment of recordings among the paths. The kinds of ``assume_none`` count as read, and of those without
     an object the cluster has none. ``stdin`` gives what ``-`` stands for. ``listener`` makes what hears of each source
-    that is read. ``intake`` bounds what the inputs unpack to. The cluster is as an API server and its controllers would
-    have it (``complete_cluster``), if it ``completes``.
+    that is read. ``input_limits`` bounds what the inputs unpack to. The cluster is as an API server and its controllers
+    would have it (``complete_cluster``), if it ``completes``.
     """
 
     paths: Sequence[str] = ()
@@ -72,7 +72,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     at: str | None = None
     skip_bad_objects: bool = False
     assume_none: frozenset[str] = frozenset()
-    intake: Intake | None = None
+    input_limits: InputLimits | None = None
     phases: Phases = NO_PHASES
     listener: Callable[[], Listener] = Listener
     stdin: Callable[[], BinaryIO] | None = None
@@ -82,9 +82,9 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     """Read and merge what there is at the source. Raises ``InputError``, ``UsageError`` and ``ClusterError``."""
     loaded: Loaded | Reading
-    intake = source.intake or Intake()
+    input_limits = source.input_limits or InputLimits()
     if source.live is None:
-        loaded = _load(source, intake, source.paths, needs, source.at)
+        loaded = _load(source, input_limits, source.paths, needs, source.at)
     else:
         if source.at is not None:
             raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
@@ -93,7 +93,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     documents = loaded.documents
     created: set[str] = set()
     if source.additions:
-        added = _load(source, intake, source.additions, needs)
+        added = _load(source, input_limits, source.additions, needs)
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
@@ -102,7 +102,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     if source.completes:
         with source.phases.phase("admission"):
             cluster, completed = complete_cluster(cluster, created=created)
-    passed_over = intake.take_passed_over()
+    passed_over = input_limits.take_passed_over()
     set_aside = [*set_aside, *passed_over.bad]
     listed = files_listed(passed_over)
     listener = source.listener()
@@ -122,7 +122,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
         )
         for each in set_aside
     ]
-    loaded_cluster = LoadedCluster(cluster, [*said, *bad, *completed, *listed], documents, needs.wanted)
+    loaded_cluster = LoadedCluster(cluster, [*said, *bad, *completed, *listed], documents, needs.extra_fields)
     return assuming_none(loaded_cluster, source.assume_none)
 
 
@@ -182,19 +182,19 @@ def _listed(names: Sequence[str], what: str, why: str) -> Assumption:
     return Assumption(subject, "", f"{', '.join(shown)}{why}", AssumptionKind.NO_OBJECTS)
 
 
-def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequence[Named]) -> LoadedCluster:
-    """What was read, and of a ``live`` cluster the ``wanted`` objects, which are of kinds that no snapshot holds.
+def with_objects(loaded: LoadedCluster, live: Connection | None, extra_fields: Sequence[Named]) -> LoadedCluster:
+    """What was read, and of a ``live`` cluster the ``extra_fields`` objects, which are of kinds that no snapshot holds.
 
     Raises ``ClusterError`` and ``InputError``.
     """
-    if live is None or not wanted:
+    if live is None or not extra_fields:
         return loaded
     from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.lists import read_objects
 
     api = Api(live)
     try:
-        found = read_objects(api, wanted)
+        found = read_objects(api, extra_fields)
     finally:
         api.close()
     cluster = msgspec.structs.replace(
@@ -205,7 +205,9 @@ def with_objects(loaded: LoadedCluster, live: Connection | None, wanted: Sequenc
     return msgspec.structs.replace(loaded, cluster=cluster, documents=[*loaded.documents, *found.documents])
 
 
-def _load(source: Source, intake: Intake, paths: Sequence[str], needs: Needs, at: str | None = None) -> Loaded:
+def _load(
+    source: Source, input_limits: InputLimits, paths: Sequence[str], needs: Needs, at: str | None = None
+) -> Loaded:
     if "-" in paths and source.stdin is None:
         raise UsageError("standard input is not read here: a path is expected")
     listener = source.listener()
@@ -217,7 +219,7 @@ def _load(source: Source, intake: Intake, paths: Sequence[str], needs: Needs, at
             progress=listener,
             phases=source.phases,
             needs=needs,
-            intake=intake,
+            input_limits=input_limits,
             at=at,
         )
     finally:

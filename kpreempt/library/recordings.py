@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kpreempt.errors import ConfigurationError, InputError, UsageError
 from kpreempt.files import name_of
-from kpreempt.library.schedulers import Answered, AskedScheduler, Context
+from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def who_evicted(context: Context, request: WhoEvicted) -> Answered:
             now=context.now,
             version=configured.assumptions,
             # What plugins miss in a dump is part of the answer.
-            assumptions=earlier.assumptions if asked.wanted else (),
+            assumptions=earlier.assumptions if asked.extra_fields else (),
         )
     return Answered(found, cluster)
 
@@ -59,7 +59,7 @@ def subject_of(request: History) -> tuple[str, str, str]:
 
 def history(context: Context, request: History) -> Answered:
     """What a recording has of an object, attempt by attempt."""
-    from kpreempt.snapshot.recording.chronicle import Subject, history_of
+    from kpreempt.snapshot.recording.journal import Subject, history_of
 
     return Answered(history_of(request.recording, Subject(*subject_of(request))), context.loaded.cluster)
 
@@ -74,7 +74,7 @@ def verify(context: Context, request: Verify) -> Answered:
     tally, times, done = Tally(), list[datetime](), 0
     for run in runs_of(request.recording):
         times += run.begins, run.ends
-        for situation in Replay(run, request.intake).situations():
+        for situation in Replay(run, request.input_limits).situations():
             decision = situation.trace.decision
             tally.count(decision, request.file_difference(judge.judge(decision, situation)))
             done += 1
@@ -86,7 +86,7 @@ def verify(context: Context, request: Verify) -> Answered:
     return Answered(tally.verification(times[0], times[-1]), context.loaded.cluster)
 
 
-def _scheduler_on(asked: AskedScheduler, cluster: ClusterSnapshot, algorithm: str | None) -> Asked | None:
+def _scheduler_on(asked: SchedulerFactory, cluster: ClusterSnapshot, algorithm: str | None) -> Asked | None:
     """The scheduler for a cluster, or one of another version; ``None`` if that rejects the options."""
     from kpreempt.analysis.verification import Asked
 

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from kpreempt.analysis.workload_pods import PodTemplate
     from kpreempt.library.gate.settings import GateSettings
     from kpreempt.library.reading import LoadedCluster
-    from kpreempt.library.schedulers import AskedScheduler
+    from kpreempt.library.schedulers import SchedulerFactory
     from kpreempt.model.kueue import Workload
     from kpreempt.model.pod import Pod
     from kpreempt.schedulers.kueue import KueueConfiguration
     from kpreempt.schedulers.volcano import VolcanoConfiguration
-    from kpreempt.snapshot.archives import Intake
+    from kpreempt.snapshot.archives import InputLimits
     from kpreempt.snapshot.manifest import ManifestObject
     from kpreempt.verdict.plugins import AvailablePlugin
 
@@ -460,7 +460,7 @@ class Compare(Request):
     namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is; of pending pods, only those there.")] = None
     templates: "Sequence[PodTemplate]" = ()
     # By the name that the answer has for each, the first to compare with.
-    schedulers: "Mapping[str, AskedScheduler]" = {}
+    schedulers: "Mapping[str, SchedulerFactory]" = {}
     # Instead of these: a pod that is admitted already, and how its cluster is prepared for each scheduler.
     admitted: "Pod | None" = None
     is_queued: bool = True
@@ -528,7 +528,7 @@ class Verify(Request):
 
     answered_by = "recordings:verify"
     recording: str
-    intake: "Intake"
+    input_limits: "InputLimits"
     is_configured: bool
     file_difference: "Callable[[Judgement], Judgement]"
     report_progress: Callable[[int], None]

@@ -11,8 +11,8 @@ from kpreempt.analysis.algorithms import AUTO, AnalysisContext, Scheduler, algor
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.meta import DEFAULT_NAMESPACE
-from kpreempt.model.wanted import Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import KUBE_ALGORITHMS
 from kpreempt.verdict import Assumption
@@ -33,7 +33,7 @@ class ConfiguredScheduler(NamedTuple):
     assumptions: list[Assumption]
 
 
-class AskedScheduler:
+class SchedulerFactory:
     """The scheduler of an algorithm's name, which may be ``auto``: that of the version of each cluster it is for."""
 
     def __init__(
@@ -53,16 +53,16 @@ class AskedScheduler:
         self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
 
     @cached_property
-    def wanted(self) -> Wanted:
+    def extra_fields(self) -> ExtraFields:
         """What its plugins read that a snapshot keeps only on request.
 
         Raises what is wrong with the options: for the algorithm, or with ``auto`` for every version.
         """
-        return (self._of_any_version() if self.named == AUTO else self.of(self.named)).wanted
+        return (self._of_any_version() if self.named == AUTO else self.of(self.named)).extra_fields
 
     def checked(self) -> Self:
-        """The same, once its options are known to be good for some cluster. Raises as ``wanted`` does."""
-        _ = self.wanted
+        """The same, once its options are known to be good for some cluster. Raises as ``extra_fields`` does."""
+        _ = self.extra_fields
         return self
 
     def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
@@ -100,9 +100,9 @@ class AskedScheduler:
             raise
 
 
-def default_scheduler() -> AskedScheduler:
+def default_scheduler() -> SchedulerFactory:
     """The kube-scheduler of a cluster's version, without any options."""
-    return AskedScheduler(None, scheduler_for)
+    return SchedulerFactory(None, scheduler_for)
 
 
 class Context(NamedTuple):
@@ -114,7 +114,7 @@ class Context(NamedTuple):
     """
 
     loaded: LoadedCluster
-    asked: AskedScheduler
+    asked: SchedulerFactory
     now: datetime
     ages: datetime | None = None
     phases: Phases = NO_PHASES
@@ -125,7 +125,7 @@ class Context(NamedTuple):
 
     @property
     def configured(self) -> ConfiguredScheduler:
-        """The scheduler for the cluster. Raises as ``AskedScheduler.on`` does."""
+        """The scheduler for the cluster. Raises as ``SchedulerFactory.on`` does."""
         return self.asked.on(self.loaded.cluster)
 
     @property

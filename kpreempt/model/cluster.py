@@ -72,11 +72,11 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     ``pod_orders`` has what is known of the order of each node's pods, by the node's name. It is as it was seen, also
     where a what-if has changed the pods; who reads it compares it with the pods that are there.
 
-    ``documents`` are the objects that plugins want whole (``Wanted``), as plain data, by ``ObjectKind.key``; a kind
-    that is wanted has its key also where there are none. They are in the order of the input, each object once, with
-    its ``apiVersion``, ``kind`` and, where its kind has one, ``metadata.namespace``. They are as the input has them,
-    also where a what-if has changed a record. They are shared and must be left as they are, may hold anything, and
-    belong into no output.
+    ``documents`` are the objects that plugins want whole (``ExtraFields``), as plain data, by ``ObjectKind.key``; a
+    kind that is wanted has its key also where there are none. They are in the order of the input, each object once,
+    with its ``apiVersion``, ``kind`` and, where its kind has one, ``metadata.namespace``. They are as the input has
+    them, also where a what-if has changed a record. They are shared and must be left as they are, may hold anything,
+    and belong into no output.
     """
 
     nodes: list[Node] = NO_ITEMS

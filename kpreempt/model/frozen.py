@@ -19,7 +19,7 @@ from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origi
 import msgspec
 
 
-def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+def _reject(self: object, *_: object, **__: object) -> NoReturn:
     kind = "list" if isinstance(self, list) else "dict"
     raise TypeError(f"this {kind} is read-only; change a copy: {kind}(...)")
 
@@ -29,8 +29,8 @@ class FrozenList(list[Any]):
 
     __slots__ = ()
 
-    append = extend = insert = remove = pop = clear = sort = reverse = _refuse
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = remove = pop = clear = sort = reverse = _reject
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _reject
 
     def __reduce_ex__(self, _: Any) -> tuple[type, tuple[list[Any]]]:
         """A copy can be changed."""
@@ -42,8 +42,8 @@ class FrozenDict(dict[Any, Any]):
 
     __slots__ = ()
 
-    setdefault = update = pop = popitem = clear = _refuse
-    __setitem__ = __delitem__ = __ior__ = _refuse
+    setdefault = update = pop = popitem = clear = _reject
+    __setitem__ = __delitem__ = __ior__ = _reject
 
     def __reduce_ex__(self, _: Any) -> tuple[type, tuple[dict[Any, Any]]]:
         """A copy can be changed."""

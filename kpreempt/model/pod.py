@@ -366,7 +366,7 @@ _FIELDS_OF_ANNOTATIONS = {each.encode_name: each.name for each in msgspec.struct
 
 
 class AllAnnotations(PodAnnotations, frozen=True, omit_defaults=True, gc=False):
-    """The annotations of a pod where a plugin wants all (``Wanted.pod_annotations``): those that are read, and the map.
+    """All annotations of a pod, for plugins that want them (``ExtraFields.pod_annotations``): those read, and the map.
 
     ``annotations_of`` gives the map and ``with_annotations`` makes it, which keep the two in step. This is not the
     wire shape.

@@ -59,9 +59,9 @@ def _matches(
         except ValueError:
             return False
     if _address(entry.strip("[]")) is None:
-        name, colon, wanted = entry.rpartition(":")
-        if colon and wanted.isdecimal():
-            if int(wanted) != port:
+        name, colon, requested = entry.rpartition(":")
+        if colon and requested.isdecimal():
+            if int(requested) != port:
                 return False
             entry = name
     if address is not None:

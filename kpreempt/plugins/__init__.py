@@ -16,10 +16,10 @@ The extension points are those of the scheduling framework (``k8s.io/kube-schedu
 kpreempt's interface, names may be added, but are never removed.
 """
 
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, annotations_of
 from kpreempt.model.quantity import Quantity
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.interface import QueuedPodInfo
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
@@ -64,15 +64,15 @@ def unschedulable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
     ``reason`` is the same for all nodes, so that the scheduler's message can count them. ``summary`` and ``facts`` are
     details of this node, which the report shows next to it.
     """
-    return _refusal(Code.UNSCHEDULABLE, reason, summary, facts)
+    return _rejection(Code.UNSCHEDULABLE, reason, summary, facts)
 
 
 def unresolvable(reason: str, summary: str = "", /, **facts: Fact) -> Status:
     """Reject a node, or the pod on all nodes, when no eviction can help. Arguments are those of ``unschedulable``."""
-    return _refusal(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, summary, facts)
+    return _rejection(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason, summary, facts)
 
 
-def _refusal(code: Code, reason: str, summary: str, facts: dict[str, Fact]) -> Status:
+def _rejection(code: Code, reason: str, summary: str, facts: dict[str, Fact]) -> Status:
     return Status(code, [reason], detail=PluginFinding(summary, facts) if summary or facts else None)
 
 
@@ -88,6 +88,7 @@ __all__ = [
     "Code",
     "CycleState",
     "Eligibility",
+    "ExtraFields",
     "FilterPlugin",
     "Handle",
     "Node",
@@ -117,7 +118,6 @@ __all__ = [
     "ScorePlugin",
     "SnapshotView",
     "Status",
-    "Wanted",
     "annotations_of",
     "normalize_to_max",
     "unresolvable",

@@ -337,7 +337,7 @@ def formats_of(answer: Answer) -> Sequence[str]:
     return _BY_NAME[type(answer).__name__].formats
 
 
-def formats_named(record: str) -> Sequence[str]:
+def format_names(record: str) -> Sequence[str]:
     """The formats of an answer, by the name of its record."""
     return _BY_NAME[record].formats
 
@@ -373,7 +373,7 @@ def _names(row: Row, answer: Answer, _options: RenderOptions) -> str:
 def _block(row: Row, answer: Answer, options: RenderOptions) -> str:
     from kpreempt.report.markdown import fenced_report  # noqa: PLC0415 - only Markdown needs it
 
-    full = msgspec.structs.replace(options, colour=False, extent=Extent.REPORT)
+    full = msgspec.structs.replace(options, color=False, extent=Extent.REPORT)
     return fenced_report(row.write(answer, "text", full)) + "\n"
 
 

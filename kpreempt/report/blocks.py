@@ -210,7 +210,7 @@ class Cards(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """Blocks below a label. ``lead`` follows the label on its line; if ``is_beside``, the blocks follow there, too.
+    """Blocks below a label. ``lead`` follows the label on its line; if ``is_inline``, the blocks follow there, too.
 
     ``heading`` is the title on a page, and ``anchor`` its fragment; both default to the label. A section without lead
     and blocks is not shown. Pages put sections with ``is_reasoning`` last, and Markdown collapses them. Sections with a
@@ -228,7 +228,7 @@ class Section(msgspec.Struct, frozen=True):
     blocks: Sequence[Block | Section] = ()
     heading: str = ""
     anchor: str = ""
-    is_beside: bool = False
+    is_inline: bool = False
     is_reasoning: bool = False
     style: Role = "heading"
     priority: int = 0

@@ -30,7 +30,7 @@ from kpreempt.verdict.details import (
     VolumeConflict,
     VolumeLimitExceeded,
 )
-from kpreempt.verdict.status import is_lasting
+from kpreempt.verdict.status import is_permanent
 from kpreempt.verdict.unread import absent_sentence
 
 
@@ -132,12 +132,12 @@ def describe_shortfall(shortfall: Shortfall, pods: int = 0) -> str:
     return f"{name}: requests {amount(requested)}, {amount(max(free, 0))} free of {amount(allocatable)} ({used})"
 
 
-def refusal_of(status: Status) -> str:
+def rejection_of(status: Status) -> str:
     """Why a node rejects the pod, as a clause about the node: ``is too full``."""
     words = _WORDS.get(status.plugin)
     if words is not None:
-        is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_lasting(status)
-        return words.hopeless if words.hopeless and is_hopeless else words.refusal
+        is_hopeless = status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE or is_permanent(status)
+        return words.hopeless if words.hopeless and is_hopeless else words.rejection
     return f"says {status.message}" if status.message else "gives no reason"
 
 
@@ -244,7 +244,7 @@ class _Words(NamedTuple):
     ``hopeless`` is the clause if the rejection is permanent and then reads differently.
     """
 
-    refusal: str
+    rejection: str
     detail: type
     phrase: Callable[[Any], str]
     hopeless: str = ""
@@ -311,15 +311,15 @@ def assumption_sections(assumptions: Sequence[Assumption], *, shown: int = _LINE
             blocks=[Listing([[_assumption(each)] for each in others], noun="assumption", shown=shown)],
             heading="Assumptions",
             anchor="assumptions",
-            is_beside=True,
+            is_inline=True,
             style="warn",
             priority=_ASSUMED,
-            short=Section("ASSUMED", blocks=[Sentence(first)], is_beside=True, style="warn"),
+            short=Section("ASSUMED", blocks=[Sentence(first)], is_inline=True, style="warn"),
         ),
         Section(
             "FILES",
             blocks=[Listing([[_assumption(each)] for each in listed], noun="file")],
-            is_beside=True,
+            is_inline=True,
             priority=_ASSUMED - 1,
         ),
     ]

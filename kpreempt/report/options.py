@@ -41,7 +41,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     width: int = 80
     height: int = 24
-    colour: bool = False
+    color: bool = False
     verbose: bool = False
     extent: Extent = Extent.REPORT
     now: datetime | None = None

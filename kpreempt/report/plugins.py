@@ -37,7 +37,7 @@ def report(listed: SchedulerPlugins, _options: RenderOptions) -> Report:
     """The plugins of each profile by extension point, then the sources of out-of-tree plugins, and the extenders."""
     sources: dict[str, str] = {}
     for profile in listed.profiles:
-        sources |= {each.name: each.source for each in _once(profile) if _is_from_outside(each)}
+        sources |= {each.name: each.source for each in _once(profile) if _is_out_of_tree(each)}
     installed: list[Words] = [
         (strong(each.name), f" from {each.package}" if each.package else "") for each in listed.available
     ]
@@ -68,7 +68,7 @@ def report(listed: SchedulerPlugins, _options: RenderOptions) -> Report:
 def _sections(profile: ListedProfile) -> list[Section]:
     """The plugins that run for the profile, those that are not modeled, and those that are disabled."""
     number = len(profile.names)
-    outside = sum(_is_from_outside(plugin) for plugin in _once(profile) if plugin.name in profile.names)
+    outside = sum(_is_out_of_tree(plugin) for plugin in _once(profile) if plugin.name in profile.names)
     ends: Phrase = (",", Span(f" {outside} out-of-tree", "warn")) if outside else ()
     blocks: list[Block] = [Rows([_point(point) for point in profile.points if point.is_run])]
     if others := [_point(point) for point in profile.points if not point.is_run]:
@@ -88,7 +88,7 @@ def _sections(profile: ListedProfile) -> list[Section]:
 
 
 def _listed(label: str, lines: Sequence[Words], anchor: str = "", *, style: Role = "heading") -> Section:
-    return Section(label, blocks=[Listing([[line] for line in lines])], anchor=anchor, is_beside=True, style=style)
+    return Section(label, blocks=[Listing([[line] for line in lines])], anchor=anchor, is_inline=True, style=style)
 
 
 def _point(point: ListedPoint) -> tuple[str, Words]:
@@ -97,7 +97,7 @@ def _point(point: ListedPoint) -> tuple[str, Words]:
     for plugin in point.plugins:
         phrase += [", "] if phrase else []
         phrase += [Span(f"{plugin.weight:,}·", "dim")] if plugin.weight not in (None, 1) else []
-        phrase.append(strong(plugin.name) if _is_from_outside(plugin) else plugin.name)
+        phrase.append(strong(plugin.name) if _is_out_of_tree(plugin) else plugin.name)
     return point.point, tuple(phrase)
 
 
@@ -149,5 +149,5 @@ def _once(profile: ListedProfile) -> list[ListedPlugin]:
     return list({plugin.name: plugin for point in profile.points for plugin in point.plugins}.values())
 
 
-def _is_from_outside(plugin: ListedPlugin) -> bool:
+def _is_out_of_tree(plugin: ListedPlugin) -> bool:
     return plugin.source != _OWN_SOURCE

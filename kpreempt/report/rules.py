@@ -95,7 +95,7 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
     if rule.is_custom:
         return f"# {rule}\n\nA custom rule in kpreempt.toml. This must be true:\n\n    {printable(rule.row.promise)}\n"
     row, example = rule.row, rule.row.example
-    language = "" if example.is_of_commands else "yaml"
+    language = "" if example.uses_commands else "yaml"
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
     option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none (change its severity or waive it)"
     files = "".join(

@@ -68,7 +68,7 @@ def simulation_summary(simulation: Simulation) -> Phrase:
     )
 
 
-def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
+def list_steps(steps: Sequence[SimulationStep]) -> list[Told]:
     """The steps in order; consecutive steps on one node for one pod are combined."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
@@ -82,7 +82,7 @@ def tell_step_by_step(steps: Sequence[SimulationStep]) -> list[Told]:
     return lines
 
 
-def tell_in_short(steps: Sequence[SimulationStep]) -> list[Told]:
+def summarize(steps: Sequence[SimulationStep]) -> list[Told]:
     """One line for what the pods of an owner do at one time, on any node, in the order of the first step of each."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):

@@ -25,7 +25,7 @@ from kpreempt.report.blocks import (
 )
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import message, name, names
-from kpreempt.report.simulation_words import clock, displaced_phrase, simulation_summary, tell_in_short
+from kpreempt.report.simulation_words import clock, displaced_phrase, simulation_summary, summarize
 from kpreempt.verdict.simulation import (
     COMPLETED,
     BrokenDependency,
@@ -72,7 +72,7 @@ def timeline(simulation: Simulation, options: RenderOptions) -> Section:
                 f"{count(draws, 'choice')} of a node {agree(draws, 'is')} random" if draws and options.is_full else ""
             ),
             Picture(partial(lanes, simulation)),
-            Timeline([(line.clock, line.words) for line in tell_in_short(steps)], shown=_LINES_SHOWN),
+            Timeline([(line.clock, line.words) for line in summarize(steps)], shown=_LINES_SHOWN),
         ],
         is_reasoning=True,
     )
@@ -234,7 +234,7 @@ def pending(simulation: Simulation, options: RenderOptions) -> Section:
 
 def stranded(simulation: Simulation) -> Section:
     """``BROKEN DEPENDENCIES``: objects left without something they need."""
-    items = [[stranded_phrase(each)] for each in simulation.broken_dependencies]
+    items = [[broken_dependencies_phrase(each)] for each in simulation.broken_dependencies]
     return Section(
         "BROKEN DEPENDENCIES",
         blocks=[Listing(items, noun="object", shown=_ROWS_SHOWN)],
@@ -243,7 +243,7 @@ def stranded(simulation: Simulation) -> Section:
     )
 
 
-def stranded_phrase(stranded: BrokenDependency) -> Phrase:
+def broken_dependencies_phrase(stranded: BrokenDependency) -> Phrase:
     """The object, what it is missing, and from when to when."""
     start = clock(stranded.since)
     span = f"since {start}" if stranded.until is None else f"from {start} until {clock(stranded.until)}"

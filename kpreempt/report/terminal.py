@@ -105,7 +105,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
         lines = _screen(report, options)
     else:
         lines = _full(report, options)
-    return "".join(_written(line, is_colored=options.colour) for line in lines)
+    return "".join(_written(line, is_colored=options.color) for line in lines)
 
 
 def _written(line: Text, *, is_colored: bool) -> str:
@@ -262,24 +262,24 @@ class _Drawing:
         """The label with the lead, and the blocks next to it or below; on a compact screen next to it if they fit."""
         label, lead = _text(Span(section.label, section.style)), phrase_of(section.lead)
         is_long = label.cell_len >= _LABEL_COLUMN
-        is_beside = (is_compact or section.is_beside) and bool(section.label) and not is_long
+        is_inline = (is_compact or section.is_inline) and bool(section.label) and not is_long
         chunks: list[_Chunk] = []
         if is_long:
             chunks.append(_Chunk(_wrapped((Span(section.label, section.style), "  ", *lead), width, _INDENT)))
         elif not section.label and lead != ("",):
             chunks.append(_Chunk(_wrapped(lead, width, _INDENT)))
-        elif section.label and (spans_of(lead) or not is_beside):
+        elif section.label and (spans_of(lead) or not is_inline):
             chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
-        indent = _LABEL_COLUMN if is_beside else _INDENT if section.label else 0
-        if is_beside and chunks and is_compact and self._needs_room(section.blocks, width):
+        indent = _LABEL_COLUMN if is_inline else _INDENT if section.label else 0
+        if is_inline and chunks and is_compact and self._needs_gap(section.blocks, width):
             indent = _INDENT
         for chunk in self._stacked(section.blocks, width - indent):
-            is_first = is_beside and not chunks
+            is_first = is_inline and not chunks
             lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
             chunks.append(chunk._replace(lines=lines))
         return chunks
 
-    def _needs_room(self, blocks: Sequence[Block | Section], width: int) -> bool:
+    def _needs_gap(self, blocks: Sequence[Block | Section], width: int) -> bool:
         """Whether a table has details, or its rows only fit on one line each if it starts at the left margin."""
         for block in blocks:
             if isinstance(block, Table) and block.has_details:

@@ -51,7 +51,7 @@ def _eviction(preemption: Preemption, number: int, lacks_budgets: bool) -> Secti
         [Rows(list(_facts(preemption, lacks_budgets)))],
         heading=f"Eviction at {when or 'an unknown time'}",
         anchor=f"eviction-{number}",
-        is_beside=True,
+        is_inline=True,
         priority=_EVICTION,
     )
 
@@ -60,7 +60,7 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
     """The preemptor, the node and the evidence, as terms with their values."""
     if preemption.preemptor is not None:
         # The preemptor's current location, in parentheses.
-        facts = [_where_in_words(preemption.preemptor)]
+        facts = [_describe_location(preemption.preemptor)]
         if preemption.preemptor.priority is not None:
             facts.append(f"priority {preemption.preemptor.priority:,}")
         if preemption.preemptor.owner:
@@ -69,7 +69,7 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
     if preemption.possible_preemptors:
         yield (
             "possibly by",
-            joined((strong(each.pod), f" ({_where_in_words(each)})") for each in preemption.possible_preemptors),
+            joined((strong(each.pod), f" ({_describe_location(each)})") for each in preemption.possible_preemptors),
         )
     if preemption.node:
         yield "on", name(preemption.node)
@@ -164,7 +164,7 @@ def _name_of_preemptor(preemption: Preemption) -> Phrase:
 
 def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     """The victim's location, owner and priority, and when its grace period ends."""
-    facts = [_where_in_words(answer.victim)]
+    facts = [_describe_location(answer.victim)]
     if answer.victim.owner:
         facts.append(answer.victim.owner)
     if answer.victim.priority is not None:
@@ -178,7 +178,7 @@ def _victim_facts(answer: PreemptionsOfPod, options: RenderOptions) -> str:
     return f"victim: {' · '.join(facts)}"
 
 
-def _where_in_words(pod: PodLocation) -> str:
+def _describe_location(pod: PodLocation) -> str:
     """The current location of a pod."""
     nominated = f", nominated to {pod.nominated_node_name}" if pod.nominated_node_name else ""
     on = f" on {pod.node}" if pod.node else ""

@@ -89,7 +89,7 @@ class SelectingBudgets:
         )
 
 
-def taken_in_turn(
+def claimed_in_order(
     covering: Iterable[Sequence[PodDisruptionBudget]], *, stops_at_violated: bool = False
 ) -> list[list[BudgetUse]]:
     """What evicting pods one after the other takes from the budgets that cover each.

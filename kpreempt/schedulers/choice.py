@@ -66,7 +66,7 @@ SMALLEST_SUM = _lowest("prioritySum", lambda victims: sum(pod.priority + PRIORIT
 FEWEST_VICTIMS = _lowest("victims", lambda victims: len(victims.pods))
 
 
-def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
+def default_criteria(now: datetime) -> tuple[Criterion, ...]:
     """The rules of 1.18 and later."""
     latest_start = Criterion(
         "latestStart",
@@ -76,7 +76,7 @@ def usual_criteria(now: datetime) -> tuple[Criterion, ...]:
     return FEWEST_VIOLATIONS, LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS, latest_start
 
 
-def usual_rank(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
+def default_rank(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
     """What ``rank_of`` is by the usual criteria, in one pass: on big clusters it is asked for thousands of nodes."""
     pods = victims.pods
     priorities = [pod.priority for pod in pods]

@@ -22,9 +22,9 @@ from kpreempt.verdict import Alternatives, Assumption, AssumptionKind
 P = TypeVar("P")
 Q = TypeVar("Q")
 # How many pods of each kind are back on the node, in the order of the kinds.
-Kept = tuple[int, ...]
+KeptPods = tuple[int, ...]
 # Whether one more pod of a kind can stay beside these.
-Fits = Callable[[Kept, int], bool]
+Fits = Callable[[KeptPods, int], bool]
 
 # Of a pod without a ``resourceVersion``.
 _LATEST = 2**62
@@ -136,7 +136,7 @@ class _Part(NamedTuple):
     is_free: bool
 
 
-class _Way(NamedTuple):
+class _Branch(NamedTuple):
     """How an order divides a tie: those whose eviction violates a budget, which are put back first, and the others."""
 
     violating: _Part
@@ -177,7 +177,7 @@ class _Search:
                 for budget in self._budgets[kind]:
                     left[budget] = left.get(budget, 0) - self.totals[kind]
 
-    def all_orders(self) -> set[tuple[Kept, int]]:
+    def all_orders(self) -> set[tuple[KeptPods, int]]:
         """How many of each kind go, and how many violations that makes, by every order."""
         ways = [list(self._ways(tie, left)) for tie, left in zip(self._ties, self._left, strict=True)]
         found = set()
@@ -188,7 +188,7 @@ class _Search:
                 found |= {(self._gone(each), num_first - sum(first)) for each in last}
         return found
 
-    def some_orders(self) -> set[tuple[Kept, int]]:
+    def some_orders(self) -> set[tuple[KeptPods, int]]:
         """The same for the order that is given, and for others that are drawn."""
         found = set()
         for seed in range(max(2, min(_SAMPLES, _MAX_SAMPLED_PODS // max(1, sum(self.totals))))):
@@ -202,7 +202,7 @@ class _Search:
                     )
                     order = [order[place] for place in places]
                 combination.append(self._divided(order, left))
-            kept: Kept = (0,) * len(self.totals)
+            kept: KeptPods = (0,) * len(self.totals)
             for way in combination:
                 kept = self._in_order(kept, way.violating.kinds)
             violations = sum(len(way.violating.kinds) for way in combination) - sum(kept)
@@ -211,12 +211,12 @@ class _Search:
             found.add((self._gone(kept), violations))
         return found
 
-    def _gone(self, kept: Kept) -> Kept:
+    def _gone(self, kept: KeptPods) -> KeptPods:
         return tuple(total - stays for total, stays in zip(self.totals, kept, strict=True))
 
-    def _ways(self, tie: Sequence[int], left: Mapping[str, int]) -> Iterable[_Way]:
+    def _ways(self, tie: Sequence[int], left: Mapping[str, int]) -> Iterable[_Branch]:
         if len(tie) == 1 and not self._budgets[tie[0]]:
-            return [_Way(_Part((), is_free=False), _Part(tuple(tie) * self.totals[tie[0]], is_free=False))]
+            return [_Branch(_Part((), is_free=False), _Part(tuple(tie) * self.totals[tie[0]], is_free=False))]
         protected: dict[str, list[int]] = {}
         for kind in tie:
             for budget in self._budgets[kind]:
@@ -232,14 +232,14 @@ class _Search:
             kind: min([self.totals[kind], *(max(0, left.get(budget, 0)) for budget in self._budgets[kind])])
             for kind in tie
         }
-        return [_Way(self._free({kind: self.totals[kind] - spared[kind] for kind in tie}), self._free(spared))]
+        return [_Branch(self._free({kind: self.totals[kind] - spared[kind] for kind in tie}), self._free(spared))]
 
     def _free(self, counts: Mapping[int, int]) -> _Part:
         kinds = tuple(kind for kind, count in counts.items() for _ in range(count))
         # One kind has one order.
         return _Part(kinds, is_free=len(set(kinds)) > 1)
 
-    def _divided(self, order: Sequence[int], left: Mapping[str, int]) -> _Way:
+    def _divided(self, order: Sequence[int], left: Mapping[str, int]) -> _Branch:
         """The two passes of an order: budgets are counted down pod by pod, also where one is violated already."""
         remaining = dict(left)
         violating: list[int] = []
@@ -250,7 +250,7 @@ class _Search:
                 is_violated |= remaining.get(budget, 0) <= 0
                 remaining[budget] = remaining.get(budget, 0) - 1
             (violating if is_violated else others).append(kind)
-        return _Way(_Part(tuple(violating), is_free=False), _Part(tuple(others), is_free=False))
+        return _Branch(_Part(tuple(violating), is_free=False), _Part(tuple(others), is_free=False))
 
     def _orders(self, tie: Sequence[int]) -> Iterator[list[int]]:
         """The orders of a tie, pods of a kind being the same."""
@@ -279,7 +279,7 @@ class _Search:
         if self._steps.left < 0:
             raise _TooManyError
 
-    def _put_back(self, before: Kept, parts: Iterable[_Part]) -> set[Kept]:
+    def _put_back(self, before: KeptPods, parts: Iterable[_Part]) -> set[KeptPods]:
         found = {before}
         for is_free, some in groupby(parts, key=attrgetter("is_free")):
             if is_free:
@@ -290,13 +290,13 @@ class _Search:
                 found = {self._in_order(kept, kinds) for kept in found}
         return found
 
-    def _in_order(self, kept: Kept, kinds: Iterable[int]) -> Kept:
+    def _in_order(self, kept: KeptPods, kinds: Iterable[int]) -> KeptPods:
         for kind in kinds:
             if self._fits(kept, kind):
                 kept = _with(kept, kind)
         return kept
 
-    def _in_any_order(self, kept: Kept, kinds: tuple[int, ...]) -> set[Kept]:
+    def _in_any_order(self, kept: KeptPods, kinds: tuple[int, ...]) -> set[KeptPods]:
         """What can stay of ``kinds``; pods that do not fit now are tried again beside more, as another order would."""
         seen = {(kept, kinds)}
         waiting = [(kept, kinds)]
@@ -317,11 +317,11 @@ class _Search:
         return final
 
 
-def _with(kept: Kept, kind: int) -> Kept:
+def _with(kept: KeptPods, kind: int) -> KeptPods:
     return (*kept[:kind], kept[kind] + 1, *kept[kind + 1 :])
 
 
-def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[Kept, int]], totals: Kept) -> list[Possible[P]]:
+def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[KeptPods, int]], totals: KeptPods) -> list[Possible[P]]:
     """The outcomes with their pods; kinds of a tie that can stand for each other are told as one."""
     pools = [list(each.pods) for each in chain.from_iterable(ties)]
     sizes = list(totals)
@@ -353,9 +353,9 @@ def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[Kept, int]], tota
     return possible
 
 
-def _stand_in(outcomes: set[tuple[Kept, int]], sizes: Sequence[int], one: int, other: int) -> bool:
+def _stand_in(outcomes: set[tuple[KeptPods, int]], sizes: Sequence[int], one: int, other: int) -> bool:
     """Whether pods of two kinds can always go in each other's place."""
-    shares: dict[tuple[Kept, int], int] = {}
+    shares: dict[tuple[KeptPods, int], int] = {}
     for gone, violations in outcomes:
         together = _joined(gone, one, other), violations
         shares[together] = shares.get(together, 0) + 1
@@ -365,5 +365,5 @@ def _stand_in(outcomes: set[tuple[Kept, int]], sizes: Sequence[int], one: int, o
     )
 
 
-def _joined(gone: Kept, one: int, other: int) -> Kept:
+def _joined(gone: KeptPods, one: int, other: int) -> KeptPods:
     return tuple(count + (gone[other] if kind == one else 0) for kind, count in enumerate(gone) if kind != other)

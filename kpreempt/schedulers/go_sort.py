@@ -145,7 +145,7 @@ class _PatternDefeatingSort(_Sort[Item]):
             i, j = i + 1, j - 1
 
     def _nearly_sorted(self, start: int, end: int) -> bool:
-        """Shift a few elements; says whether all is sorted then."""
+        """DrainBatch a few elements; says whether all is sorted then."""
         i = start + 1
         for _ in range(_MAX_SHIFT_STEPS):
             while i < end and not self._less(i, i - 1):

@@ -47,13 +47,13 @@ class QueueRules(NamedTuple):
 
     ``fits_on`` is asked about a node that came or changed by queues without queueing hints.
 
-    ``comes_first`` takes the place of PrioritySort. ``held_back`` names the plugin that keeps a pod out of the queue,
+    ``is_before`` takes the place of PrioritySort. ``blocked_pods`` names the plugin that keeps a pod out of the queue,
     with an empty text for a pod that none does; scheduling gates are the queue's own matter. ``awaits_everything`` says
     that a plugin, or an extender, that may refuse pods does not say which events it waits for: none is passed over.
     """
 
-    comes_first: Less | None = None
-    held_back: Callable[[Pod], str] | None = None
+    is_before: Less | None = None
+    blocked_pods: Callable[[Pod], str] | None = None
     awaits_everything: bool = False
     fits_on: Callable[[Pod, Node], bool] | None = None
 

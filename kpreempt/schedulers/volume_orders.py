@@ -47,7 +47,7 @@ class Search(NamedTuple):
     volumes: frozenset[int]
 
 
-class _Way(NamedTuple):
+class _Branch(NamedTuple):
     """How far the claims of a node have come: what is settled of the order, the volumes taken, and by whom."""
 
     order: _Order
@@ -68,9 +68,9 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
         is_last = number == len(nodes)
         ended: dict[Hashable, tuple[_Order, tuple[_Picks, ...]]] = {}
         for order, before in paths:
-            ways = [_Way(order, 0, ())]
+            ways = [_Branch(order, 0, ())]
             for tiers in wishes.tiers:
-                following: dict[Hashable, _Way] = {}
+                following: dict[Hashable, _Branch] = {}
                 for way in ways:
                     # The equally good volumes of which the claim takes one; none where nothing is left for it.
                     left = ([volume for volume in tier if not way.taken >> volume & 1] for tier in tiers)
@@ -123,16 +123,16 @@ def _possible_firsts(free: Sequence[int], order: _Order) -> list[int]:
     return [volume for volume in free if not later >> volume & 1]
 
 
-def _taking(way: _Way, firsts: Sequence[int], free: Sequence[int], lost: frozenset[int]) -> list[_Way]:
+def _taking(way: _Branch, firsts: Sequence[int], free: Sequence[int], lost: frozenset[int]) -> list[_Branch]:
     """The ways on, one for each volume that may come first."""
     if not firsts:
-        return [_Way(way.order, way.taken, (*way.picks, None))]
+        return [_Branch(way.order, way.taken, (*way.picks, None))]
     ways = []
     for volume in firsts:
         order = way.order if len(firsts) == 1 else _before(volume, free, way.order)
         is_lost = volume in lost
         taken = way.taken if is_lost else way.taken | 1 << volume
-        ways.append(_Way(order, taken, (*way.picks, None if is_lost else volume)))
+        ways.append(_Branch(order, taken, (*way.picks, None if is_lost else volume)))
     return ways
 
 

@@ -80,7 +80,7 @@ class PassedOver(msgspec.Struct):
         self.bad.append(error)
 
 
-class Intake:
+class InputLimits:
     """How much has been unpacked so far, over all inputs that share it. ``follows_links`` is about folders.
 
     ``limit`` is how many bytes all of them may unpack to.
@@ -167,18 +167,18 @@ class InputStream(io.RawIOBase):
         self,
         raw: Readable,
         name: str,
-        intake: Intake | None = None,
+        input_limits: InputLimits | None = None,
         packing: str = "",
         packed: InputStream | None = None,
     ) -> None:
-        """What is read counts for ``intake``, if there is one; ``packed`` is what it is in."""
+        """What is read counts for ``input_limits``, if there is one; ``packed`` is what it is in."""
         super().__init__()
         self.raw = raw
         self.name = name
         self.num_read = 0
         # Of all that was unpacked from it, layer by layer.
         self.num_unpacked = 0
-        self._intake = intake
+        self._input_limits = input_limits
         self._packing = packing
         self._packed = packed
         self._head = b""
@@ -215,8 +215,8 @@ class InputStream(io.RawIOBase):
                 raise unreadable(self.name, error) from error
             raise self._damaged("is damaged") from error
         self.num_read += len(chunk)
-        if self._intake is not None:
-            self._intake.spend(len(chunk), self.name)
+        if self._input_limits is not None:
+            self._input_limits.spend(len(chunk), self.name)
             outer = self._packed
             while outer is not None:
                 outer.num_unpacked += len(chunk)
@@ -235,7 +235,9 @@ class Member(msgspec.Struct, frozen=True):
     is_member: bool
 
 
-def unpacked(stream: InputStream, intake: Intake, *, is_member: bool = False, layers: int = 0) -> Iterator[Member]:
+def unpacked(
+    stream: InputStream, input_limits: InputLimits, *, is_member: bool = False, layers: int = 0
+) -> Iterator[Member]:
     """The streams in a stream, with every layer of packing taken off; each must be read before the next is asked for.
 
     Raises ``InputError``.
@@ -244,16 +246,16 @@ def unpacked(stream: InputStream, intake: Intake, *, is_member: bool = False, la
     if layers > _MAX_LAYERS:
         raise InputError(f"is packed more than {_MAX_LAYERS} times", source=stream.name)
     if head.startswith(_GZIP):
-        inner = InputStream(gzip.GzipFile(fileobj=stream), stream.name, intake, "gzip", stream)
-        yield from unpacked(inner, intake, is_member=is_member, layers=layers + 1)
+        inner = InputStream(gzip.GzipFile(fileobj=stream), stream.name, input_limits, "gzip", stream)
+        yield from unpacked(inner, input_limits, is_member=is_member, layers=layers + 1)
     elif head.startswith(_ZSTD):
-        inner = InputStream(_ZstdFrames(stream), stream.name, intake, "zstandard", stream)
-        yield from unpacked(inner, intake, is_member=is_member, layers=layers + 1)
+        inner = InputStream(_ZstdFrames(stream), stream.name, input_limits, "zstandard", stream)
+        yield from unpacked(inner, input_limits, is_member=is_member, layers=layers + 1)
     elif head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar":
         for member in tar_members(stream, stream.name):
             # Its bytes are those of the archive, which count already.
             inner = InputStream(member, f"{stream.name}:{member.name}", packing="tar", packed=stream)
-            yield from unpacked(inner, intake, is_member=True, layers=layers + 1)
+            yield from unpacked(inner, input_limits, is_member=True, layers=layers + 1)
     else:
         yield Member(stream, is_member)
 

@@ -161,9 +161,9 @@ def no_kind(document: Any, name: str, line: int) -> InputError:
     """The error for a value that is not an object, because it has no kind or a field is something else."""
     if not isinstance(document, dict):
         return InputError(f"expected a Kubernetes object, got {shown(document)}", source=name, line=line)
-    for field, (wanted, kinds) in _TOP_FIELDS.items():
+    for field, (extra_fields, kinds) in _TOP_FIELDS.items():
         if field in document and not isinstance(document[field], kinds):
-            problem = f"expected {wanted}, got {shown(document[field])}"
+            problem = f"expected {extra_fields}, got {shown(document[field])}"
             return InputError(problem, source=name, line=line, path=field)
     if document.get("kind"):
         return InputError("expected an object", source=name, line=line, path="metadata.annotations")

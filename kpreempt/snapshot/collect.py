@@ -14,10 +14,10 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields, ObjectKind
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta, Time
 from kpreempt.model.pod import Pod, without_annotations
-from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted
 from kpreempt.snapshot.batches import Batch, batches_of_list, line_of_all, list_within
 from kpreempt.snapshot.decode import (
     BadObjectError,
@@ -32,9 +32,9 @@ from kpreempt.snapshot.decode import (
     is_later,
     parse_json,
 )
-from kpreempt.snapshot.filing import LACKING_ANNOTATIONS, LACKING_CONDITIONS, Filed, Filing
 from kpreempt.snapshot.kinds import COMPARED, RECORDED, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
+from kpreempt.snapshot.object_store import LACKING_ANNOTATIONS, LACKING_CONDITIONS, Filed, ObjectStore
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import LIST
@@ -59,8 +59,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """What a question needs of a cluster beyond what schedulers look at, and what it can do without.
 
     ``keeps`` is told the kind and the record of each object, and says whether its document is kept beside the cluster,
-    as it is written; such documents may hold secrets, and belong into no file. What plugins have ``wanted`` goes into
-    the cluster itself.
+    as it is written; such documents may hold secrets, and belong into no file. What plugins have ``extra_fields`` goes
+    into the cluster itself.
 
     The rest is about live clusters; a dump has what it has. Events are read ``with_events``. Kinds of which the cluster
     has no records (``COMPARED``) are read where they are ``compared``, by name, and for ``keeps`` alone. Kinds that are
@@ -68,7 +68,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     keeps: Keeps | None = None
-    wanted: Wanted = NOTHING_WANTED
+    extra_fields: ExtraFields = NO_EXTRAS
     with_events: bool = False
     compared: Collection[str] = ()
     unneeded: Container[str] = ()
@@ -133,7 +133,7 @@ class Collector:
     ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
     With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions``
     are those that a dump says it was made with. ``keeps`` says of which objects the documents are kept, as plain data,
-    beside the cluster; without it none are. ``packs`` says what is kept of each. What is ``wanted`` goes into the
+    beside the cluster; without it none are. ``packs`` says what is kept of each. What is ``extra_fields`` goes into the
     cluster itself.
     """
 
@@ -144,7 +144,7 @@ class Collector:
         skips_bad_objects: bool = False,
         keeps: Keeps | None = None,
         packs: Packs | None = None,
-        wanted: Wanted = NOTHING_WANTED,
+        extra_fields: ExtraFields = NO_EXTRAS,
     ) -> None:
         self.set_aside: list[InputError] = []
         self.assumptions: list[Assumption] = []
@@ -152,10 +152,10 @@ class Collector:
         self._skips_bad_objects = skips_bad_objects
         self._keeps = keeps
         self._packs = packs
-        self._filing = Filing(wanted, defaults_namespace=defaults_namespace)
-        self._annotates = wanted.pod_annotations
-        self._keeps_conditions = wanted.pod_conditions
-        self._wants_more_of_pods = wanted.pod_annotations or wanted.pod_conditions
+        self._filing = ObjectStore(extra_fields, defaults_namespace=defaults_namespace)
+        self._annotates = extra_fields.pod_annotations
+        self._keeps_conditions = extra_fields.pod_conditions
+        self._wants_more_of_pods = extra_fields.pod_annotations or extra_fields.pod_conditions
         # Sources that kpreempt has written, and the indices of pods from there, of which annotations and times of
         # conditions are missing.
         self._own_sources: set[str] = set()
@@ -163,14 +163,14 @@ class Collector:
         # With the version of the API, by kind, namespace and name.
         self._documents: dict[tuple[str, str, str], tuple[str, Any]] = {}
         self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
-        self._pods = PodDecoder(keeps_conditions=wanted.pod_conditions)
+        self._pods = PodDecoder(keeps_conditions=extra_fields.pod_conditions)
         self._shelves["Pod"].decode = self._pods.decode
         self._skipped: Counter[str] = Counter()
         # By kind, with the source that was refused it.
         self._unread: dict[str, tuple[Unread, str]] = {}
         self._listed: set[str] = set()
         # Of plugins, by ``ObjectKind.key``.
-        self._kept_whole: set[str] = set()
+        self._kept_complete: set[str] = set()
         self._known_starts: dict[bytes, _Start] = {}
         self._latest_start: _Start | None = None
         self._source: str | None = None
@@ -179,11 +179,11 @@ class Collector:
 
     def add(self, batch: Batch, *, depth: int = 0) -> None:
         """Take the objects of a batch in. Raises ``InputError``."""
-        self._note_what_is_said(batch)
+        self._note_statements(batch)
         if batch.source != self._source:
             self._source = batch.source
-            for shelf in self._shelves.values():
-                shelf.begin(batch.source)
+            for store in self._shelves.values():
+                store.begin(batch.source)
         for index, json in enumerate(batch.objects):
             try:
                 # The kind of an object, from its first bytes where it begins as usual.
@@ -206,18 +206,18 @@ class Collector:
                             self._known_starts[text] = start
                         self._latest_start = start
                         what = start.what
-                if what.shelf is None:
+                if what.store is None:
                     self._keep_other(what, json)
                     self._pass_over(what, json, batch, index, depth)
                 else:
-                    self._take(what, what.shelf, json, batch, index)
+                    self._take(what, what.store, json, batch, index)
             except BadObjectError as error:
                 bad = error.at(batch.source, batch.line_of(index))
                 if not self._skips_bad_objects:
                     raise bad from None
                 self.set_aside.append(bad)
 
-    def _note_what_is_said(self, batch: Batch) -> None:
+    def _note_statements(self, batch: Batch) -> None:
         self._version = batch.version or self._version
         self._openshift = batch.openshift or self._openshift
         if batch.is_own:
@@ -246,7 +246,7 @@ class Collector:
     def note_listed(self, kinds: Iterable[str]) -> None:
         """These kinds were read whole; they count as no objects that are skipped."""
         for kind in kinds:
-            (self._listed if kind in RECORDED else self._kept_whole).add(kind)
+            (self._listed if kind in RECORDED else self._kept_complete).add(kind)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
         """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them.
@@ -260,17 +260,17 @@ class Collector:
     def forget(self, kind: str, api_version: str = "") -> None:
         """Let go of all objects of a kind, because they are read anew."""
         what = self._what(kind, api_version)
-        if what.shelf is not None:
-            what.shelf.records = []
-            what.shelf.index_of.clear()
-        if what.shelf is not None or kind in COMPARED:
+        if what.store is not None:
+            what.store.records = []
+            what.store.index_of.clear()
+        if what.store is not None or kind in COMPARED:
             self._documents = {key: document for key, document in self._documents.items() if key[0] != kind}
-        if what.wanted is not None:
-            self._filing.forget(what.wanted)
+        if what.extra_fields is not None:
+            self._filing.forget(what.extra_fields)
 
     def cluster(self) -> ClusterSnapshot:
         """The cluster of all the objects so far."""
-        records: dict[str, Any] = {shelf.kind.field: shelf.records for shelf in self._shelves.values()}
+        records: dict[str, Any] = {store.kind.field: store.records for store in self._shelves.values()}
         return ClusterSnapshot(
             **records,
             version=self._version or kubernetes_version(self._openshift),
@@ -281,15 +281,15 @@ class Collector:
             unread={
                 kind: why
                 for kind, (why, source) in self._unread.items()
-                if (shelf := self._shelves.get(kind)) is None
-                or all(shelf.source_of(index).startswith(source) for index in range(len(shelf.records)))
+                if (store := self._shelves.get(kind)) is None
+                or all(store.source_of(index).startswith(source) for index in range(len(store.records)))
             },
             documents=self._filing.documents(),
         )
 
     def lacking(self) -> list[Assumption]:
         """What is wanted and not known because dumps that kpreempt has written do not keep it."""
-        found = self._filing.lacking(self._kept_whole) if self._own_sources else []
+        found = self._filing.lacking(self._kept_complete) if self._own_sources else []
         if self._bare_pods and self._annotates:
             found.append(LACKING_ANNOTATIONS)
         if self._bare_pods and self._keeps_conditions:
@@ -302,49 +302,49 @@ class Collector:
 
     def _what(self, name: str, api_version: str) -> _What:
         kind = find_kind(name, api_version)
-        shelf = self._shelves[kind.name] if kind else None
-        return _What(shelf, name, api_version, self._filing.kind_of(name, api_version, kind))
+        store = self._shelves[kind.name] if kind else None
+        return _What(store, name, api_version, self._filing.kind_of(name, api_version, kind))
 
-    def _take(self, what: _What, shelf: _Shelf, json: Json, batch: Batch, index: int) -> None:
+    def _take(self, what: _What, store: _Shelf, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or settle which of two of one name counts."""
-        if shelf.kind.reasons:
+        if store.kind.reasons:
             try:
                 reason = _REASON.decode(json).reason
             except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
                 reason = ""
-            if reason not in shelf.kind.reasons:
-                self._skipped[shelf.kind.name] += 1
+            if reason not in store.kind.reasons:
+                self._skipped[store.kind.name] += 1
                 return
         check_size(json)
         try:
-            record = shelf.decode(json)
+            record = store.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
-            record = decode_carefully(shelf.kind, json)
-            if shelf.kind.record is Pod:
+            record = decode_carefully(store.kind, json)
+            if store.kind.record is Pod:
                 record = self._pods.shared(record)
         record = as_served(record, what.api_version)
         meta = record.metadata
         if not meta.name:
-            raise BadObjectError(f"{shelf.kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
-        if not meta.namespace and shelf.kind.is_namespaced and self._defaults_namespace:
+            raise BadObjectError(f"{store.kind.name} {meta.namespace}".rstrip(), "metadata.name", "is missing")
+        if not meta.namespace and store.kind.is_namespaced and self._defaults_namespace:
             meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
             record = msgspec.structs.replace(record, metadata=meta)
-        if self._annotates and shelf.kind.record is Pod:
+        if self._annotates and store.kind.record is Pod:
             self._pods.annotate(record, annotations_in(json))
-        filed = self._filed(what, json, batch) if what.wanted is not None else None
-        records = shelf.records
-        at = shelf.index_of[meta.namespace].setdefault(meta.name, len(records))
+        filed = self._filed(what, json, batch) if what.extra_fields is not None else None
+        records = store.records
+        at = store.index_of[meta.namespace].setdefault(meta.name, len(records))
         if at == len(records):
             records.append(record)
         else:
-            self._settle(shelf, at, record, batch, index)
-        if self._wants_more_of_pods and shelf.kind.record is Pod and records[at] is record:
+            self._settle(store, at, record, batch, index)
+        if self._wants_more_of_pods and store.kind.record is Pod and records[at] is record:
             (self._bare_pods.add if batch.source in self._own_sources else self._bare_pods.discard)(at)
-        if self._keeps is not None and records[at] is record and self._keeps(shelf.kind.name, record):
-            self._keep(shelf.kind.name, what.api_version or batch.api_version, meta, json)
+        if self._keeps is not None and records[at] is record and self._keeps(store.kind.name, record):
+            self._keep(store.kind.name, what.api_version or batch.api_version, meta, json)
         if filed is not None:
             kind, document = filed
-            self._filing.add_beside(kind, document, is_kept=records[at] is record)
+            self._filing.add_extra(kind, document, is_kept=records[at] is record)
 
     def _keep(self, kind: str, api_version: str, meta: ObjectMeta, json: Json) -> None:
         document = {"apiVersion": api_version, "kind": kind, **parse_json(json)}
@@ -368,8 +368,8 @@ class Collector:
         if not is_other and self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
             self._keep(what.name, what.api_version, meta, json)
 
-    def _settle(self, shelf: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
-        known = shelf.records[at]
+    def _settle(self, store: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
+        known = store.records[at]
         is_own = batch.source in self._own_sources
         # Of pods that differ at most in what a dump of kpreempt's leaves out: annotations, and of conditions a lot.
         is_same_pod = (
@@ -378,11 +378,11 @@ class Collector:
             and _without_conditions(without_annotations(record)) == _without_conditions(without_annotations(known))
         )
         if is_later(record, known) or (is_same_pod and at in self._bare_pods and not is_own):
-            shelf.records[at] = record
+            store.records[at] = record
         elif not is_later(known, record) and record != known and not (is_same_pod and is_own):
-            other = shelf.source_of(at)
+            other = store.source_of(at)
             there = f" and in {other}" if other != batch.source else ""
-            name = f"{shelf.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " ")
+            name = f"{store.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " ")
             raise _twice(name, there, batch, index)
 
     def _pass_over(self, what: _What, json: Json, batch: Batch, index: int, depth: int) -> None:
@@ -406,19 +406,19 @@ class Collector:
 
     def _filed(self, what: _What, json: Json, batch: Batch) -> tuple[ObjectKind, Filed] | None:
         """An object as it is filed, where it is wanted."""
-        if what.wanted is None:
+        if what.extra_fields is None:
             return None
         version, is_own = what.api_version or batch.api_version, batch.source in self._own_sources
-        return what.wanted, self._filing.read(what.wanted, version, json, is_partial=is_own)
+        return what.extra_fields, self._filing.read(what.extra_fields, version, json, is_partial=is_own)
 
 
 class _What(msgspec.Struct, frozen=True, gc=False):
-    """What an object is; ``shelf`` is ``None`` for kinds that are not kept, ``wanted`` for those of no plugin."""
+    """What an object is; ``store`` is ``None`` for kinds that are not kept, ``extra_fields`` for those of no plugin."""
 
-    shelf: _Shelf | None
+    store: _Shelf | None
     name: str
     api_version: str
-    wanted: ObjectKind | None
+    extra_fields: ObjectKind | None
 
 
 class _Start(NamedTuple):

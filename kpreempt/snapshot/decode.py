@@ -30,6 +30,7 @@ from kpreempt.model.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement
@@ -49,7 +50,6 @@ from kpreempt.model.pod import (
     with_annotations,
 )
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.model.wanted import Wanted
 from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_values
 
 Json = bytes | bytearray | memoryview | msgspec.Raw
@@ -168,9 +168,9 @@ def decode_document(
         raise error.at(source, line) from None
 
 
-def object_decoder(wanted: Wanted) -> Decode:
+def object_decoder(extra_fields: ExtraFields) -> Decode:
     """``decode_object``, or where the annotations of pods are wanted what keeps them as well."""
-    return _decode_annotated_object if wanted.pod_annotations else decode_object
+    return _decode_annotated_object if extra_fields.pod_annotations else decode_object
 
 
 def annotations_in(json: Json) -> dict[str, str]:
@@ -437,8 +437,8 @@ class PodDecoder:
 
         What the scheduler says of a pod that it could not place is kept.
         """
-        is_refusal = condition.type == "PodScheduled" and condition.status != "True"
-        if is_refusal or condition.type not in ("Ready", "PodScheduled"):
+        is_rejection = condition.type == "PodScheduled" and condition.status != "True"
+        if is_rejection or condition.type not in ("Ready", "PodScheduled"):
             return condition
         key = (condition.type, condition.status, condition.reason)
         known = self._conditions.get(key)

@@ -39,7 +39,7 @@ def resource_of(kind: Kind) -> str:
     return ".".join(filter(None, (plural_of(kind), kind.groups[0])))
 
 
-def kinds_named(texts: Iterable[str], option: str) -> frozenset[str]:
+def parse_kinds(texts: Iterable[str], option: str) -> frozenset[str]:
     """The recorded kinds that ``texts`` name as kubectl takes them: ``pdb``, ``PriorityClass``, ``hpa.autoscaling``.
 
     Raises ``UsageError``, which names the ``option``, for a text that names none of them.

@@ -140,7 +140,7 @@ class DumpLayout:
         return _array(name, json, document, line, kind.name)
 
 
-def check_is_whole(source: Source) -> None:
+def check_complete(source: Source) -> None:
     """Raise ``InputError`` for a dump in YAML that ends in the middle of a line.
 
     YAML that is cut off can be valid. What comes from an API server was written by a program, which ends every line.

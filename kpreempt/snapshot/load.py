@@ -14,21 +14,21 @@ import msgspec
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.kinds import KINDS
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases, each_in_phase
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs
 from kpreempt.snapshot.kinds import RECORDED, resource_of
-from kpreempt.snapshot.layouts import DumpLayout, check_is_whole
+from kpreempt.snapshot.layouts import DumpLayout, check_complete
 from kpreempt.snapshot.read import read_batches
 from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Source, read_sources
 from kpreempt.verdict import Assumption
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.recording.past import Past
+    from kpreempt.snapshot.recording.as_of import Past
 
 Progress = Callable[[str, float], None]
 
@@ -53,10 +53,10 @@ def load_snapshot(
     progress: Progress | None = None,
     phases: Phases = NO_PHASES,
     needs: Needs = NOTHING_MORE,
-    intake: Intake | None = None,
+    input_limits: InputLimits | None = None,
     at: str | None = None,
 ) -> Loaded:
-    """Read and merge files, folders and, for ``-``, ``stdin``. What they unpack to counts for ``intake``.
+    """Read and merge files, folders and, for ``-``, ``stdin``. What they unpack to counts for ``input_limits``.
 
     ``intake.passed_over`` gets the files without objects and, with ``skip_bad_objects``, those that cannot be read,
     which are errors otherwise.
@@ -66,10 +66,10 @@ def load_snapshot(
     cluster ``at`` a moment (``recording.past``), or at their end, without documents. Raises ``InputError``.
     """
     collector = Collector(
-        defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=needs.keeps, wanted=needs.wanted
+        defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=needs.keeps, extra_fields=needs.extra_fields
     )
-    intake = intake or Intake()
-    passed_over = intake.passed_over
+    input_limits = input_limits or InputLimits()
+    passed_over = input_limits.passed_over
     passed_over.skips_bad = skip_bad_objects
     recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
@@ -79,15 +79,15 @@ def load_snapshot(
         for path in paths:
             if path in recordings:
                 with phases.phase("read"):
-                    from kpreempt.snapshot.recording.past import moment_of, past_of  # noqa: PLC0415 - few are recordings
+                    from kpreempt.snapshot.recording.as_of import moment_of, state_before  # noqa: PLC0415 - few are recordings
 
-                    pasts.append(past_of(path, moment_of(path, at), intake))
+                    pasts.append(state_before(path, moment_of(path, at), input_limits))
                 with phases.phase("decode"):
                     for batch in pasts[-1].batches:
                         collector.add(batch)
                 continue
             has_objects, layout, bad_before = False, DumpLayout(), len(passed_over.bad)
-            for source in each_in_phase(phases, "read", read_sources(path, stdin, intake)):
+            for source in each_in_phase(phases, "read", read_sources(path, stdin, input_limits)):
                 batches = passed_over.objects_of(source.name, _batches_of(source, layout))
                 for batch in each_in_phase(phases, "read", batches):
                     has_objects = True
@@ -121,7 +121,7 @@ def load_snapshot(
 
 
 def _batches_of(source: Source, layout: DumpLayout) -> Iterator[Batch]:
-    check_is_whole(source)
+    check_complete(source)
     yield from read_batches(source, layout)
 
 
@@ -134,13 +134,13 @@ def _is_recording(path: str) -> bool:
 
 
 def cluster_from_json(
-    items: Iterable[bytes | msgspec.Raw], source: str, wanted: Wanted = NOTHING_WANTED
+    items: Iterable[bytes | msgspec.Raw], source: str, extra_fields: ExtraFields = NO_EXTRAS
 ) -> ClusterSnapshot:
     """The cluster of objects in JSON, in their order; ``source`` is named in errors.
 
     Namespaces are taken as they are: an object without one has none. Raises ``InputError``.
     """
-    collector = Collector(defaults_namespace=False, wanted=wanted)
+    collector = Collector(defaults_namespace=False, extra_fields=extra_fields)
     collector.add(Batch(source, list(items), lambda _: 0))
     return collector.cluster()
 

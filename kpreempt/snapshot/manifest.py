@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Intake, check_density
+from kpreempt.snapshot.archives import InputLimits, check_density
 from kpreempt.snapshot.batches import Batch, batches_of_list, is_extension, line_of_all, list_within, no_kind
 from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.layouts import looks_like_objects
@@ -56,7 +56,7 @@ def read_manifest(
     path: str,
     *,
     stdin: BinaryIO | None = None,
-    intake: Intake | None = None,
+    input_limits: InputLimits | None = None,
     may_be_empty: bool = False,
 ) -> list[ManifestObject]:
     """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
@@ -65,26 +65,28 @@ def read_manifest(
     ``intake.passed_over`` gets the others, and what else is no object. Raises ``InputError``, also if there are no
     objects, unless it ``may_be_empty``.
     """
-    intake = intake or Intake()
+    input_limits = input_limits or InputLimits()
     if path.lower().startswith(("http://", "https://")):
         from kpreempt.model.urls import without_secrets  # noqa: PLC0415 - few manifests are from the web
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
-        return manifest_in(download(path, os.environ), without_secrets(path), intake, may_be_empty=may_be_empty)
-    sources = read_sources(path, stdin, intake, endings=_OF_FOLDERS, left_out=intake.passed_over.not_read)
-    return _objects(sources, STDIN_NAME if path == STDIN else path, intake, may_be_empty=may_be_empty)
+        return manifest_in(download(path, os.environ), without_secrets(path), input_limits, may_be_empty=may_be_empty)
+    sources = read_sources(path, stdin, input_limits, endings=_OF_FOLDERS, left_out=input_limits.passed_over.not_read)
+    return _objects(sources, STDIN_NAME if path == STDIN else path, input_limits, may_be_empty=may_be_empty)
 
 
 def manifest_in(
-    content: bytes, name: str, intake: Intake | None = None, *, may_be_empty: bool = False
+    content: bytes, name: str, input_limits: InputLimits | None = None, *, may_be_empty: bool = False
 ) -> list[ManifestObject]:
     """The objects of a manifest in memory; ``name`` is what messages call it. Raises as ``read_manifest``."""
-    intake = intake or Intake()
-    return _objects(read_bytes(content, name, intake), name, intake, may_be_empty=may_be_empty)
+    input_limits = input_limits or InputLimits()
+    return _objects(read_bytes(content, name, input_limits), name, input_limits, may_be_empty=may_be_empty)
 
 
-def _objects(sources: Iterable[Source], name: str, intake: Intake, *, may_be_empty: bool) -> list[ManifestObject]:
-    passed_over, bad_before = intake.passed_over, len(intake.passed_over.bad)
+def _objects(
+    sources: Iterable[Source], name: str, input_limits: InputLimits, *, may_be_empty: bool
+) -> list[ManifestObject]:
+    passed_over, bad_before = input_limits.passed_over, len(input_limits.passed_over.bad)
     objects: list[ManifestObject] = []
     # The files that kustomizations name as patches, and these.
     patches: dict[str, str] = {}
@@ -162,10 +164,10 @@ def _without_kind(others: list[InputError], name: str, json: Json, line: int, *,
     """
     document = parse_json_of(json, name, line)
     if document is not None and not is_extension(document):
-        refusal = no_kind(document, name, line)
+        rejection = no_kind(document, name, line)
         if is_named or looks_like_objects(document):
-            raise refusal
-        others.append(refusal)
+            raise rejection
+        others.append(rejection)
     return iter(())
 
 
@@ -208,11 +210,11 @@ def _origins(content: Content | None) -> Callable[[int], str]:
 
 
 def read_plain_records(
-    path: str, *, stdin: BinaryIO | None = None, intake: Intake | None = None
+    path: str, *, stdin: BinaryIO | None = None, input_limits: InputLimits | None = None
 ) -> list[ManifestObject]:
     """The records of a file, or for ``-`` of ``stdin``; lists are taken apart. Raises ``InputError``."""
     records: list[ManifestObject] = []
-    for source in read_sources(path, stdin, intake):
+    for source in read_sources(path, stdin, input_limits):
         if source.error is not None:
             raise source.error
         if source.content is None:

@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.files import name_of, open_file, unreadable
-from kpreempt.snapshot.archives import InputStream, Intake, unpacked
+from kpreempt.snapshot.archives import InputLimits, InputStream, unpacked
 
 STDIN = "-"
 STDIN_NAME = "standard input"
@@ -63,7 +63,7 @@ class Source(msgspec.Struct, frozen=True):
 def read_sources(
     path: str,
     stdin: BinaryIO | None,
-    intake: Intake | None = None,
+    input_limits: InputLimits | None = None,
     *,
     endings: tuple[str, ...] = (),
     left_out: list[str] | None = None,
@@ -73,34 +73,34 @@ def read_sources(
     Those that cannot be read, and the rest of an archive that ends early, have an ``error`` instead of content. Raises
     ``InputError`` if there is no such path, or if the inputs are too large.
 
-    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``. ``intake``
-    is what they share with other inputs.
+    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``.
+    ``input_limits`` is what they share with other inputs.
     """
-    intake = intake or Intake()
+    input_limits = input_limits or InputLimits()
     if path == STDIN:
         if stdin is None:
             raise InputError("it is closed", source=STDIN_NAME)
-        yield from _read_stream(stdin, STDIN_NAME, intake, is_named=True)
+        yield from _read_stream(stdin, STDIN_NAME, input_limits, is_named=True)
     elif not path:
         # To the system it would be the current folder; it is rather a variable that is not set.
         raise InputError("the path is empty", hint="a file, a folder, or - for standard input")
     elif "\0" in path:
         raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
     elif _is_folder(path):
-        for file in files_below(path, endings, left_out, follows_links=intake.follows_links):
+        for file in files_below(path, endings, left_out, follows_links=input_limits.follows_links):
             try:
-                yield from _read_file(file, intake, is_named=False)
+                yield from _read_file(file, input_limits, is_named=False)
             except InputError as error:
-                if intake.is_spent:
+                if input_limits.is_spent:
                     raise
                 yield Source(name_of(file), None, is_named=False, error=error)
     else:
-        yield from _read_file(path, intake, is_named=True)
+        yield from _read_file(path, input_limits, is_named=True)
 
 
-def read_bytes(content: bytes, name: str, intake: Intake | None = None) -> Iterator[Source]:
+def read_bytes(content: bytes, name: str, input_limits: InputLimits | None = None) -> Iterator[Source]:
     """The texts in what is in memory already, as those of a file of that name. Raises ``InputError``."""
-    yield from _read_stream(BytesIO(content), name, intake or Intake(), is_named=True)
+    yield from _read_stream(BytesIO(content), name, input_limits or InputLimits(), is_named=True)
 
 
 def _is_folder(path: str) -> bool:
@@ -110,18 +110,18 @@ def _is_folder(path: str) -> bool:
         raise unreadable(name_of(path), error) from error
 
 
-def _read_file(path: str, intake: Intake, *, is_named: bool) -> Iterator[Source]:
+def _read_file(path: str, input_limits: InputLimits, *, is_named: bool) -> Iterator[Source]:
     with open_file(path) as file:
-        yield from _read_stream(file, name_of(path), intake, is_named=is_named)
+        yield from _read_stream(file, name_of(path), input_limits, is_named=is_named)
 
 
-def _read_stream(stream: BinaryIO, name: str, intake: Intake, *, is_named: bool) -> Iterator[Source]:
+def _read_stream(stream: BinaryIO, name: str, input_limits: InputLimits, *, is_named: bool) -> Iterator[Source]:
     """The texts in a stream: itself, or what is packed in it."""
     try:
-        for member in unpacked(InputStream(stream, name, intake), intake):
+        for member in unpacked(InputStream(stream, name, input_limits), input_limits):
             yield from _read_text(member.stream, stream, is_named=is_named and not member.is_member)
     except InputError as error:
-        if intake.is_spent:
+        if input_limits.is_spent:
             raise
         yield Source(error.source or name, None, is_named, error)
 

@@ -235,8 +235,8 @@ def _below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong(path: str, wanted: str, value: object, hint: str = "") -> FieldError:
-    return FieldError(path, f"expected {wanted}, got {shown(value)}", hint)
+def _wrong(path: str, extra_fields: str, value: object, hint: str = "") -> FieldError:
+    return FieldError(path, f"expected {extra_fields}, got {shown(value)}", hint)
 
 
 def shown(value: object) -> str:

@@ -19,7 +19,7 @@ from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.least import least
+from kpreempt.snapshot.minimize import least
 from kpreempt.verdict import Assumption
 
 # So many bytes are handed on together.

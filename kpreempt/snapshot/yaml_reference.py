@@ -118,8 +118,8 @@ def _construct_scalar(_: KubectlLoader, node: yaml.ScalarNode) -> bool | int | f
         value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise YamlError(f"{node.value} is not a number that JSON has", line)
-    wanted = {"bool": bool, "int": int, "float": float, "null": type(None)}[name]
-    if type(value) is not wanted:
+    extra_fields = {"bool": bool, "int": int, "float": float, "null": type(None)}[name]
+    if type(value) is not extra_fields:
         raise YamlError(f'"{node.value[:40]}" is not a {name}', line)
     return value
 

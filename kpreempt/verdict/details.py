@@ -12,7 +12,7 @@ class _Detail(msgspec.Struct, frozen=True, rename="camel", tag_field="type", gc=
     """Base of all details."""
 
     @property
-    def is_lasting(self) -> bool:
+    def is_permanent(self) -> bool:
         """Whether the node rejects the pod whatever runs there, because of its size or labels.
 
         Taints and cordons depend on the node's current state, and pods or volumes that affinity, spread constraints and
@@ -51,7 +51,7 @@ class InsufficientResources(_Detail, frozen=True, tag="InsufficientResources"):
     pods: int = 0
 
     @property
-    def is_lasting(self) -> bool:
+    def is_permanent(self) -> bool:
         """Whether the pod requests more than the whole node has."""
         return any(each.requested > each.allocatable for each in self.shortfalls)
 
@@ -74,7 +74,7 @@ class NodeAffinityMismatch(_Detail, frozen=True, tag="NodeAffinityMismatch"):
     unmet: list[str]
 
     @property
-    def is_lasting(self) -> bool:
+    def is_permanent(self) -> bool:
         """Always."""
         return True
 
@@ -85,7 +85,7 @@ class NodeNameMismatch(_Detail, frozen=True, tag="NodeNameMismatch"):
     node_name: str
 
     @property
-    def is_lasting(self) -> bool:
+    def is_permanent(self) -> bool:
         """Always."""
         return True
 
@@ -200,7 +200,7 @@ class InsufficientDevices(_Detail, frozen=True, tag="InsufficientDevices"):
     fits_without_lower: bool = False
 
     @property
-    def is_lasting(self) -> bool:
+    def is_permanent(self) -> bool:
         """Whether fewer such devices exist than are required, no matter who uses them."""
         return not (self.updating or self.invalid or self.alternatives) and self.matching < self.requested
 
@@ -217,7 +217,7 @@ class ClaimUnavailable(_Detail, frozen=True, tag="ClaimUnavailable"):
     reachable_from: list[str] = []
 
     @property
-    def is_lasting(self) -> bool:
+    def is_permanent(self) -> bool:
         """Never: a claim that no pod uses is deallocated."""
         return False
 

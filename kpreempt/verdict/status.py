@@ -8,7 +8,7 @@ import msgspec
 
 from kpreempt.verdict.details import Detail
 
-# The continuation of a message of an attempt that evicts, in versions that report it (``tells_preemption``): the node
+# The continuation of a message of an attempt that evicts, in versions that report it (``reports_preemption``): the node
 # that is picked follows, and the number of victims (``Preempt``, ``framework/preemption/preemption.go``).
 FOUND_PLACEMENT = "found a potential placement for pod on node "
 
@@ -67,9 +67,9 @@ SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
 
 
-def is_lasting(status: Status) -> bool:
+def is_permanent(status: Status) -> bool:
     """Whether the node rejects the pod whatever runs there, because of its size or labels."""
-    return status.detail is not None and status.detail.is_lasting
+    return status.detail is not None and status.detail.is_permanent
 
 
 class Outcome(StrEnum):

@@ -205,7 +205,7 @@ def _plural(kind: str) -> str:
     return f"{kind}es" if kind.endswith("s") else f"{kind}s"
 
 
-def takes_the_ground(assumption: Assumption) -> bool:
+def invalidates_answer(assumption: Assumption) -> bool:
     """Whether an answer with this assumption must not let anything pass.
 
     That is the case if a relevant kind, a file or an object was not read, or if a feature gate is set that has no

@@ -33,7 +33,7 @@ from kpreempt.model.workloads import (
     Service,
     StatefulSet,
 )
-from kpreempt.schedulers.kube.versions import Behaviour, behaviour
+from kpreempt.schedulers.kube.versions import Behaviour, behavior
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ def cluster_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
 
 def gates_of(settings: dict[str, bool] | None) -> Behaviour:
     """Feature gates, where those that are not given have their defaults; unknown ones are left out."""
-    return behaviour(gates=settings)
+    return behavior(gates=settings)
 
 
 def _decode_quantity(kind: type, value: Any) -> Any:

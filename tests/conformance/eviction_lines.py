@@ -15,8 +15,8 @@ from kpreempt.eviction.records import (
     Answer,
     BudgetCondition,
     Details,
+    EvictionRejectedError,
     EvictionRules,
-    RefusalError,
     StoredBudget,
 )
 from kpreempt.eviction.selectors import SelectorError, parse_selector
@@ -133,7 +133,7 @@ class _RecordedStore(Store):
         if self._meanwhile.pdb_deleted:
             self.update_tries += 1
             self.budgets.pop(key, None)
-            raise RefusalError(Answer(404, "NotFound", f"{resource} not found", details))
+            raise EvictionRejectedError(Answer(404, "NotFound", f"{resource} not found", details))
         if self._conflicts < self._meanwhile.pdb_status_conflicts:
             then = self._meanwhile.pdb_status_then or []
             if self._conflicts < len(then):
@@ -148,7 +148,7 @@ class _RecordedStore(Store):
                 f"Operation cannot be fulfilled on {resource}: the object has been modified; "
                 "please apply your changes to the latest version and try again"
             )
-            raise RefusalError(Answer(CONFLICT, "Conflict", message, details))
+            raise EvictionRejectedError(Answer(CONFLICT, "Conflict", message, details))
         super().update(changed)
 
 

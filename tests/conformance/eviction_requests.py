@@ -18,8 +18,8 @@ from kpreempt.eviction.records import (
     Answer,
     Cause,
     Details,
+    EvictionRejectedError,
     EvictionRules,
-    RefusalError,
     StoredBudget,
 )
 from kpreempt.eviction.subresource import (
@@ -70,7 +70,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
-    """Raise ``RefusalError`` where the pod is not the one that is meant."""
+    """Raise ``EvictionRejectedError`` where the pod is not the one that is meant."""
     wanted, found = options.preconditions or Preconditions(), pod.metadata
     if wanted.uid and wanted.uid != found.uid:
         problem = (
@@ -85,7 +85,7 @@ def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
     else:
         return
     message = f'Operation cannot be fulfilled on Pod "{found.name}": {problem}'
-    raise RefusalError(Answer(CONFLICT, "Conflict", message, Details(name=found.name, kind="Pod")))
+    raise EvictionRejectedError(Answer(CONFLICT, "Conflict", message, Details(name=found.name, kind="Pod")))
 
 
 def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = USUAL) -> Pod | None:
@@ -110,7 +110,7 @@ def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRu
         if grace >= granted:
             return pod
         until = later(until, grace - granted)
-        if rules.grace_never_ends_in_the_past and until < now:
+        if rules.clamps_grace_end and until < now:
             until, grace = now, min(grace, 1)
     metadata = msgspec.structs.replace(
         metadata, deletion_timestamp=until, deletion_grace_period_seconds=grace, generation=generation
@@ -156,7 +156,7 @@ class Store:
         """What happens between reading the pod and reading the budgets."""
 
     def update(self, changed: StoredBudget) -> None:
-        """Write a budget's status. Raises ``RefusalError``."""
+        """Write a budget's status. Raises ``EvictionRejectedError``."""
         self.update_tries += 1
         self.updates += 1
         self.budgets[changed.budget.key] = changed
@@ -187,17 +187,17 @@ def evict(request: EvictionRequest, store: Store, now: datetime, rules: Eviction
         options = _options(request, rules)
         if not _evict_without_budgets(request, store, options, now, rules):
             _evict_by_budget(request, store, options, now, rules)
-    except RefusalError as refusal:
-        answer = refusal.answer
+    except EvictionRejectedError as rejection:
+        answer = rejection.answer
     assert plain is None or plain == answer
     return answer
 
 
 def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
-    """How the pod is to be deleted. Raises ``RefusalError`` for a request that contradicts itself."""
+    """How the pod is to be deleted. Raises ``EvictionRejectedError`` for a request that contradicts itself."""
     if request.url_name != request.name:
         message = "name in URL does not match name in Eviction object"
-        raise RefusalError(Answer(400, "BadRequest", message))
+        raise EvictionRejectedError(Answer(400, "BadRequest", message))
     options = request.options
     is_careless = options.ignore_store_read_error_with_cluster_breaking_potential
     if is_careless and rules.eviction_refuses_unreadable_store_option:
@@ -206,11 +206,11 @@ def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
         message = f'Eviction.policy "{request.url_name}" is invalid: {field}: {problem}'
         cause = Cause(reason="FieldValueInvalid", message=problem, field=field)
         details = Details(name=request.url_name, group="policy", kind="Eviction", causes=(cause,))
-        raise RefusalError(Answer(422, "Invalid", message, details))
+        raise EvictionRejectedError(Answer(422, "Invalid", message, details))
     asked, said = list(request.query_dry_run), list(options.dry_run or [])
     if asked and said and asked != said:
         shown = " and ".join(f"[{' '.join(each)}]" for each in (asked, said))
-        raise RefusalError(Answer(500, "", f"Non-matching dry-run options in request and content: {shown}"))
+        raise EvictionRejectedError(Answer(500, "", f"Non-matching dry-run options in request and content: {shown}"))
     return msgspec.structs.replace(options, dry_run=asked or said)
 
 
@@ -228,8 +228,8 @@ def _evict_without_budgets(
             wanted = options.with_version(pod.metadata.resource_version)
         try:
             _delete(store, pod, wanted, now, rules)
-        except RefusalError as refusal:
-            if refusal.answer.status != CONFLICT or options.version or attempt == TRIES:
+        except EvictionRejectedError as rejection:
+            if rejection.answer.status != CONFLICT or options.version or attempt == TRIES:
                 raise
             store.waits += 1
         else:
@@ -244,7 +244,7 @@ def _evict_by_budget(
     store.before_budgets_are_read()
     budgets = budgets_of(pod, store.budgets.values())
     if len(budgets) > 1:
-        raise RefusalError(SEVERAL_BUDGETS)
+        raise EvictionRejectedError(SEVERAL_BUDGETS)
     wanted, goes_unready = options, bool(budgets) and lets_unready_go(pod, budgets[0])
     if goes_unready:
         wanted = options.with_version(pod.metadata.resource_version)
@@ -252,25 +252,25 @@ def _evict_by_budget(
         _charge(store, budgets[0], pod, now, rules, is_dry_run=bool(options.dry_run))
     try:
         _delete(store, _pod(request, store), wanted, now, rules)
-    except RefusalError as refusal:
+    except EvictionRejectedError as rejection:
         told_version = options.preconditions is not None and options.preconditions.resource_version is not None
-        if refusal.answer.status == CONFLICT and goes_unready and not told_version:
-            raise RefusalError(being_processed(budgets[0].budget.metadata.name)) from None
+        if rejection.answer.status == CONFLICT and goes_unready and not told_version:
+            raise EvictionRejectedError(being_processed(budgets[0].budget.metadata.name)) from None
         raise
 
 
 def _charge(
     store: Store, stored: StoredBudget, pod: Pod, now: datetime, rules: EvictionRules, *, is_dry_run: bool
 ) -> None:
-    """Take the pod's disruption off its budget. Raises ``RefusalError``."""
+    """Take the pod's disruption off its budget. Raises ``EvictionRejectedError``."""
     for attempt in range(1, TRIES + 1):
         changed = granted(stored, pod.metadata.name, now, rules)
         if is_dry_run:
             return
         try:
             store.update(changed)
-        except RefusalError as refusal:
-            if refusal.answer.status != CONFLICT or attempt == TRIES:
+        except EvictionRejectedError as rejection:
+            if rejection.answer.status != CONFLICT or attempt == TRIES:
                 raise
             store.waits += 1
             stored = store.budgets[stored.budget.key]
@@ -305,5 +305,5 @@ def _delete(store: Store, pod: Pod, options: DeleteOptions, now: datetime, rules
 
 def _pod(request: EvictionRequest, store: Store) -> Pod:
     if store.pod is None or store.pod.metadata.name != request.name:
-        raise RefusalError(not_found(request.name))
+        raise EvictionRejectedError(not_found(request.name))
     return store.pod

@@ -91,8 +91,8 @@ class MadeUp(NamedTuple):
 
     def judge(self, node: str) -> Code:
         """What the first predicate says that refuses the node."""
-        refusals = (code for predicate in self.predicates if (code := predicate(node)) != Code.SUCCESS)
-        code = next(refusals, Code.SUCCESS)
+        rejections = (code for predicate in self.predicates if (code := predicate(node)) != Code.SUCCESS)
+        code = next(rejections, Code.SUCCESS)
         if code == Code.ERROR:
             raise ExtenderError(SOME_ERROR)
         return code
@@ -112,7 +112,7 @@ class MadeUp(NamedTuple):
         """The sum of all prioritizers."""
         return {node: sum(score(node) * weight for score, weight in self.prioritizers) for node in nodes}
 
-    def left_of(self, nodes: Sequence[str]) -> list[str]:
+    def remaining_of(self, nodes: Sequence[str]) -> list[str]:
         """The candidates that it leaves."""
         if self.preemption == "error":
             raise ExtenderError("extender preempt error")
@@ -150,7 +150,7 @@ class AsObject(HttpExtender):
     def process_preemption(
         self, pod: Pod, candidates: Mapping[str, NodeVictims], pods_of: Callable[[str], Sequence[Pod] | None]
     ) -> dict[str, NodeVictims]:
-        left = {node: candidates[node] for node in self._made_up.left_of(list(candidates))}
+        left = {node: candidates[node] for node in self._made_up.remaining_of(list(candidates))}
         return dict.fromkeys(left, NodeVictims([])) if self._made_up.preemption == "no victims" else left
 
 
@@ -173,7 +173,7 @@ def _answer(made_up: MadeUp, verb: str, asked: Any) -> Any:
             for node, victims in asked["NodeNameToVictims"].items()
         }
         nothing = {"Pods": []} if made_up.preemption == "no victims" else {}
-        left = made_up.left_of(list(candidates))
+        left = made_up.remaining_of(list(candidates))
         return {"NodeNameToMetaVictims": {node: candidates[node] | nothing for node in left}}
     objects = (asked["Nodes"] or {}).get("items") or []
     names = asked["NodeNames"] or [node["metadata"]["name"] for node in objects]

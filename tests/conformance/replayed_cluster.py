@@ -146,7 +146,7 @@ class ReplayedCluster:
         if old.metadata.deletion_timestamp is None:
             self._ending(pod)
         self._sync(pod)
-        self._replace(old, is_gone=False)
+        self._replace(old, is_deleted=False)
 
     def _ending(self, pod: Pod) -> None:
         """A kubelet stops a pod that was told to end, within its grace period."""
@@ -172,12 +172,12 @@ class ReplayedCluster:
         del self.pods[pod.key]
         self._sync(pod)
         was_told = pod.metadata.deletion_timestamp is not None
-        self._replace(pod, is_gone=True, was_told=was_told)
+        self._replace(pod, is_deleted=True, was_told=was_told)
         for each in list(self.pods.values()):
             if not each.spec.node_name and each.status.phase == "Pending":
                 self._soon_bound(each)
 
-    def _replace(self, pod: Pod, *, is_gone: bool, was_told: bool = False) -> None:
+    def _replace(self, pod: Pod, *, is_deleted: bool, was_told: bool = False) -> None:
         """Its controller makes a pod in its place: once it is told to end, or only once it is gone."""
         owner = controller_of(pod.metadata)
         if owner is None or owner.uid not in self._around.owners or pod.status.phase in TERMINAL_PHASES:
@@ -185,8 +185,8 @@ class ReplayedCluster:
         waits = owner.kind in ("StatefulSet", "DaemonSet") or (
             owner.kind == "Job" and f"{pod.metadata.namespace}/{owner.name}" in self._around.only_failed_are_replaced
         )
-        is_first_told = not is_gone and pod.metadata.deletion_timestamp is None
-        if not (is_gone if waits else is_first_told or (is_gone and not was_told)):
+        is_first_told = not is_deleted and pod.metadata.deletion_timestamp is None
+        if not (is_deleted if waits else is_first_told or (is_deleted and not was_told)):
             return
         # A Job counts the pod as failed, and backs off.
         if owner.kind == "Job":

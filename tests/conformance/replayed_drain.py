@@ -205,15 +205,15 @@ class DrainRun:
 
     def _eviction(self, each: Pod, place: int, deadline: float) -> _Work:
         """Evict a pod and wait until it is gone. Pauses are in seconds; the end is an error or an empty text."""
-        held_back = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
+        blocked_pods = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
         pod, cluster, is_dry_run = each, self._cluster, self._command.dry_run == "server"
         while True:
             self._print(_OUT, f"evicting pod {pod.key}{' (server dry run)' if is_dry_run else ''}")
             if cluster.seconds >= deadline:
                 return not_evicted(pod, timed_out(self._command.options.timeout))
-            if held_back:
-                yield held_back
-                held_back = 0.0
+            if blocked_pods:
+                yield blocked_pods
+                blocked_pods = 0.0
             answer = yield from self._asked(pod.key, is_dry_run=is_dry_run)
             if answer.status < 300:
                 break

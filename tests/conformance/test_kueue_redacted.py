@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.kueue.objects import KUEUE_WANTED, kept_kueue, kueue_objects, redactable
+from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, kept_kueue, kueue_objects, redactable
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kueue import KueueConfiguration, run_cycles
@@ -28,7 +28,7 @@ SAID_BEFORE = re.compile(r"Previously: .*", re.DOTALL)
 
 
 def snapshot_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
-    kinds = {each.kind: each.key for each in KUEUE_WANTED.kinds}
+    kinds = {each.kind: each.key for each in KUEUE_EXTRAS.kinds}
     documents: dict[str, list[dict[str, Any]]] = {}
     for each in objects:
         if each["apiVersion"].startswith("kueue.x-k8s.io/"):
@@ -40,7 +40,7 @@ def snapshot_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
 
 def redacted(cluster: ClusterSnapshot, redaction: Redaction) -> ClusterSnapshot:
     fields = {kind.field: list(map(redaction.record, getattr(cluster, kind.field))) for kind in KINDS.values()}
-    keys = {each.kind: each.key for each in KUEUE_WANTED.kinds}
+    keys = {each.kind: each.key for each in KUEUE_EXTRAS.kinds}
     documents: dict[str, list[dict[str, Any]]] = {}
     for each in kept_kueue(cluster, decode_document, redaction.record):
         documents.setdefault(keys[each["kind"]], []).append(each)

@@ -9,7 +9,6 @@ from typing import Any
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import (
     EXTENSION_POINTS,
     FrameworkError,
@@ -17,13 +16,14 @@ from kpreempt.schedulers.kube.framework.interface import (
     NodeToStatus,
     PostFilterResult,
 )
+from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin, Registry
 from kpreempt.schedulers.kube.plugins import node_resources_fit
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
 from kpreempt.schedulers.kube.profile import PluginMaker, PointConfig, Profile
-from kpreempt.schedulers.kube.versions import Behaviour, behaviour
+from kpreempt.schedulers.kube.versions import Behaviour, behavior
 from kpreempt.verdict import Candidate, Code, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.conformance.made_up_plugins import WEIGHTS, made_up_args, registry_of
@@ -37,14 +37,14 @@ class Bench:
     """A framework of the case's plugins over its objects, with its gates and arguments."""
 
     def __init__(self, case: Case) -> None:
-        self.behaviour: Behaviour = gates_of(case.get("featureGates"))
+        self.behavior: Behaviour = gates_of(case.get("featureGates"))
         snapshot = cluster_of(case["objects"])
         self.cluster = ClusterState(
-            snapshot, self.behaviour, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
+            snapshot, self.behavior, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])
         )
-        self.handle = Handle(self.cluster, self.behaviour)
+        self.handle = Handle(self.cluster, self.behavior)
         profile, registry = profile_of(case)
-        self.framework = Framework(PluginMaker(profile, self.behaviour, registry).make(self.handle), self.cluster)
+        self.framework = Framework(PluginMaker(profile, self.behavior, registry).make(self.handle), self.cluster)
         self.handle.framework = self.framework
 
 
@@ -128,7 +128,7 @@ def run_is_fit(case: Case) -> list[str]:
 def run_scores(case: Case) -> list[str]:
     """PreScore, Score, and where the case asks for it NormalizeScore; or what is wrong with the arguments."""
     if "configErrors" in case["expect"]:
-        problems = node_resources_fit.arg_problems("", case["config"]["NodeResourcesFit"], behaviour())
+        problems = node_resources_fit.arg_problems("", case["config"]["NodeResourcesFit"], behavior())
         return [
             f"no problem with {error['field']} among {problems}"
             for error in case["expect"]["configErrors"]
@@ -165,9 +165,7 @@ def run_post_filter(case: Case) -> list[str]:
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
     filtered = node_to_status(case["input"]["filteredNodeStatuses"])
-    result, status = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(
-        state, pod, filtered
-    )
+    result, status = DefaultPreemption(default_args({}, bench.behavior), bench.handle).post_filter(state, pod, filtered)
     found = differ("result", _expected_nomination(case["expect"]["result"]), _nomination(result))
     want = case["expect"]["status"]
     return found if same_status(want, status) else [*found, f"status: want {want}, got {status}"]
@@ -203,7 +201,7 @@ def dry_run_all(bench: Bench, pod: Pod) -> PostFilterResult:
     state = CycleState()
     bench.framework.run_pre_filter(state, pod)
     filtered = all_refused()
-    result, _ = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(state, pod, filtered)
+    result, _ = DefaultPreemption(default_args({}, bench.behavior), bench.handle).post_filter(state, pod, filtered)
     assert result is not None
     return result
 
@@ -255,7 +253,7 @@ def _looked_at_by_upstream(bench: Bench, given: dict[str, Any], candidates: Sequ
 def calls_of_fake_filter(plugins: ProfilePlugins) -> Counter[str]:
     """How often FakeFilter was asked about each node."""
     (plugin,) = (each for each in plugins.filters if each.name == "FakeFilter")
-    assert isinstance(plugin, ForeignPlugin)
+    assert isinstance(plugin, OutOfTreePlugin)
     calls: Counter[str] = plugin.plugin.calls
     return calls
 
@@ -274,7 +272,7 @@ def run_eligibility(case: Case) -> list[str]:
     pod = pod_of(case["pod"])
     filtered = NodeToStatus()
     filtered.statuses = {pod.status.nominated_node_name: status_of(case["input"]["nominatedNodeStatus"])}
-    got = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).eligibility(CycleState(), pod, filtered)
+    got = DefaultPreemption(default_args({}, bench.behavior), bench.handle).eligibility(CycleState(), pod, filtered)
     return differ("eligible", case["expect"]["eligible"], got.eligible) + differ(
         "reason", case["observed"]["message"], got.reason
     )

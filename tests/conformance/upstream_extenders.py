@@ -8,7 +8,7 @@ from typing import Any
 from kpreempt.phases import NO_PHASES
 from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.extender_protocol import HttpExtender
-from kpreempt.schedulers.kube.extending import Extending, ask_extenders
+from kpreempt.schedulers.kube.extender_session import ExtenderSession, call_extenders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import FrameworkError
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
@@ -59,8 +59,8 @@ def in_every_way(run: InAWay) -> Callable[[Case], list[str]]:
     return run_in_all
 
 
-def _extending(bench: Bench, case: Case, extenders: Sequence[HttpExtender]) -> Extending:
-    return Extending(extenders, bench.cluster, unassigned(case["pod"]), NO_PHASES)
+def _extender_calls(bench: Bench, case: Case, extenders: Sequence[HttpExtender]) -> ExtenderSession:
+    return ExtenderSession(extenders, bench.cluster, unassigned(case["pod"]), NO_PHASES)
 
 
 @in_every_way
@@ -69,7 +69,7 @@ def run_passing(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
     bench, expect = Bench(case), case["expect"]
     statuses = node_to_status(case["input"]["filteredNodeStatuses"])
     try:
-        passing = _extending(bench, case, extenders).filter(list(bench.cluster.node_infos), statuses)
+        passing = _extender_calls(bench, case, extenders).filter(list(bench.cluster.node_infos), statuses)
     except FrameworkError:
         return differ("error", expect["error"], True)
     want = expect["nodeStatuses"]
@@ -93,7 +93,7 @@ def run_candidates(case: Case, extenders: list[HttpExtender], way: Way) -> list[
         for each in case["input"]["candidates"]
     }
     try:
-        left = _extending(bench, case, extenders).process_preemption(candidates)
+        left = _extender_calls(bench, case, extenders).process_preemption(candidates)
     except FrameworkError as error:
         found = differ("status", expect["statusCode"], error.status.code.value)
         # A status of HTTP says less than an error, and the node without victims is one that there is.
@@ -112,8 +112,8 @@ def run_preempt(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
     bench, expect, state = Bench(case), case["expect"], CycleState()
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
-    ask_extenders(state, _extending(bench, case, extenders))
-    result, status = DefaultPreemption(default_args({}, bench.behaviour), bench.handle).post_filter(
+    call_extenders(state, _extender_calls(bench, case, extenders))
+    result, status = DefaultPreemption(default_args({}, bench.behavior), bench.handle).post_filter(
         state, pod, all_refused()
     )
     nominated = ((result.nominated_node_names if result else None) or [""])[0]
@@ -134,7 +134,7 @@ def run_prioritize(case: Case, extenders: list[HttpExtender], _: Way) -> list[st
     state, pod = CycleState(), unassigned(case["pod"])
     bench.framework.run_pre_filter(state, pod)
     scores = bench.framework.run_scores(state, pod, bench.cluster.node_infos)
-    given = _extending(bench, case, extenders).prioritize(bench.cluster.node_infos)
+    given = _extender_calls(bench, case, extenders).prioritize(bench.cluster.node_infos)
     together = {
         node: by_plugin | {name_of(name): score for name, score in given[node].items()}
         for node, by_plugin in scores.items()

@@ -80,7 +80,7 @@ def _affinity_counts(case: Case, bench: Bench, state: CycleState, pod: Pod) -> l
         assert isinstance(counts, AffinityState)
         before = (counts.affinity, counts.anti_affinity, counts.existing_anti_affinity)
         changed = state.clone()
-        added = PodInfo(pod_of(given["addedPod"]), bench.behaviour)
+        added = PodInfo(pod_of(given["addedPod"]), bench.behavior)
         node_info = bench.cluster.by_name[added.pod.spec.node_name]
         bench.framework.run_pre_filter_add_pod(changed, pod, added, node_info)
         after = changed.read(inter_pod_affinity.PRE_FILTER_KEY)
@@ -101,12 +101,12 @@ def _spread_counts(case: Case, bench: Bench, state: CycleState, pod: Pod) -> lis
     found = _spread_state_differences(expect["preFilterState"], state) if "preFilterState" in expect else []
     if "addedPod" in given:
         node_info = bench.cluster.by_name[given["addedToNode"]]
-        added = PodInfo(pod_of(given["addedPod"]), bench.behaviour)
+        added = PodInfo(pod_of(given["addedPod"]), bench.behavior)
         bench.framework.run_pre_filter_add_pod(state, pod, added, node_info)
         found += _spread_state_differences(expect["preFilterStateAfterAdd"], state)
     if "removedPod" in given:
         node_info = bench.cluster.by_name[given["removedFromNode"]]
-        removed = PodInfo(pod_of(given["removedPod"]), bench.behaviour)
+        removed = PodInfo(pod_of(given["removedPod"]), bench.behavior)
         bench.framework.run_pre_filter_remove_pod(state, pod, removed, node_info)
         found += _spread_state_differences(expect["preFilterStateAfterRemove"], state)
     return found

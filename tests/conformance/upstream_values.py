@@ -23,7 +23,7 @@ from kpreempt.schedulers.kube.framework.resources import NON_MISSING_REQUESTS, p
 from kpreempt.schedulers.kube.plugins.image_locality import normalized_image_name
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, is_more_important
 from kpreempt.schedulers.kube.preemption.odds import sampling_of
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of, record
 from tests.conformance.statuses import status_of
 
@@ -236,14 +236,14 @@ def budget_violations(case: Case) -> list[str]:
     if observed is None:
         return []
     budgets = BudgetIndex(cluster_of(case["objects"]).pod_disruption_budgets)
-    pods = [PodInfo(pod_of(unit[0]), behaviour()) for unit in case["input"]["victims"]]
+    pods = [PodInfo(pod_of(unit[0]), behavior()) for unit in case["input"]["victims"]]
     got = [index for index, each in enumerate(budgets.count(pods)) if each.violates]
     return differ("violating", observed["violatingVictims"] or [], got)
 
 
 def more_important(case: Case) -> list[str]:
     """``MoreImportantPod``."""
-    one, other = (PodInfo(pod_of(case["input"][key]), behaviour()) for key in ("pod1", "pod2"))
+    one, other = (PodInfo(pod_of(case["input"][key]), behavior()) for key in ("pod1", "pod2"))
     return differ("result", case["expect"]["pod1MoreImportant"], is_more_important(one, other, NOW))
 
 

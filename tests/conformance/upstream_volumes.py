@@ -155,7 +155,7 @@ def _in_real_wording(reason: str) -> str:
 
 def _plugin(case: Case, handle: Handle) -> Plugin:
     (name,) = case["plugins"]
-    args = (case.get("config") or {}).get(name) or REGISTRY[name].default_args({}, handle.behaviour)
+    args = (case.get("config") or {}).get(name) or REGISTRY[name].default_args({}, handle.behavior)
     if name != NodeDeclaredFeatures.name:
         return REGISTRY[name].factory(args, handle)
     needed = case["input"]["featuresRequiredByPod"] or []

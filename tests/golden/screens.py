@@ -16,7 +16,7 @@ from kpreempt.cli import process
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.on_call import pending
 from kpreempt.cli.requests import PendingRequest
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.golden.answers import FIXTURES
 from tests.golden.cases import NOW
@@ -106,8 +106,8 @@ def _watch(path: Path) -> None:
 
     path.write_text(_FORTY.read_text(encoding="utf-8"), encoding="utf-8")
     request = PendingRequest(
-        snapshots=[str(path)], intake=Intake(), connection=ConnectionFlags(), extensions=Extensions(), watch=True,
-        now=NOW, jobs=1, algorithm="kube-1.36",
+        snapshots=[str(path)], input_limits=InputLimits(), connection=ConnectionFlags(), extensions=Extensions(),
+        watch=True, now=NOW, jobs=1, algorithm="kube-1.36",
     )  # fmt: skip
     try:
         pending(request, wait=wait)

@@ -99,7 +99,7 @@ def create(plane: ControlPlane, document: Object) -> Object:
     return made
 
 
-def refusal(plane: ControlPlane, document: Object) -> str:
+def rejection(plane: ControlPlane, document: Object) -> str:
     """Why the scheduler did not place the pod, in its own words; empty before its first attempt."""
     conditions = current(plane, document)["status"].get("conditions", [])
     return next((each["message"] for each in conditions if each["type"] == "PodScheduled" and "message" in each), "")

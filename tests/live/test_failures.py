@@ -78,7 +78,7 @@ def lists(path: str) -> Callable[[Asked], bool]:
     return lambda asked: asked.path == path
 
 
-def goes_on(asked: Asked) -> bool:
+def simulate_rest(asked: Asked) -> bool:
     """Whether the request is for another page of pods."""
     return asked.path == PODS and "continue" in asked.query
 
@@ -99,7 +99,7 @@ def test_without_a_fault_the_proxy_is_not_seen(plane: ControlPlane, tmp_path: Pa
     assert ask(plane.kubeconfig) == Ran(0, RIGHT, "")
     with FaultyProxy(plane, lambda _: None, page=5) as proxy:
         assert ask(write_kubeconfig(tmp_path, proxy.url), "--strict") == Ran(0, RIGHT, "")
-    assert sum(map(goes_on, proxy.asked)) >= 4
+    assert sum(map(simulate_rest, proxy.asked)) >= 4
 
 
 def test_a_refused_connection(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_certificate_that_has_expired(plane: ControlPlane, tmp_path: Path) -> 
         pytest.param(Answers(busy(0), lists(NODES), 2), 0, id="429 twice"),
         pytest.param(Answers(refused(503, "starting"), lists("/version"), 1), 0.5, id="503 without a time to wait"),
         pytest.param(Answers(dropped(), lists(PODS), 1), 0.5, id="dropped in the middle of the first page"),
-        pytest.param(Answers(dropped(), goes_on, 1), 0.5, id="dropped in the middle of another page"),
+        pytest.param(Answers(dropped(), simulate_rest, 1), 0.5, id="dropped in the middle of another page"),
     ],
 )
 def test_what_passes_is_tried_again_and_the_answer_is_right(
@@ -201,7 +201,7 @@ def test_what_passes_is_tried_again_and_the_answer_is_right(
         ),
         pytest.param(
             expired(),
-            goes_on,
+            simulate_rest,
             PODS,
             "the list expired while it was read, again and again (410): "
             "The provided continue parameter is too old to display a consistent list result.",
@@ -226,7 +226,7 @@ def test_410_in_the_middle_of_paging_begins_anew_and_says_what_may_not_fit(
 
     def fault(asked: Asked) -> Answer | None:
         nonlocal is_first
-        if not is_first or not goes_on(asked):
+        if not is_first or not simulate_rest(asked):
             return None
         is_first = False
         # The API server's own answer, as soon as etcd has let go of the version.
@@ -256,7 +256,7 @@ def test_an_api_server_that_stops_answering_in_the_middle(plane: ControlPlane, t
     is_over = Event()
 
     def fault(asked: Asked) -> Answer | None:
-        if goes_on(asked):
+        if simulate_rest(asked):
             is_over.wait(PATIENCE_SECONDS)
         return None
 

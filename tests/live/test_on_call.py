@@ -123,7 +123,7 @@ def test_the_scheduler_says_of_a_pod_that_never_lands_what_is_expected_to_the_by
     items = situation.answer("pending", "-n", BATCH)["items"]
     [item] = [each for each in items if each["pod"].endswith(f"/{pod['metadata']['name']}")]
     assert item["outcome"] == "Unschedulable"
-    assert item["message"] == item["schedulerMessage"] == eviction.refusal(situation.plane, pod)
+    assert item["message"] == item["schedulerMessage"] == eviction.rejection(situation.plane, pod)
     assert item["agreement"] == "Same"
 
 

@@ -57,10 +57,10 @@ def _error_differences(message: str, verdict: dict[str, Any]) -> list[str]:
 
 def _waiting_differences(status: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
     """The pod is let into no queue. Where a claim is missing, ours is let in, and refused for the same reason then."""
-    refusal = verdict.get("preFilter", {})
-    if status.get("plugin") == "DynamicResources" and verdict.get("outcome") == "NeverLands" and refusal:
-        is_same = refusal.get("plugin") != "DynamicResources" or refusal["reasons"] == status["reasons"]
-        return [] if is_same else [f"the pod is held back: {status['reasons']}, got {refusal['reasons']}"]
+    rejection = verdict.get("preFilter", {})
+    if status.get("plugin") == "DynamicResources" and verdict.get("outcome") == "NeverLands" and rejection:
+        is_same = rejection.get("plugin") != "DynamicResources" or rejection["reasons"] == status["reasons"]
+        return [] if is_same else [f"the pod is held back: {status['reasons']}, got {rejection['reasons']}"]
     return _reason_differences("; ".join(status["reasons"]), verdict)
 
 

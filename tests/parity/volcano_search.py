@@ -37,4 +37,4 @@ def _outcomes(genuine: Answer) -> list[str]:
         "enqueues": any(action["enqueued"] for action in actions),
         "takes back": any(step[0].startswith("un") for action in actions for step in action["trace"]),
     }
-    return [name for name, is_seen in seen.items() if is_seen] or ["nothing"]
+    return [name for name, was_seen in seen.items() if was_seen] or ["nothing"]

@@ -104,8 +104,8 @@ def _untold_nodes(answer: Answer, verdict: dict[str, Any]) -> list[str]:
         ours = verdict["filter"][node]
         if node not in fits and status.get("reasons", []) != ours.get("reasons", []):
             lines.append(f"{node}: want {status.get('reasons')}, got {ours.get('reasons')} in every order")
-        is_refused = status.get("plugin") == "VolumeBinding"
-        if (fits.get(node) == "EveryOrder" and is_refused) or (
+        is_rejected = status.get("plugin") == "VolumeBinding"
+        if (fits.get(node) == "EveryOrder" and is_rejected) or (
             fits.get(node) == "NoOrder" and status["code"] == "Success"
         ):
             lines.append(f"{node}: {fits[node]}, and the status is {status}")

@@ -38,7 +38,7 @@ def decide(
     knows_order: bool = True,
 ) -> Verdict:
     """The verdict on a scenario, on columns over all pods, ``of_some`` nodes alone, or on the plain path."""
-    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
+    kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), has_scheduler_order=knows_order)
     with (
         patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9),

@@ -51,7 +51,7 @@ def equals(base: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 def decide(scenario: Object, cluster: ClusterSnapshot) -> Verdict:
-    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
+    kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     prepared = kube.prepare(cluster, now=NOW, is_queued=scenario.get("queued", False))
     return kube.decide(prepared, pod_of(scenario["pod"]))
 

@@ -75,7 +75,7 @@ def shown(usage: Usage) -> dict[str, Any]:
     return {name: (each.milli_cpu, each.memory) for name, each in amounts.items()}
 
 
-def refusal(status: Status) -> tuple[object, ...]:
+def rejection(status: Status) -> tuple[object, ...]:
     return status.code, status.reasons
 
 
@@ -90,11 +90,11 @@ def test_what_is_removed_and_added_again_leaves_no_trace(
     before = framework.run_filters(state, asked, node_info)
     away = data.draw(st.permutations(node_info.pods))
     changed, without = framework.without_pods(state, asked, node_info, away)
-    assert refusal(framework.run_filters(state, asked, node_info)) == refusal(before)
+    assert rejection(framework.run_filters(state, asked, node_info)) == rejection(before)
     changed, again = framework.with_pods(changed, asked, without, data.draw(st.permutations(away)))
     members, members_before = (each.read("RackColocation/members") for each in (changed, state))
     assert getattr(members, "in_rack", None) == getattr(members_before, "in_rack", None)
-    assert refusal(framework.run_filters(changed, asked, again)) == refusal(before)
+    assert rejection(framework.run_filters(changed, asked, again)) == rejection(before)
 
 
 @few

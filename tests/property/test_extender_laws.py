@@ -44,7 +44,7 @@ AGREES = ExtenderSettings(
 
 def decide(scenario: dict[str, Any], *, is_queued: bool, extenders: list[HttpExtender]) -> Verdict:
     """The verdict on a scenario."""
-    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")), extenders=extenders)
+    kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")), extenders=extenders)
     prepared = kube.prepare(cluster_of(scenario["objects"]), now=NOW, is_queued=is_queued)
     return kube.decide(prepared, pod_of(scenario["pod"]))
 

@@ -129,7 +129,7 @@ def decide(scenario: Object, kube: KubeScheduler, *, at_once: bool) -> Verdict:
 
 
 def plain_scheduler(scenario: Object) -> KubeScheduler:
-    return KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
+    return KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
 
 
 def scheduler_with(scenario: Object, *plugins: type) -> KubeScheduler:

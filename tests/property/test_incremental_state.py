@@ -19,11 +19,11 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodA
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import FilterState as SpreadState
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from tests.conformance.cases import NOW, cluster_of, pod_of
 from tests.strategies import affinities, scenarios, spread_constraints
 
-GATES = behaviour()
+GATES = behavior()
 MANY = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )

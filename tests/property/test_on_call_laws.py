@@ -105,7 +105,7 @@ def victims_of(verdict: Verdict) -> set[str]:
 @given(scenarios(max_nodes=3, max_pods=5))
 def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 1)
-    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_asked=lambda _: True, limit=4)
+    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_selected=lambda _: True, limit=4)
     for item in answer.items:
         for threat in item.threats:
             assert item.pod in victims_of(explained(cluster, threat.pod))
@@ -124,7 +124,7 @@ def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]
 @given(scenarios(max_nodes=3, max_pods=5))
 def test_pods_that_no_threat_names_are_evicted_by_no_pending_pod(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 0)
-    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_asked=lambda _: True, limit=100)
+    answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_selected=lambda _: True, limit=100)
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
     expected = set().union(*(victims_of(explained(cluster, key)) for key in pending))
     assert {item.pod for item in answer.items if item.threats} == expected

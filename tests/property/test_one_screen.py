@@ -38,8 +38,8 @@ laws = settings(
 )
 
 
-def screen(verdicts: list[Verdict], width: int = 80, *, colour: bool = False) -> list[str]:
-    options = RenderOptions(width=width, now=NOW, extent=Extent.SCREEN, colour=colour)
+def screen(verdicts: list[Verdict], width: int = 80, *, color: bool = False) -> list[str]:
+    options = RenderOptions(width=width, now=NOW, extent=Extent.SCREEN, color=color)
     return render(verdicts, "text", options=options).splitlines()
 
 
@@ -62,7 +62,7 @@ def test_several_pods_take_a_line_each(several: list[Verdict]) -> None:
 @laws
 @given(verdict=verdicts())
 def test_colour_changes_no_letter_of_a_screen(verdict: Verdict) -> None:
-    coloured = screen([verdict], colour=True)
+    coloured = screen([verdict], color=True)
     assert [ESCAPE_SEQUENCE.sub("", line) for line in coloured] == screen([verdict])
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.equal_pods import Alike, Kept, Possible, Steps, follow
+from kpreempt.schedulers.equal_pods import Alike, KeptPods, Possible, Steps, follow
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import PodChoice, PossibleOutcome
@@ -92,7 +92,7 @@ def spelt_out(possible: Possible[Sized]) -> Iterator[tuple[frozenset[str], int]]
 def test_the_outcomes_that_are_followed_are_those_of_all_orders(question: Question) -> None:
     kinds = list(chain.from_iterable(question.ties))
 
-    def fits(kept: Kept, kind: int) -> bool:
+    def fits(kept: KeptPods, kind: int) -> bool:
         taken = sum(count * each.pods[0].size for count, each in zip(kept, kinds, strict=True))
         return taken + kinds[kind].pods[0].size <= question.room
 

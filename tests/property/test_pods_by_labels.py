@@ -9,7 +9,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from tests.conformance.cases import NOW
 from tests.factories import make_node, make_pod
 
@@ -34,7 +34,7 @@ def state(pods: list[Pod], before: ClusterState | None = None) -> ClusterState:
     cluster = before.cluster if before is not None else REST
     parts = {field: getattr(cluster, field) for field in ClusterSnapshot.__struct_fields__}
     made = ClusterSnapshot(**{**parts, "pods": pods})
-    return ClusterState(made, behaviour(), now=NOW, scheduler_names=frozenset(), before=before)
+    return ClusterState(made, behavior(), now=NOW, scheduler_names=frozenset(), before=before)
 
 
 @given(st.lists(pods_of, min_size=2, max_size=4), labels)

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.interface import PodChanges
 from kpreempt.schedulers.kube.framework import cluster_state
-from kpreempt.schedulers.kube.framework.cluster_state import NOWHERE, NominatedTo, Place, add_by_place, moved, regrouped
+from kpreempt.schedulers.kube.framework.cluster_state import (
+    NOWHERE,
+    NominatedTo,
+    Place,
+    add_by_position,
+    moved,
+    regrouped,
+)
 from tests.factories import make_pod
 
 drawn_pods = st.lists(
@@ -26,7 +33,7 @@ def place_of(pod: Pod) -> Place:
 
 def grouped(pods: list[Pod]) -> dict[Place, list[Pod]]:
     groups: dict[Place, list[Pod]] = {"a": [], "b": []}
-    add_by_place(groups, pods, place_of)
+    add_by_position(groups, pods, place_of)
     return groups
 
 

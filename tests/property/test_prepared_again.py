@@ -206,7 +206,7 @@ def scheduler_of(scenario: Object) -> KubeScheduler:
         return scheduler_from_configuration(scenario.get("config"), gates)
     except KpreemptError:
         # What is drawn may be refused.
-        return KubeScheduler(behaviour=gates_of(gates))
+        return KubeScheduler(behavior=gates_of(gates))
 
 
 @TABLES

@@ -143,9 +143,9 @@ def test_the_first_refusal_of_the_story_is_the_scheduler_s_own(scenario: dict[st
     verdict = explain(cluster, pod, node_name=name)
     assert verdict.node_report is not None
     evaluation = verdict.node_report.evaluation
-    refusals = [status for status in evaluation.filters if not status.is_success]
+    rejections = [status for status in evaluation.filters if not status.is_success]
     if evaluation.pre_filter is not None:
         assert verdict.pre_filter == evaluation.pre_filter
     elif not evaluation.excluded_by and not evaluation.nominated_pods:
-        assert verdict.filter[name].plugin == (refusals[0].plugin if refusals else "")
-        assert verdict.filter[name].is_success == (not refusals)
+        assert verdict.filter[name].plugin == (rejections[0].plugin if rejections else "")
+        assert verdict.filter[name].is_success == (not rejections)

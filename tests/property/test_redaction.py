@@ -18,8 +18,8 @@ from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import cluster_from_json
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
@@ -91,7 +91,7 @@ def reread(cluster: ClusterSnapshot, rewrite: Callable[[Any], Any]) -> ClusterSn
 
 def verdicts(cluster: ClusterSnapshot, scenario: Object, now: datetime = NOW) -> list[str]:
     """The verdict on each pending pod of the cluster, as it is published."""
-    scheduler = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
+    scheduler = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     answers = []
     for pod in cluster.pods:
         if not pod.spec.node_name:

@@ -54,7 +54,7 @@ def test_every_format_renders_any_verdict_without_a_character_that_drives_a_term
 @given(verdict=verdicts(), chosen=options)
 def test_colour_adds_escape_sequences_and_nothing_else(verdict: Verdict, chosen: RenderOptions) -> None:
     plain = render([verdict], "text", options=chosen)
-    coloured = render([verdict], "text", options=msgspec.structs.replace(chosen, colour=True))
+    coloured = render([verdict], "text", options=msgspec.structs.replace(chosen, color=True))
     assert ESCAPE_SEQUENCE.sub("", coloured) == plain
 
 

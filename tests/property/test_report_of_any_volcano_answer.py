@@ -42,7 +42,7 @@ def test_every_format_renders_any_answer_without_a_character_that_drives_a_termi
 @given(answer=answers, chosen=options)
 def test_colour_adds_escape_sequences_and_nothing_else(answer: VolcanoAnswer, chosen: RenderOptions) -> None:
     plain = render_answer(answer, "text", chosen)
-    coloured = render_answer(answer, "text", msgspec.structs.replace(chosen, colour=True))
+    coloured = render_answer(answer, "text", msgspec.structs.replace(chosen, color=True))
     assert ESCAPE_SEQUENCE.sub("", coloured) == plain
 
 

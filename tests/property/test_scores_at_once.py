@@ -94,7 +94,7 @@ def test_what_is_only_rated_one_by_one_is_said(score: Any, resource: str) -> Non
 @given(st.one_of(scenarios(), whole_scenarios()))
 def test_a_cluster_with_columns_is_decided_as_without(scenario: Object) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
-    kube = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
+    kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     expected = kube.decide(kube.prepare(cluster, now=NOW), pod)
     with patch.object(score_columns, "_MANY", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
         assert kube.decide(kube.prepare(cluster, now=NOW), pod) == expected

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 from kpreempt.snapshot.manifest import read_manifest
 
@@ -250,9 +250,9 @@ def test_any_value_without_a_kind_is_read_listed_or_one_error(files: dict[str, A
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(value))
         for path in (folder, *(str(Path(folder, each)) for each in files)):
-            intake = Intake()
-            intake.passed_over.skips_bad = skips
+            input_limits = InputLimits()
+            input_limits.passed_over.skips_bad = skips
             with suppress(InputError):
-                load_snapshot([path], skip_bad_objects=skips, intake=intake)
+                load_snapshot([path], skip_bad_objects=skips, input_limits=input_limits)
             with suppress(InputError):
-                read_manifest(path, intake=intake)
+                read_manifest(path, input_limits=input_limits)

@@ -18,7 +18,7 @@ from tests.strategies_whole import whole_scenarios
 @given(st.one_of(scenarios(), whole_scenarios()))
 def test_every_node_that_is_no_suspect_is_passed(scenario: Object) -> None:
     pod = pod_of(scenario["pod"])
-    prepared = KubeScheduler(behaviour=gates_of(scenario.get("featureGates"))).prepare(
+    prepared = KubeScheduler(behavior=gates_of(scenario.get("featureGates"))).prepare(
         cluster_of(scenario["objects"]), now=NOW
     )
     for framework in prepared.frameworks.values():

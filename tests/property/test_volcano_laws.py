@@ -16,8 +16,8 @@ from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, run_session
 from kpreempt.schedulers.volcano.session import Chance
 from kpreempt.snapshot.documents import parse_document
-from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import cluster_from_json
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.write import dump_pieces
 from kpreempt.verdict.volcano import OperationKind, SessionVerdict, StatementOutcome
 from tests.conformance.cases import NOW

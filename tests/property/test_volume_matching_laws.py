@@ -15,7 +15,7 @@ from kpreempt.model.storage import (
     storage_capacity,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from tests.volume_factories import make_claim, make_volume
 
 SIZES = st.sampled_from(["1Gi", "2Gi", "3Gi"])
@@ -78,7 +78,7 @@ def test_volumes_are_found_as_by_a_look_at_each(
 ) -> None:
     ready = ClassVolumes(there)
     for claim in asking:
-        found = SuitableVolumes(claim, ready, behaviour()._replace(volume_attributes_class=True))
+        found = SuitableVolumes(claim, ready, behavior()._replace(volume_attributes_class=True))
         suitable = [each for each in there if suits(each, claim)]
         kept = [each for each in suitable if each.spec.claim_ref and each.spec.claim_ref.name == claim.metadata.name]
         free = sorted((each for each in suitable if is_free(each, claim)), key=lambda each: storage_capacity(each).nano)

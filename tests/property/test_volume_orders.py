@@ -13,7 +13,7 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Verdict
 from kpreempt.verdict.chance import VolumeOutcome
 from tests.factories import NOW, make_node, make_pod
@@ -82,7 +82,7 @@ def incoming(cluster: ClusterSnapshot) -> Pod:
 def test_the_outcomes_told_are_those_of_all_orders_and_the_same_from_each(seed: int) -> None:
     cluster = drawn_cluster(random.Random(seed))
     pod = incoming(cluster)
-    scheduler = KubeScheduler(behaviour=behaviour(gates={"StorageCapacityScoring": seed % 2 == 0}))
+    scheduler = KubeScheduler(behavior=behavior(gates={"StorageCapacityScoring": seed % 2 == 0}))
     possible: list[VolumeOutcome] = []
     all_told: list[list[VolumeOutcome]] = []
     for volumes in itertools.permutations(cluster.persistent_volumes):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.pod import Pod, without_annotations
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.load import cluster_from_json
 
 Document = dict[str, Any]
@@ -54,7 +54,7 @@ def objects(draw: st.DrawFn) -> list[Document]:
 
 
 wanteds = st.builds(
-    lambda kinds, annotated, conditioned: Wanted(tuple(kinds), annotated, conditioned),
+    lambda kinds, annotated, conditioned: ExtraFields(tuple(kinds), annotated, conditioned),
     st.lists(st.sampled_from(OBJECT_KINDS), unique=True),
     st.booleans(),
     st.booleans(),
@@ -65,19 +65,19 @@ def unconditioned(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=[]))
 
 
-def read(documents: list[Document], wanted: Wanted | None = None) -> ClusterSnapshot:
+def read(documents: list[Document], wanted: ExtraFields | None = None) -> ClusterSnapshot:
     items = [json.dumps(each).encode() for each in documents]
     return cluster_from_json(items, "here") if wanted is None else cluster_from_json(items, "here", wanted)
 
 
 @given(objects())
 def test_wanting_nothing_changes_nothing(documents: list[Document]) -> None:
-    assert read(documents, Wanted()) == read(documents)
+    assert read(documents, ExtraFields()) == read(documents)
     assert read(documents).documents == {}
 
 
 @given(objects(), wanteds)
-def test_wanting_something_changes_nothing_else(documents: list[Document], wanted: Wanted) -> None:
+def test_wanting_something_changes_nothing_else(documents: list[Document], wanted: ExtraFields) -> None:
     plain, full = read(documents), read(documents, wanted)
     bare = [without_annotations(pod) for pod in full.pods]
     if wanted.pod_conditions:
@@ -88,7 +88,9 @@ def test_wanting_something_changes_nothing_else(documents: list[Document], wante
 
 
 @given(objects(), wanteds)
-def test_of_each_name_the_latest_object_is_kept_as_it_was_written(documents: list[Document], wanted: Wanted) -> None:
+def test_of_each_name_the_latest_object_is_kept_as_it_was_written(
+    documents: list[Document], wanted: ExtraFields
+) -> None:
     full = read(documents, wanted)
     for kind in wanted.kinds:
         mine = [each for each in documents if each["apiVersion"].rpartition("/")[0] == kind.group]

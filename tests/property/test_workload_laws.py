@@ -91,7 +91,7 @@ class Case:
     """A scheduler, a cluster and alike pods."""
 
     def __init__(self, scenario: Object, number: int) -> None:
-        self.scheduler = KubeScheduler(behaviour=gates_of(scenario.get("featureGates")))
+        self.scheduler = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
         self.cluster: ClusterSnapshot = cluster_of(scenario["objects"])
         pod = pod_of(scenario["pod"])
         if pod.spec.node_name or pod.is_terminal:
@@ -153,7 +153,7 @@ def test_what_a_victim_takes_from_a_budget_is_missing_on_a_node_that_was_tried_b
 def test_nodes_that_are_filled_one_by_one_hold_what_the_scheduler_would_put_there(scenario: Object) -> None:
     case = Case(scenario, 40)
     prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_alike=True)
-    room = case.scheduler.room_of_nodes(prepared, case.pods[0], 1000)
+    room = case.scheduler.capacity_of_nodes(prepared, case.pods[0], 1000)
     assume(room is not None and sum(room.values()) < len(case.pods))
     landed: Counter[str] = Counter()
     for each in case.placing(remembers=False).place(case.pods):

@@ -18,7 +18,7 @@ from kpreempt.admission import fill_budget_statuses
 from kpreempt.analysis.algorithms import AnalysisContext, Spread, decide_pending, one_by_one, pending_pods, pods_by_node
 from kpreempt.analysis.budgets.protection import NearMisses, Protection, Workloads
 from kpreempt.analysis.explain.pods import described
-from kpreempt.analysis.hypothetical_pods import PrioritySearch, room_of
+from kpreempt.analysis.hypothetical_pods import PrioritySearch, free_amounts_on
 from kpreempt.analysis.pending.pods import queue_positions
 from kpreempt.analysis.pod_selection import PodSelection
 from kpreempt.analysis.queue.order import FailedAttempts
@@ -482,7 +482,7 @@ def breaches_of(
         outcomes = verdict.possible_outcomes
         broken: dict[str, list[_Taken]] = {}
         for outcome in outcomes:
-            for key, taken in _taken_by(outcome, protection).items():
+            for key, taken in _used_by(outcome, protection).items():
                 if taken.most > taken.allowed:
                     broken.setdefault(key, []).append(taken)
         for key, breaking in broken.items():
@@ -511,7 +511,7 @@ class _Taken(NamedTuple):
     least: int
 
 
-def _taken_by(outcome: PossibleOutcome, protection: Protection) -> dict[str, _Taken]:
+def _used_by(outcome: PossibleOutcome, protection: Protection) -> dict[str, _Taken]:
     """What an outcome takes from each budget; pods that are leaving anyway are lost to it already."""
     groups = [(len(outcome.victims), outcome.victims), *((choice.count, choice.pods) for choice in outcome.choices)]
     taken: dict[str, _Taken] = {}
@@ -585,7 +585,7 @@ def search_priorities(
     for key in chosen:
         pod = least[key]
         node = pod.spec.node_name
-        room = room_of(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
+        room = free_amounts_on(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
         if room:
             found = ViolatingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.OWN_PLUS_FREE, room))
             items[key] = msgspec.structs.replace(items[key], violating_priority=found)

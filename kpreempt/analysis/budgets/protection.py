@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 import msgspec
 
-from kpreempt.controllers.actions import deployment_told_of
+from kpreempt.controllers.actions import deployment_of
 from kpreempt.controllers.disruption import Candidates
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector, LabelSelectorRequirement, matches_requirement
@@ -146,7 +146,7 @@ class Workloads:
         if replica_set is not None:
             return controller_name(replica_set.metadata) or own
         # A Deployment names its ReplicaSets so; without them in the input several would pass for several workloads.
-        deployment = deployment_told_of(pod, owner.name)
+        deployment = deployment_of(pod, owner.name)
         return f"Deployment {deployment}" if deployment else own
 
 

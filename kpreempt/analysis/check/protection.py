@@ -20,7 +20,7 @@ from kpreempt.admission.priority import global_default, known_classes
 from kpreempt.admission.resource_quotas import QuotaCounts
 from kpreempt.analysis.budgets.audit import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
-from kpreempt.analysis.check.gate import Objection
+from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.rollout.apply import is_whole
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
@@ -91,12 +91,12 @@ class ProtectionRules:
             *self._of_quotas(),
             *self._of_namespaces(),
             *(
-                Objection(RuleId.OWNER_REMOVED, name, f"had the controller {owner}, now none in its manifest")
+                StaticFinding(RuleId.OWNER_REMOVED, name, f"had the controller {owner}, now none in its manifest")
                 for name, owner in plan.safeguards.released.items()
             ),
         ]
 
-    def objections(self, after: ClusterSnapshot) -> list[Objection]:
+    def objections(self, after: ClusterSnapshot) -> list[StaticFinding]:
         """All of them; ``after`` is the cluster in the end."""
         namespaces = self._namespaces & {
             each.metadata.namespace for each in (*self._cluster.pod_disruption_budgets, *after.pod_disruption_budgets)
@@ -126,7 +126,7 @@ class ProtectionRules:
         audited = audit_specs(self._before, self._plan.safeguards.minimum_sizes[0])
         return {each.budget: {_sort_of(finding) for finding in each.findings} for each in audited}
 
-    def _of_findings(self, audited: Mapping[str, AuditedBudget]) -> Iterator[Objection]:
+    def _of_findings(self, audited: Mapping[str, AuditedBudget]) -> Iterator[StaticFinding]:
         """PDBs that block drains or select the wrong pods: those of the change, and others that did not before."""
         for key, item in audited.items():
             known = self._known.get(key, set())
@@ -142,7 +142,7 @@ class ProtectionRules:
                         if each.action is RemedyAction.SET and each.field != "minReplicas"
                     ]
                     fix = f"Set {sets[0].field}: {sets[0].value}." if sets else ""
-                    yield Objection(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
+                    yield StaticFinding(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
 
     def _counts(self, rule: RuleId, finding: Finding, key: str, known: set[str]) -> bool:
         """Whether the change is to blame for a finding about a PDB of which ``known`` was said before."""
@@ -152,15 +152,15 @@ class ProtectionRules:
             # Of two PDBs on a pod, the one of the change says it. At its minimum a workload may have been before.
             is_worse = is_new and not (rule is RuleId.PDB_BLOCKS_AT_HPA_MINIMUM and "never" in known)
             space = key.partition("/")[0]
-            is_said = any(
+            is_stated = any(
                 each.startswith(f"{_PDB} ") and each.replace(" ", f" {space}/", 1) in self._changes
                 for each in finding.objects
             )
-            return is_worse and not is_said and rule is not RuleId.PDB_SELECTOR
+            return is_worse and not is_stated and rule is not RuleId.PDB_SELECTOR
         is_of_spec = change.kind is ChangeKind.CREATED or any(each.startswith("spec") for each in change.fields)
         return is_new or is_of_spec or rule is not RuleId.PDB_SELECTOR
 
-    def _weakened(self, after: _Coverage) -> Iterator[Objection]:
+    def _weakened(self, after: _Coverage) -> Iterator[StaticFinding]:
         """PDBs that protect pods less than before, by whatever the change does."""
         before = self._coverage
         moved = _Moved(before, after, self._plan)
@@ -174,16 +174,16 @@ class ProtectionRules:
             if key in worst:
                 yield self._of_weaker(key, worst[key], moved)
             elif there is not None and (detail := _looser_spec(budget.spec, there.spec, before.members[key])):
-                yield Objection(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
+                yield StaticFinding(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
             if there is not None and _ALWAYS_ALLOW == there.spec.unhealthy_pod_eviction_policy != (
                 budget.spec.unhealthy_pod_eviction_policy
             ):
                 detail = (
                     "kept pods that are not ready, now unhealthyPodEvictionPolicy AlwaysAllow lets a drain evict them"
                 )
-                yield Objection(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
+                yield StaticFinding(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
 
-    def _of_weaker(self, key: str, found: _Weaker, moved: _Moved) -> Objection:
+    def _of_weaker(self, key: str, found: _Weaker, moved: _Moved) -> StaticFinding:
         name = f"{_PDB} {key}"
         if not found.by:
             lost = moved.lost[key]
@@ -197,9 +197,9 @@ class ProtectionRules:
             detail = f"allowed {counted(found.before, 'disruption')}, now {found.after:,}{by}"
         causes = (name, f"Pod {found.pod}", found.workload, *(f"{_PDB} {found.by}" if found.by else "",))
         cause = next((each for each in causes if each in self._changes), "")
-        return Objection(RuleId.PDB_WEAKENED, name, detail, change=cause)
+        return StaticFinding(RuleId.PDB_WEAKENED, name, detail, change=cause)
 
-    def _of_quotas(self) -> Iterator[Objection]:
+    def _of_quotas(self) -> Iterator[StaticFinding]:
         """ResourceQuotas and LimitRanges that limit less than before."""
         looser: dict[str, list[str]] = {}
         for kind, old, new in (
@@ -213,9 +213,9 @@ class ProtectionRules:
                     detail = f"limited {what} to {text}, now {now[1] if now is not None else 'no longer'}"
                     looser.setdefault(f"{kind} {namespace}/{name}", []).append(detail)
         for subject, details in looser.items():
-            yield Objection(RuleId.QUOTA_LOOSENED, subject, "; ".join(details))
+            yield StaticFinding(RuleId.QUOTA_LOOSENED, subject, "; ".join(details))
 
-    def _tightened(self, after: ClusterSnapshot) -> Iterator[Objection]:
+    def _tightened(self, after: ClusterSnapshot) -> Iterator[StaticFinding]:
         """ResourceQuotas and LimitRanges of the change that what runs exceeds, so that its next pods are rejected."""
         if not any(each.startswith(("ResourceQuota ", "LimitRange ")) for each in self._changes):
             return
@@ -234,7 +234,7 @@ class ProtectionRules:
             ]
             if over:
                 detail = f"{'; '.join(over)}: the next pods are rejected"
-                yield Objection(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {quota.key}", detail)
+                yield StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {quota.key}", detail)
         for limit_range in after.limit_ranges:
             space = limit_range.metadata.namespace
             subject = f"LimitRange {limit_range.metadata.namespace}/{limit_range.metadata.name}"
@@ -244,9 +244,9 @@ class ProtectionRules:
             rejected = [pod.key for pod in running if pod.metadata.namespace == space and _rejects(alone, pod)]
             if rejected:
                 detail = f"rejects the next pods like {some_of(rejected)}"
-                yield Objection(RuleId.QUOTA_REJECTIONS, subject, detail, pods=rejected)
+                yield StaticFinding(RuleId.QUOTA_REJECTIONS, subject, detail, pods=rejected)
 
-    def _of_namespaces(self) -> Iterator[Objection]:
+    def _of_namespaces(self) -> Iterator[StaticFinding]:
         """Namespaces that lose or change labels by which policies and pods select them."""
         now = {each.metadata.name: each.metadata.labels for each in self._plan.cluster.namespaces}
         for each in self._cluster.namespaces:
@@ -257,7 +257,7 @@ class ProtectionRules:
             selected = [key for key in differing if key.startswith(_POD_SECURITY) or key in self._selecting_keys]
             if selected:
                 detail = "; ".join(f"had {_label(key, labels)}, now {_label(key, now[name])}" for key in selected)
-                yield Objection(RuleId.NAMESPACE_RELABELED, f"Namespace {name}", detail)
+                yield StaticFinding(RuleId.NAMESPACE_RELABELED, f"Namespace {name}", detail)
 
     @cached_property
     def _selecting_keys(self) -> set[str]:
@@ -539,7 +539,7 @@ def _given(spec: Document, cluster: ClusterSnapshot) -> tuple[int, str] | None:
     return priority, policy if isinstance(policy, str) else default_policy
 
 
-def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
+def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding]:
     """PriorityClasses that change what the next pods of running workloads get."""
     if before.priority_classes == plan.cluster.priority_classes:
         return
@@ -554,21 +554,21 @@ def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
                 f"is deleted, and the next pods of {some_of(sorted(users[name]))} are rejected: no PriorityClass with"
                 f" name {name} was found"
             )
-            yield Objection(RuleId.PRIORITY_CLASS_IN_USE, f"PriorityClass {name}", detail)
+            yield StaticFinding(RuleId.PRIORITY_CLASS_IN_USE, f"PriorityClass {name}", detail)
         elif there is not None and (detail := _lower(_effect(was_class), _effect(there))):
-            yield Objection(RuleId.PRIORITY_LOWERED, f"PriorityClass {name}", detail)
+            yield StaticFinding(RuleId.PRIORITY_LOWERED, f"PriorityClass {name}", detail)
 
 
 def _of_default(
     old: Mapping[str, PriorityClass], new: Mapping[str, PriorityClass], users: Mapping[str, set[str]]
-) -> Iterator[Objection]:
+) -> Iterator[StaticFinding]:
     """What becomes of pods that name no class; the API server takes no second default."""
     rule = RuleId.DEFAULT_PRIORITY_CHANGED
     default, now = global_default([*old.values()]), global_default([*new.values()])
     for name, each in new.items():
         if default is not None and each.global_default and name != default.metadata.name and old.get(name) != each:
             detail = f"is a second default next to PriorityClass {default.metadata.name}, so the API server rejects it"
-            yield Objection(rule, f"PriorityClass {name}", detail)
+            yield StaticFinding(rule, f"PriorityClass {name}", detail)
     if (effect := _effect(now)) == (was := _effect(default)):
         return
     changed = [each for each in (now, default) if each is not None and old.get(each.metadata.name) != each]
@@ -580,7 +580,7 @@ def _of_default(
     )
     whose = f", as the next pods of {some_of(without)}" if without else ""
     detail = f"changes what pods without a PriorityClass get: they had {before}, now they get {after}{whose}"
-    yield Objection(rule, f"PriorityClass {subject.metadata.name if subject is not None else ''}", detail)
+    yield StaticFinding(rule, f"PriorityClass {subject.metadata.name if subject is not None else ''}", detail)
 
 
 def _effect(chosen: PriorityClass | None) -> tuple[int, str]:
@@ -623,7 +623,7 @@ def _class_in(spec: Document) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
+def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding]:
     """Workloads and pods of the change whose next pods have a lower priority than those of the cluster."""
     pairs = [
         (each.change.object, _pod_spec(each.before), _pod_spec(each.after))
@@ -644,7 +644,7 @@ def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[Objection]:
         if was is None or now is None or all(old.get(field) == new.get(field) for field in _PRIORITY_FIELDS):
             continue
         if detail := _lower(was, now):
-            yield Objection(RuleId.PRIORITY_LOWERED, name, detail)
+            yield StaticFinding(RuleId.PRIORITY_LOWERED, name, detail)
 
 
 def _lower(was: tuple[int, str], now: tuple[int, str]) -> str:

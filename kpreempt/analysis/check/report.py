@@ -15,12 +15,12 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, has_queue
 from kpreempt.analysis.check.gate import (
-    Excuses,
     Facts,
     GateRules,
     Judged,
-    Objection,
     PodFacts,
+    StaticFinding,
+    Suppressions,
     decode_json,
     evaluate,
     least,
@@ -28,7 +28,6 @@ from kpreempt.analysis.check.gate import (
     passes,
     together,
 )
-from kpreempt.analysis.check.objections import objections, of_autoscalers, removals
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.check.simulations import (
@@ -37,11 +36,12 @@ from kpreempt.analysis.check.simulations import (
     SimulationContext,
     Simulations,
     SomeSimulated,
-    badness,
+    severity_key,
     share_of,
     shares,
 )
-from kpreempt.analysis.check.unread import unread_beside_workloads, unread_quotas
+from kpreempt.analysis.check.static_findings import objections, of_autoscalers, removals
+from kpreempt.analysis.check.unread import unread_besides_workloads, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
@@ -86,7 +86,7 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     cluster: ClusterSnapshot
     plan: Plan
     rules: GateRules
-    excuses: Excuses
+    suppressions: Suppressions
     base: Plan | None = None
     seed: int = 0
     runs: int | None = None
@@ -109,17 +109,18 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
 
     summary = summed_up(question.cluster, context.now)
     # Controllers may have much to do where nothing is scheduled.
-    general = [*question.assumptions, *of_settings(scheduler), *_of_the_way(question, scheduler.algorithm)]
+    general = [*question.assumptions, *of_settings(scheduler), *_until_done(question, scheduler.algorithm)]
 
     def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, more: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]
         found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         versions = (summary.version, scheduler.algorithm)
         against = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
-        refused = (Objection(RuleId.APPLY_REJECTED, *each) for each in simulated.refused.items())
+        refused = (StaticFinding(RuleId.APPLY_REJECTED, *each) for each in simulated.refused.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
-            Objection(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {key}", why) for key, why in simulated.exceeded.items()
+            StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {key}", why)
+            for key, why in simulated.exceeded.items()
         )
         removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
         against += [*refused, *full, *unbound, *removed]
@@ -128,14 +129,14 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         return msgspec.structs.replace(found, objections=against, unbound=waiting)
 
     most = simulations(question.at_most).by_chance(question.seed) if question.at_most is not None else None
-    excuses = question.excuses
+    suppressions = question.suppressions
     if question.base is not None:
         base = question.base
-        simulated, _ = simulations(base).asked_for(question.seed, question.runs, question.worst_of)
+        simulated, _ = simulations(base).run_requested(question.seed, question.runs, question.worst_of)
         kept = ProtectionRules(question.cluster, base)
         there = [measured(each.simulation, base.changes, facts(each, base, kept), question.rules) for each in simulated]
-        excuses = msgspec.structs.replace(excuses, base=least(there))
-    simulated, is_all = simulations(question.plan).asked_for(question.seed, question.runs, question.worst_of)
+        suppressions = msgspec.structs.replace(suppressions, base=least(there))
+    simulated, is_all = simulations(question.plan).run_requested(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(question.cluster, question.plan)
     judgement = judge(
@@ -144,7 +145,7 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         question.plan.changes,
         lambda each: facts(each, question.plan, protection, more),
         question.rules,
-        excuses,
+        suppressions,
     )
     assumed = (assumption for each in (judgement.shown, *simulated) for assumption in each.assumptions)
     return Check(
@@ -171,12 +172,12 @@ def judge(
     changes: Sequence[Change],
     facts: Callable[[SomeSimulated], Facts],
     rules: GateRules,
-    excuses: Excuses,
+    suppressions: Suppressions,
 ) -> Judgement[SomeSimulated]:
     """Put the rules to simulations, which are all that there can be where it ``is_all``."""
     judged = []
     for each in simulated:
-        results, findings = evaluate(each.simulation, changes, facts(each), rules, excuses)
+        results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions)
         # Simulations that were drawn are there as often as they are likely.
         judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
     whole = sum(each.likelihood for each in judged)
@@ -186,7 +187,7 @@ def judge(
         failures, warnings = (
             sum(getattr(each, field) for each in judged[index].results) for field in ("failures", "warnings")
         )
-        return failures, warnings, *badness(simulated[index].simulation), -simulated[index].seed
+        return failures, warnings, *severity_key(simulated[index].simulation), -simulated[index].seed
 
     worst = max(range(len(simulated)), key=badness_of)
     results, findings = together(judged, worst)
@@ -236,7 +237,7 @@ def facts_of(
     )
 
 
-def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
+def _until_done(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     """What is assumed because of how it is simulated."""
     plan = question.plan
     found = [*unread_quotas(question.cluster, plan.changes), *plan.missing_namespaces.assumptions]
@@ -251,7 +252,7 @@ def _of_the_way(question: CheckQuestion, algorithm: str) -> list[Assumption]:
     makers |= {"Pod"} if plan.pods else set()
     if "Deployment" in kinds:
         kinds.setdefault("ReplicaSet")
-    return [*found, *unreadable_of(question.cluster, kinds), *unread_beside_workloads(question.cluster, makers)]
+    return [*found, *unreadable_of(question.cluster, kinds), *unread_besides_workloads(question.cluster, makers)]
 
 
 def not_all(simulations: int) -> Assumption:
@@ -264,7 +265,7 @@ def not_all(simulations: int) -> Assumption:
 
 def unbound_claims(
     after: ClusterSnapshot, unbound: Mapping[str, str], waiting: Mapping[str, str]
-) -> tuple[dict[str, str], list[Objection]]:
+) -> tuple[dict[str, str], list[StaticFinding]]:
     """Why pods of workloads wait for their claims, by workload, and objections to claims for which no pod waits.
 
     ``waiting`` claims, which are bound with a pod, count only where one waits for them.
@@ -281,7 +282,7 @@ def unbound_claims(
                 told.add(key)
                 found.setdefault(names.of(pod), f"PersistentVolumeClaim {key}: {reasons[key]}")
     objections = [
-        Objection(RuleId.REQUIRE_SCHEDULABLE, f"PersistentVolumeClaim {key}", reason)
+        StaticFinding(RuleId.REQUIRE_SCHEDULABLE, f"PersistentVolumeClaim {key}", reason)
         for key, reason in unbound.items()
         if key not in told
     ]

@@ -186,7 +186,7 @@ class Simulations(Generic[SomeSimulated]):
         """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
         return self._simulate(seed, Choices((), self._chances(seed)), self._paces(seed))
 
-    def asked_for(self, seed: int, runs: int | None, worst_of: int) -> tuple[list[SomeSimulated], bool]:
+    def run_requested(self, seed: int, runs: int | None, worst_of: int) -> tuple[list[SomeSimulated], bool]:
         """``runs`` simulations from ``seed`` on, as many as are enough for ``None``, or ``worst_of`` with all choices.
 
         And whether these are all that there can be.
@@ -301,7 +301,7 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
     return sorted(found.values(), key=lambda each: (-each.count, each.seed))
 
 
-def badness(simulation: Simulation) -> tuple[int, ...]:
+def severity_key(simulation: Simulation) -> tuple[int, ...]:
     """The greater the worse: budgets broken, pods that wait, victims, how deep the cascade is, what is stranded."""
     return (
         simulation.end != "Settled",

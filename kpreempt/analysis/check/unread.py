@@ -45,7 +45,7 @@ def unread_pruned(cluster: ClusterSnapshot, pruned: Sequence[tuple[str, str]]) -
     return found
 
 
-def unread_beside_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
+def unread_besides_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
     """What could not be read and acts on workloads of these kinds that a change alters, and on the pods they make.
 
     A webhook that is there changes pods in a way that is not evaluated anyway, which is no reason against an answer.

@@ -26,7 +26,7 @@ _CRITERIA = ("pdbViolations", "highestPriority", "prioritySum", "victims", "late
 _NAMED = 4
 
 
-def is_same_fate(base: Verdict, other: Verdict) -> bool:
+def is_same_outcome(base: Verdict, other: Verdict) -> bool:
     """Whether the pod fares the same: the outcome up to budgets, the nodes, and the victims on each.
 
     Where it lands, and one of the two computes no scores, nodes that both allow are enough.
@@ -38,7 +38,7 @@ def is_same_fate(base: Verdict, other: Verdict) -> bool:
         return bool(ours & theirs)
     # The victims are the same, or those of one may be those of the other in another order of equal pods.
     sets = [{node: set(gone) for node, gone in victims_by_node(each).items()} for each in (base, other)]
-    return ours == theirs and (sets[0] == sets[1] or _are_told(base, other) or _are_told(other, base))
+    return ours == theirs and (sets[0] == sets[1] or _are_listed(base, other) or _are_listed(other, base))
 
 
 def nodes_of(verdict: Verdict) -> list[str]:
@@ -73,7 +73,7 @@ def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
         several = list(of_step)
         first = next((each for each in several if each.subject in decisive), several[0])
         found.append(msgspec.structs.replace(first, others=len(several) - 1))
-    if not found and not is_same_fate(base, other):
+    if not found and not is_same_outcome(base, other):
         found.append(Difference(step=Step.OUTCOME, base=base.outcome, other=other.outcome))
     return found
 
@@ -123,7 +123,7 @@ def outcome_of(verdict: Verdict) -> Outcome:
     return Outcome.PREEMPTS if verdict.outcome in PREEMPTS else verdict.outcome
 
 
-def _are_told(verdict: Verdict, by: Verdict) -> bool:
+def _are_listed(verdict: Verdict, by: Verdict) -> bool:
     outcomes = by.alternatives.outcomes if by.alternatives else []
     return all(
         any(each.node == node and each.allows(victims) for each in outcomes)
@@ -290,7 +290,9 @@ def comparison_of(
 def _compared(verdicts: Mapping[str, Verdict], question: Question) -> ComparedPod:
     base = next(iter(verdicts.values()))
     decisions = [
-        decision_of(name, verdict, verdicts, [] if is_same_fate(base, verdict) else differences_between(base, verdict))
+        decision_of(
+            name, verdict, verdicts, [] if is_same_outcome(base, verdict) else differences_between(base, verdict)
+        )
         for name, verdict in verdicts.items()
     ]
     return ComparedPod(
@@ -315,7 +317,7 @@ def decision_of(
         victims=victims_by_node(verdict),
         num_pdb_violations=max(violations, default=0),
         message=verdict.message,
-        differs_from=[other for other, theirs in verdicts.items() if not is_same_fate(theirs, verdict)],
+        differs_from=[other for other, theirs in verdicts.items() if not is_same_outcome(theirs, verdict)],
         differences=differences,
     )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from kpreempt.admission import admit
-from kpreempt.analysis.algorithms import Scheduler, api_server_rules, controller_rules, likeness_to
+from kpreempt.analysis.algorithms import Scheduler, api_server_rules, controller_rules, equivalence_key_for
 from kpreempt.analysis.compare.differences import PREEMPTS, assumptions_of, decision_of, differences_between, outcome_of
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import Question
@@ -34,7 +34,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import PREFIX, RELEASES
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, partly
+from kpreempt.schedulers.kube.history import Concern, DescribedChange, changes_between, partly
 from kpreempt.schedulers.kube.versions import number_of, version_of
 from kpreempt.verdict import Assumption, Outcome, Verdict
 from kpreempt.verdict.compare import (
@@ -106,7 +106,7 @@ class _Comparison:
         for question in asked.questions:
             self.own += question.assumptions
             stored = (stored_by(each, question, asked.cluster) for each in self._schedulers)
-            base, target = (likeness_to(self._versions.base, pod) for pod in stored)
+            base, target = (equivalence_key_for(self._versions.base, pod) for pod in stored)
             kinds.setdefault((base, target), []).append(question)
         if not kinds:
             return []
@@ -120,10 +120,10 @@ class _Comparison:
                 verdict = scheduler.decide(prepared, pod, records_steps=False, phases=self._phases)
                 pairs[key].append(verdict)
                 self.said[scheduler.algorithm].append(verdict)
-        fates = {key: (fates_of(base), fates_of(target)) for key, (base, target) in pairs.items()}
-        certainties = {key: base.difference_to(target) for key, (base, target) in fates.items()}
+        possible = {key: (outcomes_of(base), outcomes_of(target)) for key, (base, target) in pairs.items()}
+        certainties = {key: base.difference_to(target) for key, (base, target) in possible.items()}
         pending = {
-            key: Pending(kinds[key][0], *fates[key])
+            key: Pending(kinds[key][0], *possible[key])
             for key, certainty in certainties.items()
             if certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
         }
@@ -198,11 +198,11 @@ def versions_between(
 
     older, newer = made(base), made(target)
 
-    def with_changes(changes: Sequence[ToldChange]) -> KubeScheduler:
-        facts = partly(older.behaviour, newer.behaviour, changes)
+    def with_changes(changes: Sequence[DescribedChange]) -> KubeScheduler:
+        facts = partly(older.behavior, newer.behavior, changes)
         return scheduler_from_configuration(configuration, None, plugins, connect, facts=facts)
 
-    changes = changes_between(older.behaviour, newer.behaviour)
+    changes = changes_between(older.behavior, newer.behavior)
     return Versions(base=older, target=newer, changes=changes, with_changes=with_changes)
 
 
@@ -227,16 +227,16 @@ def next_pods(
     *,
     now: datetime,
     settings: Settings,
-    is_asked: Callable[[str], bool] = lambda _: True,
+    is_selected: Callable[[str], bool] = lambda _: True,
 ) -> tuple[list[Asked], list[Assumption]]:
-    """The next pod of each workload in a namespace that ``is_asked`` about, and what is assumed of workloads.
+    """The next pod of each workload in a namespace that ``is_selected`` about, and what is assumed of workloads.
 
     ``settings`` are those of a scheduler of the cluster's version.
     ``documents`` are those that ``keeps_workloads`` kept. A workload of which neither a template nor a pod is known is
     told as an assumption. Raises what ``questions_of`` raises.
     """
     templates, known = _templates(documents)
-    templates = [each for each in templates if is_asked(each.namespace)]
+    templates = [each for each in templates if is_selected(each.namespace)]
     together = [each for each in templates if each.kind not in _IN_PLACE]
     # The pods that something controls, by what stands above it: a Deployment rather than its ReplicaSet.
     above: dict[_Workload, _Workload] = {}
@@ -266,10 +266,10 @@ def next_pods(
                 for question in one.questions
             ]
             asked.append(Asked(one.cluster, questions))
-    others = {each: pods for each, pods in owned.items() if each not in known and is_asked(each[1])}
+    others = {each: pods for each, pods in owned.items() if each not in known and is_selected(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
     asked += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
-    return asked, list(_untold(cluster, known, others, is_asked))
+    return asked, list(_untold(cluster, known, others, is_selected))
 
 
 def _templates(documents: Iterable[Document]) -> tuple[list[PodTemplate], set[_Workload]]:
@@ -330,7 +330,7 @@ def _untold(
     cluster: ClusterSnapshot,
     known: set[_Workload],
     others: dict[_Workload, list[Pod]],
-    is_asked: Callable[[str], bool],
+    is_selected: Callable[[str], bool],
 ) -> Iterator[Assumption]:
     """Workloads of which the next pod is not known."""
     records = (
@@ -343,7 +343,7 @@ def _untold(
     for kind, of_kind in records:
         for record in of_kind:
             each = (kind, record.metadata.namespace, record.metadata.name)
-            if controller_of(record.metadata) is None and is_asked(each[1]) and each not in known | others.keys():
+            if controller_of(record.metadata) is None and is_selected(each[1]) and each not in known | others.keys():
                 message = "the cluster as it was read has neither its template nor a pod of it: it is not asked about"
                 yield Assumption(f"{kind} {each[1]}/{each[2]}", "spec.template", message)
     for (kind, namespace, name), pods in others.items():
@@ -352,7 +352,7 @@ def _untold(
             yield Assumption(f"{kind} {namespace}/{name}", "spec", message)
 
 
-class Fate(msgspec.Struct, frozen=True):
+class PossibleOutcome(msgspec.Struct, frozen=True):
     """One thing that may become of a pod: where it ends, and who goes.
 
     ``choices`` are equal pods of which so many go. Without a ``node`` it waits.
@@ -363,7 +363,7 @@ class Fate(msgspec.Struct, frozen=True):
     victims: frozenset[str] = frozenset()
     choices: frozenset[tuple[int, frozenset[str]]] = frozenset()
 
-    def may_be(self, other: Fate) -> bool:
+    def may_be(self, other: PossibleOutcome) -> bool:
         """Whether both may come to the same."""
         if (self.outcome, self.node) != (other.outcome, other.node) or self._count != other._count:
             return False
@@ -378,23 +378,23 @@ class Fate(msgspec.Struct, frozen=True):
         return self.victims.union(*(pods for _, pods in self.choices))
 
 
-class Fates(msgspec.Struct, frozen=True):
+class PossibleOutcomes(msgspec.Struct, frozen=True):
     """All that may become of a pod; there may be others where they are not ``complete``.
 
     Where a search may end before it has seen all nodes that fit, ``ranking`` has these, the best first: with the same
     one it comes to the same node whichever it has seen.
     """
 
-    fates: frozenset[Fate]
+    possible: frozenset[PossibleOutcome]
     complete: bool = True
     is_known: bool = True
     ranking: tuple[frozenset[str], ...] = ()
 
-    def same_as(self, other: Fates) -> bool:
+    def same_as(self, other: PossibleOutcomes) -> bool:
         """Whether the same may become of the pod."""
-        return (self.fates, self.is_known, self.ranking) == (other.fates, other.is_known, other.ranking)
+        return (self.possible, self.is_known, self.ranking) == (other.possible, other.is_known, other.ranking)
 
-    def difference_to(self, other: Fates) -> Certainty | None:
+    def difference_to(self, other: PossibleOutcomes) -> Certainty | None:
         """How sure it is that the pod fares otherwise; ``None`` where it fares the same."""
         if not self.is_known or not other.is_known:
             return Certainty.UNKNOWN
@@ -402,23 +402,23 @@ class Fates(msgspec.Struct, frozen=True):
             return None
         if self._kinds.isdisjoint(other._kinds):
             return Certainty.CERTAIN
-        apart = not any(one.may_be(another) for one in self.fates for another in other.fates)
+        apart = not any(one.may_be(another) for one in self.possible for another in other.possible)
         return Certainty.CERTAIN if apart and self.complete and other.complete else Certainty.POSSIBLE
 
     @property
     def _kinds(self) -> frozenset[str]:
         """What may become of it whichever nodes a search comes to; unlike these, nodes may go untold."""
-        return frozenset(each.outcome for each in self.fates)
+        return frozenset(each.outcome for each in self.possible)
 
 
-def fates_of(verdict: Verdict) -> Fates:
+def outcomes_of(verdict: Verdict) -> PossibleOutcomes:
     """All that may become of the pod by the verdict."""
     told = verdict.alternatives
     complete = verdict.sampling is None and verdict.odds is None and (told is None or (told.exact and not told.omitted))
     if verdict.volume_choices is not None and verdict.volume_choices.uncertain:
-        return Fates(frozenset(), is_known=False)
+        return PossibleOutcomes(frozenset(), is_known=False)
     if verdict.outcome == Outcome.UNCERTAIN:
-        return Fates(frozenset(), is_known=False)
+        return PossibleOutcomes(frozenset(), is_known=False)
     if verdict.outcome == Outcome.LANDS:
         nodes = verdict.lands_on or verdict.chosen_nodes or verdict.feasible_nodes
         if verdict.sampling is None:
@@ -428,7 +428,9 @@ def fates_of(verdict: Verdict) -> Fates:
             for node, score in verdict.scores.items():
                 by_score.setdefault(score, set()).add(node)
             ranking = tuple(frozenset(by_score[score]) for score in sorted(by_score, reverse=True))
-        return Fates(frozenset(Fate(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking)
+        return PossibleOutcomes(
+            frozenset(PossibleOutcome(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking
+        )
     if verdict.outcome in PREEMPTS:
         # What the preemption can end with, however unlikely.
         by_node = {candidate.node: candidate for candidate in verdict.candidates}
@@ -437,9 +439,9 @@ def fates_of(verdict: Verdict) -> Fates:
         found = set()
         for each in (*verdict.possible_outcomes, *unlikely):
             choices = frozenset((choice.count, frozenset(choice.pods)) for choice in each.choices)
-            found.add(Fate(Outcome.PREEMPTS, each.node, frozenset(each.victims), choices))
-        return Fates(frozenset(found), complete)
-    return Fates(frozenset({Fate(verdict.outcome)}))
+            found.add(PossibleOutcome(Outcome.PREEMPTS, each.node, frozenset(each.victims), choices))
+        return PossibleOutcomes(frozenset(found), complete)
+    return PossibleOutcomes(frozenset({PossibleOutcome(verdict.outcome)}))
 
 
 def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
@@ -470,16 +472,16 @@ class Versions(msgspec.Struct, frozen=True):
 
     base: Scheduler
     target: Scheduler
-    changes: Sequence[ToldChange]
-    with_changes: Callable[[Sequence[ToldChange]], Scheduler]
+    changes: Sequence[DescribedChange]
+    with_changes: Callable[[Sequence[DescribedChange]], Scheduler]
 
 
 class Pending(msgspec.Struct, frozen=True):
     """A question about a pod whose fates differ, with those of both versions."""
 
     question: Question
-    base: Fates
-    target: Fates
+    base: PossibleOutcomes
+    target: PossibleOutcomes
 
 
 class CauseSearch:
@@ -492,10 +494,10 @@ class CauseSearch:
         self._changes = sorted(deciding, key=lambda change: len(change.facts))
         self._tries = 0
 
-    def find(self, pods: Mapping[_Key, Pending]) -> dict[_Key, tuple[ToldChange, ...]]:
+    def find(self, pods: Mapping[_Key, Pending]) -> dict[_Key, tuple[DescribedChange, ...]]:
         """The fewest changes that make the difference for each pod; a pod of which none can be told is left out."""
         left = dict(list(pods.items())[:_MOST_PODS])
-        found: dict[_Key, tuple[ToldChange, ...]] = {}
+        found: dict[_Key, tuple[DescribedChange, ...]] = {}
         for change in self._changes:
             self._settle(left, found, (change,))
         while left:
@@ -511,8 +513,8 @@ class CauseSearch:
     def _settle(
         self,
         left: dict[_Key, Pending],
-        found: dict[_Key, tuple[ToldChange, ...]],
-        changes: tuple[ToldChange, ...],
+        found: dict[_Key, tuple[DescribedChange, ...]],
+        changes: tuple[DescribedChange, ...],
     ) -> None:
         """Note the changes for those pods that fare with them alone as in the newer version."""
         between = self._between(changes) if left else None
@@ -523,7 +525,7 @@ class CauseSearch:
                 found[key] = changes
                 del left[key]
 
-    def _reduced(self, pending: Pending) -> tuple[ToldChange, ...] | None:
+    def _reduced(self, pending: Pending) -> tuple[DescribedChange, ...] | None:
         """Changes of which none can be left out; ``None`` where all together do not do it, or too many were tried."""
         kept = self._changes
         if not self._suffice(kept, pending):
@@ -536,11 +538,11 @@ class CauseSearch:
                 kept = fewer
         return tuple(kept)
 
-    def _suffice(self, changes: Sequence[ToldChange], pending: Pending) -> bool:
+    def _suffice(self, changes: Sequence[DescribedChange], pending: Pending) -> bool:
         between = self._between(changes)
         return between is not None and between(pending.question).same_as(pending.target)
 
-    def _between(self, changes: Sequence[ToldChange]) -> Callable[[Question], Fates] | None:
+    def _between(self, changes: Sequence[DescribedChange]) -> Callable[[Question], PossibleOutcomes] | None:
         """What may become of a pod with the older version and these changes; ``None`` where there is no such one."""
         self._tries += 1
         try:
@@ -550,11 +552,11 @@ class CauseSearch:
             return None
         prepared: Any = scheduler.prepare(self._cluster, now=self._now)
 
-        def fates(question: Question) -> Fates:
+        def possible(question: Question) -> PossibleOutcomes:
             pod = stored_by(scheduler, question, self._cluster)
-            return fates_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
+            return outcomes_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
 
-        return fates
+        return possible
 
 
 def stored_by(scheduler: Scheduler, question: Question, cluster: ClusterSnapshot) -> Pod:

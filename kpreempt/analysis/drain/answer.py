@@ -17,11 +17,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, pods_by_node
-from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, Objection
+from kpreempt.analysis.check.gate import Facts, GateRules, StaticFinding, Suppressions
 from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, of_settings, summed_up
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
-from kpreempt.analysis.drain.kubectl import DrainRuns, Shift, SimulatedDrain, in_order, plain_drain
+from kpreempt.analysis.drain.kubectl import DrainBatch, DrainRuns, SimulatedDrain, in_order, plain_drain
 from kpreempt.analysis.drain.unblock import Way, blocked_evictions, budgets_selecting, with_remedies
 from kpreempt.controllers.replacement import is_replaced
 from kpreempt.eviction.kubectl_drain import DrainOptions
@@ -73,11 +73,11 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     cluster: ClusterSnapshot
-    shifts: Sequence[Shift]
+    shifts: Sequence[DrainBatch]
     options: DrainOptions
     told: str
     rules: GateRules
-    excuses: Excuses
+    suppressions: Suppressions
     seed: int = 0
     runs: int | None = None
     worst_of: int = 0
@@ -93,7 +93,7 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     daemon_sets, lacking = _daemon_sets(cluster)
 
     def runs(
-        of: ClusterSnapshot, shifts: Sequence[Shift], options: DrainOptions, arriving: Sequence[Pod] = ()
+        of: ClusterSnapshot, shifts: Sequence[DrainBatch], options: DrainOptions, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
         play = DrainRuns(of, shifts, options, daemon_sets, context, arriving)
         going = {node for shift in shifts for node in shift.nodes}
@@ -123,9 +123,9 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         return runs(of, shifts, options, arriving).by_chance(question.seed)
 
     summary = summed_up(cluster, context.now)
-    general = [*question.assumptions, *lacking, *_of_the_way(question, scheduler)]
+    general = [*question.assumptions, *lacking, *_until_done(question, scheduler)]
     drains = runs(cluster, shifts, question.options)
-    simulated, is_all = drains.asked_for(question.seed, question.runs, question.worst_of)
+    simulated, is_all = drains.run_requested(question.seed, question.runs, question.worst_of)
     more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     changes = [
         Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.remaining) + each.evicted)
@@ -139,7 +139,7 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         return msgspec.structs.replace(found, objections=_objections(each))
 
     coming = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
-    judgement = judge(simulated, is_all, changes, facts, question.rules, question.excuses)
+    judgement = judge(simulated, is_all, changes, facts, question.rules, question.suppressions)
     shown = judgement.shown
     blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, Way(again, at, coming))
     findings = [_with_fix(each, blocked) for each in judgement.fields["findings"]]
@@ -173,13 +173,13 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     )
 
 
-def _objections(drain: SimulatedDrain) -> list[Objection]:
+def _objections(drain: SimulatedDrain) -> list[StaticFinding]:
     """What is blocked, each budget once: the nodes after the first one are not told of."""
     found: dict[str, tuple[BlockedEviction, list[str]]] = {}
     for each in blocked_evictions(drain):
         found.setdefault(_subject(each), (each, []))[1].extend(each.pods)
     return [
-        Objection(RuleId.DRAIN_INCOMPLETE, subject, detail_of(each), change=f"Node {each.node}", pods=tuple(pods))
+        StaticFinding(RuleId.DRAIN_INCOMPLETE, subject, detail_of(each), change=f"Node {each.node}", pods=tuple(pods))
         for subject, (each, pods) in found.items()
     ]
 
@@ -203,7 +203,7 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
     return named, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
 
 
-def _of_the_way(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
+def _until_done(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
     """What is assumed because of what the snapshot shows, and how it is simulated."""
     cluster = question.cluster
     found = of_settings(scheduler)
@@ -309,8 +309,8 @@ def _pods(count: int) -> str:
 
 
 def best_order(
-    shifts: Sequence[Shift], simulate: Callable[[Sequence[Shift]], SimulatedDrain], cluster: ClusterSnapshot
-) -> tuple[Sequence[Shift], DrainOrder]:
+    shifts: Sequence[DrainBatch], simulate: Callable[[Sequence[DrainBatch]], SimulatedDrain], cluster: ClusterSnapshot
+) -> tuple[Sequence[DrainBatch], DrainOrder]:
     """The upgrade in the order that was found, which is that of ``shifts`` where none is better, and what it saves.
 
     This is greedy: another order might displace fewer. ``simulate`` plays one run of the cluster.

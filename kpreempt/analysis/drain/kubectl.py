@@ -47,7 +47,7 @@ _NOT_FOUND = 404
 _ALMOST = 1e-6
 
 
-class Shift(msgspec.Struct, frozen=True, kw_only=True):
+class DrainBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that are cordoned together, then drained one after the other, or side by side where ``is_parallel``.
 
     ``coming`` are new nodes that are there before, ``fresh`` those that take the places of the nodes once these are
@@ -91,7 +91,7 @@ class NodeWork:
         self.choice = Choice([], {}, {})
         self.evicted: list[Pod] = []
         self.refused: dict[str, Try] = {}
-        self.first_refused: dict[str, float] = {}
+        self.first_rejected: dict[str, float] = {}
         self.going: dict[str, Pod] = {}
         self.errors: list[str] = []
         self.failed: dict[str, tuple[Pod, Answer]] = {}
@@ -127,7 +127,7 @@ class KubectlDrain:
 
     def __init__(
         self,
-        shifts: Sequence[Shift],
+        shifts: Sequence[DrainBatch],
         options: DrainOptions,
         selector: Collection[Requirement],
         daemon_sets: Collection[tuple[str, str]],
@@ -256,7 +256,7 @@ class KubectlDrain:
             work.errors.append(not_evicted(pod, answer.message))
 
     def _refused(self, work: NodeWork, pod: Pod, answer: Answer, client: Client) -> None:
-        work.first_refused.setdefault(pod.key, client.cluster.at)
+        work.first_rejected.setdefault(pod.key, client.cluster.at)
         work.refused[pod.key] = Try(pod, answer, client.cluster.at, client.cluster.changes)
 
     def _accepted(self, work: NodeWork, pod: Pod) -> None:
@@ -288,16 +288,16 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
     kubelet_version: str = ""
 
 
-def plain_drain(nodes: Sequence[str]) -> list[Shift]:
+def plain_drain(nodes: Sequence[str]) -> list[DrainBatch]:
     """All nodes are cordoned first, then drained one after the other."""
-    return [Shift(nodes=list(nodes))]
+    return [DrainBatch(nodes=list(nodes))]
 
 
 class Upgraded(msgspec.Struct, frozen=True):
     """The shifts of an upgrade, the cluster with what is known of the nodes to come, and what is assumed of them."""
 
     cluster: ClusterSnapshot
-    shifts: list[Shift]
+    shifts: list[DrainBatch]
     assumptions: list[Assumption] = []
 
 
@@ -306,7 +306,7 @@ def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *
     by_name = {each.name: each for each in cluster.nodes}
     copier = Copier(cluster, now=now)
     beside = Added()
-    shifts: list[Shift] = []
+    shifts: list[DrainBatch] = []
     for own in _batches(nodes, max(upgrade.at_once, upgrade.surge, 1)):
         made = [_with_kubelet(copier.like(by_name[name], 1), upgrade.kubelet_version) for name in own]
         for each in made:
@@ -317,7 +317,7 @@ def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *
     return Upgraded(known, shifts, list(dict.fromkeys(beside.assumptions)))
 
 
-def in_order(shifts: Sequence[Shift], nodes: Sequence[str]) -> list[Shift]:
+def in_order(shifts: Sequence[DrainBatch], nodes: Sequence[str]) -> list[DrainBatch]:
     """The same upgrade of these of its nodes, in this order."""
     made = {
         name: added for shift in shifts for name, added in zip(shift.nodes, (*shift.coming, *shift.fresh), strict=True)
@@ -326,9 +326,11 @@ def in_order(shifts: Sequence[Shift], nodes: Sequence[str]) -> list[Shift]:
     return [_shift(own, [made[name] for name in own], surge) for own in _batches(nodes, size)]
 
 
-def _shift(nodes: Sequence[str], made: Sequence[Added], surge: int) -> Shift:
+def _shift(nodes: Sequence[str], made: Sequence[Added], surge: int) -> DrainBatch:
     """The nodes are worked on together, and take the new ones that are ``made`` for each."""
-    return Shift(nodes=nodes, is_parallel=len(nodes) > 1, coming=made[:surge], fresh=made[surge:], are_deleted=True)
+    return DrainBatch(
+        nodes=nodes, is_parallel=len(nodes) > 1, coming=made[:surge], fresh=made[surge:], are_deleted=True
+    )
 
 
 def _with_kubelet(added: Added, version: str) -> Added:
@@ -370,7 +372,7 @@ class SimulatedDrain(Simulated, frozen=True):
     """A run of a drain: its nodes, the evictions that were refused to the end, and pods that do not stop in time."""
 
     works: Sequence[DrainedNode] = ()
-    refused_evictions: Sequence[Refused] = ()
+    rejected_evictions: Sequence[Refused] = ()
     unchosen: Sequence[tuple[str, str, list[str]]] = ()
     late: Sequence[tuple[str, str]] = ()
 
@@ -389,7 +391,7 @@ class DrainRuns:
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        shifts: Sequence[Shift],
+        shifts: Sequence[DrainBatch],
         options: DrainOptions,
         daemon_sets: Collection[tuple[str, str]],
         context: SimulationContext,
@@ -425,22 +427,22 @@ class DrainRuns:
             before=self._cluster,
             after=after,
             works=[_told(work, there) for work in kubectl.works],
-            refused_evictions=[refused for work in kubectl.works for refused in _refused(work)],
+            rejected_evictions=[refused for work in kubectl.works for refused in _refused(work)],
             unchosen=[(work.node, text, pods) for work in kubectl.works for text, pods in work.choice.errors.items()],
             late=[(work.node, key) for work in kubectl.works if work.errors or work.is_busy for key in work.going],
         )
 
 
 def _told(work: NodeWork, there: Collection[str]) -> DrainedNode:
-    wanted = [*(pod.key for pod in work.choice.pods if (pod.metadata.uid or pod.key) in there)]
-    wanted += [pod for pods in work.choice.errors.values() for pod in pods]
+    desired = [*(pod.key for pod in work.choice.pods if (pod.metadata.uid or pod.key) in there)]
+    desired += [pod for pods in work.choice.errors.values() for pod in pods]
     return DrainedNode(
         node=work.node,
         drained=work.is_drained,
         began=work.began,
         ended=work.ended,
         evicted=len(work.evicted),
-        remaining=wanted,
+        remaining=desired,
         ignored=work.stays,
         errors=list(work.errors),
         warnings=work.choice.shown_warnings() if not work.choice.errors else [],
@@ -449,7 +451,7 @@ def _told(work: NodeWork, there: Collection[str]) -> DrainedNode:
 
 def _refused(work: NodeWork) -> list[Refused]:
     tried = [
-        Refused(each.pod, work.node, each.answer, work.first_refused.get(key, each.at))
+        Refused(each.pod, work.node, each.answer, work.first_rejected.get(key, each.at))
         for key, each in work.refused.items()
     ]
     return [*tried, *(Refused(pod, work.node, answer, work.began or 0.0) for pod, answer in work.failed.values())]

@@ -103,7 +103,7 @@ def with_remedies(
 def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
     """Whether the pods are blocked no more, and the node is come to."""
     pods = set(blocked.pods)
-    refused = {each.pod.key for each in drain.refused_evictions}
+    refused = {each.pod.key for each in drain.rejected_evictions}
     refused |= {
         pod for _, _, unchosen in drain.unchosen if blocked.reason is BlockReason.OPTION_REQUIRED for pod in unchosen
     }
@@ -249,10 +249,10 @@ def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
         )
         for node, text, pods in drain.unchosen
     ]
-    if drain.refused_evictions:
+    if drain.rejected_evictions:
         look = _Look(drain)
         groups: dict[_Key, list[Refused]] = {}
-        for each in drain.refused_evictions:
+        for each in drain.rejected_evictions:
             budgets = budgets_selecting(drain.after, each.pod)
             key = (each.node, tuple(budget.key for budget in budgets), look.reason(each, budgets), each.answer.message)
             groups.setdefault(key, []).append(each)

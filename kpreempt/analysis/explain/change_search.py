@@ -62,10 +62,10 @@ _MOST_REMOVED = 4
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
-def remedies_for(context: EditContext, refusals: Sequence[Status]) -> list[EditOptions]:
+def remedies_for(context: EditContext, rejections: Sequence[Status]) -> list[EditOptions]:
     """Ladders for all these refusals of one node."""
     options: list[EditOptions] = []
-    for status in refusals:
+    for status in rejections:
         remedy = _REMEDIES.get(type(status.detail))
         if remedy is not None:
             options += remedy(context, status.detail)
@@ -282,7 +282,7 @@ class Trial(msgspec.Struct, frozen=True):
     edits: list[Edit]
     situation: Situation
     evaluation: NodeEvaluation
-    num_refusals: int
+    num_rejections: int
 
 
 class Search:
@@ -293,25 +293,25 @@ class Search:
         self._wants_steps = wants_steps
         self._costly_steps = 0
         self._tried: set[tuple[str, ...]] = set()
-        self._has_least_priority = False
+        self._has_lowest_priority = False
         self.verdicts = 0
         self.extender_calls = 0
         self.gave_up = False
 
-    def least_priority(self, start: Situation) -> tuple[Edit, Verdict] | None:
+    def lowest_priority(self, start: Situation) -> tuple[Edit, Verdict] | None:
         """The least priority that reaches the goal, over all nodes, with its verdict.
 
         That takes a few verdicts beside the limit. It counts where a higher priority may lose what a lower one reaches,
         for then they are tried one by one.
         """
         priorities = just_above(_present(start.cluster), start.pod)
-        if self._scheduler.goes_by_priority:
+        if self._scheduler.is_monotonic_in_priority:
             priorities = worth_trying(start.cluster, start.pod, start.verdict)
-        found = self._least_of(priorities, start)
-        self._has_least_priority = found is not None
+        found = self._minimum_of(priorities, start)
+        self._has_lowest_priority = found is not None
         return found
 
-    def at_least_priority(self, start: Situation, edits: list[Edit], verdict: Verdict) -> tuple[list[Edit], Verdict]:
+    def min_priority(self, start: Situation, edits: list[Edit], verdict: Verdict) -> tuple[list[Edit], Verdict]:
         """Edits that reach the goal, with the least priority that does so beside the others, if they raise it."""
         highest = max(edit.overrides.priority or 0 for edit in edits)
         others = [edit for edit in edits if edit.overrides.priority is None]
@@ -324,18 +324,18 @@ class Search:
             prepared = self._scheduler.prepare(cluster, now=self._now)
         beside = Situation(cluster, prepared, pod, start.verdict)
         lower = [each for each in just_above(_present(cluster), pod) if each < highest]
-        found = self._least_of(lower, beside)
+        found = self._minimum_of(lower, beside)
         if found is None:
             return edits, verdict
         return sorted([*others, found[0]], key=lambda edit: edit.weight), found[1]
 
-    def _least_of(self, priorities: Sequence[int], start: Situation) -> tuple[Edit, Verdict] | None:
+    def _minimum_of(self, priorities: Sequence[int], start: Situation) -> tuple[Edit, Verdict] | None:
         # Whether a pod that lands at a priority does so at every higher one: what it wants beside it, or what it waits
         # for on its nominated node, may be evicted for a higher one.
         affinity = start.pod.spec.affinity.pod_affinity if start.pod.spec.affinity else None
         wants_company = affinity is not None and bool(affinity.required)
         is_nominated = bool(start.pod.status.nominated_node_name)
-        only_grows = self._scheduler.goes_by_priority and not wants_company and not is_nominated
+        only_grows = self._scheduler.is_monotonic_in_priority and not wants_company and not is_nominated
 
         def ask(priority: int) -> Verdict | None:
             if not only_grows:
@@ -357,7 +357,7 @@ class Search:
 
     def try_singles(self, start: Situation, node: Node, failed: list[Trial]) -> Iterator[tuple[Edit, Verdict]]:
         """Each single change that reaches the goal, with its verdict; what fails is added to ``failed``."""
-        evaluation = self._scheduler.tell_node(start.prepared, start.pod, node.name)
+        evaluation = self._scheduler.describe_node(start.prepared, start.pod, node.name)
         for options in self._ladders(start, node, evaluation):
             reached = self._climb(options, start, node, [], failed)
             if reached is not None:
@@ -370,7 +370,7 @@ class Search:
 
         Of failed single changes those come first that bring the node nearest to taking the pod.
         """
-        nearest = sorted(failed, key=lambda trial: (trial.num_refusals, trial.edits[0].weight))
+        nearest = sorted(failed, key=lambda trial: (trial.num_rejections, trial.edits[0].weight))
         known: set[frozenset[ChangeKind]] = set()
         for trial in nearest[:_MAX_FIRST_CHANGES]:
             for options in self._ladders(trial.situation, node, trial.evaluation):
@@ -393,18 +393,18 @@ class Search:
         )
         verdict = situation.verdict
         may_evict = _may_evict(situation, node.name)
-        needed = refusals_of(evaluation, may_evict=may_evict)
+        needed = rejections_of(evaluation, may_evict=may_evict)
         options = remedies_for(context, needed)
         if evaluation.nominated_pods:
             options.append(remove_pods(context, evaluation.nominated_pods))
-        if (may_evict or evaluation.nominated_pods) and not self._has_least_priority:
+        if (may_evict or evaluation.nominated_pods) and not self._has_lowest_priority:
             options.append(raise_priority(context, evaluation.nominated_pods))
         if evaluation.without_lower and not any(name != node.name for name in verdict.feasible_nodes):
             options.append(allow_preemption(situation.pod))
         if may_evict:
             # Without evictions the pod may land where it would lose the choice of whom to evict.
-            options += remedies_for(context, refusals_of(evaluation, may_evict=False))
-        if not needed or not refusals_of(evaluation, may_evict=is_preemptor(situation.pod)):
+            options += remedies_for(context, rejections_of(evaluation, may_evict=False))
+        if not needed or not rejections_of(evaluation, may_evict=is_preemptor(situation.pod)):
             options += choice_options(context, verdict)
         return sorted((options for options in options if options), key=lambda options: options[0].weight)
 
@@ -421,10 +421,10 @@ class Search:
                 if trial is None:
                     break
                 verdict = trial.situation.verdict
-                if trial.num_refusals == 0 and self._goal(verdict):
+                if trial.num_rejections == 0 and self._goal(verdict):
                     return edit, verdict
                 failed.append(trial)
-                candidate = candidate_on(verdict, node.name) if trial.num_refusals == 0 else None
+                candidate = candidate_on(verdict, node.name) if trial.num_rejections == 0 else None
                 is_request = all(change.kind == ChangeKind.REQUEST for change in edit.changes)
                 edit = lower_further(start.pod, edit, candidate) if candidate and is_request else None
         return None
@@ -448,14 +448,14 @@ class Search:
             self._costly_steps += 1
             prepared = self._scheduler.prepare(cluster, now=self._now)
         changed = Situation(cluster, prepared, pod, start.verdict)
-        evaluation = self._scheduler.tell_node(prepared, pod, node.name)
+        evaluation = self._scheduler.describe_node(prepared, pod, node.name)
         # The pod evicts where it fits nowhere, which is so once its other nodes are out.
         is_alone = any(change.kind in _LEAVING_OUT_OTHERS for change in edit.changes) and is_preemptor(pod)
-        refusals = refusals_of(evaluation, may_evict=is_alone or _may_evict(changed, node.name))
-        if not refusals:
+        rejections = rejections_of(evaluation, may_evict=is_alone or _may_evict(changed, node.name))
+        if not rejections:
             self._costly_steps += 1
             changed = msgspec.structs.replace(changed, verdict=self._decide(prepared, pod))
-        return Trial([*before, edit], changed, evaluation, len(refusals))
+        return Trial([*before, edit], changed, evaluation, len(rejections))
 
 
 def _present(cluster: ClusterSnapshot) -> list[Pod]:
@@ -475,7 +475,7 @@ def is_preemptor(pod: Pod) -> bool:
     return pod.spec.preemption_policy != "Never"
 
 
-def refusals_of(evaluation: NodeEvaluation, *, may_evict: bool) -> list[Status]:
+def rejections_of(evaluation: NodeEvaluation, *, may_evict: bool) -> list[Status]:
     """What stands in the way on the node: with its lower-priority pods gone where they may be evicted."""
     if evaluation.pre_filter is not None:
         return [evaluation.pre_filter]

@@ -21,7 +21,14 @@ import msgspec
 
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler, timed_by_part
 from kpreempt.analysis.explain.single_edits import edit_pod, lower_requests
-from kpreempt.analysis.nodes.copies import NewNodes, Sample, allocatable_of, told_assumptions, told_kind, with_nodes
+from kpreempt.analysis.nodes.copies import (
+    NewNodes,
+    Sample,
+    allocatable_of,
+    informational_assumptions,
+    informational_kind,
+    with_nodes,
+)
 from kpreempt.analysis.unread import BUDGETS
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -62,7 +69,7 @@ def explain_pods(
     proposes: bool = False,
     simulates_on: bool = False,
     records_steps: bool = True,
-    goes_on: GoesOn | None = None,
+    simulate_rest: GoesOn | None = None,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the questions.
 
@@ -72,8 +79,8 @@ def explain_pods(
     ``NotFoundError`` for a node that is not in the cluster.
 
     Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
-    ``node_name``. ``goes_on`` adds to each verdict what follows from it; it gets the place of the question and the
-    cluster as the scheduler has it.
+    ``node_name``. ``simulate_rest`` adds to each verdict what follows from it; it gets the place of the question and
+    the cluster as the scheduler has it.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     if node_name:
@@ -81,7 +88,7 @@ def explain_pods(
 
         check_node(cluster, node_name)
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=at, expects_alike=goes_on is not None)
+        prepared = scheduler.prepare(cluster, now=at, expects_alike=simulate_rest is not None)
     verdicts = []
     within = timed_by_part(scheduler, phases)
     for place, question in enumerate(questions):
@@ -122,8 +129,8 @@ def explain_pods(
                 )
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
-        if goes_on is not None:
-            verdict = goes_on(place, verdict, prepared)
+        if simulate_rest is not None:
+            verdict = simulate_rest(place, verdict, prepared)
         verdicts.append(verdict)
     return verdicts
 
@@ -143,12 +150,12 @@ def _with_story(
     What tries changes is loaded here: a pod that finds room needs none.
     """
     from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
-    from kpreempt.analysis.explain.node_story import propose, tell_story  # noqa: PLC0415
+    from kpreempt.analysis.explain.node_report import explain_node, propose  # noqa: PLC0415
 
     situation = Situation(cluster, prepared, question.pod, verdict)
     stated = _stated_tolerations(question)
     if node_name:
-        story = tell_story(scheduler, situation, node_name, stated, now=now)
+        story = explain_node(scheduler, situation, node_name, stated, now=now)
         return msgspec.structs.replace(verdict, node_report=story)
     found = propose(scheduler, situation, stated, now=now)
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
@@ -236,7 +243,7 @@ def requests_that_fit(scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Ve
         if edit is None or verdicts == _VERDICTS:
             continue
         edited = edit_pod(pod, edit)
-        evaluation = scheduler.tell_node(prepared, edited, node)
+        evaluation = scheduler.describe_node(prepared, edited, node)
         if evaluation.pre_filter is not None or not all(status.is_success for status in evaluation.filters):
             continue
         verdicts += 1
@@ -303,13 +310,13 @@ def one_more_node(
         if not is_small:
             break
     return OneMoreNode(
-        kinds=[told_kind(sample.kind) for sample in proved],
+        kinds=[informational_kind(sample.kind) for sample in proved],
         options=[f"--add-node={proved[0].kind.like.name}"] if proved else [],
         node=proved[0].name if proved else "",
         nodes=nodes,
         num_kinds=new.num_kinds,
         untried=new.untried + (0 if proved else len(taking[most:])),
-        assumed=told_assumptions(assumed),
+        assumed=informational_assumptions(assumed),
     )
 
 

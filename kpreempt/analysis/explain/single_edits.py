@@ -299,8 +299,8 @@ def _lower(pod: Pod, resource: str, most: int) -> list[Assignment] | None:
     room = most * unit - (spec.overhead[resource].nano if resource in spec.overhead else 0)
     if room < 0:
         return None
-    counts_as_whole = resource in ("cpu", "memory") or resource.startswith(_POD_LEVEL_PREFIX)
-    if spec.resources is not None and resource in spec.resources.requests and counts_as_whole:
+    rounds_up = resource in ("cpu", "memory") or resource.startswith(_POD_LEVEL_PREFIX)
+    if spec.resources is not None and resource in spec.resources.requests and rounds_up:
         # The API server wants the whole pod to ask for at least as much as its containers do.
         if sum(_nano(container, resource) for container in spec.containers) > room:
             return None

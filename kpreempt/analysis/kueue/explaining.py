@@ -14,7 +14,14 @@ import msgspec
 from kpreempt.admission import apply_api_defaults, fill_priorities
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_made, assumed_of_memory
-from kpreempt.analysis.kueue.readings import Decided, IsAsked, is_same_fate, pending_workloads, queue_of, read_cycles
+from kpreempt.analysis.kueue.readings import (
+    Decided,
+    IsSelected,
+    is_same_outcome,
+    pending_workloads,
+    queue_of,
+    read_cycles,
+)
 from kpreempt.analysis.workload.answer import Placing
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQuota, Workload
@@ -65,21 +72,21 @@ def explain_workloads(
     by_key = {each.key: each for each in objects.workloads[-len(asked) :]}
     infos = infos_of(objects, config)
     alone, said = read_cycles(objects, config, now, by_key.keys(), infos)
-    together, said_together = read_cycles(objects, config, now, infos=infos)
+    together, joint_assumptions = read_cycles(objects, config, now, infos=infos)
     readings = {key: alone.reading(each) for key, each in by_key.items()}
-    landings, said_of_pods = _landings(by_key, readings, objects, scheduler, now)
-    said = [*assumed_of(objects, config), *said, *said_together, *said_of_pods]
+    landings, pod_assumptions = _landings(by_key, readings, objects, scheduler, now)
+    said = [*assumed_of(objects, config), *said, *joint_assumptions, *pod_assumptions]
     answers = []
     for each, origin in asked:
         workload = by_key[each.key]
-        said_of_it = [*made[each.key], assumed_of_memory()]
+        own_assumptions = [*made[each.key], assumed_of_memory()]
         changes: list[WorkloadChange] = []
         # Several are not changed one by one: what one gets, another may lack.
         if len(asked) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
             changes, are_all = smallest_changes(workload, objects, config, now)
             if not are_all:
                 untried = "not all changes were tried, as there are many Workloads"
-                said_of_it.append(Assumption("Kueue", "changes", untried, AssumptionKind.INFORMATIONAL))
+                own_assumptions.append(Assumption("Kueue", "changes", untried, AssumptionKind.INFORMATIONAL))
         answers.append(
             KueueAnswer(
                 workload=each.key,
@@ -90,7 +97,7 @@ def explain_workloads(
                 together=together.reading(workload),
                 placement=landings.get(each.key, []),
                 changes=changes,
-                assumptions=list(dict.fromkeys([*said, *said_of_it])),
+                assumptions=list(dict.fromkeys([*said, *own_assumptions])),
             )
         )
     return answers
@@ -337,14 +344,14 @@ def compare_configurations(
     compared: Mapping[str, tuple[KueueObjects, KueueConfiguration]],
     *,
     now: datetime,
-    is_asked: IsAsked,
+    is_selected: IsSelected,
     assumptions: Sequence[Assumption] = (),
 ) -> KueueComparison:
-    """What becomes of the Workloads that wait, of which one ``is_asked``, by the name of a configuration.
+    """What becomes of the Workloads that wait, of which one ``is_selected``, by the name of a configuration.
 
     They come in the order of the first configuration.
     """
-    found = {name: pending_workloads(*each, now=now, is_asked=is_asked) for name, each in compared.items()}
+    found = {name: pending_workloads(*each, now=now, is_selected=is_selected) for name, each in compared.items()}
     by_key = [{item.workload: item for item in each.items} for each in found.values()]
     items = [_compared([items[key] for items in by_key]) for key in by_key[0]]
     said = [assumption for each in found.values() for assumption in each.assumptions]
@@ -363,6 +370,6 @@ def _compared(items: list[PendingWorkload]) -> ComparedWorkload:
         workload=first.workload,
         cluster_queue=first.cluster_queue,
         priority=first.priority,
-        is_same=is_certain and all(is_same_fate(first.outcome, each.outcome) for each in others),
+        is_same=is_certain and all(is_same_outcome(first.outcome, each.outcome) for each in others),
         outcomes=[each.outcome for each in items],
     )

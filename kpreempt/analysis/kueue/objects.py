@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.kueue import (
     ADMISSION_GATED_BY,
     ELASTIC,
@@ -24,7 +25,6 @@ from kpreempt.model.kueue import (
     Topology,
     Workload,
 )
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, adjusted
 from kpreempt.schedulers.kueue.cluster_queues import MULTIKUEUE, PROVISIONING
 from kpreempt.schedulers.kueue.objects import GATES
@@ -53,7 +53,7 @@ _KINDS = {
     for field, record in _RECORDS.items()
 }
 # What has to be read of a cluster.
-KUEUE_WANTED = Wanted(
+KUEUE_EXTRAS = ExtraFields(
     (
         *_KINDS.values(),
         ObjectKind("WorkloadPriorityClass", KUEUE_GROUP, "v1beta2", "workloadpriorityclasses", is_namespaced=False),
@@ -61,7 +61,7 @@ KUEUE_WANTED = Wanted(
 )
 
 
-KUEUE_KINDS = tuple(each.key for each in KUEUE_WANTED.kinds)
+KUEUE_KINDS = tuple(each.key for each in KUEUE_EXTRAS.kinds)
 
 
 class KueueSettings(NamedTuple):
@@ -80,7 +80,7 @@ class DecodeDocument(Protocol):
 
 
 def kueue_objects(cluster: ClusterSnapshot, decode: DecodeDocument, *, source: str = "") -> KueueObjects:
-    """Kueue's objects in a cluster that was read with ``KUEUE_WANTED``. Raises ``InputError``."""
+    """Kueue's objects in a cluster that was read with ``KUEUE_EXTRAS``. Raises ``InputError``."""
     found: dict[str, Any] = {}
     for field, record in _RECORDS.items():
         documents = cluster.documents.get(_KINDS[field].key, ())
@@ -120,7 +120,7 @@ Redact = Callable[[Any], Any]
 
 
 def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact | None = None) -> list[dict[str, Any]]:
-    """Kueue's objects of a cluster that was read with ``KUEUE_WANTED``, as a dump has them. Raises ``InputError``.
+    """Kueue's objects of a cluster that was read with ``KUEUE_EXTRAS``, as a dump has them. Raises ``InputError``.
 
     ``redact`` gives those of ``redactable`` other names; nothing else is kept then.
     """
@@ -131,7 +131,7 @@ def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact 
         ]
     return [
         _kept(kind.kind, document, decode)
-        for kind in KUEUE_WANTED.kinds
+        for kind in KUEUE_EXTRAS.kinds
         for document in cluster.documents.get(kind.key, ())
     ]
 
@@ -140,7 +140,7 @@ def redactable(cluster: ClusterSnapshot, decode: DecodeDocument) -> list[Any]:
     """The records of Kueue's objects, with no other annotations than those that are read. Raises ``InputError``."""
     return [
         _trimmed(decode(kind.kind, record_of(kind.kind), document))
-        for kind in KUEUE_WANTED.kinds
+        for kind in KUEUE_EXTRAS.kinds
         if kind.kind != _PRIORITY_CLASS
         for document in cluster.documents.get(kind.key, ())
     ]

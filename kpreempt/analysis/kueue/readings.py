@@ -94,10 +94,10 @@ class Decided:
         pod_sets = []
         if entries and "final" in entries[-1][1]:
             told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
-            wanted = {each.name: each.count for each in workload.spec.pod_sets}
+            extra_fields = {each.name: each.count for each in workload.spec.pod_sets}
             pod_sets = [
                 AdmittedPodSet(
-                    each["name"], each["count"], wanted[each["name"]], each["api"]["flavors"], each["message"]
+                    each["name"], each["count"], extra_fields[each["name"]], each["api"]["flavors"], each["message"]
                 )
                 for each in told["final"]["podSets"]
             ]
@@ -195,7 +195,7 @@ class PodsOfWorkloads:
         return sorted(found)
 
 
-IsAsked = Callable[[Workload], bool]
+IsSelected = Callable[[Workload], bool]
 
 
 def waits(workload: Workload) -> bool:
@@ -209,10 +209,10 @@ def pending_workloads(
     config: KueueConfiguration,
     *,
     now: datetime,
-    is_asked: IsAsked,
+    is_selected: IsSelected,
     assumptions: Sequence[Assumption] = (),
 ) -> PendingWorkloads:
-    """The Workloads without quota of which one ``is_asked``, all of them being queued.
+    """The Workloads without quota of which one ``is_selected``, all of them being queued.
 
     They come in the order in which they are first heads; those that never are come last, by their place in the queue.
     """
@@ -221,7 +221,7 @@ def pending_workloads(
     heads = {key: number for number, key in enumerate(ways[0].entries)}
     order = found.cycles[0]["queueOrder"] if found.cycles else {}
     places = {key: place for keys in order.values() for place, key in enumerate(keys, 1)}
-    asked = [each for each in objects.workloads if waits(each) and is_asked(each)]
+    asked = [each for each in objects.workloads if waits(each) and is_selected(each)]
     asked.sort(key=lambda each: (heads.get(each.key, len(heads)), places.get(each.key, len(places) + 1), each.key))
     items = [_item(each, ways, objects, places.get(each.key, 0)) for each in asked]
     said = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
@@ -232,7 +232,7 @@ def pending_workloads(
 
 def _item(workload: Workload, ways: Sequence[Decided], objects: KueueObjects, position: int) -> PendingWorkload:
     entries = ways[0].entries.get(workload.key)
-    fate, *others = _fates(workload, ways)
+    fate, *others = _outcomes(workload, ways)
     return PendingWorkload(
         workload=workload.key,
         cluster_queue=queue_of(workload, objects),
@@ -245,7 +245,7 @@ def _item(workload: Workload, ways: Sequence[Decided], objects: KueueObjects, po
     )
 
 
-def _fates(workload: Workload, ways: Sequence[Decided]) -> list[AdmissionOutcome]:
+def _outcomes(workload: Workload, ways: Sequence[Decided]) -> list[AdmissionOutcome]:
     """What may become of a Workload, the likely first; ways that differ in nothing but when are one."""
     found: list[AdmissionOutcome] = []
     for each in ways:
@@ -258,12 +258,12 @@ def _fates(workload: Workload, ways: Sequence[Decided]) -> list[AdmissionOutcome
             flavors={each.name: each.flavors for each in reading.pod_sets if each.flavors},
             targets=reading.targets,
         )
-        if not any(is_same_fate(fate, other) for other in found):
+        if not any(is_same_outcome(fate, other) for other in found):
             found.append(fate)
     return found
 
 
-def is_same_fate(one: AdmissionOutcome, other: AdmissionOutcome) -> bool:
+def is_same_outcome(one: AdmissionOutcome, other: AdmissionOutcome) -> bool:
     """Whether a Workload gets the same, and preempts the same ones, whenever that is."""
 
     def told(fate: AdmissionOutcome) -> tuple[object, ...]:
@@ -289,11 +289,11 @@ def workloads_at_risk(
     config: KueueConfiguration,
     *,
     now: datetime,
-    is_asked: IsAsked,
+    is_selected: IsSelected,
     limit: int,
     assumptions: Sequence[Assumption] = (),
 ) -> WorkloadsAtRisk:
-    """The Workloads with quota of which one ``is_asked``, at most ``limit``: the most threatened first.
+    """The Workloads with quota of which one ``is_selected``, at most ``limit``: the most threatened first.
 
     A threat is who preempts one as the only head, or with all that wait.
     """
@@ -317,7 +317,7 @@ def workloads_at_risk(
         preemptor = by_key[key]
         priority = preemptor.spec.priority or 0
         threats.setdefault(target, []).append(WorkloadThreat(key, queue_of(preemptor, objects), priority, *each))
-    asked = [each for each in objects.workloads if _has_quota(each) and is_asked(each)]
+    asked = [each for each in objects.workloads if _has_quota(each) and is_selected(each)]
     pods = PodsOfWorkloads(objects.cluster)
     items = [_threatened(each, threats.get(each.key, []), standing, pods) for each in asked]
     items.sort(key=lambda each: (not each.threats, not any(one.reclaimers for one in each.borrowed), each.priority))

@@ -133,7 +133,7 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
 
     check_node(cluster, name)
     going = [pod for pod in cluster.pods if pod.spec.node_name == name]
-    again = {pod.key: made for pod in going if (made := _made_anew(pod, now)) is not None}
+    again = {pod.key: made for pod in going if (made := _recreated(pod, now)) is not None}
     pods = [again.get(pod.key, pod) for pod in cluster.pods if pod.spec.node_name != name or pod.key in again]
     changed = msgspec.structs.replace(
         cluster,
@@ -147,7 +147,7 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
     return changed, _what_becomes(name, going, set(again))
 
 
-def _made_anew(pod: Pod, now: datetime) -> Pod | None:
+def _recreated(pod: Pod, now: datetime) -> Pod | None:
     from kpreempt.controllers.replacement import is_replaced, replacement_of  # noqa: PLC0415 - few need it
 
     owner = controller_of(pod.metadata)

@@ -239,7 +239,7 @@ def _copy(pattern: Node, name: str) -> Node:
     }
     return Node(
         metadata=AnnotatedMeta(name=name, labels=labels),
-        spec=NodeSpec(taints=lasting_taints(pattern)),
+        spec=NodeSpec(taints=permanent_taints(pattern)),
         status=msgspec.structs.replace(
             pattern.status,
             conditions=[NodeCondition(type="Ready", status="True", reason="KubeletReady")] if ready else [],
@@ -248,7 +248,7 @@ def _copy(pattern: Node, name: str) -> Node:
     )
 
 
-def lasting_taints(node: Node) -> list[Taint]:
+def permanent_taints(node: Node) -> list[Taint]:
     """The taints that a node like this one starts with and keeps."""
     return [
         taint
@@ -337,7 +337,9 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
     """
     kinds = []
     for nodes in grouped(cluster.nodes, _likeness).values():
-        like = min(nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(lasting_taints(node))))
+        like = min(
+            nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(permanent_taints(node)))
+        )
         kinds.append(Kind(like, len(nodes), allocatable_of(like)))
     workers = [kind for kind in kinds if not any(label in kind.like.labels for label in _CONTROL_PLANE)]
     return sorted(workers or kinds, key=_size)
@@ -348,7 +350,7 @@ def _likeness(node: Node) -> object:
     for name, amount in sorted(allocatable_of(node).items()):
         shift = 0 if name in (_CPU, _PODS) else max(amount.bit_length() - _BITS, 0)
         amounts.append((name, amount + (1 << shift >> 1) >> shift << shift))
-    taints = sorted((taint.key, taint.value, taint.effect) for taint in lasting_taints(node))
+    taints = sorted((taint.key, taint.value, taint.effect) for taint in permanent_taints(node))
     features = sorted(node.status.declared_features)
     return tuple(amounts), tuple(sorted(shared_labels(node).items())), tuple(taints), tuple(features)
 
@@ -399,18 +401,18 @@ class NewNodes:
             self._prepared = self._scheduler.prepare(self.alone(together), now=self._now)
         found = []
         for sample in self.samples:
-            told = self._scheduler.tell_node(self._prepared, pod, sample.name)
-            refusals = [status for status in (told.pre_filter, *told.filters) if status is not None]
-            if not told.excluded_by and all(each.is_success or each.plugin in _OF_MANY_NODES for each in refusals):
+            told = self._scheduler.describe_node(self._prepared, pod, sample.name)
+            rejections = [status for status in (told.pre_filter, *told.filters) if status is not None]
+            if not told.excluded_by and all(each.is_success or each.plugin in _OF_MANY_NODES for each in rejections):
                 found.append(sample)
         return found
 
 
-def told_kind(kind: Kind) -> NodeKind:
+def informational_kind(kind: Kind) -> NodeKind:
     """The kind as it is told."""
     return NodeKind(kind.like.name, kind.number, kind.allocatable)
 
 
-def told_assumptions(assumptions: Sequence[Assumption]) -> list[str]:
+def informational_assumptions(assumptions: Sequence[Assumption]) -> list[str]:
     """Each in a sentence, once."""
     return list(dict.fromkeys(f"{each.subject}: {each.field}: {each.message}" for each in assumptions))

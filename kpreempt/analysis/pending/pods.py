@@ -25,16 +25,24 @@ from kpreempt.analysis.algorithms import (
     Scheduler,
     Spread,
     decide_pending,
-    likeness_to,
+    equivalence_key_for,
     one_by_one,
     pending_pods,
     pods_by_node,
     timed_by_part,
 )
 from kpreempt.analysis.explain.change_search import Situation
-from kpreempt.analysis.explain.node_story import Found, propose
+from kpreempt.analysis.explain.node_report import Found, propose
 from kpreempt.analysis.explain.pods import described
-from kpreempt.analysis.nodes.copies import Added, Copier, Kind, NewNodes, told_assumptions, told_kind, with_nodes
+from kpreempt.analysis.nodes.copies import (
+    Added,
+    Copier,
+    Kind,
+    NewNodes,
+    informational_assumptions,
+    informational_kind,
+    with_nodes,
+)
 from kpreempt.analysis.pending.states import (
     DEFAULT_MAX_BACKOFF,
     PendingContext,
@@ -47,7 +55,7 @@ from kpreempt.analysis.pending.states import (
     other_node_counts,
     situation_of,
 )
-from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order, queue_time, refusal_of
+from kpreempt.analysis.queue.order import FailedAttempts, in_queue_order, queue_time, rejection_of
 from kpreempt.analysis.unread import unread_events
 from kpreempt.analysis.workload.answer import CHOICES, Placing
 from kpreempt.model.cluster import ClusterSnapshot
@@ -86,7 +94,7 @@ class Decided(msgspec.Struct, frozen=True):
 def explain_pending(
     context: AnalysisContext,
     *,
-    is_asked: Callable[[Pod], bool] = lambda _: True,
+    is_selected: Callable[[Pod], bool] = lambda _: True,
     namespace: str = "",
     max_backoff: timedelta = DEFAULT_MAX_BACKOFF,
     spread: Spread = one_by_one,
@@ -104,8 +112,8 @@ def explain_pending(
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     attempts = FailedAttempts(cluster.events)
     pending = pending_pods(cluster)
-    asked = [pod for pod in pending if is_asked(pod)]
-    others = Counter(pod.metadata.namespace for pod in pending if not is_asked(pod))
+    asked = [pod for pod in pending if is_selected(pod)]
+    others = Counter(pod.metadata.namespace for pod in pending if not is_selected(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
     # Proposals go by what is told of every node.
@@ -128,7 +136,7 @@ def explain_pending(
             situations[id(pod)],
             positions.get(pod.key) if is_in_queue(situations[id(pod)].state) else None,
         )
-        for pod in in_queue_order(asked, attempts, rules.comes_first)
+        for pod in in_queue_order(asked, attempts, rules.is_before)
     ]
     own = (assumption for each in placed for assumption in each.verdict.assumptions)
     unread = [*unread_events(cluster), *unread_of(cluster, ["Pod"]), *other_node_counts(asked, len(cluster.nodes), at)]
@@ -150,7 +158,7 @@ def explain_pending(
         beside = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("proposals"):
             within = timed_by_part(scheduler, phases)
-            more = more_nodes(cluster, within, prepared, queue, now=at, num_others=beside)
+            more = more_nodes(cluster, within, prepared, queue, now=at, num_omitted=beside)
     counted = placed[0].verdict.cluster if placed else ClusterSummary(nodes=len(cluster.nodes))
     return PendingPods(
         algorithm=scheduler.algorithm,
@@ -203,17 +211,17 @@ def queue_positions(
         if pod.metadata.deletion_timestamp is None
         and not pod.spec.scheduling_gates
         and pod.spec.scheduler_name in scheduler.scheduler_names
-        and not (rules.held_back is not None and rules.held_back(pod))
+        and not (rules.blocked_pods is not None and rules.blocked_pods(pod))
     ]
-    ordered = in_queue_order(queued, attempts, rules.comes_first)
+    ordered = in_queue_order(queued, attempts, rules.is_before)
     return {pod.key: place for place, pod in enumerate(ordered, start=1)}
 
 
 def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
     pod, verdict, situation = decided.pod, decided.verdict, decided.situation
-    refusal = refusal_of(pod)
+    rejection = rejection_of(pod)
     time = queue_time(pod, attempts)
-    theirs = refusal.message if refusal else ""
+    theirs = rejection.message if rejection else ""
     return PendingPod(
         pod=pod.key,
         priority=pod.priority,
@@ -272,7 +280,7 @@ def _with_proposals(
         and each.situation.state not in TELLING_STATES
         and cluster.nodes
     ]
-    keys = [likeness_to(scheduler, pod) for pod, _ in decided]
+    keys = [equivalence_key_for(scheduler, pod) for pod, _ in decided]
     distinct = dict(zip(reversed(keys), reversed(decided), strict=True))
 
     def search(each: tuple[Pod, Verdict]) -> Found | None:
@@ -320,8 +328,8 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
         return verdict.reason or verdict.pre_filter.message
     if verdict.outcome == Outcome.UNSCHEDULABLE and verdict.reason:
         # An error of the scheduler; that of an old one is in its message.
-        is_told = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
-        return verdict.reason if is_told else f"{verdict.reason}: {verdict.message}"
+        is_reported = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
+        return verdict.reason if is_reported else f"{verdict.reason}: {verdict.message}"
     if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:
         return cause_of(verdict.message)
     _, preemption = causes_in(verdict.message)
@@ -362,12 +370,12 @@ def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapsho
     changes += [PendingChange(name, PendingChangeKind.NEW) for name in present if name not in earlier]
     for name, item in present.items():
         old = earlier.get(name)
-        if old is not None and _fate(old) != _fate(item):
+        if old is not None and _outcome_of(old) != _outcome_of(item):
             changes.append(PendingChange(name, PendingChangeKind.CHANGED, outcome=old.outcome, state=old.state))
     return PendingChanges(before.at, changes)
 
 
-def _fate(item: PendingPod) -> tuple[object, ...]:
+def _outcome_of(item: PendingPod) -> tuple[object, ...]:
     """What a reader takes for something else; when a pod is tried again, or on which node it fits, is not."""
     if item.state in TELLING_STATES:
         return (item.state, item.nominated_node_name)
@@ -391,23 +399,23 @@ def more_nodes(
     queue: Sequence[tuple[Pod, Outcome]],
     *,
     now: datetime,
-    num_others: int = 0,
+    num_omitted: int = 0,
 ) -> MoreNodes | None:
     """What is found for the pods of a queue, in its order, with what becomes of each as things are.
 
-    ``prepared`` is the cluster as the scheduler has made it ready. ``num_others`` are in the queue besides, and nobody
+    ``prepared`` is the cluster as the scheduler has made it ready. ``num_omitted`` are in the queue besides, and nobody
     asked about them. ``None`` where none waits for room.
     """
     waiting = [pod for pod, outcome in queue if outcome is not Outcome.LANDS]
     if not waiting or not cluster.nodes:
         return None
-    if scheduler.tells_pods_apart:
+    if scheduler.decisions_depend_on_pod_identity:
         return MoreNodes(not_searched="not with extenders, or plugins that tell pods apart")
     if len(queue) > _MOST_PODS or len(queue) * len(cluster.nodes) > _MOST_LOOKS:
         return MoreNodes(not_searched=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
     found = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now).run(waiting)
-    if num_others and found.nodes:
-        beside = f"pending pods that were not asked about ({num_others:,}) take none of this room"
+    if num_omitted and found.nodes:
+        beside = f"pending pods that were not asked about ({num_omitted:,}) take none of this room"
         found = replace(found, assumed=[*found.assumed, beside])
     return found
 
@@ -443,11 +451,11 @@ class _Search:
                 break
             if not left:
                 placed = [pod.key for pod in self._queue if pod.key in missing and pod.key not in unplaced]
-                assumed = [*told_assumptions(added.assumptions), *([chance] if chance else [])]
+                assumed = [*informational_assumptions(added.assumptions), *([chance] if chance else [])]
                 pairs = list(zip(kinds, counts, strict=True))
                 return replace(
                     answer,
-                    nodes=[NodesOfKind(told_kind(kind), number) for kind, number in pairs],
+                    nodes=[NodesOfKind(informational_kind(kind), number) for kind, number in pairs],
                     pods=placed,
                     unplaced=unplaced,
                     options=[
@@ -466,7 +474,7 @@ class _Search:
         groups: dict[str, tuple[Kind, list[Pod]]] = {}
         unplaced = []
         for pod in waiting:
-            key = likeness_to(self._scheduler, pod)
+            key = equivalence_key_for(self._scheduler, pod)
             if key not in turns:
                 # The smallest kind that could take the pod; for one that is to be spread all that are as small, in
                 # turn.

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kpreempt.analysis.naming import some_of
-from kpreempt.analysis.queue.order import FailedAttempts, refusal_of
+from kpreempt.analysis.queue.order import FailedAttempts, rejection_of
 from kpreempt.model.durations import go_seconds
 from kpreempt.model.meta import later
 from kpreempt.model.pod import Pod, PodCondition
@@ -115,8 +115,8 @@ def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingSt
     node = pod.status.nominated_node_name
     if not node or node in verdict.lands_on:
         return None
-    refusal = refusal_of(pod)
-    since = refusal.last_transition_time if refusal else None
+    rejection = rejection_of(pod)
+    since = rejection.last_transition_time if rejection else None
     eligibility = verdict.eligibility
     going = [
         leaving(each)
@@ -135,11 +135,11 @@ def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingSt
 
 def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
     """The state of a pod that depends on when the scheduler last tried it."""
-    refusal = refusal_of(pod)
+    rejection = rejection_of(pod)
     last = context.attempts.last_of(pod)
-    if refusal is None and last is None:
+    if rejection is None and last is None:
         return WaitingState(PendingState.NEVER_ATTEMPTED, pod.metadata.creation_timestamp)
-    began = refusal.last_transition_time if refusal else None
+    began = rejection.last_transition_time if rejection else None
     known = last or began
     if known is not None and timedelta(0) <= context.at - known < context.max_backoff:
         return WaitingState(PendingState.BACKING_OFF, known, known + context.max_backoff)
@@ -180,10 +180,10 @@ def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list
     """
     found: dict[int, list[tuple[Pod, PodCondition]]] = {}
     for pod in pods:
-        refusal = refusal_of(pod)
-        counted = _OF_NODES.match(refusal.message) if refusal is not None else None
-        if refusal is not None and counted is not None and int(counted[1]) != num_nodes:
-            found.setdefault(int(counted[1]), []).append((pod, refusal))
+        rejection = rejection_of(pod)
+        counted = _OF_NODES.match(rejection.message) if rejection is not None else None
+        if rejection is not None and counted is not None and int(counted[1]) != num_nodes:
+            found.setdefault(int(counted[1]), []).append((pod, rejection))
     told = []
     for number, own in found.items():
         whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"

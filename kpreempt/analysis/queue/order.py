@@ -48,7 +48,7 @@ class FailedAttempts:
         return max((time for time in times if time is not None), default=None)
 
 
-def refusal_of(pod: Pod) -> PodCondition | None:
+def rejection_of(pod: Pod) -> PodCondition | None:
     """The condition that says that the scheduler tried the pod and could not place it."""
     return next(
         (
@@ -65,24 +65,24 @@ def queue_time(pod: Pod, attempts: FailedAttempts) -> QueueTime:
     last = attempts.last_of(pod)
     if last is not None:
         return QueueTime(last, QueueTimeSource.EVENT)
-    refusal = refusal_of(pod)
-    if refusal is not None and refusal.last_transition_time is not None:
-        return QueueTime(refusal.last_transition_time, QueueTimeSource.CONDITION)
+    rejection = rejection_of(pod)
+    if rejection is not None and rejection.last_transition_time is not None:
+        return QueueTime(rejection.last_transition_time, QueueTimeSource.CONDITION)
     created = pod.metadata.creation_timestamp
     return QueueTime(created, QueueTimeSource.CREATION if created else QueueTimeSource.NONE)
 
 
-def in_queue_order(pods: Sequence[Pod], attempts: FailedAttempts, comes_first: Less | None = None) -> list[Pod]:
+def in_queue_order(pods: Sequence[Pod], attempts: FailedAttempts, is_before: Less | None = None) -> list[Pod]:
     """The pods as the queue would try them; equal ones keep the order of the snapshot.
 
-    ``comes_first`` takes the place of PrioritySort, and may raise ``PluginFailedError``. Where it contradicts itself,
+    ``is_before`` takes the place of PrioritySort, and may raise ``PluginFailedError``. Where it contradicts itself,
     there is some order still.
     """
-    if comes_first is None:
+    if is_before is None:
         return sorted(pods, key=lambda pod: (-pod.priority, _time_of(pod, attempts)))
 
     def compared(one: WaitingPod, other: WaitingPod) -> int:
-        return -1 if comes_first(one, other) else 0
+        return -1 if is_before(one, other) else 0
 
     waiting = [WaitingPod(pod, _time_of(pod, attempts)) for pod in pods]
     return [each.pod for each in sorted(waiting, key=cmp_to_key(compared))]

@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, Spread, decide_pending, is_kube_algorithm, one_by_one, pending_pods
 from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, refused
-from kpreempt.analysis.queue.order import FailedAttempts, queue_time, refusal_of
+from kpreempt.analysis.queue.order import FailedAttempts, queue_time, rejection_of
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -114,12 +114,12 @@ class _Filling(msgspec.Struct, frozen=True):
 
     def was_tried(self, pod: Pod) -> bool:
         """Whether the scheduler tried the pod, as far as anybody tells."""
-        return refusal_of(pod) is not None or self.attempts.last_of(pod) is not None
+        return rejection_of(pod) is not None or self.attempts.last_of(pod) is not None
 
     def time_of(self, pod: Pod) -> datetime:
         """When the pod came into the queue or was last tried; never after the start."""
-        refusal = refusal_of(pod)
-        times = [queue_time(pod, self.attempts).time, refusal.last_probe_time if refusal else None]
+        rejection = rejection_of(pod)
+        times = [queue_time(pod, self.attempts).time, rejection.last_probe_time if rejection else None]
         return min(max((time for time in times if time is not None), default=self.start), self.start)
 
     def fill(self, pods: Sequence[Pod], plugins: Mapping[str, frozenset[str]]) -> None:
@@ -189,7 +189,7 @@ def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod
         yield Assumption(subject, "flush", "when the periodic flush runs is unknown: pods may move up to 30 s earlier")
     if any(
         filling.attempts.last_of(pod) is None
-        and ((refusal := refusal_of(pod)) is None or refusal.last_probe_time is None)
+        and ((rejection := rejection_of(pod)) is None or rejection.last_probe_time is None)
         for pod in tried
     ):
         yield Assumption(

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from kpreempt.admission.resource_quotas import Amounts, QuotaCounts, changed, covers, refusal, usage_of
+from kpreempt.admission.resource_quotas import Amounts, QuotaCounts, changed, covers, rejection, usage_of
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Scales, Selected, disruptions_allowed, failed_status, sync_budget
 from kpreempt.eviction.records import StoredBudget
@@ -104,7 +104,7 @@ class Budgets:
         """A pod is made. The first one of an owner changes how many pods a budget expects."""
         for index in self._of(pod):
             if self._add(index, pod):
-                self._reckon(index)
+                self._recompute(index)
 
     def part(self, pod: Pod) -> None:
         """A pod is gone."""
@@ -120,14 +120,14 @@ class Budgets:
             if status is not None:
                 self._set(index, msgspec.structs.replace(status, current_healthy=status.current_healthy + by))
 
-    def reckon_all(self, owners: Iterable[tuple[str, str]], scales: Scales) -> None:
+    def recompute_all(self, owners: Iterable[tuple[str, str]], scales: Scales) -> None:
         """Workloads (kind and name) have another size: what their budgets want is another number, too."""
         self._scales = scales
         self._failures.clear()
-        wanted = set(owners)
+        desired = set(owners)
         for index, there in enumerate(self._owners):
-            if there & wanted:
-                self._reckon(index)
+            if there & desired:
+                self._recompute(index)
 
     def broken_by(self, pods: Iterable[Pod]) -> dict[str, list[str]]:
         """For each pod the budgets that do not allow it to go, once those before it in the list have gone."""
@@ -185,7 +185,7 @@ class Budgets:
         self._owners[index].add((owner.kind, owner.name))
         return True
 
-    def _reckon(self, index: int) -> None:
+    def _recompute(self, index: int) -> None:
         budget = self._now[index]
         if budget.status is None:
             return
@@ -218,7 +218,7 @@ class Quotas:
         self._used: dict[int, Amounts] = {}
         self._quotas = grouped(enumerate(cluster.resource_quotas), lambda each: each[1].metadata.namespace)
         self.has_room: set[str] = set()
-        self.refusals = 0
+        self.rejections = 0
         # The first refusal of a workload's pods by one quota, and since when.
         self._first: dict[tuple[str, str], tuple[str, float]] = {}
         self._now: Counter[tuple[str, str]] = Counter()
@@ -233,14 +233,14 @@ class Quotas:
         own = self._of(pod)
         usage = usage_of(pod) if own else {}
         for index, quota in own:
-            message = refusal(quota, self._used[index], pod, usage)
+            message = rejection(quota, self._used[index], pod, usage)
             if message:
                 return quota, message
         return None, ""
 
-    def refuse(self, workload: str, quota: ResourceQuota, message: str, at: float) -> bool:
+    def reject(self, workload: str, quota: ResourceQuota, message: str, at: float) -> bool:
         """Note that a pod is refused; whether this is the first of that workload."""
-        self.refusals += 1
+        self.rejections += 1
         key = (workload, quota.key)
         self._now[key] += 1
         self._most[key] = max(self._most.get(key, 0), self._now[key])

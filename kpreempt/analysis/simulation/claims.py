@@ -38,7 +38,7 @@ from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.framework.csi_translation import claim_name_of
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _WAITS = "WaitForFirstConsumer"
@@ -77,7 +77,7 @@ class _Binder:
     def __init__(self, cluster: ClusterSnapshot, settings: Settings) -> None:
         self._cluster = cluster
         has_attributes = settings.facts.get("volume_attributes_class") is True
-        self._behaviour = behaviour()._replace(volume_attributes_class=has_attributes)
+        self._behaviour = behavior()._replace(volume_attributes_class=has_attributes)
         self._classes = {each.metadata.name: each for each in cluster.storage_classes}
         self._volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
         # As they are at the start, by class.
@@ -95,8 +95,8 @@ class _Binder:
         for claim in claims:
             storage_class = self._classes.get(class_of_claim(claim))
             try:
-                if refusal := claim_out_of_bounds(claim, self._cluster):
-                    self._unbound[claim.key] = refusal
+                if rejection := claim_out_of_bounds(claim, self._cluster):
+                    self._unbound[claim.key] = rejection
                 elif claim.spec.volume_name:
                     name = claim.spec.volume_name
                     volume = self._volumes.get(name)
@@ -209,8 +209,8 @@ class _Binder:
             lacks = " (the dump has none; kubectl get storageclasses -o json adds them)" if not self._classes else ""
             return f"its storage class {name} does not exist{lacks}"
         there = len(self._by_class[name])
-        wanted = requested_storage(claim)
-        return f"storage class {name} provisions no volumes, and none of its {there:,} has {wanted} and is free for it"
+        desired = requested_storage(claim)
+        return f"storage class {name} provisions no volumes, and none of its {there:,} has {desired} and is free for it"
 
     def _assume(self, claim: PersistentVolumeClaim, field: str, message: str, kind: AssumptionKind) -> None:
         self._assumptions.append(Assumption(f"PersistentVolumeClaim {claim.key}", field, message, kind))

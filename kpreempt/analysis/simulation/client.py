@@ -61,16 +61,16 @@ class Controller:
     """The controller of one ``workload`` (``Deployment shop/api``) that a change is about.
 
     ``owners`` are what manages its pods: itself, or its ReplicaSets; without a name for it, the workload is the first.
-    ``wanted`` is how many pods there should be in the end; ``None`` where nothing says so. A pod counts as available
+    ``desired`` is how many pods there should be in the end; ``None`` where nothing says so. A pod counts as available
     once it has been ready for ``min_ready_seconds``.
     """
 
     def __init__(
-        self, owners: Sequence[OwnerKey], wanted: int | None = None, min_ready_seconds: int = 0, workload: str = ""
+        self, owners: Sequence[OwnerKey], desired: int | None = None, min_ready_seconds: int = 0, workload: str = ""
     ) -> None:
         self.owners = tuple(owners)
         self.workload = workload or "{1} {0}/{2}".format(*owners[0])
-        self.wanted = wanted
+        self.desired = desired
         self.min_ready_seconds = min_ready_seconds
 
     def sync(self, client: Client) -> bool:
@@ -157,7 +157,7 @@ class Endings:
             if (owner is None or owner_key(each) != owner) and (is_guess or ran(each.key)):
                 self._waited.setdefault(each.key, pod)
 
-    def found_room(self, key: str) -> Pod | None:
+    def reserve_found(self, key: str) -> Pod | None:
         """A pod lands; returns the pod for whose end it waited, if it did and that counts."""
         return self._waited.pop(key, None)
 
@@ -180,7 +180,7 @@ class ControllerManager:
         self._called: dict[int, Controller] = {}
         self.add(controllers)
         # Those of the called that will get to it.
-        self._summoned: set[int] = set()
+        self._due: set[int] = set()
         self._steps = 0
         self._refused: dict[int, Controller] = {}
         self._lost: dict[OwnerKey, list[Pod]] = {}
@@ -201,7 +201,7 @@ class ControllerManager:
         if controller is not None:
             self._called[id(controller)] = controller
 
-    def call_refused(self, namespace: str) -> None:
+    def call_rejected(self, namespace: str) -> None:
         """There is room in the quotas of a namespace again. Who comes first then is a matter of backoffs."""
         for key, controller in list(self._refused.items()):
             if any(owner[0] == namespace for owner in controller.owners):
@@ -218,15 +218,15 @@ class ControllerManager:
             self._assume(controller, _GOES_ROUND)
         self._called.clear()
 
-    def summoned(self) -> list[Controller]:
+    def controllers_due(self) -> list[Controller]:
         """The controllers that have something to do, and were not told here before; ``step`` is what they then do."""
-        found = [controller for key, controller in self._called.items() if key not in self._summoned]
-        self._summoned.update(map(id, found))
+        found = [controller for key, controller in self._called.items() if key not in self._due]
+        self._due.update(map(id, found))
         return found
 
     def step(self, controller: Controller, client: Client) -> None:
         """One step of a controller that was summoned; it is to be summoned again as long as it finds one to take."""
-        self._summoned.discard(id(controller))
+        self._due.discard(id(controller))
         self._steps += 1
         if self._steps > _MOST_STEPS:
             self._assume(controller, _GOES_ROUND)
@@ -237,12 +237,12 @@ class ControllerManager:
     def _take_step(self, controller: Controller, client: Client) -> None:
         quotas = client.cluster.quotas
         quotas.begin()
-        mutations, refusals = client.mutations, quotas.refusals
+        mutations, rejections = client.mutations, quotas.rejections
         try:
             more = controller.sync(client)
             # Whoever is refused and has nothing else to do comes back when there is room.
-            is_stuck = quotas.refusals > refusals and client.mutations == mutations
-            if quotas.refusals > refusals:
+            is_stuck = quotas.rejections > rejections and client.mutations == mutations
+            if quotas.rejections > rejections:
                 self._refused[id(controller)] = controller
             if not more or is_stuck:
                 self._called.pop(id(controller), None)

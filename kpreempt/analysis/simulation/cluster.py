@@ -15,7 +15,7 @@ from kpreempt.admission import admit_claim
 from kpreempt.analysis.algorithms import Scheduler, controller_rules
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.claims import bind_claims
-from kpreempt.controllers.actions import ControlledPod, controlled_pod, deployment_told_of, ready_condition
+from kpreempt.controllers.actions import ControlledPod, controlled_pod, deployment_of, ready_condition
 from kpreempt.controllers.replacement import NODE_LABELS
 from kpreempt.controllers.resource_claims import allocated, released, with_generated_claims
 from kpreempt.model.cluster import ClusterSnapshot
@@ -136,7 +136,7 @@ class SimulatedCluster:
         there = self.pods.get(pod.key)
         return there is not None and there.metadata.uid == pod.metadata.uid
 
-    def told_on(self, node: str) -> Mapping[str, Pod]:
+    def observed_on(self, node: str) -> Mapping[str, Pod]:
         """The pods of a node that were told to go since the start, and are still there."""
         return {key: self.pods[key] for key in self._told.get(node, ())}
 
@@ -241,10 +241,10 @@ class SimulatedCluster:
         seconds = 0
         if pod.spec.node_name and not pod.is_terminal:
             seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _LONGEST_GRACE_SECONDS)
-        gone_at = self.at + seconds
-        self._put(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=gone_at)))
+        deleted_at = self.at + seconds
+        self._put(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=deleted_at)))
         self.lose(key)
-        return gone_at
+        return deleted_at
 
     def end(self, key: str, phase: str) -> Pod:
         """The containers of a pod have ended; it holds no room any more, and something keeps the object. Returns it."""
@@ -450,7 +450,7 @@ class Workloads:
         above = self._above.get((namespace, owner.kind, owner.name))
         if above is not None:
             return above
-        deployment = deployment_told_of(pod, owner.name) if owner.kind == "ReplicaSet" else ""
+        deployment = deployment_of(pod, owner.name) if owner.kind == "ReplicaSet" else ""
         if deployment:
             return f"Deployment {namespace}/{deployment}"
         return f"{owner.kind} {namespace}/{owner.name}"

@@ -94,7 +94,7 @@ class DeletionController(Controller):
     """Tells the pods of some owners of a workload that is deleted to go, as the garbage collector does."""
 
     def __init__(self, workload: str, owners: Sequence[OwnerKey]) -> None:
-        super().__init__(owners, wanted=0, workload=workload)
+        super().__init__(owners, desired=0, workload=workload)
 
     def sync(self, client: Client) -> bool:
         """Whatever is left goes, and a Job that is deleted no longer holds its pods."""
@@ -135,7 +135,7 @@ class ReplicaSetController(Controller):
     def is_done(self, client: Client) -> bool:
         """Whether as many are ready as there should be."""
         pods = active_pods(client.cluster.controlled(client.cluster.pods_of(self.owners[0])))
-        return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
+        return len(pods) == self.desired == sum(pod.is_ready for pod in pods)
 
 
 class SimulatedReplicaSet(msgspec.Struct):
@@ -313,8 +313,8 @@ class DaemonSetController(Controller):
     def is_done(self, client: Client) -> bool:
         """Whether each of its nodes has one pod, which is ready and, unless pods are to stay, of the new template."""
         pods = active_pods(client.cluster.controlled(client.cluster.pods_of(self.owners[0])))
-        wanted = sorted(node.name for node in self._nodes if node.should_run)
-        return sorted(pod.node_name for pod in pods) == wanted and all(
+        desired = sorted(node.name for node in self._nodes if node.should_run)
+        return sorted(pod.node_name for pod in pods) == desired and all(
             pod.is_ready and (self._set.strategy == "OnDelete" or pod.revision == self._set.revision) for pod in pods
         )
 
@@ -342,9 +342,9 @@ class JobController(Controller):
     def _take(self, job: JobState) -> None:
         """Go on with another state of the Job, and as many pods as may run side by side, and are needed."""
         self._job = msgspec.structs.replace(job, active_deadline_seconds=None)
-        self.wanted = job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
+        self.desired = job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
         if job.is_suspended or job.has_ended:
-            self.wanted = 0
+            self.desired = 0
 
     def sync(self, client: Client) -> bool:
         """``syncJob``."""
@@ -379,7 +379,7 @@ class JobController(Controller):
         if self._job.ending == "Failed":
             return False
         pods = active_pods(self._own(client))
-        return len(pods) == self.wanted == sum(pod.is_ready for pod in pods)
+        return len(pods) == self.desired == sum(pod.is_ready for pod in pods)
 
     def state(self) -> object:
         """How many have failed, and in a row, and how many have succeeded."""

@@ -44,8 +44,8 @@ from kpreempt.controllers.replacement import (
     Moment,
     is_of_node,
     is_replaced,
-    moment_of,
     replacement_of,
+    timing_of,
 )
 from kpreempt.errors import InputError, NotFoundError
 from kpreempt.eviction.records import CREATED, Answer
@@ -200,7 +200,7 @@ class _Run:
             self._lose_node(node)
         self._arrive_all(self._start.arriving)
         kinds = {(kind, name) for controller in self._everyone for _, kind, name in controller.owners}
-        self.cluster.budgets.reckon_all(kinds, Scales(self.cluster.snapshot))
+        self.cluster.budgets.recompute_all(kinds, Scales(self.cluster.snapshot))
         self._act()
         end = self._go_on()
         # The workloads of stages that never came wait for the first of the stage before.
@@ -289,7 +289,7 @@ class _Run:
         if self._pace.is_at_once:
             self._manager.act(self)
             return
-        for controller in self._manager.summoned():
+        for controller in self._manager.controllers_due():
             self._do_later(self.cluster.at + self._pace.seconds("answer"), partial(self._step, controller))
 
     def _step(self, controller: Controller) -> None:
@@ -360,7 +360,7 @@ class _Run:
             whose = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
             raise InputError(f"{whose}: the simulation makes more than {self._limits.pods:,} pods")
         pod = self._named(self._admitted_again(pod))
-        if self._refusal(pod):
+        if self._rejection(pod):
             return
         self.mutations += 1
         replaced = self._manager.take_lost(pod)
@@ -431,10 +431,10 @@ class _Run:
         """The controller has more to do later."""
         self._do_later(self.cluster.at + after.total_seconds(), lambda: self._manager.call(controller))
 
-    def _refusal(self, pod: Pod) -> str:
+    def _rejection(self, pod: Pod) -> str:
         """Why a quota does not let the pod be created, empty if none does; the first time of a workload is a step."""
         quota, message = self.cluster.quotas.ask(pod)
-        if quota is not None and self.cluster.quotas.refuse(self._workloads.of(pod), quota, message, self.cluster.at):
+        if quota is not None and self.cluster.quotas.reject(self._workloads.of(pod), quota, message, self.cluster.at):
             self._note(StepKind.REJECTED, pod, message=message)
         return message
 
@@ -443,7 +443,7 @@ class _Run:
         while self.cluster.quotas.has_room:
             namespace = self.cluster.quotas.has_room.pop()
             self.cluster.quotas.begin()
-            self._manager.call_refused(namespace)
+            self._manager.call_rejected(namespace)
             for key, (pod, cause, _) in list(self._refused.items()):
                 if pod.metadata.namespace == namespace:
                     del self._refused[key]
@@ -451,7 +451,7 @@ class _Run:
 
     def _come(self, pod: Pod, cause: str) -> None:
         """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
-        if message := self._refusal(pod):
+        if message := self._rejection(pod):
             self._refused[pod.key] = (pod, cause, message)
             return
         if cause:
@@ -485,7 +485,7 @@ class _Run:
         node = branch.node
         self._messages.pop(pod.key, None)
         # That a pod landed only once another one had ended, of which nobody knows when it does.
-        ended = self._endings.found_room(pod.key)
+        ended = self._endings.reserve_found(pod.key)
         if ended is not None:
             message = "how long its pods run is not known, and other pods stay pending until they end"
             subject = self._workloads.of(ended)
@@ -510,7 +510,7 @@ class _Run:
         pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
-        holders = self._attachments.held_elsewhere(pod)
+        holders = self._attachments.bound_elsewhere(pod)
         if holders is not None:
             if self._without_volume.get(key) != uid:
                 self._without_volume[key] = uid
@@ -585,7 +585,7 @@ class _Run:
 
     def _replace_soon(self, pod: Pod) -> None:
         """What no controller does for a pod that had to go: another one comes now, or after a wait."""
-        moment = moment_of(pod)
+        moment = timing_of(pod)
         if moment is Moment.AT_ONCE:
             self._soon(lambda: self._replace(pod))
         elif moment is Moment.AFTER_BACKOFF:
@@ -724,13 +724,13 @@ class _Run:
 
     def _go(self, pod: Pod, grace: int | None = None) -> None:
         """A pod is told to go; one that is on no node is gone at once."""
-        gone_at = self.cluster.leave(pod.key, grace)
+        deleted_at = self.cluster.leave(pod.key, grace)
         self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
         self._queue.assigned_pod_changed(pod, self.cluster.pods[pod.key], self.cluster.now)
-        self._do_later(gone_at + self._pace.seconds("answer"), partial(self._gone, pod.key))
+        self._do_later(deleted_at + self._pace.seconds("answer"), partial(self._gone, pod.key))
 
     def _enqueue(self, key: str, uid: str) -> None:
         """The scheduler learns of a pod, if that is still there."""
@@ -773,7 +773,7 @@ class _Run:
             self._note(StepKind.TERMINATED, pod, node=pod.spec.node_name)
             if not pod.is_terminal:
                 self._queue.assigned_pod_changed(pod, None, self.cluster.now)
-            if self._chain.was_evicted(key) and controller is None and moment_of(pod) is Moment.ONCE_GONE:
+            if self._chain.was_evicted(key) and controller is None and timing_of(pod) is Moment.ONCE_GONE:
                 self._soon(lambda: self._replace(pod))
         else:
             self._queue.delete(pod, self.cluster.now)

@@ -71,11 +71,12 @@ def admit_pod(pod: Pod, node: Node | None, others: Iterable[Pod]) -> KubeletAnsw
     if not short:
         return KubeletAnswer()
     words = ", ".join(
-        f"{resource}: {quantity_text(wanted)} requested, {quantity_text(free)} free" for resource, wanted, free in short
+        f"{resource}: {quantity_text(desired)} requested, {quantity_text(free)} free"
+        for resource, desired, free in short
     )
     if not _is_critical(pod):
         return KubeletAnswer(f"the kubelet of {name} rejects the pod ({_REASONS.get(short[0][0], 'OutOf')}): {words}")
-    victims = _pods_to_evict(pod, running, {resource: wanted - free for resource, wanted, free in short})
+    victims = _pods_to_evict(pod, running, {resource: desired - free for resource, desired, free in short})
     if victims is None:
         return KubeletAnswer(f"the kubelet of {name} rejects the pod, as no evictions would free enough ({words})")
     return KubeletAnswer(victims=victims)
@@ -207,7 +208,7 @@ class Attachments:
         used = [self._users.get(volume, {}).pop(pod.key, None) for volume in self._volumes_of(pod)]
         return any(used)
 
-    def held_elsewhere(self, pod: Pod) -> Holders | None:
+    def bound_elsewhere(self, pod: Pod) -> Holders | None:
         """The pods for which one of the pod's volumes is attached to another node, if there are any."""
         for volume in self._volumes_of(pod):
             users = self._users.get(volume, {})

@@ -163,7 +163,7 @@ def _workloads(
             is_changed=name in changed,
             is_done=ended.done.get(name, not any(not pod.spec.node_name for pod in after[name])),
             desired_before=workloads.size_of(name),
-            desired_after=changed[name].wanted if name in changed else workloads.size_of(name),
+            desired_after=changed[name].desired if name in changed else workloads.size_of(name),
             ready_before=ready[name],
             ready_min=least[name][0],
             ready_min_at=least[name][1],
@@ -215,7 +215,7 @@ def stranded(cluster: SimulatedCluster, waiting: Sequence[UnscheduledPod], evict
         if each.was_running and each.owner.startswith("DaemonSet "):
             node = tied_node(pod) if pod is not None else ""
             daemons.append(BrokenDependency(kind=BrokenDependencyKind.DAEMON_SET, subject=each.pod, node=node))
-    return [*named, *_lonely(cluster), *daemons]
+    return [*named, *_without_pods(cluster), *daemons]
 
 
 def _services(cluster: SimulatedCluster) -> list[BrokenDependency]:
@@ -271,7 +271,7 @@ def _serves(service: Service, pod: Pod) -> bool:
     )
 
 
-def _lonely(cluster: SimulatedCluster) -> list[BrokenDependency]:
+def _without_pods(cluster: SimulatedCluster) -> list[BrokenDependency]:
     """Running pods that require a pod nearby of which there was one, and is none any more."""
     gone = [change.pod for change in cluster.readiness if change.by < 0 and change.pod.key not in cluster.ready]
     if not gone:

@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, has_queue, likeness_to, queue_for
+from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for, has_queue, queue_for
 from kpreempt.analysis.queue.cluster import refused
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
@@ -110,7 +110,7 @@ class Scheduling:
         """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
         if self._failed_at != self._cluster.version:
             self._failed, self._failed_at = {}, self._cluster.version
-        key = likeness_to(self._scheduler, pod) if self._failed else b""
+        key = equivalence_key_for(self._scheduler, pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
         verdict = self._scheduler.decide(
@@ -122,7 +122,7 @@ class Scheduling:
             is_popped=True,
         )
         if verdict.outcome not in FINDS_A_NODE:
-            self._failed[key or likeness_to(self._scheduler, pod)] = verdict
+            self._failed[key or equivalence_key_for(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         if verdict.sampling is not None:
             self.assumptions[_NOT_ALL_FOUND] = None
@@ -158,7 +158,7 @@ class Scheduling:
 
     def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
         """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
-        told = self._cluster.told_on(branch.node)
+        told = self._cluster.observed_on(branch.node)
         if not told:
             return True
         gone = set(branch.leaving)
@@ -283,7 +283,7 @@ def _in_all_orders(
     branches = {_effect(branch, alike): branch for branch in likely}
     weights: dict[Hashable, float] = {}
     # The ways in which the choices of each outcome can be made, as far as they differ to the simulation.
-    every_way = (
+    all_branches = (
         Branch(
             node=outcome.node,
             leaving=[*outcome.victims, *chosen],
@@ -292,11 +292,11 @@ def _in_all_orders(
         for outcome in outcomes
         for chosen, likelihood in _all_choices(outcome.choices, alike)
     )
-    for branch in islice(every_way, _MOST_WAYS):
+    for branch in islice(all_branches, _MOST_WAYS):
         effect = _effect(branch, alike)
         branches.setdefault(effect, branch)
         weights[effect] = weights.get(effect, 0.0) + branch.weight
-    is_cut = next(every_way, None) is not None
+    is_cut = next(all_branches, None) is not None
     weighted = [
         msgspec.structs.replace(branch, weight=weights.get(effect, branch.weight))
         for effect, branch in branches.items()

@@ -109,7 +109,7 @@ def read_volcano_job(
     """The job that a manifest means, in ``namespace`` if it says none. The document is not changed.
 
     Raises ``InputError`` where it has not the shape of a job. A job of that shape that the webhook refuses is read all
-    the same (``job_refusals``).
+    the same (``job_rejections``).
     """
     reader = DocumentReader(describe(document), source, line)
     metadata, spec = reader.mapping(document, "metadata"), reader.mapping(document, "spec")
@@ -143,15 +143,15 @@ def read_volcano_job(
     )
 
 
-def job_refusals(job: VolcanoJob, cluster: ClusterSnapshot) -> list[str]:
+def job_rejections(job: VolcanoJob, cluster: ClusterSnapshot) -> list[str]:
     """Why no pod group would be made of the job, in the order in which Volcano looks; an empty list where one is.
 
     Most are the webhook's, in its words; the last are those for which the controller leaves an accepted job as it is.
     Lifecycle policies and what Kubernetes itself says of the templates are not looked at. A queue without a state is
     assumed to be open, as it is once its controller has seen it.
     """
-    first = next(_decisive_refusals(job), None)
-    return [first] if first else [*_refusals(job), *_refusals_of_cluster(job, cluster)]
+    first = next(_decisive_rejections(job), None)
+    return [first] if first else [*_rejections(job), *_rejections_of_cluster(job, cluster)]
 
 
 def _task(document: Document, index: int, reader: DocumentReader) -> VolcanoTask:
@@ -194,7 +194,7 @@ def _plugins(spec: Document, reader: DocumentReader) -> dict[str, list[str]]:
     return plugins
 
 
-def _decisive_refusals(job: VolcanoJob) -> Iterator[str]:
+def _decisive_rejections(job: VolcanoJob) -> Iterator[str]:
     """Those after which the webhook looks no further."""
     if job.min_available < 0:
         yield "job 'minAvailable' must be >= 0."
@@ -206,7 +206,7 @@ def _decisive_refusals(job: VolcanoJob) -> Iterator[str]:
                 yield f"The specified mpi {role} task was not found"
 
 
-def _refusals(job: VolcanoJob) -> Iterator[str]:
+def _rejections(job: VolcanoJob) -> Iterator[str]:
     seen: set[str] = set()
     for index, task in enumerate(job.tasks):
         where = f"in task: {task.name}, job: {job.name};"
@@ -230,12 +230,12 @@ def _refusals(job: VolcanoJob) -> Iterator[str]:
     if sum(each.replicas for each in job.tasks) < job.min_available:
         yield "job 'minAvailable' should not be greater than total replicas in tasks;"
     yield from (f"unable to find job plugin: {name};" for name in job.plugins if name not in _PLUGINS)
-    yield from _refusals_of_volumes(job.volumes)
+    yield from _rejections_of_volumes(job.volumes)
     if not _is_acyclic(job):
         yield "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);"
 
 
-def _refusals_of_volumes(volumes: list[VolcanoVolume]) -> Iterator[str]:
+def _rejections_of_volumes(volumes: list[VolcanoVolume]) -> Iterator[str]:
     seen: set[str] = set()
     for volume in volumes:
         if not volume.mount_path:
@@ -252,7 +252,7 @@ def _refusals_of_volumes(volumes: list[VolcanoVolume]) -> Iterator[str]:
         return
 
 
-def _refusals_of_cluster(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterator[str]:
+def _rejections_of_cluster(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterator[str]:
     queue = next((each for each in cluster.queues if each.metadata.name == job.queue), None)
     if queue is not None and queue.status.state not in ("", "Open"):
         yield (f"can only submit job to queue with state `Open`, queue `{job.queue}` status is `{queue.status.state}`;")
@@ -306,12 +306,15 @@ _MPI_PORT, _PYTORCH_PORT = "22", "23456"
 
 
 class Gang(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's pod group, with its claims and pods. ``held_back`` are tasks whose pods wait for other tasks to run."""
+    """A job's pod group, with its claims and pods.
+
+    ``blocked_pods`` are tasks whose pods wait for other tasks to run.
+    """
 
     group: Document
     claims: list[Document]
     pods: list[Document] = []
-    held_back: list[str] = []
+    blocked_pods: list[str] = []
 
 
 def as_submitted(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> Gang:
@@ -335,7 +338,7 @@ def once_enqueued(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) ->
         group=_group(job, priority_classes, "Inqueue"),
         claims=claims_of_job(job),
         pods=pods,
-        held_back=[task.name for task in job.tasks if task not in ready],
+        blocked_pods=[task.name for task in job.tasks if task not in ready],
     )
 
 
@@ -364,7 +367,7 @@ def group_name(job: VolcanoJob) -> str:
 
 
 def _group(job: VolcanoJob, priority_classes: Iterable[PriorityClass], phase: str) -> Document:
-    least = _least_resources(job, priority_classes)
+    least = _min_resources(job, priority_classes)
     return {
         "apiVersion": SCHEDULING_VERSION,
         "kind": "PodGroup",
@@ -386,7 +389,7 @@ def _group(job: VolcanoJob, priority_classes: Iterable[PriorityClass], phase: st
     }
 
 
-def _least_resources(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> ResourceList:
+def _min_resources(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> ResourceList:
     """What the first ``minAvailable`` pods take, those of tasks with the highest priority first.
 
     The controller sorts tasks of equal priority as Go does, which keeps their order for up to twelve tasks.

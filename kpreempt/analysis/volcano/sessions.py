@@ -16,18 +16,18 @@ import msgspec
 from kpreempt.admission import admit, admit_claim
 from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.questions import Decode, set_aside_namesakes
-from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_refusals, once_enqueued
+from kpreempt.analysis.questions import Decode, without_namesakes
+from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_rejections, once_enqueued
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import NO_EXTRAS
 from kpreempt.model.meta import replace_in, with_creation_time
 from kpreempt.model.pod import Pod
 from kpreempt.model.volcano import VOLCANO_SCHEDULER_NAME, PodGroup, Queue
-from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import VOLCANO
 from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.schedulers.volcano import VolcanoConfiguration, job_id_of, run_session
 from kpreempt.schedulers.volcano.session import Chance
 from kpreempt.verdict import (
@@ -148,7 +148,7 @@ def submit(
     Pods are admitted already. Those that Volcano would not schedule are taken for it, which an assumption says.
     Raises what ``decode`` raises.
     """
-    cluster, assumptions = set_aside_namesakes(cluster, [pod for pod, _ in pods])
+    cluster, assumptions = without_namesakes(cluster, [pod for pod, _ in pods])
     for group in groups:
         cluster = _with_group(cluster, _stamped(admit_pod_group(group, cluster), now))
     origins = {group.key: f"PodGroup {group.key}" for group in groups}
@@ -156,8 +156,8 @@ def submit(
     for job in jobs:
         key = f"{job.namespace}/{group_name(job)}"
         origins[key] = f"Job {job.namespace}/{job.name}"
-        if refusals := job_refusals(job, cluster):
-            refused[key] = (job, refusals)
+        if rejections := job_rejections(job, cluster):
+            refused[key] = (job, rejections)
             continue
         waiting[key] = job
         cluster = _with_gang(cluster, as_submitted(job, cluster.priority_classes), now, decode, job)[0]
@@ -268,7 +268,7 @@ def _with_gang(
         Assumption(
             f"Job {job.namespace}/{job.name}", f"spec.tasks[{name}]", "its pods are created once other tasks run"
         )
-        for name in gang.held_back
+        for name in gang.blocked_pods
     ]
     keys = {pod.key for pod in pods}
     kept = [pod for pod in cluster.pods if pod.key not in keys]
@@ -430,7 +430,7 @@ def _end_of(session: SessionVerdict) -> SampledOutcome:
 
 _NO_BUDGETS = "Volcano asks no PodDisruptionBudget before it evicts; violations are not counted"
 _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)
-_SETTINGS = Settings(facts=behaviour()._asdict())
+_SETTINGS = Settings(facts=behavior()._asdict())
 
 
 # A cluster, and the time of the session.
@@ -445,9 +445,9 @@ class VolcanoOfPods:
 
     algorithm = VOLCANO
     scheduler_names = frozenset({VOLCANO_SCHEDULER_NAME})
-    wanted = NOTHING_WANTED
-    tells_pods_apart = False
-    goes_by_priority = False
+    extra_fields = NO_EXTRAS
+    decisions_depend_on_pod_identity = False
+    is_monotonic_in_priority = False
 
     def __init__(self, configuration: VolcanoConfiguration, decode: Decode) -> None:
         self._configuration, self._decode = configuration, decode
@@ -499,11 +499,11 @@ class VolcanoOfPods:
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])
         return _verdict(pod, cluster, explain_submission(submission, volcano, self._decode)[0])
 
-    def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
+    def describe_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """Nothing: a session does not look at one node for its own sake."""
         raise NotImplementedError
 
-    def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> None:
+    def capacity_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> None:
         """Not known: a session decides about whole jobs."""
 
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[RankedVictim]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from kpreempt.analysis.algorithms import Scheduler, likeness_to
+from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for
 from kpreempt.analysis.explain.pods import GoesOn
 from kpreempt.analysis.questions import Asked, with_device_claims
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
@@ -141,7 +141,7 @@ def capacity_answer(
     first = first or scheduler.decide(prepared, pod, records_steps=False)
     if first.outcome is not Outcome.LANDS:
         return Capacity(pods=0, outcome=first.outcome, message=first.message or first.reason)
-    room = scheduler.room_of_nodes(prepared, pod, MOST_ON_NODE)
+    room = scheduler.capacity_of_nodes(prepared, pod, MOST_ON_NODE)
     if room is not None:
         return Capacity(
             pods=sum(room.values()),
@@ -211,7 +211,7 @@ def _hangs_on_choices(
     if not opened or len(placed) < 2:
         return False
     specs = {msgspec.json.encode((each.spec, each.metadata.labels), enc_hook=str) for each in question.pods}
-    return len(specs) > 1 or scheduler.room_of_nodes(prepared, question.pods[0], 0) is None
+    return len(specs) > 1 or scheduler.capacity_of_nodes(prepared, question.pods[0], 0) is None
 
 
 def _by_chance(question: WorkloadQuestion, placed: Sequence[Placed], others: Sequence[Totals]) -> Assumption:
@@ -362,7 +362,7 @@ class Placing:
         return Placed(pod, verdict, branch, victims, violating, ties, is_open)
 
     def _decide(self, pod: Pod) -> Verdict:
-        key = likeness_to(self._scheduler, pod) if self._failed else b""
+        key = equivalence_key_for(self._scheduler, pod) if self._failed else b""
         if key in self._failed:
             return self._failed[key]
         if self._is_stale:
@@ -371,7 +371,7 @@ class Placing:
             self._is_stale = False
         verdict = self._scheduler.decide(self._prepared, pod, records_steps=False)
         if verdict.outcome not in FINDS_A_NODE:
-            self._failed[key or likeness_to(self._scheduler, pod)] = verdict
+            self._failed[key or equivalence_key_for(self._scheduler, pod)] = verdict
         return verdict
 
     def _evict(self, branch: Branch, verdict: Verdict) -> tuple[list[str], list[str]]:

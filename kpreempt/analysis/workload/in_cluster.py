@@ -26,7 +26,7 @@ from kpreempt.analysis.questions import (
 )
 from kpreempt.analysis.what_if import Overrides, pod_document
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of, tie_to_node
-from kpreempt.controllers.actions import deployment_told_of, tied_node
+from kpreempt.controllers.actions import deployment_of, tied_node
 from kpreempt.errors import InputError, NotFoundError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import controller_of, replace_in
@@ -102,13 +102,13 @@ def questions_in_cluster(
     if workload.kind == "DaemonSet" and replicas is not None:
         raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
     lacking = made.lacking(_desired(record, document), there)
-    asked_for = [*waiting, *lacking] if replicas is None else list(made.more(replicas))
-    which = Which.UNSCHEDULED if asked_for and replicas is None else Which.ADDITIONAL
-    if workload.kind == "DaemonSet" and not asked_for:
+    run_requested = [*waiting, *lacking] if replicas is None else list(made.more(replicas))
+    which = Which.UNSCHEDULED if run_requested and replicas is None else Which.ADDITIONAL
+    if workload.kind == "DaemonSet" and not run_requested:
         # More than one on a node there never is.
         hint = f"pod/{model.metadata.name} explains that one as if it were new"
         raise UsageError(f"{workload} has a pod on each of its nodes already", hint=hint)
-    pods = asked_for or list(made.more(1))
+    pods = run_requested or list(made.more(1))
     cluster, pods = with_device_claims(made.with_claims(pods), pods)
     told = []
     waiting_keys = {pod.key for pod in waiting}
@@ -118,7 +118,7 @@ def questions_in_cluster(
     if overrides:
         pods = [question_in_cluster(InCluster(pod, cluster, pod), overrides, decode).questions[0].pod for pod in pods]
     question = Question(pod=pods[0], origin=str(workload), assumptions=told)
-    wanted = WorkloadQuestion(
+    desired = WorkloadQuestion(
         workload=str(workload),
         which=which,
         pods=pods,
@@ -126,7 +126,7 @@ def questions_in_cluster(
         and mapping_in(document or {}, "spec").get("podManagementPolicy") != "Parallel",
         running=running,
     )
-    return Asked(cluster, [question]), [wanted]
+    return Asked(cluster, [question]), [desired]
 
 
 def _of_template(
@@ -148,10 +148,10 @@ def _of_template(
             f"{workload} has no pods, and the dump does not keep its template",
             hint="-f FILE, the workload's manifest",
         )
-    wanted = replicas if replicas is not None else max(templates[0].replicas, 1)
+    desired = replicas if replicas is not None else max(templates[0].replicas, 1)
     if workload.kind == "DaemonSet" and replicas is None:
         return workload_questions(cluster, templates, overrides, decode, rules, None)
-    asked, found = workload_questions(cluster, templates, overrides, decode, rules, wanted)
+    asked, found = workload_questions(cluster, templates, overrides, decode, rules, desired)
     which = Which.UNSCHEDULED if replicas is None and templates[0].replicas else Which.ADDITIONAL
     if workload.kind == "CronJob" and replicas is None:
         # Each of its Jobs makes its own.
@@ -270,7 +270,7 @@ def _pods_of(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
             continue
         # A dump may have pods and no ReplicaSets, which are named after their Deployment and its template.
         is_of_set = kind == "Deployment" and owner.kind == "ReplicaSet"
-        if (owner.kind, owner.name) in makers or (is_of_set and deployment_told_of(pod, owner.name) == name):
+        if (owner.kind, owner.name) in makers or (is_of_set and deployment_of(pod, owner.name) == name):
             found.append(pod)
     return found
 
@@ -293,8 +293,8 @@ def _desired(record: Any, document: Document | None) -> int | None:
         spec, status = mapping_in(document, "spec"), mapping_in(document, "status")
         parallelism = _number(spec, "parallelism")
         completions, succeeded = _number(spec, "completions"), _number(status, "succeeded") or 0
-        wanted = 1 if parallelism is None else parallelism
-        return wanted if completions is None else max(min(wanted, completions - succeeded), 0)
+        desired = 1 if parallelism is None else parallelism
+        return desired if completions is None else max(min(desired, completions - succeeded), 0)
     if record is None or isinstance(record, Job):
         return None
     replicas: int | None = record.spec.replicas
@@ -367,19 +367,19 @@ def workload_questions(
     """
     if replicas is not None and any(template.kind == "DaemonSet" for template in templates):
         raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
-    wanted = [
+    desired = [
         checked_number(template.replicas if replicas is None else replicas, template.origin or "pod")
         for template in templates
     ]
     expanded = [
         _one_by_one(template, number) if _are_named_apart(template) else [template]
-        for template, number in zip(templates, wanted, strict=True)
+        for template, number in zip(templates, desired, strict=True)
     ]
     asked = questions_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
     questions, found = iter(asked.questions), []
     sizes, names = iter(asked.sizes), {pod.key for pod in asked.cluster.pods}
     first = []
-    for template, group, number in zip(templates, expanded, wanted, strict=True):
+    for template, group, number in zip(templates, expanded, desired, strict=True):
         own = list(islice(questions, sum(islice(sizes, len(group)))))
         first.append(own[0])
         pods = [each.pod for each in own]

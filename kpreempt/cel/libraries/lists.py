@@ -161,8 +161,8 @@ def _comparison_cost(index: int, args: Sequence[Value], _result: Value) -> int:
     return int(len(items) ** 2 * factor) + _LIST_COST
 
 
-def _contains(items: List, wanted: List) -> bool:
-    return all(contains(item, items) for item in wanted)
+def _contains(items: List, expected: List) -> bool:
+    return all(contains(item, items) for item in expected)
 
 
 def _product(factor: float, args: Sequence[Value], _result: Value) -> int:
@@ -194,14 +194,14 @@ declare(
     Overload(
         "indexOf",
         "list(A).(A) -> int",
-        lambda items, wanted: next((index for index, item in enumerate(items) if equal(item, wanted) is True), -1),
+        lambda items, expected: next((index for index, item in enumerate(items) if equal(item, expected) is True), -1),
         traversal,
     ),
     Overload(
         "lastIndexOf",
         "list(A).(A) -> int",
-        lambda items, wanted: next(
-            (index for index in reversed(range(len(items))) if equal(items[index], wanted) is True), -1
+        lambda items, expected: next(
+            (index for index in reversed(range(len(items))) if equal(items[index], expected) is True), -1
         ),
         traversal,
     ),

@@ -221,8 +221,8 @@ def _options(place: Place) -> list[Candidate]:
         if long_name(option) in place.given and not option.multiple:
             continue
         names = [*option.opts, *option.secondary_opts]
-        wanted = [name for name in names if name.startswith("--") or place.prefix == "-"]
-        shown += [Candidate(name, _sentence(option.help)) for name in wanted]
+        extra_fields = [name for name in names if name.startswith("--") or place.prefix == "-"]
+        shown += [Candidate(name, _sentence(option.help)) for name in extra_fields]
     return sorted(shown, key=lambda each: each.value.lstrip("-"))
 
 
@@ -266,10 +266,10 @@ def _pods_or_workloads(place: Place, names: Names) -> Completion:
 
 def _formats(place: Place, _names: Names) -> Completion:
     """The formats of ``-o``, by the table of answers; of an answer that has none there, those of the metavar."""
-    from kpreempt.report.answers import TEMPLATE_FORMATS, formats_named
+    from kpreempt.report.answers import TEMPLATE_FORMATS, format_names
 
     request: type[Request] = getattr(place.command.callback, "request", Request)
-    formats = list(formats_named(request.answer)) if request.answer else [_metavar(place).partition("[")[0]]
+    formats = list(format_names(request.answer)) if request.answer else [_metavar(place).partition("[")[0]]
     if "json" in formats:
         formats += [f"{name}=" for name in TEMPLATE_FORMATS]
     found = [each for each in formats if each.startswith(place.prefix)]
@@ -287,13 +287,13 @@ def _feature_gates(place: Place, _names: Names) -> Completion:
     set_already = {each.partition("=")[0].strip() for each in earlier.split(",")}
     gates = [
         Candidate(f"{earlier}{comma}{name}=", stage)
-        for name, stage in sorted(_gates_asked(place).items())
+        for name, stage in sorted(_gates_before(place).items())
         if name not in set_already
     ]
     return Completion(gates, NO_FILES | NO_SPACE)
 
 
-def _gates_asked(place: Place) -> dict[str, str]:
+def _gates_before(place: Place) -> dict[str, str]:
     """The gates of the version that ``--algorithm`` names, or an upgrade ends with; of the newest for a cluster's own.
 
     Each with its stage, and without those that are locked. Old versions tell no stages.

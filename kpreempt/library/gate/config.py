@@ -17,8 +17,8 @@ from kpreempt.analysis.check.gate import (
     ForbiddenVictims,
     Override,
     Waiver,
-    rule_named,
-    severity_named,
+    find_rule,
+    parse_severity,
 )
 from kpreempt.analysis.check.rollout.controller_inputs import LONGEST_SECONDS
 from kpreempt.analysis.check.rollout.hooks import Applier
@@ -26,7 +26,7 @@ from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
 from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
 from kpreempt.model.durations import SECOND, parse_duration
-from kpreempt.snapshot.kinds import kinds_named
+from kpreempt.snapshot.kinds import parse_kinds
 
 if TYPE_CHECKING:
     from kpreempt.cel.documents import Rule
@@ -121,7 +121,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
     if not isinstance(kinds, list) or not all(isinstance(each, str) for each in kinds):
         raise table.bad(ASSUME_NONE, f"{_shown(kinds)} is not an array of kinds", '["pdb", "quota"]')
     try:
-        assume_none = kinds_named(kinds, ASSUME_NONE)
+        assume_none = parse_kinds(kinds, ASSUME_NONE)
     except UsageError as error:
         raise table.bad(ASSUME_NONE, error.message.removeprefix(f"{ASSUME_NONE} "), error.hint) from None
     return GateConfig(
@@ -220,7 +220,7 @@ def _severities(table: _Table) -> Iterator[tuple[RuleId, RuleSeverity]]:
     for rule in RuleId:
         if rule in table:
             try:
-                yield rule, severity_named(rule, _short(table.text(rule)), "")
+                yield rule, parse_severity(rule, _short(table.text(rule)), "")
             except UsageError as error:
                 raise table.bad(rule, error.message.removeprefix(": "), error.hint) from None
 
@@ -246,7 +246,7 @@ def _rule(table: _Table) -> CustomRule:
         raise table.bad("name", f"{_shown(name)} is not lower-case letters, digits and dashes", "no-spot-nodes")
     try:
         # What any rule of one's own may count for.
-        severity = severity_named(RuleId.MAX_VICTIMS, _short(table.text("severity") or RuleSeverity.ERROR), "")
+        severity = parse_severity(RuleId.MAX_VICTIMS, _short(table.text("severity") or RuleSeverity.ERROR), "")
     except UsageError as error:
         raise table.bad("severity", error.message.removeprefix(": "), error.hint) from None
     return CustomRule(
@@ -305,7 +305,7 @@ def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
     if not name:
         raise table.bad("rule", "it is missing", ", ".join([*RuleId, *custom]))
     try:
-        rule = rule_named(name, "", custom)
+        rule = find_rule(name, "", custom)
     except UsageError as error:
         raise table.bad("rule", f"there is no rule {_shown(name)}", error.hint) from None
     if not reason:

@@ -18,14 +18,14 @@ import msgspec
 from kpreempt.analysis.check.gate import (
     Baseline,
     CustomRule,
-    Excuses,
     ForbiddenVictims,
     GateRules,
+    Suppressions,
     Waiver,
     baseline_text,
+    find_rule,
+    parse_severity,
     read_baseline,
-    rule_named,
-    severity_named,
     source_of,
     waiver_of_option,
 )
@@ -89,13 +89,15 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     applied_by: Applier | None = None
     assume_none: frozenset[str] = frozenset()
 
-    def excuses(self, annotated: Sequence[Waiver] = (), base: Mapping[str, int] | None = None) -> Excuses:
+    def suppressions(self, annotated: Sequence[Waiver] = (), base: Mapping[str, int] | None = None) -> Suppressions:
         """All that lets findings pass, with the waivers on the objects of the change, and what is there without it."""
-        return Excuses(today=self.today, waivers=[*self.waivers, *annotated], baseline=self.baseline, base=base or {})
+        return Suppressions(
+            today=self.today, waivers=[*self.waivers, *annotated], baseline=self.baseline, base=base or {}
+        )
 
-    def told(self, excuses: Excuses) -> GateSource:
+    def told(self, suppressions: Suppressions) -> GateSource:
         """Where the rules are from, and which of them count for less than by default."""
-        return source_of(self.rules, excuses, config=self.config, baseline=self.baseline_file)
+        return source_of(self.rules, suppressions, config=self.config, baseline=self.baseline_file)
 
     def baseline_text(self, findings: Iterable[GateFinding]) -> str:
         """What fails as the baseline to be written to ``write_to``; empty where none is asked for."""
@@ -189,10 +191,10 @@ def _limit(rule: RuleId, value: Any) -> int | None:
 def _severity(text: str, custom: Sequence[RuleId]) -> tuple[RuleId, RuleSeverity]:
     """A rule, and what it is to count for."""
     name, equals, severity = text.partition("=")
-    rule = rule_named(name.strip(), f"--severity {text}", custom)
+    rule = find_rule(name.strip(), f"--severity {text}", custom)
     if not equals:
         raise UsageError(f"--severity {text}: the severity is missing", hint=f"--severity {rule}={RuleSeverity.WARN}")
-    return rule, severity_named(rule, severity.strip(), f"--severity {text}")
+    return rule, parse_severity(rule, severity.strip(), f"--severity {text}")
 
 
 def _forbidden(text: str) -> ForbiddenVictims:
@@ -230,7 +232,7 @@ def settings_of(gate: Gate | None, now: datetime, command: str) -> GateSettings:
 
 def _rule(name: str, value: Any) -> tuple[RuleId, Any]:
     """The rule and what its option would be given."""
-    rule = rule_named(name, "rules")
+    rule = find_rule(name, "rules")
     match rule.row.takes:
         case Takes.PODS:
             return rule, [value] if isinstance(value, str) else list(value)

@@ -31,6 +31,7 @@ from kpreempt.plugins import (
     Code,
     CycleState,
     Eligibility,
+    ExtraFields,
     NodeInfo,
     NodeToStatus,
     PluginError,
@@ -42,7 +43,6 @@ from kpreempt.plugins import (
     ReservePlugin,
     Resource,
     Status,
-    Wanted,
 )
 from kpreempt.plugins.examples.elastic_quota import ELASTIC_QUOTA, Usage, plus, request_of, usage_of
 
@@ -70,7 +70,7 @@ class Requested(NamedTuple):
 class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
     """Admits pods by elastic quotas, and preempts to restore guaranteed quotas."""
 
-    wants = Wanted(kinds=(ELASTIC_QUOTA,))
+    wants = ExtraFields(kinds=(ELASTIC_QUOTA,))
     message_prefix = ""
 
     def pre_filter(
@@ -91,7 +91,7 @@ class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
             f"{rejected} ElasticQuota {namespace} is more than Max",
             f"{rejected} total ElasticQuota used is more than min",
         )
-        return None, usage.refusal(namespace, requested.in_namespace, requested.in_all, reasons)
+        return None, usage.rejection(namespace, requested.in_namespace, requested.in_all, reasons)
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
         """Add a pod to its quota's usage."""
@@ -139,8 +139,8 @@ class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
             return SUCCESS
         both = (REASON_QUOTA, REASON_QUOTA)
         if put_back is None:
-            return usage.refusal(namespace, requested.alone, requested.alone, both)
-        return usage.refusal(namespace, requested.in_namespace, requested.in_all, both)
+            return usage.rejection(namespace, requested.alone, requested.alone, both)
+        return usage.rejection(namespace, requested.in_namespace, requested.in_all, both)
 
     def num_candidates(self, num_nodes: int) -> int:
         """Try all nodes."""

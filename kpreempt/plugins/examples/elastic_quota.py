@@ -63,7 +63,7 @@ class Usage:
             return bool(exceeded(guaranteed, used, unnamed=0))
         return bool(exceeded(guaranteed, requested, used, unnamed=0))
 
-    def refusal(
+    def rejection(
         self, namespace: str, requested: Resource, requested_by_all: Resource, reasons: tuple[str, str]
     ) -> Status:
         """Return success, or a rejection if ``max`` of the namespace or the sum of all ``min`` is exceeded."""

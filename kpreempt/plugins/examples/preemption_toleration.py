@@ -28,6 +28,7 @@ from kpreempt.plugins import (
     Code,
     CycleState,
     Eligibility,
+    ExtraFields,
     NodeInfo,
     NodeToStatus,
     ObjectKind,
@@ -35,7 +36,6 @@ from kpreempt.plugins import (
     Pod,
     PodInfo,
     PreemptionPlugin,
-    Wanted,
 )
 
 PRIORITY_CLASS = ObjectKind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False)
@@ -96,7 +96,7 @@ class PreemptionToleration(PreemptionPlugin):
 
     args_type = PreemptionTolerationArgs
     # The conditions of pods, which record when they were scheduled.
-    wants = Wanted(kinds=(PRIORITY_CLASS,), pod_conditions=True)
+    wants = ExtraFields(kinds=(PRIORITY_CLASS,), pod_conditions=True)
     message_prefix = ""
 
     def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:
@@ -132,8 +132,8 @@ class PreemptionToleration(PreemptionPlugin):
 
     def num_candidates(self, num_nodes: int) -> int:
         """Return the number that the arguments specify."""
-        wanted = max(num_nodes * self.args.percentage // 100, self.args.absolute)
-        return int(min(wanted, num_nodes))
+        extra_fields = max(num_nodes * self.args.percentage // 100, self.args.absolute)
+        return int(min(extra_fields, num_nodes))
 
     @cached_property
     def _policies(self) -> dict[str, Policy | None]:

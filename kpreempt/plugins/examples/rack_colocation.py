@@ -123,8 +123,8 @@ class RackColocation(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin)
         too_many = in_rack[rack] + 1 - self.args.max_pods
         if self.args.max_pods and too_many > 0:
             here = self._members_on(node_info, pod)
-            refuse = unschedulable if here >= too_many else unresolvable
-            return refuse(REASON_FULL_RACK, group=self._group(pod), rack=rack, pods=in_rack[rack], here=here)
+            reject = unschedulable if here >= too_many else unresolvable
+            return reject(REASON_FULL_RACK, group=self._group(pod), rack=rack, pods=in_rack[rack], here=here)
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:

@@ -218,7 +218,7 @@ class Place(NamedTuple):
         return f"{shown}:{self.line}" if self.line else shown
 
 
-def place_of(record: Change | GateFinding) -> Place:
+def location_of(record: Change | GateFinding) -> Place:
     """The place of the record. A file keeps its own lines, even if it says that it was generated from another."""
     line = max(record.line, 0)
     if not record.source:
@@ -228,7 +228,7 @@ def place_of(record: Change | GateFinding) -> Place:
     return Place(_plain_path(record.source), line)
 
 
-def full_place(record: Change | GateFinding) -> str:
+def full_location(record: Change | GateFinding) -> str:
     """The place of the record, and the origin it claims: ``chart/api.yaml (out.yaml:12)``."""
     at = f"{record.source}:{record.line}" if record.source and record.line else record.source
     return f"{record.origin} ({at})" if record.origin and at else record.origin or at
@@ -244,15 +244,15 @@ def digest(*parts: str) -> str:
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def nearest_place(finding: GateFinding, check: Check, stream_name: str) -> Place:
+def nearest_location(finding: GateFinding, check: Check, stream_name: str) -> Place:
     """The finding's place, or that of the object that causes it, or of the first object of the change.
 
     ``stream_name`` stands for streams that do not name their origin, and if nothing has a file. For systems that hide
     a finding without a file, or reject the whole report.
     """
     changes = sorted(check.changes, key=lambda change: change.object != finding.change)
-    place = place_of(finding)
-    others = [] if place.stream else map(place_of, changes)
+    place = location_of(finding)
+    others = [] if place.stream else map(location_of, changes)
     as_file = Place(_plain_path(stream_name), place.stream_line)
     return next((each for each in (place, *others) if each.path), as_file)
 

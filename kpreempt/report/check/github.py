@@ -17,7 +17,7 @@ from kpreempt.report.check.facts import (
     files_without_objects,
     gate_phrases,
     is_qualified,
-    place_of,
+    location_of,
     since_phrase,
     tally,
     verdict_phrase,
@@ -80,7 +80,7 @@ def commands(kind: str, found: Sequence[Annotation], title: str, facts: str) -> 
 
 def _annotation(cause: Cause, options: RenderOptions) -> Annotation:
     finding = cause.first
-    place = place_of(finding)
+    place = location_of(finding)
     properties = {"file": place.path, "line": str(place.line) if place.line else ""}
     stream = f" ({place.stream_text})" if place.stream else ""
     text = f"{plain(cause_phrase(cause))}{stream}. {advice_of(finding)} {options.page_of(finding.rule)}"

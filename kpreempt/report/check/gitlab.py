@@ -13,8 +13,8 @@ from kpreempt.report.check.facts import (
     fingerprint_of,
     gate_phrases,
     is_qualified,
-    nearest_place,
-    place_of,
+    location_of,
+    nearest_location,
 )
 from kpreempt.report.check.words import finding_text, standing_phrase
 from kpreempt.report.escape import printable, printable_json
@@ -46,7 +46,7 @@ def report_of(issues: Sequence[dict[str, Any]]) -> str:
 
 def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, Any]:
     """A note that is about no object, placed at the first object of the change."""
-    place = nearest_place(GateFinding(rule=RuleId.MAX_VICTIMS, subject=""), check, stream_name)
+    place = nearest_location(GateFinding(rule=RuleId.MAX_VICTIMS, subject=""), check, stream_name)
     return {
         "description": words,
         "check_name": name,
@@ -57,8 +57,8 @@ def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, An
 
 
 def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
-    place = nearest_place(finding, check, stream_name)
-    stream = place_of(finding).stream_text
+    place = nearest_location(finding, check, stream_name)
+    stream = location_of(finding).stream_text
     standing = plain(standing_phrase(finding))
     description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {standing}' if standing else ''}"
     severities = {FindingStatus.FAILS: finding.rule.row.gitlab, FindingStatus.WARNS: "minor"}

@@ -13,7 +13,7 @@ from kpreempt.report.check.facts import (
     drift_phrase,
     files_without_objects,
     gate_phrases,
-    place_of,
+    location_of,
     since_phrase,
     tally,
 )
@@ -109,7 +109,7 @@ def _body(findings: list[GateFinding], page: str) -> str:
     lines = []
     for finding in findings[:_FINDINGS_SHOWN]:
         lines.append(xml_text(finding_text(finding)))
-        details = [place_of(finding).text, plain(standing_phrase(finding))]
+        details = [location_of(finding).text, plain(standing_phrase(finding))]
         if finding.chain and finding.rule is not RuleId.MAX_CASCADE_DEPTH:
             details.append(plain(chain_phrase(finding.chain)))
         lines += [f"  {xml_text(detail)}" for detail in details if detail]

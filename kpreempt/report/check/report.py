@@ -35,11 +35,11 @@ from kpreempt.report.check.facts import (
     change_phrase,
     failing,
     forgiven,
-    full_place,
+    full_location,
     gate_phrases,
     is_qualified,
+    location_of,
     outcome_phrase,
-    place_of,
     since_phrase,
     tally,
     verdict_phrase,
@@ -242,7 +242,7 @@ def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], optio
     rows: list[tuple[str, Words]] = []
     if finding.status.counts and id(cause) in fixed:
         rows.append(("fix", advice_of(finding)))
-    place = Span(full_place(finding) if options.is_full else place_of(finding).text, "code")
+    place = Span(full_location(finding) if options.is_full else location_of(finding).text, "code")
     by = name(finding.change) if finding.change and finding.change != finding.subject else ""
     rows += [("object", joined([by, place] if place.text else [by]))] if by else [("file", place)] if place.text else []
     rows += [] if finding.status.counts else [("why", standing_phrase(finding))]
@@ -364,7 +364,7 @@ def _changes(check: Check, options: RenderOptions) -> Section:
         [
             strong(each.object),
             change_phrase(each),
-            Span(full_place(each) if options.is_full else place_of(each).text, "code"),
+            Span(full_location(each) if options.is_full else location_of(each).text, "code"),
         ]
         for each in (listed if options.is_full else changed)
     ]

@@ -15,8 +15,8 @@ from kpreempt.report.check.facts import (
     drift_phrase,
     fingerprint_of,
     gate_phrases,
-    nearest_place,
-    place_of,
+    location_of,
+    nearest_location,
     since_phrase,
     tally,
 )
@@ -100,10 +100,10 @@ def _notification(assumption: Assumption) -> dict[str, Any]:
 
 
 def _result(finding: GateFinding, index: int, check: Check, stream_name: str) -> dict[str, Any]:
-    stream = place_of(finding).stream_text
+    stream = location_of(finding).stream_text
     # The place and the object. Some systems reject the whole log if a result has no file, so there always is one.
     location: dict[str, Any] = {}
-    place, own = nearest_place(finding, check, stream_name), place_of(finding)
+    place, own = nearest_location(finding, check, stream_name), location_of(finding)
     # Paths in the repository are relative to its root; paths that lead out of it are not.
     is_below = not place.uri.startswith(("file:", "../"))
     location["physicalLocation"] = {
@@ -153,7 +153,7 @@ def _is_waived_in_source(finding: GateFinding) -> bool:
 
 def _properties(finding: GateFinding) -> dict[str, Any]:
     """The finding as properties for programs; for a stream, also its name and line."""
-    place = place_of(finding)
+    place = location_of(finding)
     properties: dict[str, Any] = {
         "standing": str(finding.status),
         "subject": _shown(finding.subject),

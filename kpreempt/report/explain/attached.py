@@ -90,7 +90,7 @@ def extenders_section(verdict: Verdict) -> Section:
     return Section(
         "EXTENDERS",
         blocks=[Listing([[describe_call(each)] for each in verdict.extender_calls], noun="call", shown=_CALLS_SHOWN)],
-        is_beside=True,
+        is_inline=True,
         is_reasoning=True,
         priority=_EXTENDERS,
         short=Section("EXTENDERS", blocks=[Listing([[describe_call(each)] for each in calls], noun="call")]),
@@ -109,7 +109,7 @@ def describe_call(call: ExtenderCall) -> Phrase:
 
 
 def _changes(call: ExtenderCall) -> list[str]:
-    parts = [f"rejects {names}{because}" for names, because in _refusals(call)]
+    parts = [f"rejects {names}{because}" for names, because in _rejections(call)]
     if call.unresolvable:
         parts.append(f"preemption doesn't help on {_names(call.unresolvable)}")
     if call.added:
@@ -131,7 +131,7 @@ def _changes(call: ExtenderCall) -> list[str]:
     return parts
 
 
-def _refusals(call: ExtenderCall) -> list[tuple[str, str]]:
+def _rejections(call: ExtenderCall) -> list[tuple[str, str]]:
     """The rejected nodes by reason, and the reason; the rarer reasons are merged into one."""
     groups = list(by_text(call.rejected).items())
     shown = [(_names(nodes), f": {reason}" if reason else " without a reason") for reason, nodes in groups]

@@ -67,7 +67,7 @@ def changes_section(verdict: Verdict, options: RenderOptions) -> Section:
         fits = tried if len(join_options(more.options)) < options.width - _AROUND_OPTION else []
         short = Section("FIX", short.lead, [*short.blocks, Listing([[brief, *fits]], noun="change")])
     if not is_sought:
-        return msgspec.structs.replace(section, blocks=[node], is_beside=True, priority=_INSTEAD, short=short)
+        return msgspec.structs.replace(section, blocks=[node], is_inline=True, priority=_INSTEAD, short=short)
     return msgspec.structs.replace(section, blocks=[*section.blocks, node], short=short)
 
 

@@ -32,12 +32,12 @@ from kpreempt.report.explain.chance import INEXACT, possible_outcome
 from kpreempt.report.explain.changes import proposals_section
 from kpreempt.report.explain.choice import format_value, name_of_rule, order_by_survival
 from kpreempt.report.explain.headline import acted_on
-from kpreempt.report.explain.refusals import (
+from kpreempt.report.explain.rejections import (
     find_nearest,
     in_clauses,
     is_crowd,
-    may_be_mended,
-    refusal_list,
+    may_be_fixed,
+    rejection_list,
     split_by_hope,
 )
 from kpreempt.report.options import RenderOptions, reference_time
@@ -84,7 +84,7 @@ def dry_run_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     if verdict.dry_run:
         owned = "their lower-priority pods" if not verdict.eviction_rule else _evictable(verdict)
         blocks.append(Sentence(Span(f"still don't fit without {owned}:", "dim")))
-        blocks.append(refusal_list(verdict.dry_run, options, causes=0 if is_crowd(verdict, options) else 3))
+        blocks.append(rejection_list(verdict.dry_run, options, causes=0 if is_crowd(verdict, options) else 3))
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     tried = _tried(verdict) if is_tried else ()
     nearest: Phrase = ()
@@ -113,7 +113,7 @@ def _evictable(verdict: Verdict) -> str:
 def _tried(verdict: Verdict) -> Phrase:
     """How many nodes the dry run covered, and how many are candidates."""
     tried = len(verdict.potential_nodes)
-    if not tried and verdict.pre_filter is not None and may_be_mended(verdict.pre_filter.code):
+    if not tried and verdict.pre_filter is not None and may_be_fixed(verdict.pre_filter.code):
         return (Span("no node was tried: preemption ended with an error", "bad"),)
     if not tried:
         return (Span("no node to try: preemption doesn't help on any", "bad"),)
@@ -357,12 +357,12 @@ def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
     sections = [
         Section(
             "NODE",
-            describe_standing(node_report, verdict),
+            describe_rank(node_report, verdict),
             _evaluation(node_report.evaluation),
             heading="The requested node",
             is_reasoning=True,
             priority=_NODE,
-            short=Section("NODE", describe_standing(node_report, verdict)),
+            short=Section("NODE", describe_rank(node_report, verdict)),
         ),
         Section("FILTERS", blocks=_screened(node_report, verdict), only="screen", priority=_FILTERS),
         _dry_run(node_report, verdict, options),
@@ -415,7 +415,7 @@ def _dry_run(node_report: NodeReport, verdict: Verdict, options: RenderOptions) 
     )
 
 
-def describe_standing(node_report: NodeReport, verdict: Verdict) -> Phrase:
+def describe_rank(node_report: NodeReport, verdict: Verdict) -> Phrase:
     """Whether the pod ends up on the node, and otherwise the step that eliminates it."""
     name = strong(node_report.node)
     nodes = verdict.nominated_nodes or verdict.lands_on
@@ -441,8 +441,8 @@ def describe_standing(node_report: NodeReport, verdict: Verdict) -> Phrase:
         )
     if by_extender := _by_extender(node_report.node, verdict):
         return (name, *by_extender)
-    refusals = [status for status in node_report.evaluation.filters if not status.is_success]
-    if node_report.evaluation.pre_filter is not None or refusals:
+    rejections = [status for status in node_report.evaluation.filters if not status.is_success]
+    if node_report.evaluation.pre_filter is not None or rejections:
         return (name, Span(" rejects the pod", "bad"))
     return (name, " passes all filters but is not chosen")
 
@@ -508,20 +508,20 @@ def _screened(node_report: NodeReport, verdict: Verdict) -> list[Block]:
         blocks.append(Sentence(f"rejected on every node before any filter runs: {evaluation.pre_filter.message}"))
     elif evaluation.excluded_by:
         blocks.append(Sentence(f"excluded before any filter runs by {join_names(evaluation.excluded_by)}"))
-    refusals = [status for status in evaluation.filters if not status.is_success]
+    rejections = [status for status in evaluation.filters if not status.is_success]
     items: list[list[Words]] = []
-    for status in refusals:
+    for status in rejections:
         reason = strong(status.message or str(status.code))
         items.append([(Span("rejects ", "bad"), reason, f"  {describe(status.detail) or status.plugin}")])
     blocks.append(Listing(items, noun="refusal"))
-    passing = len(evaluation.filters) - len(refusals)
-    if passing and refusals:
+    passing = len(evaluation.filters) - len(rejections)
+    if passing and rejections:
         words = f"{count(passing, 'other filter')} {'pass' if passing > 1 else 'passes'}"
         blocks.append(Sentence(Span(words, "dim")))
-    elif evaluation.filters and not refusals:
+    elif evaluation.filters and not rejections:
         blocks.append(Sentence(f"all {count(passing, 'filter')} pass" if passing > 1 else "the only filter passes"))
     is_tried = node_report.node in verdict.dry_run or _candidate(verdict, node_report.node) is not None
-    if evaluation.lower_priority_pods and refusals and not is_tried:
+    if evaluation.lower_priority_pods and rejections and not is_tried:
         still = [status.message or status.plugin for status in evaluation.without_lower if not status.is_success]
         result = f"still {join_names(still)}" if still else "all pass"
         blocks.append(Sentence(f"without its {_lower(evaluation)}: {result}"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.report.amounts import agree, count, format_amount, format_reading, name_all
 from kpreempt.report.blocks import Phrase, Span, strong
-from kpreempt.report.evidence import describe_devices, join_names, refusal_of
+from kpreempt.report.evidence import describe_devices, join_names, rejection_of
 from kpreempt.report.explain.chance import (
     chance_of_landing,
     chance_of_preemption,
@@ -208,13 +208,13 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
             node = verdict.pod.nominated_node_name
             waiting = f"; the victims of its earlier preemption on {node} are still terminating"
             until = ", and it preempts no other pods until they are gone"
-            return (name, Span(" has to wait", "warn"), ": ", *_refusals(verdict, kinds), waiting, until, ".")
+            return (name, Span(" has to wait", "warn"), ": ", *_rejections(verdict, kinds), waiting, until, ".")
         reason = verdict.eligibility.reason if verdict.eligibility else ""
         return (
             name,
             Span(" is unschedulable now", "bad"),
             ": ",
-            *_refusals(verdict, kinds),
+            *_rejections(verdict, kinds),
             "; it can't preempt: ",
             reason.removeprefix("not eligible due to ").rstrip("."),
             ".",
@@ -232,17 +232,17 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
         name,
         Span(" is unschedulable now", "bad"),
         ": ",
-        *_refusals(verdict, kinds),
+        *_rejections(verdict, kinds),
         f"; preemption doesn't help{_EVEN_EMPTY if verdict.permanently_unschedulable else kept_devices}.",
     )
 
 
-def _refusals(verdict: Verdict, kinds: int) -> Phrase:
+def _rejections(verdict: Verdict, kinds: int) -> Phrase:
     """How many nodes reject the pod, and why: at most ``kinds`` kinds of rejection, most frequent first."""
     if verdict.pre_filter is not None:
         return (verdict.pre_filter.message,)
     total = len(verdict.filter)
-    ranked = Counter(map(refusal_of, verdict.filter.values())).most_common()
+    ranked = Counter(map(rejection_of, verdict.filter.values())).most_common()
     if total == 1:
         return (f"the only node {ranked[0][0]}",)
     clauses = [f"{number:,} {for_many(clause) if number > 1 else clause}" for clause, number in ranked[:kinds]]

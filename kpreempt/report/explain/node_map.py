@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kpreempt.report.amounts import agree, count, format_amount
-from kpreempt.report.evidence import distance, refusal_of
+from kpreempt.report.evidence import distance, rejection_of
 from kpreempt.report.explain.choice import order_by_survival
 from kpreempt.report.explain.headline import destinations
 from kpreempt.report.html.markup import Html, badge, folded, join, name, names, tag, within
@@ -106,7 +106,7 @@ def _status(node: str, verdict: Verdict) -> Html:
     status = verdict.filter.get(node)
     if status is None or status.is_success:
         return Html("")
-    return tag("span", refusal_of(status), class_="bad")
+    return tag("span", rejection_of(status), class_="bad")
 
 
 def _resource(resource: str, drawn: _Drawn, requested: int) -> Html:

@@ -59,7 +59,7 @@ from kpreempt.report.explain.headline import (
     pod_facts,
     pod_name,
 )
-from kpreempt.report.explain.refusals import filter_section, nearest_section
+from kpreempt.report.explain.rejections import filter_section, nearest_section
 from kpreempt.report.explain.workload import (
     capacity_phrase,
     capacity_section,
@@ -238,7 +238,7 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
             "DEFAULTED",
             blocks=[Listing(defaulted, noun="field", shown=_FIELDS_SHOWN)],
             heading="Set by the API server",
-            is_beside=True,
+            is_inline=True,
         ),
         *assumption_sections(verdict.assumptions),
     ]
@@ -252,7 +252,7 @@ def _event(verdict: Verdict) -> Section:
     is_one = number > 1 and FOUND_PLACEMENT in verdict.message
     tie = f"It names the node that is picked from {number:,} tied nodes." if is_one else ""
     blocks: list[Block] = [Code(verdict.message), Sentence(Span(tie, "dim"))]
-    return Section("EVENT", blocks=blocks, heading="The scheduler's message", is_beside=True, priority=_EVENT, keeps=3)
+    return Section("EVENT", blocks=blocks, heading="The scheduler's message", is_inline=True, priority=_EVENT, keeps=3)
 
 
 def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:
@@ -265,7 +265,7 @@ def _effects(verdict: Verdict, options: RenderOptions) -> list[Section]:
     writes = Listing([[line] for line in every], noun="write", is_numbered=True)
     return [
         Section(
-            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler does then", is_beside=True
+            "THEN", lead, [Listing(items, is_numbered=True)], heading="What the scheduler does then", is_inline=True
         ),
         Section("WRITES", blocks=[writes], heading="Every write", only="page"),
     ]
@@ -303,13 +303,13 @@ def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
     from kpreempt.report.html.lanes import lanes  # noqa: PLC0415
     from kpreempt.report.simulation_words import (  # noqa: PLC0415
         displaced_phrase,
+        list_steps,
         simulation_summary,
-        tell_in_short,
-        tell_step_by_step,
+        summarize,
     )
 
-    steps = Timeline([(line.clock, line.words) for line in tell_step_by_step(simulation.steps)], shown=_STEPS_SHOWN)
-    brief = Timeline([(line.clock, line.words) for line in tell_in_short(simulation.steps)])
+    steps = Timeline([(line.clock, line.words) for line in list_steps(simulation.steps)], shown=_STEPS_SHOWN)
+    brief = Timeline([(line.clock, line.words) for line in summarize(simulation.steps)])
     summary = simulation_summary(simulation)
     victims = simulations.displacement_tree(simulation.displaced, displaced_phrase)
     page_only = (

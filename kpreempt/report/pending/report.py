@@ -40,11 +40,11 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.report.pending.summary import (
     NO_NODE_FITS,
     agreement_in_words,
-    brief_fate,
     changes_in_words,
+    describe_outcome,
     details_in_words,
     facts_in_words,
-    fate_in_words,
+    format_outcome,
     leaving_in_words,
     more_nodes_in_words,
     more_nodes_section,
@@ -142,7 +142,7 @@ def _table(pending: PendingPods) -> Section:
     pods = _alike(pending.items, is_brief=True)
     last: Phrase = ()
     for item, *others in pods:
-        outcome, nodes = brief_fate(item)
+        outcome, nodes = format_outcome(item)
         place = f"{item.position:,}" if item.position is not None else "-"
         named = (strong(item.pod), Span(f" +{len(others):,}" if others else "", "dim"))
         details = details_in_words(item, pending.at)
@@ -222,7 +222,7 @@ def _card(row: Sequence[PendingPod], pending: PendingPods, options: RenderOption
         item.pod,
         (Span(f"{place}priority {item.priority:,}{class_name}", "dim"), more),
         [
-            Sentence(fate_in_words(item) if item.state != PendingState.WAITS_FOR_VICTIMS else ()),
+            Sentence(describe_outcome(item) if item.state != PendingState.WAITS_FOR_VICTIMS else ()),
             Sentence(state_in_words(item, pending.at)),
             Listing([[leaving_in_words(each, pending.at)] for each in item.waiting_for], noun="pod"),
             Sentence(f"claims: {claims}" if item.claims else ""),
@@ -299,7 +299,7 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
 
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
-    outcome, node = brief_fate(item)
+    outcome, node = format_outcome(item)
     is_rejected = item.state not in TELLING_STATES and not item.victims and item.outcome != Outcome.LANDS
     cause = text_of(details_in_words(item, pending.at))
     if is_rejected and item.reasons:

@@ -153,7 +153,7 @@ def _named(names: Sequence[str]) -> str:
 
 def _changed(change: PendingChange, item: PendingPod) -> str:
     before = outcome_in_brief(change.outcome, change.state)[0] if change.outcome is not None else ""
-    now, nodes = brief_fate(item)
+    now, nodes = format_outcome(item)
     node = f" on {nodes}" if nodes else ""
     return f"{item.pod} {now.text}{node} (was {before})" if before != now.text else f"{item.pod} {now.text}{node}"
 
@@ -250,7 +250,7 @@ def leaving_in_words(leaving: TerminatingPod, at: datetime | None) -> Phrase:
     return (strong(leaving.pod), f" {since}{until}", Span(held, "warn"), other)
 
 
-def fate_in_words(item: PendingPod) -> Phrase:
+def describe_outcome(item: PendingPod) -> Phrase:
     """The pod's outcome: the node, and the pods it evicts; empty if it stays pending."""
     nodes = join_names(item.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
     if item.outcome == Outcome.LANDS:
@@ -336,7 +336,7 @@ def outcome_in_brief(outcome: Outcome, state: PendingState | None) -> tuple[str,
     return _STATES[state] if state is not None and state in TELLING_STATES else OUTCOMES[outcome][:2]
 
 
-def brief_fate(item: PendingPod) -> tuple[Span, str]:
+def format_outcome(item: PendingPod) -> tuple[Span, str]:
     """``preempts 2``, and the node; if there are several nodes, the first."""
     words, style = outcome_in_brief(item.outcome, item.state)
     if item.state in TELLING_STATES:

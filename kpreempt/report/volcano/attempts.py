@@ -58,15 +58,15 @@ def alike(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
             key = (attempt.outcome,)
         else:
             patterns = tuple((node.node, _votes_pattern(node)) for node in attempt.nodes)
-            key = (attempt.outcome, masked(attempt.reason, attempt.task), patterns, _refusals(attempt))
+            key = (attempt.outcome, masked(attempt.reason, attempt.task), patterns, _rejections(attempt))
         groups.setdefault(key, []).append(attempt)
     return list(groups.values())
 
 
-def _refusals(attempt: Attempt) -> tuple[tuple[str, str], ...]:
+def _rejections(attempt: Attempt) -> tuple[tuple[str, str], ...]:
     """Why each node was rejected: the predicates' own reason if known."""
     because = attempt.explanations
-    return tuple((node, because.get(node) or refusal_in_words(reason)) for node, reason in attempt.rejected.items())
+    return tuple((node, because.get(node) or describe_rejection(reason)) for node, reason in attempt.rejected.items())
 
 
 def attempts_nodes(group: Sequence[Attempt], printed: set[tuple[object, ...]], options: RenderOptions) -> list[Node]:
@@ -77,19 +77,19 @@ def attempts_nodes(group: Sequence[Attempt], printed: set[tuple[object, ...]], o
     tasks = tasks_in_words([each.task for each in group], home=attempt.job, limit=_limit(options))
     if attempt.outcome == AttemptOutcome.NO_VOLUMES:
         return [Node((tasks, *_attempt_in_words(attempt, len(group))))]
-    refusals = by_text(dict(_refusals(attempt)))
+    rejections = by_text(dict(_rejections(attempt)))
     nodes: Sequence[NodeAttempt] = attempt.nodes
     # The nodes to show: the one that fits in the end, and others only if they had candidates for eviction.
     if not options.verbose and attempt.outcome == AttemptOutcome.PIPELINED and attempt.nodes:
         nodes = [*(node for node in attempt.nodes[:-1] if node.candidates), attempt.nodes[-1]]
-    if len(nodes) == 1 and not (refusals and attempt.outcome == AttemptOutcome.NO_NODE):
+    if len(nodes) == 1 and not (rejections and attempt.outcome == AttemptOutcome.NO_NODE):
         node = nodes[0]
         outcome = _outcome_in_words(node, attempt.job, attempt.purpose, options)
         words = (tasks, f", on {_scored(node)}: ", *outcome)
         return [Node(words, _votes_once(node, attempt, printed, options))]
     below: list[Node] = []
     if attempt.outcome == AttemptOutcome.NO_NODE or options.verbose:
-        for reason, refusing in refusals.items():
+        for reason, refusing in rejections.items():
             below.append(Node((Span(f"on {_nodes_in_words(refusing, options)}: ", "dim"), reason)))
         if attempt.nearest is not None and attempt.nearest.missing:
             missing = amounts_in_words(attempt.nearest.missing)
@@ -249,7 +249,7 @@ def _vote(vote: Vote, tried: NodeAttempt, home: str, options: RenderOptions) -> 
         words = Span("none", "bad")
     elif len(vote.victims) == len(tried.candidates):
         words = "all" if len(tried.candidates) > 1 else "it"
-    reasons = by_text({refusal.task: refusal.reason for refusal in vote.rejected})
+    reasons = by_text({rejection.task: rejection.reason for rejection in vote.rejected})
     shown = list(reasons.items()) if options.verbose else list(reasons.items())[:_REASONS_SHOWN]
     parts = []
     for reason, tasks in shown:
@@ -294,7 +294,7 @@ def _combined(tried: NodeAttempt, home: str, options: RenderOptions) -> Phrase:
 def _votes_pattern(tried: NodeAttempt) -> tuple[object, ...]:
     """The properties that nodes must share to be grouped."""
     votes = tuple(
-        (vote.tier, vote.plugin, vote.effect, tuple(sorted({refusal.reason for refusal in vote.rejected})))
+        (vote.tier, vote.plugin, vote.effect, tuple(sorted({rejection.reason for rejection in vote.rejected})))
         for vote in tried.votes
     )
     return (
@@ -336,7 +336,7 @@ def enqueued(
     for (queue, plugins), jobs in rejected.items():
         named = tasks_in_words(jobs, limit=_limit(options))
         words = f"  {named} in queue {queue}, by {veto_in_words(plugins, jobs[0], session)}"
-        capacity = queue_room_in_words(plugins, queue, action)
+        capacity = describe_queue_capacity(plugins, queue, action)
         items.append([(Span("rejected", "bad"), words), *([Span(capacity, "dim")] if capacity else [])])
     return Listing(items, noun="job")
 
@@ -349,7 +349,7 @@ def veto_in_words(plugin: str, job: str, session: SessionVerdict) -> str:
     return f"{plugin}{quoted}" + (f": {meaning}" if meaning else "")
 
 
-def queue_room_in_words(plugin: str, queue: str, action: ActionEvidence) -> str:
+def describe_queue_capacity(plugin: str, queue: str, action: ActionEvidence) -> str:
     """A queue's capability and its usage if proportion rejected a job, else an empty text."""
     state = action.queues.get(queue)
     if plugin != "proportion" or state is None:
@@ -389,10 +389,10 @@ def turns_of(action: ActionEvidence) -> list[Turn]:
                 at += 1
         # A job's turn within its queue is empty if its tasks already preempted among themselves. That happens if
         # another queue was served first: after each queue, all starving jobs try their own tasks.
-        has_no_task_left = end.purpose == Purpose.PREEMPT_BETWEEN_JOBS and any(
+        has_no_remaining_task = end.purpose == Purpose.PREEMPT_BETWEEN_JOBS and any(
             (turn.job, turn.purpose) == (end.job, Purpose.PREEMPT_WITHIN_JOB) for turn in turns
         )
-        if own or end.operations or has_no_task_left:
+        if own or end.operations or has_no_remaining_task:
             turns.append(Turn(end.job, own[0].queue if own else "", end.purpose, own, end))
     turns += [_alone(attempt) for attempt in attempts[at:]]
     # Merge the turns of a job that ended alike: allocate and reclaim take one turn per task.
@@ -493,7 +493,7 @@ def _runs(tasks: Iterable[str]) -> list[list[str]]:
     return runs
 
 
-def refusal_in_words(reason: str) -> str:
+def describe_rejection(reason: str) -> str:
     """Why a node was rejected, without the names of the task and the node, which are shown next to it."""
     match = _PREDICATES.fullmatch(reason)
     if match is None:

@@ -25,8 +25,8 @@ from kpreempt.report.evidence import assumption_sections, join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.volcano.attempts import (
     amounts_in_words,
+    describe_queue_capacity,
     masked,
-    queue_room_in_words,
     tasks_in_words,
     veto_in_words,
 )
@@ -188,10 +188,10 @@ def _veto(answer: GangAnswer) -> Section:
         session = answer.sessions[-1]
         lines.append(f"by {veto_in_words(plugin, answer.job, session)}")
         enqueues = [action for action in session.actions if action.action == "enqueue"]
-        lines += filter(None, (queue_room_in_words(plugin, answer.queue, action) for action in enqueues))
+        lines += filter(None, (describe_queue_capacity(plugin, answer.queue, action) for action in enqueues))
     pods = "Its pods stay Pending" if answer.tasks else "Its pods are not created"
     lines.append(f"{pods}; every later session tries again.")
-    return Section("REJECTED", blocks=[Sentence(each) for each in lines], is_beside=True, style="bad")
+    return Section("REJECTED", blocks=[Sentence(each) for each in lines], is_inline=True, style="bad")
 
 
 def _victims(answer: GangAnswer, options: RenderOptions) -> Section:

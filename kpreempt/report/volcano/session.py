@@ -85,7 +85,7 @@ def report(answer: SessionAnswer, options: RenderOptions) -> Report:
             panic_section(session),
             no_eviction_section(session),
             *story(session, options),
-            Section("IGNORED", blocks=[Listing(ignored, noun="reason")], is_beside=True, style="warn"),
+            Section("IGNORED", blocks=[Listing(ignored, noun="reason")], is_inline=True, style="warn"),
             sample_section(answer.sample, options),
             *assumption_sections(session.assumptions),
         ],
@@ -183,7 +183,7 @@ def panic_section(session: SessionVerdict) -> Section:
     lines.append(
         "Every later session also panics until the cause is fixed; until then, Volcano schedules and evicts nothing."
     )
-    return Section("PANIC", panic.message, [Sentence(each) for each in lines], is_beside=True, style="bad")
+    return Section("PANIC", panic.message, [Sentence(each) for each in lines], is_inline=True, style="bad")
 
 
 def no_eviction_section(session: SessionVerdict) -> Section:

@@ -58,14 +58,14 @@ class FilteredNode(NamedTuple):
 class FilterAnswer(NamedTuple):
     """The nodes that pass, in response order, and the reasons of the others.
 
-    Evictions cannot help on ``unresolvable`` nodes, even if ``failed`` has them, too. ``was_asked`` is true if a call
+    Evictions cannot help on ``unresolvable`` nodes, even if ``failed`` has them, too. ``was_called`` is true if a call
     was made.
     """
 
     passing: list[FilteredNode]
     failed: dict[str, str]
     unresolvable: dict[str, str]
-    was_asked: bool = True
+    was_called: bool = True
 
 
 class NodeVictims(NamedTuple):
@@ -112,7 +112,7 @@ class HttpExtender:
         names are an error if the version checks them, otherwise they are accepted.
         """
         if not self.settings.filter_verb:
-            return FilterAnswer([FilteredNode(node.name) for node in nodes], {}, {}, was_asked=False)
+            return FilterAnswer([FilteredNode(node.name) for node in nodes], {}, {}, was_called=False)
         body = self._send(self.settings.filter_verb, self._arguments(pod, nodes))
         result = read_filter_result(body, has_unresolvable=self._dialect.has_unresolvable)
         if result.error:
@@ -120,7 +120,7 @@ class HttpExtender:
         if self.settings.node_cache_capable and result.node_names is not None:
             known = {node.name for node in nodes}
             foreign = [name for name in result.node_names if name not in known]
-            if foreign and self._dialect.refuses_foreign_names:
+            if foreign and self._dialect.rejects_unknown_names:
                 raise ExtenderError(
                     f"extender {_quoted(self.name)} claims a filtered node {_quoted(foreign[0])} "
                     "which is not found in the input node list"
@@ -238,7 +238,7 @@ class Names(NamedTuple):
 class Dialect(NamedTuple):
     """The protocol of one version.
 
-    ``refuses_foreign_names`` makes unknown node names an error; otherwise the node is taken from the scheduler's cache.
+    ``rejects_unknown_names`` makes unknown node names an error; otherwise the node is taken from the scheduler's cache.
     ``formats_errors`` passes an extender's error through Go's formatting, which changes every percent sign.
     ``counts_violations`` keeps the number of PDB violations in requests and responses. ``has_unresolvable`` supports
     nodes on which no eviction can help; ``knows_interest`` supports managed resources. ``status_words`` is the message
@@ -248,7 +248,7 @@ class Dialect(NamedTuple):
 
     names: Names
     status_words: str
-    refuses_foreign_names: bool = False
+    rejects_unknown_names: bool = False
     formats_errors: bool = True
     counts_violations: bool = False
     has_unresolvable: bool = False
@@ -271,11 +271,11 @@ _NEW_NAMES = Names(
 V1_8 = Dialect(_OLD_NAMES, _FAILED.replace("{url}", "{address}"), knows_interest=False, has_preempt_verb=False)
 # The version panics on unknown nodes, with or without victims; this is its message.
 V1_13 = Dialect(_OLD_NAMES, _FAILED)
-V1_18 = Dialect(_NEW_NAMES, _FAILED, refuses_foreign_names=True, unknown_node=_NOT_IN_SNAPSHOT)
+V1_18 = Dialect(_NEW_NAMES, _FAILED, rejects_unknown_names=True, unknown_node=_NOT_IN_SNAPSHOT)
 CURRENT = Dialect(
     _NEW_NAMES,
     _FAILED.replace("Failed", "failed"),
-    refuses_foreign_names=True,
+    rejects_unknown_names=True,
     formats_errors=False,
     counts_violations=True,
     has_unresolvable=True,

@@ -23,7 +23,7 @@ from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod, ResourceList
 from kpreempt.model.quantity import quantity_text
 from kpreempt.schedulers.budgets import SelectingBudgets
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extender_session import ExtenderSession
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import PostFilterResult, PreemptionEvidence
@@ -58,7 +58,7 @@ def nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
             f"its room on {nominated.status.nominated_node_name} is not kept, because this cluster comes without a"
             " scheduling queue",
         )
-        for nominated in cluster.nominated_outside_queue
+        for nominated in cluster.nominated_out_of_queue
         if nominated.priority >= pod.priority and not is_same_pod(nominated, pod)
     ]
 
@@ -121,8 +121,8 @@ def unpatched(pod: Pod, victims: Mapping[str, list[Victim]], cluster: ClusterSta
     The API server refuses that class, and no pod is nominated (``prepareCandidate``,
     ``framework/preemption/preemption.go`` of v1.29.8).
     """
-    behaviour = cluster.behaviour
-    if not (behaviour.patches_status_of_preemptor and behaviour.pod_disruption_conditions):
+    behavior = cluster.behavior
+    if not (behavior.patches_status_of_preemptor and behavior.pod_disruption_conditions):
         return []
     own = qos_class(pod)
     pods = {info.key: info.pod for node in victims for info in cluster.by_name[node].pods}
@@ -160,9 +160,11 @@ def _positive(amounts: ResourceList) -> dict[str, int]:
 _QOS = ("cpu", "memory")
 
 
-def asked_about_more(extending: Extending | None, num_passing: int, search: Sampling | None) -> list[Assumption]:
+def extender_node_limit_assumptions(
+    extender_session: ExtenderSession | None, num_passing: int, search: Sampling | None
+) -> list[Assumption]:
     """That a running scheduler puts fewer nodes to its extenders, where it stops its search before that."""
-    if extending is None or search is None or all(call.verb != "filter" for call in extending.calls):
+    if extender_session is None or search is None or all(call.verb != "filter" for call in extender_session.calls):
         return []
     return [
         Assumption(
@@ -183,14 +185,18 @@ MISSED_ERRORS = Assumption(
 )
 
 
-def through_others(plugins: ProfilePlugins, extending: Extending | None, error: str) -> list[Assumption]:
+def out_of_tree_error_assumptions(
+    plugins: ProfilePlugins, extender_session: ExtenderSession | None, error: str
+) -> list[Assumption]:
     """That the verdict is an error which out-of-tree plugins or extenders may be the cause of.
 
     Answers about many pods say so once; they do not show the verdicts.
     """
-    has_failed = extending is not None and any(call.error and not call.ignored for call in extending.calls)
-    is_told = plugins.has_foreign or has_failed
-    return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)] if is_told else []
+    has_failed = extender_session is not None and any(
+        call.error and not call.ignored for call in extender_session.calls
+    )
+    is_reported = plugins.has_out_of_tree or has_failed
+    return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)] if is_reported else []
 
 
 # The API server's limit for the text of an event (k8s.io/api events: NoteLengthLimit).
@@ -228,33 +234,33 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
 
 def _node_of(verdict: Verdict, result: PostFilterResult | None) -> str:
     """The node that stands for all that tie: the one that the message names, where it names one."""
-    told = result.told_node if result is not None else ""
+    told = result.reported_node if result is not None else ""
     return told if told in verdict.nominated_nodes else verdict.nominated_nodes[0]
 
 
 def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: ClusterState) -> list[Effect]:
-    behaviour = cluster.behaviour
-    to_delete = [victim for victim in victims if behaviour.deletes_terminating_victims or not victim.terminating]
+    behavior = cluster.behavior
+    to_delete = [victim for victim in victims if behavior.deletes_terminating_victims or not victim.terminating]
     cleared = [
         Effect("clearNomination", f"pod {info.key}", f"status.nominatedNodeName={node} is cleared")
         for info in cluster.nominated_pods.get(node, ())
         if info.priority < pod.priority
     ]
     if not to_delete:
-        return [] if behaviour.scheduler_async_preemption else cleared
-    effects = cleared if behaviour.scheduler_async_preemption else []
+        return [] if behavior.scheduler_async_preemption else cleared
+    effects = cleared if behavior.scheduler_async_preemption else []
     uid = pod.metadata.uid or "(its UID)"
     scheduler = pod.spec.scheduler_name
     for victim in to_delete:
         target = f"pod {victim.pod}"
         condition = f"{scheduler}: preempting to accommodate a higher priority pod"
-        if behaviour.pod_disruption_conditions:
+        if behavior.pod_disruption_conditions:
             effects.append(Effect("setCondition", target, f"DisruptionTarget=True PreemptionByScheduler: {condition}"))
         effects += [
             Effect("delete", target, f"grace period {victim.grace_period_seconds} s"),
             Effect("event", target, f"Normal Preempted: Preempted by pod {uid} on node {node}"),
         ]
-    return effects if behaviour.scheduler_async_preemption else effects + cleared
+    return effects if behavior.scheduler_async_preemption else effects + cleared
 
 
 def event_note(message: str) -> str:
@@ -353,7 +359,7 @@ def _about_search(claims: PodDevices, pod: Pod) -> Iterator[Assumption]:
 
 def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterator[Assumption]:
     """What the order of pools decides up to 1.35, which is that of a Go map."""
-    if cluster.behaviour.sorts_pools_of_devices or claims.allocator is None:
+    if cluster.behavior.sorts_pools_of_devices or claims.allocator is None:
         return
     subject = f"Pod {pod.key}"
     yield Assumption(
@@ -366,10 +372,10 @@ def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterato
         more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
         message = "whether the search for devices comes to one on which it ends in an error is left to chance"
         yield Assumption(f"Node {names[0]}{more}", "ResourceSlices", message)
-    if cluster.behaviour.allocates_from_incomplete_pools and cluster.behaviour.dra_consumable_capacity:
+    if cluster.behavior.allocates_from_incomplete_pools and cluster.behavior.dra_consumable_capacity:
         message = "with DRAConsumableCapacity, 1.34 holds amounts against another device too, which is not modelled"
         yield Assumption(subject, "spec.resourceClaims", message)
-    if cluster.behaviour.allocates_from_incomplete_pools and any(
+    if cluster.behavior.allocates_from_incomplete_pools and any(
         pool.invalid for node in cluster.node_infos for pool in cluster.devices.slices.pools_of(node.node)
     ):
         message = "some pool is invalid: whether the search comes to it, and ends in an error, is left to chance"
@@ -389,7 +395,7 @@ def _about_fields(claims: PodDevices, cluster: ClusterState) -> Iterator[Assumpt
     for field, found in _unread_of_slices(slices).items():
         more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
         yield Assumption(f"ResourceSlice {found[0]}{more}", field, _UNREAD.format("slices"))
-    if not cluster.behaviour.finds_shared_counters_everywhere and (shared := _shared_pool_name(slices)):
+    if not cluster.behavior.finds_shared_counters_everywhere and (shared := _shared_pool_name(slices)):
         yield Assumption(
             f"ResourceSlice {shared}",
             "spec.pool.name",

@@ -143,13 +143,13 @@ CHANGES: Mapping[str, Change] = {
         f"{_PREEMPTION}: prepareCandidate",
         went="A victim that is being deleted already is not deleted again.",
     ),
-    "eviction_forbidden_tells_why": Change(
+    "forbidden_evictions_have_reason": Change(
         "1.37",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
         came="An eviction that is forbidden for a broken budget says so in a cause.",
     ),
-    "eviction_refusals_tell_why": Change(
+    "eviction_rejections_have_reason": Change(
         "1.35",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
@@ -192,7 +192,7 @@ CHANGES: Mapping[str, Change] = {
         went="With InPlacePodVerticalScaling, a container's allocation counts beside what its status says, and sidecars"
         " are followed, too.",
     ),
-    "grace_never_ends_in_the_past": Change(
+    "clamps_grace_end": Change(
         "1.33",
         "",
         "k8s.io/apiserver/pkg/registry/rest/delete.go: BeforeDelete",
@@ -237,13 +237,13 @@ CHANGES: Mapping[str, Change] = {
         " every namespace.",
         went="A namespaceSelector selects again the namespaces that it matches, and no others.",
     ),
-    "keeps_room_of_gated_pods": Change(
+    "reserves_gated_pods": Change(
         "1.37",
         "",
         f"{_SCHEDULER}/backend/queue/nominator.go: addNominatedPodUnlocked",
         came="A nominated pod keeps its room while a plugin's gate holds it back.",
     ),
-    "keeps_nominated_pods_whole": Change(
+    "keeps_nominated_pods_complete": Change(
         "",
         "1.31",
         f"{_SCHEDULER}/backend/queue/nominator.go: nominatedPodsForNode",
@@ -303,7 +303,7 @@ CHANGES: Mapping[str, Change] = {
         came="The error about profiles that sort the queue differently names the field twice.",
         went="The error about profiles that sort the queue differently names the field once.",
     ),
-    "rates_fit_by_whole_pods": Change(
+    "scores_fit_by_complete_pods": Change(
         "",
         "1.33",
         "noderesources/resource_allocation.go: calculatePodResourceRequest",
@@ -440,75 +440,75 @@ CHANGES: Mapping[str, Change] = {
         "k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go: applyPatches",
         went="A DeviceTaintRule without a selector taints no device.",
     ),
-    "tells_all_changes_of_nodes": Change(
+    "reports_all_node_changes": Change(
         "1.30",
         "",
         f"{_SCHEDULER}/eventhandlers.go: updateNodeInCache",
         came="The queue is told all that an update of a node changes, annotations included, and not only the first of"
         " it.",
     ),
-    "tells_claims_to_deallocate": Change(
+    "reports_claims_to_deallocate": Change(
         "",
         "1.37",
         "dynamicresources/dynamicresources.go: PostFilter",
         went="DynamicResources no longer says “no new claims to deallocate”.",
     ),
-    "tells_devices_of_errors": Change(
+    "reports_devices_of_errors": Change(
         "1.37",
         "",
         "k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go: selectorsMatch",
         came="An error of a device selector names the device, and says how to ask for a key that may be missing.",
     ),
-    "tells_nodes_left_out": Change(
+    "reports_omitted_nodes": Change(
         "1.30",
         "1.30.2",
         f"{_SCHEDULER}/schedule_one.go: findNodesThatFitPod",
         came="Nodes that PreFilter rules out have the reason “node is filtered out by the prefilter result”.",
         went="Nodes that PreFilter rules out are not in the message.",
     ),
-    "tells_preemption": Change(
+    "reports_preemption": Change(
         "1.37",
         "",
         f"{_PREEMPTION}: Preempt",
         came="The message of a preemption that succeeds names the node and how many victims there are.",
     ),
-    "tells_queue_sort_has_to_match": Change(
+    "reports_queue_sort_mismatch": Change(
         "",
         "1.30",
         "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort",
         went="The error about profiles that sort the queue differently says that they must be the same.",
     ),
-    "tells_read_write_once_pod_by_name": Change(
+    "reports_read_write_once_pod_by_name": Change(
         "",
         "1.34",
         "volumerestrictions/volume_restrictions.go: ErrReasonReadWriteOncePodConflict",
         went="A ReadWriteOncePod claim that is in use is told in other words.",
     ),
-    "tells_selectors_as_json": Change(
+    "reports_selectors_as_json": Change(
         "1.34",
         "",
         "k8s.io/apimachinery/pkg/util/validation/field/errors.go: ErrorBody",
         came="An invalid selector is quoted as JSON in messages.",
     ),
-    "tells_utilization_values": Change(
+    "reports_utilization_values": Change(
         "",
         "1.34",
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: validateFunctionShape",
         went="The error about the order of a shape's points does not say that it is about utilization.",
     ),
-    "tells_volume_node_affinity_conflict": Change(
+    "reports_volume_node_affinity_conflict": Change(
         "",
         "1.33",
         "volumebinding/binder.go: ErrReasonNodeConflict",
         went="A volume out of the node's reach is told as “node(s) didn't match PersistentVolume's node affinity”.",
     ),
-    "tells_where_constraints_fail": Change(
+    "reports_failed_constraints": Change(
         "1.30",
         "",
         "podtopologyspread/filtering.go: calPreFilterState",
         came="The error of a topology spread constraint says that it came from the pod.",
     ),
-    "tries_spread_pods_after_others": Change(
+    "retries_spread_pods_after_other_pods": Change(
         "1.31",
         "",
         f"{_SCHEDULER}/backend/queue/scheduling_queue.go: getUnschedulablePodsWithCrossTopologyTerm",

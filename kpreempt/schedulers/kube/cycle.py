@@ -19,23 +19,22 @@ from kpreempt.model.quantity import wrap_int64
 from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.kube.assumptions import (
     MISSED_ERRORS,
-    asked_about_more,
     claim_assumptions,
     devices_on,
     effects_of,
+    extender_node_limit_assumptions,
     nomination_assumptions,
+    out_of_tree_error_assumptions,
     rounded_images,
-    through_others,
     unordered_budgets,
     unpatched,
     unprotected,
     victims_by_node,
 )
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
-from kpreempt.schedulers.kube.extending import Extending, extending_of
+from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_session_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import (
     NO_NODES,
     FrameworkError,
@@ -45,8 +44,9 @@ from kpreempt.schedulers.kube.framework.interface import (
     no_node_message,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.out_of_tree import attributed_to
 from kpreempt.schedulers.kube.framework.runner import FilteredNodes, Framework
-from kpreempt.schedulers.kube.node_story import is_refused_for_good
+from kpreempt.schedulers.kube.node_report import is_permanently_unschedulable
 from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
 from kpreempt.schedulers.kube.preemption.evaluator import first_error, preemption_rules
 from kpreempt.schedulers.kube.preemption.odds import sampling_of
@@ -78,18 +78,18 @@ class Cycle:
         self,
         framework: Framework,
         profile: Profile,
-        behaviour: Behaviour,
+        behavior: Behaviour,
         pod: Pod,
         state: CycleState,
         frame: Verdict,
     ) -> None:
         self._framework = framework
         self._profile = profile
-        self._behaviour = behaviour
+        self._behaviour = behavior
         self._cluster = framework.cluster
         self._pod = pod
         self._state = state
-        self._extending = extending_of(state)
+        self._extender_calls = extender_session_of(state)
         self._frame = frame
         self._node_infos = framework.cluster.node_infos
         # The plugins whose PreFilter left only some nodes to look at.
@@ -126,7 +126,7 @@ class Cycle:
                 return self._score(evaluated, feasible, sampling)
             return self._preempt(filtered, evaluated, None)
         except FrameworkError as error:
-            calls = self._extending.calls if self._extending is not None else []
+            calls = self._extender_calls.calls if self._extender_calls is not None else []
             is_extender = any(call.extender == error.status.plugin for call in calls)
             extender = f" of extender {error.status.plugin}" if is_extender else ""
             reason = f"the scheduler fails with an error{extender}: {error}"
@@ -135,7 +135,7 @@ class Cycle:
             return self._verdict(
                 Outcome.UNCERTAIN if self._may_miss_errors else Outcome.UNSCHEDULABLE,
                 [
-                    *through_others(self._framework.plugins, self._extending, reason),
+                    *out_of_tree_error_assumptions(self._framework.plugins, self._extender_calls, reason),
                     *([MISSED_ERRORS] if self._may_miss_errors else ()),
                 ],
                 reason=reason,
@@ -147,7 +147,7 @@ class Cycle:
 
     def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
         """Every node's status, or examples where these are enough, and the nodes that fit."""
-        if not self._state.records_nodes and node_names is None and self._extending is None:
+        if not self._state.records_nodes and node_names is None and self._extender_calls is None:
             # An error is told by the ordinary way.
             with suppress(FrameworkError):
                 self._known = self._framework.filtered_nodes(self._state, self._pod)
@@ -182,13 +182,13 @@ class Cycle:
         self._evaluated = evaluated
         self._passing_filters = len(feasible)
         self._search = self._sampling(node_names, len(feasible))
-        if self._extending is not None:
-            feasible = self._ask_extenders(self._extending, filtered, feasible, preferred)
+        if self._extender_calls is not None:
+            feasible = self._call_extenders(self._extender_calls, filtered, feasible, preferred)
         return filtered, feasible, evaluated
 
     def _stops_early(self, node_names: frozenset[str] | None, nodes: Sequence[NodeInfo]) -> bool:
         """Whether the search may have found enough nodes before it comes to one on which a filter fails."""
-        if self._framework.has_foreign_plugins or self._sampling(node_names, len(nodes)) is None:
+        if self._framework.has_out_of_tree_plugins or self._sampling(node_names, len(nodes)) is None:
             return False
         fitting = 0
         for node_info in nodes:
@@ -204,7 +204,7 @@ class Cycle:
 
         What an out-of-tree plugin says a second time need not be what it said.
         """
-        if self._framework.has_foreign_plugins:
+        if self._framework.has_out_of_tree_plugins:
             return error
         for node_info in sorted(nodes, key=lambda each: each.name):
             try:
@@ -215,7 +215,7 @@ class Cycle:
 
     def _score(self, evaluated: dict[str, Status], feasible: list[NodeInfo], sampling: Sampling | None) -> Verdict:
         plugin_scores: dict[str, dict[str, int]] = {}
-        extending = self._extending
+        extender_session = self._extender_calls
         with self._state.phases.phase("score"):
             # One that is alone is taken without.
             is_rated = self._state.records_nodes or len(feasible) > 1
@@ -223,8 +223,8 @@ class Cycle:
             if sums is None:
                 plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
             # A single node is taken without scores, which nobody is asked for then.
-            if plugin_scores and extending is not None and len(feasible) > 1:
-                given = extending.prioritize(feasible)
+            if plugin_scores and extender_session is not None and len(feasible) > 1:
+                given = extender_session.prioritize(feasible)
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
         names = [node_info.node.metadata.name for node_info in feasible]
         scores = self._totals(plugin_scores) if sums is None else dict(zip(names, sums, strict=True))
@@ -249,7 +249,7 @@ class Cycle:
     def _totals(self, plugin_scores: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
         """Each node's score in all."""
         # Without plugins that score and without extenders every node's total is 1.
-        base = 0 if self._framework.plugins.scores or self._extending is not None else 1
+        base = 0 if self._framework.plugins.scores or self._extender_calls is not None else 1
         # Nodes with the same scores mostly share their record.
         records = {id(each): each for each in plugin_scores.values()}
         totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
@@ -259,7 +259,7 @@ class Cycle:
         """Each node's score in all, where all are rated at once, and nobody wants to know by whom."""
         state, framework = self._state, self._framework
         can_rate = framework.rates_at_once and framework.plugins.scores
-        if state.records_scores or self._extending is not None or not can_rate:
+        if state.records_scores or self._extender_calls is not None or not can_rate:
             return None
         import numpy as np  # noqa: PLC0415 - it is there in big clusters
 
@@ -304,7 +304,7 @@ class Cycle:
         victims = victims_by_node(
             [candidates[node] for node in nominated], self._cluster, memory.budgets if memory is not None else None
         )
-        outcome = _outcome(nominated, candidates, victims, self._extending)
+        outcome = _outcome(nominated, candidates, victims, self._extender_calls)
         status_of = evaluated.__getitem__ if self._known is None else self._known.get
         error = f"preemption fails with an error: {status.message}" if status.code == Code.ERROR else ""
         # The claims for devices that PostFilter has given back.
@@ -316,13 +316,13 @@ class Cycle:
                 *unordered_budgets(evidence, self._cluster),
                 *unpatched(self._pod, victims, self._cluster),
                 *unprotected(self._framework.plugins, self._pod, status.plugin, victims),
-                *(through_others(self._framework.plugins, self._extending, error) if error else ()),
+                *(out_of_tree_error_assumptions(self._framework.plugins, self._extender_calls, error) if error else ()),
             ],
             reason=_in_turn(pre_filter, error),
             filter=evaluated,
             pre_filter=pre_filter,
             permanently_unschedulable=outcome == Outcome.UNSCHEDULABLE
-            and is_refused_for_good(self._framework, self._state, self._pod, status_of, pre_filter),
+            and is_permanently_unschedulable(self._framework, self._state, self._pod, status_of, pre_filter),
             eligibility=evidence.eligibility if evidence else self._eligibility(filtered),
             eviction_rule=evidence.eviction_rule if evidence else "",
             potential_nodes=evidence.potential_nodes if evidence else [],
@@ -372,12 +372,12 @@ class Cycle:
                 *self._frame.assumptions,
                 *assume_of_pod(self._pod, self._behaviour),
                 *nomination_assumptions(self._pod, self._cluster),
-                *asked_about_more(self._extending, self._passing_filters, self._search),
+                *extender_node_limit_assumptions(self._extender_calls, self._passing_filters, self._search),
                 *unread,
                 *claims,
                 *assumptions,
             ],
-            extender_calls=self._extending.calls if self._extending is not None else [],
+            extender_calls=self._extender_calls.calls if self._extender_calls is not None else [],
             **parts,
         )
         return effects_of(verdict, self._pod, self._cluster, post_filter)
@@ -396,13 +396,13 @@ class Cycle:
         )
         return judged(seen, READ_BY_TODAYS)
 
-    def _ask_extenders(
-        self, extending: Extending, filtered: NodeToStatus, feasible: list[NodeInfo], preferred: str
+    def _call_extenders(
+        self, extender_session: ExtenderSession, filtered: NodeToStatus, feasible: list[NodeInfo], preferred: str
     ) -> list[NodeInfo]:
         """The nodes that extenders let pass, too; a nominated node is asked about alone first."""
         first = [each for each in feasible if each.name == preferred]
         try:
-            passing = extending.filter(first, filtered)
+            passing = extender_session.filter(first, filtered)
         except FrameworkError:
             # A running scheduler logs it, and goes on with all nodes.
             passing = []
@@ -412,9 +412,9 @@ class Cycle:
             return passing
         # From here on scores decide, even where the nominated node is let in this time.
         self._takes_nominated = not preferred
-        passing = extending.filter(feasible, filtered)
+        passing = extender_session.filter(feasible, filtered)
         names = {each.name for each in passing}
-        silent = extending.refused_silently
+        silent = extender_session.rejected_silently
         # What an extender says of nodes that it was not asked about counts, too.
         for name in self._evaluated:
             if name in names:
@@ -433,7 +433,7 @@ class Cycle:
         reasons = []
         if self._behaviour.explains_absent_nodes:
             reasons.append(f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]")
-        elif self._behaviour.tells_nodes_left_out:
+        elif self._behaviour.reports_omitted_nodes:
             reasons.append("node is filtered out by the prefilter result")
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
@@ -452,12 +452,12 @@ def _outcome(
     nominated: list[str],
     candidates: Mapping[str, Candidate],
     victims: Mapping[str, list[Victim]],
-    extending: Extending | None,
+    extender_session: ExtenderSession | None,
 ) -> Outcome:
     """What becomes of the pod. The scheduler's count of violations says it, and the budgets where extenders meddled."""
     if not nominated:
         return Outcome.UNSCHEDULABLE
-    meddled = extending.changed if extending is not None else set()
+    meddled = extender_session.changed if extender_session is not None else set()
     if any(
         any(use.remaining < 0 for victim in victims[node] for use in victim.budgets)
         if node in meddled

@@ -18,7 +18,7 @@ _LABEL_KEYS = "MatchLabelKeysInPodAffinity"
 _COMPARING = frozenset({"Lt", "Gt"})
 
 
-def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
+def assume_of_pod(pod: Pod, behavior: Behaviour) -> list[Assumption]:
     """What is assumed of the pod that is asked about: that no gate is on whose field it has."""
     spec = pod.spec
     off: list[tuple[object, str, str, str]] = [
@@ -29,19 +29,19 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
             "the pods of its group are scheduled together, and not one by one",
         ),
         (
-            spec.resource_claims and not behaviour.dynamic_resource_allocation,
+            spec.resource_claims and not behavior.dynamic_resource_allocation,
             "spec.resourceClaims",
             "DynamicResourceAllocation",
             "its devices have to be allocated on the node, which is not computed",
         ),
         (
-            spec.resources is not None and not behaviour.pod_level_resources,
+            spec.resources is not None and not behavior.pod_level_resources,
             "spec.resources",
             "PodLevelResources",
             "what the pod requests as a whole takes the place of what its containers do",
         ),
         (
-            not behaviour.taint_toleration_comparison_operators
+            not behavior.taint_toleration_comparison_operators
             and any(each.operator in _COMPARING for each in spec.tolerations),
             "spec.tolerations[].operator",
             "TaintTolerationComparisonOperators",
@@ -52,7 +52,7 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
         Assumption(f"Pod {pod.key}", field, _message(gate, effect)) for is_used, field, gate, effect in off if is_used
     ]
     terms = spec.affinity.pod_terms if spec.affinity is not None else ()
-    if not behaviour.match_label_keys_in_pod_affinity and any(
+    if not behavior.match_label_keys_in_pod_affinity and any(
         term.match_label_keys or term.mismatch_label_keys for term in terms
     ):
         message = (
@@ -63,9 +63,9 @@ def assume_of_pod(pod: Pod, behaviour: Behaviour) -> list[Assumption]:
     return found
 
 
-def assume_of_pods(pods: Iterable[Pod], behaviour: Behaviour) -> list[Assumption]:
+def assume_of_pods(pods: Iterable[Pod], behavior: Behaviour) -> list[Assumption]:
     """What is assumed of all the pods of a cluster: that they are scheduled and evicted one by one, as by default."""
-    gates = known_gates(behaviour.version)
+    gates = known_gates(behavior.version)
     grouped: dict[str, list[str]] = {}
     deferred: list[str] = []
     may_resize = _RESIZES in gates

@@ -13,7 +13,7 @@ from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import NOT_MODELLED
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
-from kpreempt.schedulers.kube.versions import GATE_FIELDS, Behaviour, Gate, behaviour, gates_of
+from kpreempt.schedulers.kube.versions import GATE_FIELDS, Behaviour, Gate, behavior, gates_of
 
 _FEATURES = "pkg/features/kube_features.go"
 _DEFAULT_PLUGINS = "pkg/scheduler/apis/config/v1/default_plugins.go"
@@ -91,29 +91,29 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "lists_missing_features",
         "names_untolerated_taint",
         "sorts_conflicting_plugins",
-        "tells_claims_to_deallocate",
-        "tells_devices_of_errors",
-        "tells_nodes_left_out",
-        "tells_preemption",
-        "tells_read_write_once_pod_by_name",
-        "tells_selectors_as_json",
-        "tells_volume_node_affinity_conflict",
-        "tells_where_constraints_fail",
+        "reports_claims_to_deallocate",
+        "reports_devices_of_errors",
+        "reports_omitted_nodes",
+        "reports_preemption",
+        "reports_read_write_once_pod_by_name",
+        "reports_selectors_as_json",
+        "reports_volume_node_affinity_conflict",
+        "reports_failed_constraints",
     },
     Concern.SCORES_TOLD: {"skips_idle_scores"},
     Concern.QUEUE: {
         "backs_off_by_attempts",
         "scheduler_pop_from_backoff_q",
         "scheduler_queueing_hints",
-        "tells_all_changes_of_nodes",
-        "tries_spread_pods_after_others",
+        "reports_all_node_changes",
+        "retries_spread_pods_after_other_pods",
     },
     Concern.EFFECTS: {"deletes_terminating_victims", "patches_status_of_preemptor", "scheduler_async_preemption"},
     Concern.API_SERVER: {
-        "eviction_forbidden_tells_why",
-        "eviction_refusals_tell_why",
+        "forbidden_evictions_have_reason",
+        "eviction_rejections_have_reason",
         "eviction_refuses_unreadable_store_option",
-        "grace_never_ends_in_the_past",
+        "clamps_grace_end",
         "match_label_keys_in_pod_topology_spread_selector_merge",
         "pod_topology_labels_admission",
     },
@@ -136,8 +136,8 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "refuses_in_tree_volume_limits",
         "takes_args_of_dynamic_resources",
         "takes_binding_timeout",
-        "tells_queue_sort_has_to_match",
-        "tells_utilization_values",
+        "reports_queue_sort_mismatch",
+        "reports_utilization_values",
     },
     # They decide, but by default nothing comes to them.
     Concern.UNUSUAL: {
@@ -159,11 +159,11 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "follows_allocated_resources_alone",
         "infers_user_namespaces_on_host_network",
         "leaves_alternatives_of_all_devices",
-        "keeps_nominated_pods_whole",
+        "keeps_nominated_pods_complete",
         "leaves_unlisted_resources_to_devices",
         "needs_no_consent_of_csi_drivers",
         "reads_resize_from_status",
-        "rates_fit_by_whole_pods",
+        "scores_fit_by_complete_pods",
         "refuses_pods_for_missing_limited_claims",
         "refuses_sidecars_before_filters",
         "rules_out_conflicting_plugins",
@@ -176,7 +176,7 @@ _CONCERN_OF = {field: concern for concern, fields in _CONCERNS.items() for field
 _WITHOUT_DECISIONS = frozenset(Concern) - {Concern.DECISIONS, Concern.UNUSUAL}
 
 
-class ToldChange(NamedTuple):
+class DescribedChange(NamedTuple):
     """One change in a sentence, and where it is seen.
 
     ``name`` is that of the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behaviour`` that
@@ -196,17 +196,17 @@ class ToldChange(NamedTuple):
         return self.concern not in _WITHOUT_DECISIONS
 
 
-def changes_in(minor: str) -> list[ToldChange]:
+def changes_in(minor: str) -> list[DescribedChange]:
     """What is otherwise in ``minor`` than in the version before it: rules, gates' defaults, default plugins.
 
     Nothing for the first of ``RELEASES``; raises ``ValueError`` for one that is not among them.
     """
     minors = list(RELEASES)
     place = minors.index(minor)
-    return changes_between(behaviour(minors[place - 1]), behaviour(minor)) if place else []
+    return changes_between(behavior(minors[place - 1]), behavior(minor)) if place else []
 
 
-def changes_between(before: Behaviour, after: Behaviour) -> list[ToldChange]:
+def changes_between(before: Behaviour, after: Behaviour) -> list[DescribedChange]:
     """What is otherwise in a later version, with the gates that are set in each."""
     return [*_rules(before, after), *_gates(before, after), *_plugins(before, after)]
 
@@ -219,7 +219,7 @@ def known_changes(minor: str) -> list[str]:
     oldest, number = next(iter(RELEASES)), int(minor.split(".")[1])
     if not _FIRST_MINOR <= number < int(oldest.split(".")[1]):
         return []
-    return [each.sentence for each in changes_between(behaviour(minor), behaviour(oldest)) if each.sentence]
+    return [each.sentence for each in changes_between(behavior(minor), behavior(oldest)) if each.sentence]
 
 
 # The version from which on the tables of gates and plugins are whole.
@@ -227,13 +227,13 @@ _FIRST_MINOR = 25
 _ON = {True: "on", False: "off"}
 
 
-def partly(before: Behaviour, after: Behaviour, changes: Collection[ToldChange]) -> Behaviour:
+def partly(before: Behaviour, after: Behaviour, changes: Collection[DescribedChange]) -> Behaviour:
     """The earlier version with some of the changes to the later one, and nothing else of it."""
     fields = {field for change in changes for field in change.facts}
     return before._replace(**{field: getattr(after, field) for field in fields})
 
 
-def _rules(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
+def _rules(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
     for field, change in CHANGES.items():
         if getattr(before, field) == getattr(after, field):
             continue
@@ -241,10 +241,10 @@ def _rules(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
         sentence = change.came if getattr(after, field) else change.went
         concern = _CONCERN_OF.get(field, Concern.DECISIONS)
         *also_in, _ = (change.since if getattr(after, field) else change.until).split()
-        yield ToldChange(field.replace("_", "-"), sentence, source, concern, (field,), tuple(also_in))
+        yield DescribedChange(field.replace("_", "-"), sentence, source, concern, (field,), tuple(also_in))
 
 
-def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
+def _gates(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
     newly_there = plugins_in_tree(after.version).keys() - plugins_in_tree(before.version).keys()
     was, is_now = (gates_of(each.version, NOT_MODELLED) for each in (before, after))
     for name in sorted({*GATE_FIELDS, *is_now}):
@@ -252,35 +252,35 @@ def _gates(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
         if field is None:
             if is_now[name].default != was.get(name, Gate("", False)).default:
                 sentence = f"{name} is {_ON[is_now[name].default]} by default; what it does is not modelled."
-                yield ToldChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
+                yield DescribedChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
         elif getattr(before, field) != getattr(after, field):
             sentence = f"{name} is {_ON[getattr(after, field)]} by default: {EFFECTS[name]}."
             concern = _CONCERN_OF.get(field, Concern.DECISIONS)
             # The gate of a plugin that there was not before goes with the plugin.
             facts = (field, _VERSION) if name in newly_there else (field,)
-            yield ToldChange(field.replace("_", "-"), sentence, _FEATURES, concern, facts)
+            yield DescribedChange(field.replace("_", "-"), sentence, _FEATURES, concern, facts)
 
 
-def _plugins(before: Behaviour, after: Behaviour) -> Iterator[ToldChange]:
+def _plugins(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
     then, now = default_plugins(before), default_plugins(after)
     names, later = ([each.name for each in plugins] for plugins in (then, now))
     if gone := [name for name in names if name not in later]:
         words = "is no default plugin" if len(gone) == 1 else "are no default plugins"
         sentence = f"{_listed(gone)} {words} any more: in-tree volumes count only where they are CSI volumes."
-        yield ToldChange("default-plugins", sentence, _DEFAULT_PLUGINS, Concern.DECISIONS, (_VERSION,))
+        yield DescribedChange("default-plugins", sentence, _DEFAULT_PLUGINS, Concern.DECISIONS, (_VERSION,))
     if removed := sorted(plugins_in_tree(before.version).keys() - plugins_in_tree(after.version).keys()):
         sentence = f"A configuration cannot name {_listed(removed, 'or')} any more: there is no such plugin."
-        yield ToldChange("removed-plugins", sentence, _PLUGINS, Concern.CONFIGURATION)
+        yield DescribedChange("removed-plugins", sentence, _PLUGINS, Concern.CONFIGURATION)
     points = [plugins_in_tree(each.version) for each in (before, after)]
     rating = [name for name in names if name in later and "score" in points[1][name] - points[0][name]]
     if rating:
         sentence = f"{_listed(rating)} {'rates' if len(rating) == 1 else 'rate'} nodes, too."
-        yield ToldChange("rating-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
+        yield DescribedChange("rating-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
     # The place of the first has no effect: it holds pods back before they are tried.
     kept = [name for name in names if name in later and name != _HOLDING]
     if kept != [name for name in later if name in names and name != _HOLDING]:
         sentence = "The default plugins run in another order, so that a node may be refused for another reason."
-        yield ToldChange("order-of-plugins", sentence, _DEFAULT_PLUGINS, Concern.WORDS, (_VERSION,))
+        yield DescribedChange("order-of-plugins", sentence, _DEFAULT_PLUGINS, Concern.WORDS, (_VERSION,))
 
 
 def _listed(names: list[str], last: str = "and") -> str:

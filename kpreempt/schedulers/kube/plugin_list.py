@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.profile import (
     IN_TREE,
     Profile,
     default_profile,
-    from_outside,
+    out_of_tree_names,
     plugins_at,
     points_in,
     weights_of,
@@ -37,7 +37,7 @@ def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin])
     ``installed`` are plugins that could be enabled.
     """
     enabled = (name for profile in scheduler.profiles for name in profile.enabled_names)
-    foreign = from_outside(enabled, scheduler.registry)
+    foreign = out_of_tree_names(enabled, scheduler.registry)
     return SchedulerPlugins(
         algorithm=scheduler.algorithm,
         profiles=[_listed(profile, scheduler) for profile in scheduler.profiles],
@@ -82,7 +82,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
 
 def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin]:
     """The default plugins that the profile does without, in their order."""
-    usual, registry = default_profile(scheduler.behaviour), scheduler.registry
+    usual, registry = default_profile(scheduler.behavior), scheduler.registry
     enabled = {point: plugins_at(profile, point, registry) for point in EXTENSION_POINTS}
     disabled = []
     for name in usual.enabled_names:

@@ -18,7 +18,6 @@ from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
 from kpreempt.phases import Phases
 from kpreempt.schedulers.interface import Less, QueuedPodInfo, QueueRules, WaitingPod
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, attributed_to
 from kpreempt.schedulers.kube.framework.in_tree import Registration
 from kpreempt.schedulers.kube.framework.interface import (
     DEFAULT_PARALLELISM,
@@ -28,6 +27,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     Plugin,
     PluginError,
 )
+from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin, attributed_to
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.plugin_table import (
     REGISTRY,
@@ -37,13 +37,13 @@ from kpreempt.schedulers.kube.plugin_table import (
     plugins_elsewhere,
     plugins_in_tree,
 )
-from kpreempt.schedulers.kube.versions import Behaviour, behaviour
+from kpreempt.schedulers.kube.versions import Behaviour, behavior
 
 # The extension points that each plugin in the tree implements; of plugins that only other versions have, too.
 IN_TREE = plugins_elsewhere() | plugins_in_tree()
 
 
-def from_outside(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
+def out_of_tree_names(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
     """The classes of those of the plugins that are out-of-tree, each once, in the order of ``names``."""
     found = {name: registry[name].plugin for name in names if name in registry}
     return {name: plugin for name, plugin in found.items() if plugin is not None}
@@ -65,7 +65,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER_NAME
-    plugins: Sequence[EnabledPlugin] = default_plugins(behaviour())
+    plugins: Sequence[EnabledPlugin] = default_plugins(behavior())
     points: Mapping[str, PointConfig] = {}
     plugin_args: Mapping[str, Any] = {}
     percentage_of_nodes_to_score: int = 0
@@ -87,11 +87,11 @@ def default_profile(facts: Behaviour) -> Profile:
 class PluginMaker:
     """Makes the plugins of a profile, for one cluster after the other; which run where is the same in all of them."""
 
-    def __init__(self, profile: Profile, behaviour: Behaviour, registry: Registry = REGISTRY) -> None:
+    def __init__(self, profile: Profile, behavior: Behaviour, registry: Registry = REGISTRY) -> None:
         self._profile = profile
         self._registrations = {name: registry[name] for name in profile.enabled_names if name in registry}
         self._args = {
-            name: profile.plugin_args.get(name) or each.default_args({}, behaviour)
+            name: profile.plugin_args.get(name) or each.default_args({}, behavior)
             for name, each in self._registrations.items()
             if each.plugin is None
         }
@@ -134,7 +134,7 @@ class PluginMaker:
         try:
             with attributed_to(name):
                 args = self._profile.plugin_args.get(name)
-                return ForeignPlugin(name, registration.factory(args, handle), handle.cluster)
+                return OutOfTreePlugin(name, registration.factory(args, handle), handle.cluster)
         except PluginError as error:
             where = f"initializing profiles: creating profile for scheduler name {self._profile.scheduler_name}"
             raise ConfigurationError(f'{where}: initializing plugin "{name}": {error}') from error
@@ -185,14 +185,14 @@ def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Fra
     this moment: a QueueSort of the real scheduler has no snapshot either. A pod is held back by the plugins as they
     are made for the cluster when the queue asks.
     """
-    sorter = from_outside(plugins_at(profiles[0], "queueSort", registry), registry)
-    is_holding = any(from_outside(plugins_at(profile, "preEnqueue", registry), registry) for profile in profiles)
+    sorter = out_of_tree_names(plugins_at(profiles[0], "queueSort", registry), registry)
+    is_holding = any(out_of_tree_names(plugins_at(profile, "preEnqueue", registry), registry) for profile in profiles)
     return QueueRules(
-        comes_first=_order(frameworks()[profiles[0].scheduler_name], phases) if sorter else None,
-        held_back=_holding(frameworks, phases) if is_holding else None,
+        is_before=_order(frameworks()[profiles[0].scheduler_name], phases) if sorter else None,
+        blocked_pods=_holding(frameworks, phases) if is_holding else None,
         awaits_everything=any(
             profile.has_extenders
-            or any(registry[name].points & _REGISTERING for name in from_outside(profile.enabled_names, registry))
+            or any(registry[name].points & _REGISTERING for name in out_of_tree_names(profile.enabled_names, registry))
             for profile in profiles
         ),
     )
@@ -209,7 +209,7 @@ def _order(framework: Framework, phases: Phases) -> Less:
             seen[id(pod)] = (pod, frozen(pod))
         return WaitingPod(seen[id(pod)][1], info.timestamp, info.attempts)
 
-    def comes_first(one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+    def is_before(one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
         try:
             with phases.part(plugin.name):
                 return plugin.less(unchangeable(one), unchangeable(other))
@@ -217,18 +217,18 @@ def _order(framework: Framework, phases: Phases) -> Less:
             hint = "let less fail on no pods: that would end the real scheduler, too"
             raise PluginFailedError(str(error), hint=hint) from error
 
-    return comes_first
+    return is_before
 
 
 def _holding(frameworks: Frameworks, phases: Phases) -> Callable[[Pod], str]:
-    def held_back(pod: Pod) -> str:
+    def blocked_pods(pod: Pod) -> str:
         framework = frameworks().get(pod.spec.scheduler_name)
         for plugin in framework.plugins.pre_enqueues if framework is not None else ():
-            if isinstance(plugin, ForeignPlugin):
+            if isinstance(plugin, OutOfTreePlugin):
                 with phases.part(plugin.name):
                     status = plugin.pre_enqueue(pod)
                 if not status.is_success:
                     return plugin.name
         return ""
 
-    return held_back
+    return blocked_pods

@@ -12,22 +12,22 @@ import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.durations import go_seconds
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import PREFIX
 from kpreempt.schedulers.interface import QueueRules, Settings
 from kpreempt.schedulers.kube import versions
 from kpreempt.schedulers.kube.cycle import Cycle
-from kpreempt.schedulers.kube.extending import Extending, ask_extenders
+from kpreempt.schedulers.kube.extender_session import ExtenderSession, call_extenders
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.decision_cache import Memory
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     Plugin,
 )
-from kpreempt.schedulers.kube.framework.memory import Memory
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugin_table import Registry, registry_of
@@ -36,7 +36,7 @@ from kpreempt.schedulers.kube.profile import (
     PluginMaker,
     Profile,
     default_profile,
-    from_outside,
+    out_of_tree_names,
     plugins_at,
     queue_rules,
 )
@@ -87,18 +87,18 @@ class KubeScheduler:
     def __init__(
         self,
         profiles: Sequence[Profile] | None = None,
-        behaviour: Behaviour | None = None,
+        behavior: Behaviour | None = None,
         assumptions: Sequence[Assumption] = (),
         *,
         registry: Registry | None = None,
-        wanted: Wanted = NOTHING_WANTED,
+        extra_fields: ExtraFields = NO_EXTRAS,
         extenders: Sequence[HttpExtender] = (),
         extender_settings: Sequence[ExtenderSettings] = (),
         backoffs: tuple[int, int] | None = None,
     ) -> None:
         """``registry`` has the plugins that there are (``None``: the version's own).
 
-        ``wanted`` is what those out-of-tree read besides.
+        ``extra_fields`` is what those out-of-tree read besides.
 
         ``extenders`` are those that may be called, in the order in which they are;
         ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
@@ -106,14 +106,14 @@ class KubeScheduler:
         """
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
-        self.behaviour = behaviour or versions.behaviour()
-        self.algorithm = f"{PREFIX}{self.behaviour.version}"
-        self.registry = registry_of(self.behaviour.version) if registry is None else registry
-        self.wanted = wanted
-        self.profiles = list(profiles) if profiles is not None else [default_profile(self.behaviour)]
+        self.behavior = behavior or versions.behavior()
+        self.algorithm = f"{PREFIX}{self.behavior.version}"
+        self.registry = registry_of(self.behavior.version) if registry is None else registry
+        self.extra_fields = extra_fields
+        self.profiles = list(profiles) if profiles is not None else [default_profile(self.behavior)]
         self.assumptions = list(assumptions)
         initial, longest = map(go_seconds, backoffs) if backoffs else (None, None)
-        self.settings = Settings(versions.modelled_gates(self.behaviour), initial, longest, self.behaviour._asdict())
+        self.settings = Settings(versions.modeled_gates(self.behavior), initial, longest, self.behavior._asdict())
 
     @property
     def scheduler_names(self) -> frozenset[str]:
@@ -121,18 +121,18 @@ class KubeScheduler:
         return frozenset(profile.scheduler_name for profile in self.profiles)
 
     @property
-    def tells_pods_apart(self) -> bool:
+    def decisions_depend_on_pod_identity(self) -> bool:
         """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
-        return bool(self.extenders) or any(plugin.is_local is not True for plugin in self._from_outside.values())
+        return bool(self.extenders) or any(plugin.is_local is not True for plugin in self._out_of_tree.values())
 
     @property
-    def goes_by_priority(self) -> bool:
+    def is_monotonic_in_priority(self) -> bool:
         """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
-        return not self.extenders and not self._from_outside
+        return not self.extenders and not self._out_of_tree
 
     @cached_property
     def _makers(self) -> list[PluginMaker]:
-        return [PluginMaker(profile, self.behaviour, self.registry) for profile in self.profiles]
+        return [PluginMaker(profile, self.behavior, self.registry) for profile in self.profiles]
 
     @cached_property
     def _ungated(self) -> frozenset[str]:
@@ -144,8 +144,8 @@ class KubeScheduler:
         )
 
     @property
-    def _from_outside(self) -> Mapping[str, type[Plugin]]:
-        return from_outside((name for profile in self.profiles for name in profile.enabled_names), self.registry)
+    def _out_of_tree(self) -> Mapping[str, type[Plugin]]:
+        return out_of_tree_names((name for profile in self.profiles for name in profile.enabled_names), self.registry)
 
     def prepare(
         self,
@@ -174,7 +174,7 @@ class KubeScheduler:
             follows = own
         state = ClusterState(
             cluster,
-            self.behaviour,
+            self.behavior,
             now=now,
             scheduler_names=names,
             ungated=self._ungated,
@@ -185,7 +185,7 @@ class KubeScheduler:
         tables = self._tables(state, own.tables if own is not None else None)
         frameworks = {}
         for profile, maker in zip(self.profiles, self._makers, strict=True):
-            handle = Handle(state, self.behaviour, profile.parallelism)
+            handle = Handle(state, self.behavior, profile.parallelism)
             memory = Memory(expects_alike=True) if expects_alike else None
             if follows is not None and state.follows_closely:
                 # What decisions on the cluster before, and on those before that, left.
@@ -220,13 +220,13 @@ class KubeScheduler:
         queueing hints.
         """
         rules = queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
-        if self.behaviour.scheduler_queueing_hints:
+        if self.behavior.scheduler_queueing_hints:
             return rules
-        from kpreempt.schedulers.kube.node_story import fits_on  # noqa: PLC0415 - only queues of old need it
+        from kpreempt.schedulers.kube.node_report import fits_on  # noqa: PLC0415 - only queues of old need it
 
         def fits(pod: Pod, node: Node) -> bool:
             node_info = prepared().cluster.by_name.get(node.name)
-            return node_info is not None and fits_on(pod, node_info, self.behaviour)
+            return node_info is not None and fits_on(pod, node_info, self.behavior)
 
         return rules._replace(fits_on=fits)
 
@@ -257,12 +257,12 @@ class KubeScheduler:
         frame = Verdict(
             algorithm=self.algorithm,
             outcome=Outcome.NOT_SCHEDULED,
-            pod=_summary(pod, self.behaviour),
+            pod=_summary(pod, self.behavior),
             cluster=ClusterSummary(nodes=len(prepared.cluster.node_infos), pods=prepared.cluster.num_pods),
             assumptions=self.assumptions,
         )
         name = pod.spec.scheduler_name
-        reason = _reason_not_seen(pod)
+        reason = _reason_unseen(pod)
         if not reason and name not in prepared.frameworks:
             known = ", ".join(sorted(prepared.frameworks))
             reason = f'no profile for scheduler name "{name}" (there is: {known})'
@@ -279,7 +279,7 @@ class KubeScheduler:
             framework.memory.follow(prepared.cluster)
             findings = framework.memory.of(pod)
         # What plugins from outside look at is not known.
-        remembers_shapes = framework.memory is not None and not framework.has_foreign_plugins
+        remembers_shapes = framework.memory is not None and not framework.has_out_of_tree_plugins
         state = CycleState(
             records_steps=records_steps,
             records_scores=records_scores,
@@ -289,10 +289,10 @@ class KubeScheduler:
             shape_findings=framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None,
         )
         if self.extenders:
-            ask_extenders(state, Extending(self.extenders, prepared.cluster, pod, phases))
+            call_extenders(state, ExtenderSession(self.extenders, prepared.cluster, pod, phases))
 
         def run(state: CycleState) -> Verdict:
-            return Cycle(framework, profile, self.behaviour, pod, state, frame).run()
+            return Cycle(framework, profile, self.behavior, pod, state, frame).run()
 
         verdict = run(state)
         if not pod.spec.volumes:
@@ -301,7 +301,7 @@ class KubeScheduler:
 
         return with_volume_choices(verdict, pod, state, framework, run)
 
-    def tell_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
+    def describe_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
         """What every filter says of one node: more than the scheduler looks at, which stops at the first refusal.
 
         Empty for a pod of another scheduler; raises ``KeyError`` for a node that is not there.
@@ -309,16 +309,16 @@ class KubeScheduler:
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             return NodeEvaluation()
-        from kpreempt.schedulers.kube.node_story import evaluate_node  # noqa: PLC0415 - few ask about one node
+        from kpreempt.schedulers.kube.node_report import evaluate_node  # noqa: PLC0415 - few ask about one node
 
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
-    def room_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
+    def capacity_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
         """How many pods like this one each node holds, ``most`` at most."""
-        from kpreempt.schedulers.kube.node_story import room_of_nodes  # noqa: PLC0415 - few ask for it
+        from kpreempt.schedulers.kube.node_report import capacity_of_nodes  # noqa: PLC0415 - few ask for it
 
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
-        return None if framework is None or self.extenders else room_of_nodes(framework, pod, most)
+        return None if framework is None or self.extenders else capacity_of_nodes(framework, pod, most)
 
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[RankedVictim]:
         """The pods of a node below ``priority``, those that would go first first.
@@ -329,7 +329,7 @@ class KubeScheduler:
 
         cluster = prepared.cluster
         budgets = BudgetIndex(
-            cluster.cluster.pod_disruption_budgets, stops_at_violated=self.behaviour.stops_at_violated_budget
+            cluster.cluster.pod_disruption_budgets, stops_at_violated=self.behavior.stops_at_violated_budget
         )
         return rank_victims(
             cluster.by_name[node_name],
@@ -337,11 +337,11 @@ class KubeScheduler:
             budgets,
             cluster.now,
             has_scheduler_order=stand_in_order(cluster.cluster, cluster.by_name[node_name], priority),
-            reads_starts_once=self.behaviour.reads_start_times_once,
+            reads_starts_once=self.behavior.reads_start_times_once,
         )
 
 
-def _reason_not_seen(pod: Pod) -> str:
+def _reason_unseen(pod: Pod) -> str:
     """Why the scheduler would not look at the pod at all, or an empty text."""
     if pod.is_terminal:
         return f"the pod has finished (phase {pod.status.phase})"
@@ -352,7 +352,7 @@ def _reason_not_seen(pod: Pod) -> str:
     return ""
 
 
-def _summary(pod: Pod, behaviour: Behaviour) -> PodSummary:
+def _summary(pod: Pod, behavior: Behaviour) -> PodSummary:
     return PodSummary(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
@@ -361,5 +361,5 @@ def _summary(pod: Pod, behaviour: Behaviour) -> PodSummary:
         preemption_policy=pod.spec.preemption_policy or "PreemptLowerPriority",
         scheduler_name=pod.spec.scheduler_name,
         nominated_node_name=pod.status.nominated_node_name,
-        requests=requests_in_units(pod_requests(pod, pod_level=behaviour.pod_level_resources)),
+        requests=requests_in_units(pod_requests(pod, pod_level=behavior.pod_level_resources)),
     )

@@ -88,23 +88,23 @@ class Behaviour(NamedTuple):
     counts_volume_attachments: bool
     deletes_terminating_victims: bool
     dry_runs_absent_nodes: bool
-    eviction_forbidden_tells_why: bool
-    eviction_refusals_tell_why: bool
+    forbidden_evictions_have_reason: bool
+    eviction_rejections_have_reason: bool
     eviction_refuses_unreadable_store_option: bool
     explains_absent_nodes: bool
     finds_shared_counters_everywhere: bool
     finds_zones_under_stable_labels: bool
     follows_actuated_resources_alone: bool
     follows_allocated_resources_alone: bool
-    grace_never_ends_in_the_past: bool
+    clamps_grace_end: bool
     has_placement_points: bool
     has_pod_group_points: bool
     has_volume_capacity_priority: bool
     infers_user_namespaces_on_host_network: bool
     keeps_jobs_until_their_pods_end: bool
     keeps_namespace_selectors: bool
-    keeps_nominated_pods_whole: bool
-    keeps_room_of_gated_pods: bool
+    keeps_nominated_pods_complete: bool
+    reserves_gated_pods: bool
     leaves_unlisted_resources_to_devices: bool
     leaves_alternatives_of_all_devices: bool
     lists_missing_features: bool
@@ -114,7 +114,7 @@ class Behaviour(NamedTuple):
     needs_no_consent_of_csi_drivers: bool
     patches_status_of_preemptor: bool
     names_queue_sort_twice: bool
-    rates_fit_by_whole_pods: bool
+    scores_fit_by_complete_pods: bool
     reads_resize_from_status: bool
     reads_start_times_once: bool
     reads_volume_limits_of_allocatable: bool
@@ -137,18 +137,18 @@ class Behaviour(NamedTuple):
     takes_args_of_dynamic_resources: bool
     takes_binding_timeout: bool
     taints_all_devices_without_selector: bool
-    tells_all_changes_of_nodes: bool
-    tells_claims_to_deallocate: bool
-    tells_devices_of_errors: bool
-    tells_nodes_left_out: bool
-    tells_preemption: bool
-    tells_queue_sort_has_to_match: bool
-    tells_read_write_once_pod_by_name: bool
-    tells_selectors_as_json: bool
-    tells_utilization_values: bool
-    tells_volume_node_affinity_conflict: bool
-    tells_where_constraints_fail: bool
-    tries_spread_pods_after_others: bool
+    reports_all_node_changes: bool
+    reports_claims_to_deallocate: bool
+    reports_devices_of_errors: bool
+    reports_omitted_nodes: bool
+    reports_preemption: bool
+    reports_queue_sort_mismatch: bool
+    reports_read_write_once_pod_by_name: bool
+    reports_selectors_as_json: bool
+    reports_utilization_values: bool
+    reports_volume_node_affinity_conflict: bool
+    reports_failed_constraints: bool
+    retries_spread_pods_after_other_pods: bool
     updates_unavailable_pods_first: bool
     waits_for_min_ready_seconds: bool
 
@@ -170,10 +170,10 @@ GATE_FIELDS: Mapping[str, str] = {
 }
 
 
-def behaviour(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None) -> Behaviour:
+def behavior(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None) -> Behaviour:
     """What holds in the version, with ``gates`` (registered name to value) set; of these only the modelled count.
 
-    Whether the scheduler takes such settings is seen in ``behaviour_with``.
+    Whether the scheduler takes such settings is seen in ``behavior_with``.
     """
     usual = _usual(version)
     settings: dict[str, Any] = {
@@ -182,7 +182,7 @@ def behaviour(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None =
     return usual._replace(**settings) if settings else usual
 
 
-def modelled_gates(facts: Behaviour) -> dict[str, bool]:
+def modeled_gates(facts: Behaviour) -> dict[str, bool]:
     """The gates that are modelled and that there are in the version, as they are set."""
     known = gates_of(facts.version, MODELLED)
     return {name: getattr(facts, field) for name, field in GATE_FIELDS.items() if name in known}
@@ -197,7 +197,7 @@ def known_gates(version: str = DEFAULT_VERSION) -> dict[str, Gate]:
 @cache
 def gates_of(version: str, table: str) -> Mapping[str, Gate]:
     """The gates of a table of ``gates.py`` that there are in the version."""
-    return {name: gate for name, gate, is_gone in _gates(version, table) if not is_gone}
+    return {name: gate for name, gate, is_deleted in _gates(version, table) if not is_deleted}
 
 
 @cache
@@ -229,7 +229,7 @@ class Modelled(NamedTuple):
     fit: Literal["exact", "alike", "nearest older", "nearest newer"]
 
 
-def modelled_version(server: str) -> Modelled | None:
+def modeled_version(server: str) -> Modelled | None:
     """What stands for a server's version: ``v1.33.5-eks-abc`` is ``kube-1.33.5``; ``None`` for a text that is none.
 
     Without a patch level, and for that of a version that is not released yet (``v1.36.0-alpha.1``), the minor version
@@ -301,15 +301,15 @@ def _usual(version: str) -> Behaviour:
 def _gates(version: str, table: str) -> Iterator[tuple[str, Gate, bool]]:
     """The gates that there have been up to the version, and whether they are gone."""
     for history, names in _rows(table):
-        gate, is_gone = None, False
+        gate, is_deleted = None, False
         for entry in history.split(", "):
             since, stage, *value = entry.split()
             if not holds(version, since):
                 break
-            is_gone = stage == "gone"
-            gate = gate if is_gone else Gate(stage, value == ["on"])
+            is_deleted = stage == "gone"
+            gate = gate if is_deleted else Gate(stage, value == ["on"])
         if gate is not None:
-            yield from ((name, gate, is_gone) for name in names)
+            yield from ((name, gate, is_deleted) for name in names)
 
 
 def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
@@ -367,14 +367,14 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
     return settings
 
 
-def behaviour_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) -> tuple[Behaviour, list[str]]:
+def behavior_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) -> tuple[Behaviour, list[str]]:
     """What holds in the version with ``settings`` (registered name to value) applied to its gates.
 
     Beside it the names of the gates that the scheduler's decisions depend on and that are set to something else than
     what is modelled here. Raises ``UsageError`` where the scheduler would refuse the settings.
     """
     if not settings:
-        return behaviour(version), []
+        return behavior(version), []
     known = known_gates(version)
     values = _applied(settings, known, needed_gates(version))
     # Gates on which decisions may depend, and that are not modelled.
@@ -384,7 +384,7 @@ def behaviour_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION)
     told |= {name for name in _OF_DEVICES & known.keys() if values[name] and known[name].stage == "alpha"}
     if values.get(_DEVICES) and not known[_DEVICES].default:
         told.add(_DEVICES)
-    return behaviour(version, values), sorted(told)
+    return behavior(version, values), sorted(told)
 
 
 def _applied(

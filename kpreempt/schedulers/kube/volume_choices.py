@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.extending import extending_of
+from kpreempt.schedulers.kube.extender_session import extender_session_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding, set_order
@@ -42,13 +42,15 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     if found is None:
         return verdict
     # Extenders would be asked about the pod once more for each order.
-    runs_others = extending_of(state) is None
+    runs_others = extender_session_of(state) is None
     others = []
     for order in found.orders if runs_others else ():
         ordered = CycleState(records_steps=False)
         set_order(ordered, order)
         others.append(run(ordered))
-    choices = [each for each in found.choices if any(_came_to(one, each.node, before) for one in (verdict, *others))]
+    choices = [
+        each for each in found.choices if any(_resulted_in(one, each.node, before) for one in (verdict, *others))
+    ]
     if not choices:
         return verdict
     own = _outcome_of(verdict)
@@ -93,7 +95,7 @@ def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
     return status.code != Code.UNSCHEDULABLE_AND_UNRESOLVABLE or status.plugin not in before
 
 
-def _came_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
+def _resulted_in(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
     """Whether the plugin was asked about the node: it passed all plugins before, at once or without its victims."""
     status = verdict.filter.get(node)
     if status is None or node in verdict.potential_nodes:

@@ -160,7 +160,7 @@ class Assigner:
             reasons += attempt.reasons
             attempt.reasons = sorted(attempt.reasons)
             attempts.append(attempt)
-            if self._has_fungibility and not _goes_on(rank, self._queue.fungibility):
+            if self._has_fungibility and not _continues(rank, self._queue.fungibility):
                 best, best_rank = found, rank
                 break
             if self._has_fungibility:
@@ -214,25 +214,25 @@ class Assigner:
         """Check one resource of a flavor against quota: its rank, why it does not fit, and what prevents it."""
         queue, node = self._queue, self._queue.node
         flavor, resource = fr
-        wanted = before + amount
+        requested = before + amount
         most = node.potential(fr)
-        if wanted > most:
+        if requested > most:
             reason = (
                 f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests "
                 f"({amount_text(resource, before)}) + current podset request ({amount_text(resource, amount)}) > "
                 f"maximum capacity ({amount_text(resource, most)})"
             )
             return _Rank(Possibility.NO_FIT, 0), reason, EXCEEDS_MAX_QUOTA
-        borrow, may_reclaim = lowest_that_fits(node, fr, wanted)
+        borrow, may_reclaim = lowest_that_fits(node, fr, requested)
         available = max(0, node.available(fr))
-        if wanted <= available:
+        if requested <= available:
             return _Rank(Possibility.FIT, borrow), "", ""
-        short = amount_text(resource, wanted - available)
+        short = amount_text(resource, requested - available)
         reason = f"insufficient unused quota for {resource} in flavor {flavor}, {short} more needed"
         is_fair = self._config.fair_sharing is not None
         may_borrow = queue.preemption.may_borrow or (is_fair and queue.preemption.reclaim_within_cohort != NEVER)
-        if node.quota(fr).nominal >= wanted or may_reclaim or may_borrow:
-            return _Rank(*self._simulate(queue, self._info, fr, wanted)), reason, ""
+        if node.quota(fr).nominal >= requested or may_reclaim or may_borrow:
+            return _Rank(*self._simulate(queue, self._info, fr, requested)), reason, ""
         return _Rank(Possibility.NO_FIT, borrow), reason, WAITING_FOR_QUOTA
 
     def _explain(self, assignment: Assignment) -> None:
@@ -272,7 +272,7 @@ def _is_preferred(rank: _Rank, other: _Rank, fungibility: FlavorFungibility) -> 
     return keys[0] > keys[1]
 
 
-def _goes_on(rank: _Rank, fungibility: FlavorFungibility) -> bool:
+def _continues(rank: _Rank, fungibility: FlavorFungibility) -> bool:
     """Return whether the next flavor is tried as well."""
     return (
         rank.possibility <= Possibility.NO_CANDIDATES

@@ -44,7 +44,7 @@ class Chance:
         ]
 
 
-def every_way(run: Callable[[Chance], _T], most: int = MOST_WAYS) -> tuple[list[_T], bool]:
+def all_branches(run: Callable[[Chance], _T], most: int = MOST_WAYS) -> tuple[list[_T], bool]:
     """Run up to ``most`` sequences of choices, first options first; return the results and whether all were tried."""
     found: list[_T] = []
     scripts: list[list[int]] = [[]]

@@ -150,9 +150,9 @@ class Queue:
         self.topologies = {name: topologies[name] for name in with_topology if name in topologies}
         self.is_topology_only = all(name in with_topology for name in self.all_flavors)
         rules = {each.name: each.on_flavors for each in self.record.spec.admission_checks_strategy.admission_checks}
-        wanted = sorted({*self.record.spec.admission_checks, *rules})
+        requested = sorted({*self.record.spec.admission_checks, *rules})
         by_controller: dict[str, list[str]] = {}
-        for name in wanted:
+        for name in requested:
             if name in checks:
                 by_controller.setdefault(checks[name].spec.controller_name, []).append(name)
         multikueue = by_controller.get(MULTIKUEUE, [])
@@ -171,12 +171,12 @@ class Queue:
             *_problem(
                 "AdmissionCheckNotFound",
                 "references missing AdmissionCheck(s)",
-                [c for c in wanted if c not in checks],
+                [c for c in requested if c not in checks],
             ),
             *_problem(
                 "AdmissionCheckInactive",
                 "references inactive AdmissionCheck(s)",
-                [c for c in wanted if c in checks and not checks[c].is_active],
+                [c for c in requested if c in checks and not checks[c].is_active],
             ),
             *_problem(
                 "MultipleMultiKueueAdmissionChecks",

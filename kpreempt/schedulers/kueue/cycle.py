@@ -126,9 +126,9 @@ class Cycle:
         queue = entry.queue
         # Check whether the entry still fits. If not, it may be nominated again with the same flavors.
         has_quota, has_room = self._fits(entry)
-        anew_for_targets = self._overlaps(entry) and self.config.has(Gate.OVERLAP_RECOMPUTE)
-        anew_for_room = has_quota and not has_room and self.config.has(Gate.TOPOLOGY_RECOMPUTE)
-        if not (anew_for_targets or anew_for_room):
+        new_for_targets = self._overlaps(entry) and self.config.has(Gate.OVERLAP_RECOMPUTE)
+        new_for_capacity = has_quota and not has_room and self.config.has(Gate.TOPOLOGY_RECOMPUTE)
+        if not (new_for_targets or new_for_capacity):
             fits = has_quota and has_room
         else:
             entry.is_recomputed = True
@@ -137,9 +137,9 @@ class Cycle:
                 given.name: {resource: each.name for resource, each in given.flavors.items()}
                 for given in entry.assignment.pod_sets
             }
-            with self.stage.without(self._taken.values() if anew_for_targets else ()):
+            with self.stage.without(self._taken.values() if new_for_targets else ()):
                 self._assign(entry, only)
-            if anew_for_targets and entry.assignment.mode is Mode.FIT:
+            if new_for_targets and entry.assignment.mode is Mode.FIT:
                 entry.assignment.set_mode(Mode.DEFERRED_FIT)
             fits = all(self._fits(entry))
         mode = entry.assignment.mode
@@ -301,14 +301,14 @@ class Outcomes:
             before = info.conditions.get(kind)
             if before is not None and before.is_true:
                 self._set(info, kind, "False", QUOTA_RESERVED, f"Previously: {before.message}")
-        wanted = queue.checks_for(each.name for one in given for each in one.flavors.values())
-        has_checks = wanted <= {each.name for each in info.workload.status.admission_checks}
+        requested = queue.checks_for(each.name for one in given for each in one.flavors.values())
+        has_checks = requested <= {each.name for each in info.workload.status.admission_checks}
         if has_checks:
             self._sync_admitted(info, has_quota=True, is_delayed=any(each.is_delayed for each in given))
-        self._tell_admission(entry, has_checks=has_checks)
+        self._record_admission(entry, has_checks=has_checks)
         self.admitted.append((info, queue, _taken(entry)))
 
-    def _tell_admission(self, entry: Entry, *, has_checks: bool) -> None:
+    def _record_admission(self, entry: Entry, *, has_checks: bool) -> None:
         info, name = entry.info, entry.queue.name
         since = info.conditions[REQUEUED].at if REQUEUED in info.conditions else info.created
         if not info.has_quota:
@@ -371,12 +371,12 @@ def share_text(share: float) -> str:
     return "+Inf" if math.isinf(share) else format(Decimal(repr(share)), "f").removesuffix(".0")
 
 
-def amounts_told(amounts: Mapping[FlavorResource, int]) -> dict[str, str]:
+def reported_amounts(amounts: Mapping[FlavorResource, int]) -> dict[str, str]:
     """Amounts by ``flavor/resource``."""
     return {f"{flavor}/{resource}": amount_text(resource, each) for (flavor, resource), each in sorted(amounts.items())}
 
 
-def node_told(node: Node) -> Json:
+def reported_node(node: Node) -> Json:
     """Describe a ClusterQueue or a cohort in the quota tree."""
     share = share_of(node)
     frs = list(node.subtree)
@@ -389,10 +389,10 @@ def node_told(node: Node) -> Json:
         "roundedShare": share.rounded,
         "dominant": share.resource,
         "borrowing": share.is_borrowing,
-        "subtreeQuota": amounts_told(node.subtree),
-        "usage": amounts_told(node.usage),
-        "available": amounts_told({fr: node.available(fr) for fr in frs}),
-        "potential": amounts_told({fr: node.potential(fr) for fr in frs}),
+        "subtreeQuota": reported_amounts(node.subtree),
+        "usage": reported_amounts(node.usage),
+        "available": reported_amounts({fr: node.available(fr) for fr in frs}),
+        "potential": reported_amounts({fr: node.potential(fr) for fr in frs}),
     }
 
 
@@ -403,7 +403,7 @@ def described(assignment: Assignment, targets: list[Target], *, observes: bool) 
         "borrowing": assignment.borrowing,
         "message": assignment.message,
         "considered": assignment.considered,
-        "usage": amounts_told(assignment.usage),
+        "usage": reported_amounts(assignment.usage),
         "podSets": [_pod_set(each) for each in assignment.pod_sets],
         "targets": [
             {"workload": each.info.key, "clusterQueue": each.info.cluster_queue, "reason": each.reason}

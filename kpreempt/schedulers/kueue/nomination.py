@@ -57,7 +57,7 @@ class Nominator:
         if found is None and may_be_fewer and self._config.has(Gate.PARTIAL_ADMISSION):
             found = self._with_fewer_pods(assigner, info, queue)
         assignment, targets = found or (whole, [])
-        self._place_preemptor(assignment, info, queue, targets)
+        self._assign_preemptor(assignment, info, queue, targets)
         tried = [{name: each.tried for name, each in given.flavors.items()} for given in assignment.pod_sets]
         info.memory = FlavorMemory(tried, queue.generation, self._cycle, info.shape)
         return assignment, targets
@@ -117,7 +117,7 @@ class Nominator:
         is_own = any(each.info.cluster_queue == queue.name for each in targets)
         return Possibility.PREEMPT if is_own else Possibility.RECLAIM, borrow
 
-    def _place_preemptor(self, assignment: Assignment, info: Info, queue: Queue, targets: Iterable[Target]) -> None:
+    def _assign_preemptor(self, assignment: Assignment, info: Info, queue: Queue, targets: Iterable[Target]) -> None:
         """Find domains for the preemptor: with the targets gone or, if there are none, with all Workloads gone."""
         needs_topology = any(map(is_explicit, info.pod_sets)) or queue.is_topology_only
         if not (self._config.has(Gate.TOPOLOGY) and assignment.mode is Mode.PREEMPT and needs_topology):

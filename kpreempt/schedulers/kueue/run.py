@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from kpreempt.schedulers.kueue.chance import MOST_WAYS, Chance, every_way
+from kpreempt.schedulers.kueue.chance import MOST_WAYS, Chance, all_branches
 from kpreempt.schedulers.kueue.cluster_queues import (
     ADMITTED,
     EVICTED,
@@ -22,7 +22,7 @@ from kpreempt.schedulers.kueue.cluster_queues import (
     Info,
     milliseconds,
 )
-from kpreempt.schedulers.kueue.cycle import Cycle, node_told, share_text
+from kpreempt.schedulers.kueue.cycle import Cycle, reported_node, share_text
 from kpreempt.schedulers.kueue.nomination import Entry
 from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects
 from kpreempt.schedulers.kueue.quota import FlavorResource, Node, Requests, amount_text, in_order
@@ -75,21 +75,21 @@ def run_cycles(
     runs: list[Run] = []
     workloads = infos if infos is not None else infos_of(objects, config)
 
-    def one_way(chance: Chance) -> list[Json]:
+    def one_branch(chance: Chance) -> list[Json]:
         runs.append(Run(objects, workloads, config, now=now, only=only, chance=chance))
         return runs[-1].cycles(cycles, heads)
 
-    ways, are_all = every_way(one_way, most)
+    ways, are_all = all_branches(one_branch, most)
     ends: dict[str, list[Json]] = {}
-    for cycles_of_way in ways:
+    for cycles_of_branch in ways:
         # Outcomes differ if other Workloads are admitted or preempted in any cycle.
         end = repr(
             [
                 (sorted(each["admissions"].items()), each["requeued"], each["conditions"], each["heap"])
-                for each in cycles_of_way
+                for each in cycles_of_branch
             ]
         )
-        ends.setdefault(end, cycles_of_way)
+        ends.setdefault(end, cycles_of_branch)
     first, *others = ends.values()
     return Outcomes(first, others, are_all, any(each.is_cut for each in runs))
 
@@ -131,12 +131,12 @@ class Run:
                 break
             idle = 0 if cycle.outcomes.admitted or evidence["requeued"] else idle + 1
             if heads is not None:
-                idle = _IDLE_CYCLES if self._comes_back(is_idle=idle > 0) else 0
+                idle = _IDLE_CYCLES if self._returns(is_idle=idle > 0) else 0
         if evidence_of_cycles:
             evidence_of_cycles[-1]["after"] = self._tree()
         return evidence_of_cycles
 
-    def _comes_back(self, *, is_idle: bool) -> bool:
+    def _returns(self, *, is_idle: bool) -> bool:
         """Return whether the state equals that after an earlier cycle, without admissions or evictions since."""
         if not is_idle:
             self._seen.clear()
@@ -154,9 +154,9 @@ class Run:
                 if pending.heap
             ]
         )
-        comes_back = now in self._seen
+        returns_later = now in self._seen
         self._seen.add(now)
-        return comes_back
+        return returns_later
 
     def one(self) -> tuple[Cycle, Json]:
         """Run one cycle and the controllers after it."""
@@ -171,17 +171,17 @@ class Run:
         self.state.restore()
         cycle.outcomes.apply()
         self.now += _SECOND
-        evidence["requeued"] = self._play_controllers(cycle)
+        evidence["requeued"] = self._run_controllers(cycle)
         return cycle, evidence
 
     def _tree(self) -> list[Json]:
         """Describe ClusterQueues with the keys of their Workloads, then cohorts, by name."""
         evidence_of_cycles = [
-            {**node_told(each.node), "workloads": sorted(each.workloads)}
+            {**reported_node(each.node), "workloads": sorted(each.workloads)}
             for each in sorted(self.state.active.values(), key=lambda each: each.node.name)
         ]
         cohorts = sorted(self.state.cohorts.values(), key=lambda each: each.name)
-        return [*evidence_of_cycles, *map(node_told, cohorts)]
+        return [*evidence_of_cycles, *map(reported_node, cohorts)]
 
     def _evidence(self, cycle: Cycle, heads: list[Entry]) -> Json:
         outcomes, pending = cycle.outcomes, sorted(self.state.pending.items())
@@ -215,7 +215,7 @@ class Run:
             "inadmissibleLeft": {name: sorted(each.parked) for name, each in pending if each.parked},
         }
 
-    def _play_controllers(self, cycle: Cycle) -> list[str]:
+    def _run_controllers(self, cycle: Cycle) -> list[str]:
         """Dequeue admitted Workloads, and requeue evicted ones immediately."""
         for info, queue, _ in cycle.outcomes.admitted:
             self.state.pending[queue.name].forget(info.key)
@@ -290,7 +290,7 @@ class Standing:
 
     def aims(self, key: str) -> list[Aim]:
         """Return the Workloads that a waiting Workload preempts in a cycle in which it is the only head."""
-        ways, are_all = every_way(lambda chance: self._targets(key, chance))
+        ways, are_all = all_branches(lambda chance: self._targets(key, chance))
         found = dict.fromkeys(each for way in ways for each in way)
         return [Aim(*each, are_all and all(each in way for way in ways)) for each in found]
 

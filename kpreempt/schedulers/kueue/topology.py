@@ -125,7 +125,7 @@ class FlavorTopology:
         """Return whether each domain has capacity for its pods. Pod slots are not counted here."""
         for each in usage:
             leaf = self.leaves.get(domain_id(each.values))
-            if leaf is None or how_many(each.requests, left_of(leaf))[0] < each.pods:
+            if leaf is None or how_many(each.requests, remaining_of(leaf))[0] < each.pods:
                 return False
         return True
 
@@ -149,7 +149,7 @@ def add_requests(to: Requests, amounts: Requests, times: int = 1) -> None:
         to[name] = to.get(name, 0) + amount * times
 
 
-def left_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
+def remaining_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
     """Return the free capacity; with ``is_empty``, as if no topology had placed a pod."""
     if is_empty or not leaf.usage:
         return leaf.capacity

@@ -31,7 +31,7 @@ from kpreempt.schedulers.kueue.topology import (
     add_requests,
     domain_id,
     how_many,
-    left_of,
+    remaining_of,
 )
 
 
@@ -316,7 +316,7 @@ class _Search:
             if topology.has_nodes and (what := self._why_not_node(leaf, tolerations)):
                 self._excluded[what] += 1
                 continue
-            room = left_of(leaf, is_empty=self._is_empty)
+            room = remaining_of(leaf, is_empty=self._is_empty)
             if leaf.id in self._assumed:
                 room = dict(room)
                 add_requests(room, self._assumed[leaf.id], -1)
@@ -353,19 +353,19 @@ class _Search:
         if not topology.domains[level]:
             return [], level, f"no topology domains at level: {topology.levels[level]}"
         domains = self._sorted(topology.domains[level].values())
-        wanted = self._request.count // self._slice
+        requested = self._request.count // self._slice
         if self._fullest_first:
             for each in domains:
-                if each.slices >= wanted:
+                if each.slices >= requested:
                     return [each], level, ""
-        elif domains[0].slices >= wanted:
-            return [_smallest_that_holds(domains, wanted, by_slices=True)], level, ""
+        elif domains[0].slices >= requested:
+            return [_smallest_that_holds(domains, requested, by_slices=True)], level, ""
         if self._is_required:
-            return [], level, self._reason(domains[0].slices, wanted)
+            return [], level, self._reason(domains[0].slices, requested)
         if level > 0 and not self._fullest_first:
             return self._fitting(level - 1)
         found: list[Domain] = []
-        rest = wanted
+        rest = requested
         for index, each in enumerate(domains):
             if rest <= 0:
                 break
@@ -375,14 +375,14 @@ class _Search:
             else:
                 found.append(each)
                 rest -= each.slices
-        return (found, level, "") if rest <= 0 else ([], level, self._reason(wanted - rest, wanted))
+        return (found, level, "") if rest <= 0 else ([], level, self._reason(requested - rest, requested))
 
-    def _reason(self, fit: int, wanted: int) -> str:
+    def _reason(self, fit: int, requested: int) -> str:
         unit = "pod" if self._slice == 1 else "slice"
         allows = "doesn't allow to fit any" if fit == 0 else f"allows to fit only {fit} out"
         excluded_text = ", ".join(sorted(f"{what}: {count}" for what, count in self._excluded.items()))
         excluded = f". Total nodes: {len(self._topology.leaves)}; excluded: {excluded_text}" if excluded_text else ""
-        return f'topology "{self._topology.name}" {allows} of {wanted} {unit}(s){excluded}'
+        return f'topology "{self._topology.name}" {allows} of {requested} {unit}(s){excluded}'
 
     def _descend(self, domains: list[Domain], level: int, slice_level: int) -> Placed:
         lowest = len(self._topology.levels) - 1
@@ -418,11 +418,11 @@ class _Search:
         return []
 
 
-def _smallest_that_holds(domains: list[Domain], wanted: int, *, by_slices: bool) -> Domain:
+def _smallest_that_holds(domains: list[Domain], requested: int, *, by_slices: bool) -> Domain:
     """Return the first of the smallest domains that hold all pods, or the first domain if none does."""
     found, least = domains[0], None
     for each in domains:
         room = each.slices if by_slices else each.pods
-        if room >= wanted and (least is None or room < least):
+        if room >= requested and (least is None or room < least):
             found, least = each, room
     return found

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import NO_EXTRAS
 from kpreempt.model.pod import DEFAULT_SCHEDULER_NAME, Pod
-from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.scheduler_table import LEGACY_ROWS
 from kpreempt.schedulers.extender_protocol import Connect, HttpExtender, with_ignorable_last
@@ -75,7 +75,7 @@ class LegacyScheduler:
     ``gates`` are the modeled feature gates by name.
     """
 
-    wanted = NOTHING_WANTED
+    extra_fields = NO_EXTRAS
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class LegacyScheduler:
         self.filters = version.filters if filters is None else filters
         self.extenders = extenders
         # Extenders receive the complete pod, and its priority may have any effect.
-        self.tells_pods_apart = bool(extenders)
-        self.goes_by_priority = not extenders
+        self.decisions_depend_on_pod_identity = bool(extenders)
+        self.is_monotonic_in_priority = not extenders
         # The name of the scheduler whose pods it schedules.
         self.scheduler_name = scheduler_name
         self.scheduler_names = frozenset([scheduler_name])
@@ -156,7 +156,7 @@ class LegacyScheduler:
             cluster=ClusterSummary(nodes=len(prepared.node_infos), pods=prepared.num_pods),
             assumptions=self.assumptions,
         )
-        reason = self._reason_not_seen(pod)
+        reason = self._reason_unseen(pod)
         if reason:
             return msgspec.structs.replace(frame, reason=reason)
         cycle = Cycle(
@@ -171,7 +171,7 @@ class LegacyScheduler:
         )
         return cycle.run()
 
-    def tell_node(self, prepared: Cluster, pod: Pod, node_name: str) -> NodeEvaluation:
+    def describe_node(self, prepared: Cluster, pod: Pod, node_name: str) -> NodeEvaluation:
         """Return every filter's result for one node; raise ``KeyError`` for a missing node.
 
         Empty for a pod of another scheduler.
@@ -181,7 +181,7 @@ class LegacyScheduler:
             return NodeEvaluation()
         return evaluate_node(self.version, self.filters, prepared, pod, node_info)
 
-    def room_of_nodes(self, prepared: Cluster, pod: Pod, most: int) -> Mapping[str, int] | None:
+    def capacity_of_nodes(self, prepared: Cluster, pod: Pod, most: int) -> Mapping[str, int] | None:
         """Return ``None``: it is not known which filters depend on more than the node."""
         return None
 
@@ -205,7 +205,7 @@ class LegacyScheduler:
             for place, each in enumerate(reversed(put_back), start=1)
         ]
 
-    def _reason_not_seen(self, pod: Pod) -> str:
+    def _reason_unseen(self, pod: Pod) -> str:
         """Return why the scheduler would ignore the pod, or an empty string."""
         if pod.is_terminal:
             return f"the pod has finished (phase {pod.status.phase})"

@@ -70,8 +70,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     not_cordoned,
     pod_fits_resources,
     port_conflict,
-    refusal,
     refuses_on,
+    rejection,
     selector_mismatch,
     term_selects,
     too_many_disks,
@@ -96,7 +96,7 @@ def _max_volume_count(disk_type: DiskType) -> Check:
         default = default_disk_limit(disk_type, node_info.labels.get(_INSTANCE_TYPE, ""))
         limit = node_info.allocatable.get(f"{LIMIT_PREFIX}{disk_type.plugin}", default)
         detail = too_many_disks(disk_type.name, disks_of, meta.pod.pod, node_info, limit)
-        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail) if detail else PASSES
+        return rejection(MAX_VOLUMES_EXCEEDED, detail=detail) if detail else PASSES
 
     return check
 
@@ -133,7 +133,7 @@ def max_csi_volume_count(meta: Metadata, node_info: NodeInfo) -> Status:
         limit = node_info.allocatable.get(key)
         if limit is not None and used + requested > limit:
             detail = VolumeLimitExceeded(key.removeprefix(CSI_LIMIT_PREFIX), used, requested, limit)
-            return refusal(MAX_VOLUMES_EXCEEDED, detail=detail)
+            return rejection(MAX_VOLUMES_EXCEEDED, detail=detail)
     return PASSES
 
 
@@ -163,7 +163,7 @@ def check_volume_binding(meta: Metadata, node_info: NodeInfo) -> Status:
             raise LegacyError(f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
         if not is_reachable(volume, node_info.node.metadata.labels):
             detail = VolumeConflict(claim.metadata.name, volume.metadata.name, "its node affinity excludes the node")
-            return refusal(NODE_AFFINITY_CONFLICT, detail=detail)
+            return rejection(NODE_AFFINITY_CONFLICT, detail=detail)
     return PASSES
 
 
@@ -188,7 +188,7 @@ def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
         key = zone_conflict(volume, node_info.node)
         if key is not None:
             detail = VolumeConflict(name, volume.metadata.name, f"{key} is {volume.metadata.labels[key]}")
-            return refusal(ZONE_CONFLICT, detail=detail)
+            return rejection(ZONE_CONFLICT, detail=detail)
     return PASSES
 
 
@@ -285,7 +285,7 @@ class PodMetadata(Metadata):
         for pair in node_info.labels.items():
             if pair in self.refusing.counts:
                 conflict = AffinityConflict("existingAntiAffinity", *pair, "", self.refusing.holders(pair))
-                return refusal(NOT_MATCHED, EXISTING_ANTI_AFFINITY_NOT_MATCHED, detail=conflict)
+                return rejection(NOT_MATCHED, EXISTING_ANTI_AFFINITY_NOT_MATCHED, detail=conflict)
         labels = node_info.labels
         terms = self.pod.affinity_terms
         missing = next((term for term in terms if _pair(term, labels) not in self.wanted.counts), None)
@@ -293,12 +293,12 @@ class PodMetadata(Metadata):
         pod = self.pod.pod
         if missing is not None and (self.wanted.counts or not all(term_selects(pod, term, pod) for term in terms)):
             detail = _conflict("affinity", missing, labels, [])
-            return refusal(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
+            return rejection(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
         for term in self.pod.anti_affinity_terms:
             refused = _pair(term, labels)
             if refused is not None and refused in self.refused.counts:
                 detail = _conflict("antiAffinity", term, labels, self.refused.holders(refused))
-                return refusal(NOT_MATCHED, ANTI_AFFINITY_NOT_MATCHED, detail=detail)
+                return rejection(NOT_MATCHED, ANTI_AFFINITY_NOT_MATCHED, detail=detail)
         return PASSES
 
     def _pairs_refusing(self, info: PodInfo, labels: Mapping[str, str]) -> list[Pair]:

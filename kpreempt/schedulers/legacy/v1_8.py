@@ -59,8 +59,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     no_pressure,
     node_condition,
     pod_fits_resources,
-    refusal,
     refuses_on,
+    rejection,
     selector_mismatch,
     term_selects,
     too_many_disks,
@@ -80,7 +80,7 @@ def _max_volume_count(disk_type: DiskType) -> Check:
         disks_of = partial(_disks, meta.cluster, disk_type)
         limit = default_disk_limit(disk_type)
         detail = too_many_disks(disk_type.name, disks_of, meta.pod.pod, node_info, limit)
-        return refusal(MAX_VOLUMES_EXCEEDED, detail=detail) if detail else PASSES
+        return rejection(MAX_VOLUMES_EXCEEDED, detail=detail) if detail else PASSES
 
     return check
 
@@ -126,7 +126,7 @@ def no_volume_zone_conflict(meta: Metadata, node_info: NodeInfo) -> Status:
         key = zone_conflict(volume, node_info.node)
         if key is not None:
             detail = VolumeConflict(name, volume.metadata.name, f"{key} is {volume.metadata.labels[key]}")
-            return refusal(ZONE_CONFLICT, detail=detail)
+            return rejection(ZONE_CONFLICT, detail=detail)
     return PASSES
 
 
@@ -199,16 +199,16 @@ class PodMetadata(Metadata):
         """Check whether the terms of existing pods, and the pod's own, allow it on the node."""
         for pair in node_info.labels.items():
             if pair in self._refusing.counts:
-                return refusal(
+                return rejection(
                     AFFINITY_NOT_MATCHED,
                     detail=AffinityConflict("existingAntiAffinity", *pair, "", self._refusing.holders(pair)),
                 )
         for wanted in self._wanted:
             if not wanted.is_met(node_info, allows_first=True):
-                return refusal(AFFINITY_NOT_MATCHED, detail=wanted.conflict("affinity", node_info))
+                return rejection(AFFINITY_NOT_MATCHED, detail=wanted.conflict("affinity", node_info))
         for refused in self._refused:
             if refused.is_met(node_info):
-                return refusal(AFFINITY_NOT_MATCHED, detail=refused.conflict("antiAffinity", node_info))
+                return rejection(AFFINITY_NOT_MATCHED, detail=refused.conflict("antiAffinity", node_info))
         return PASSES
 
 
@@ -270,7 +270,7 @@ def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
         key = ("", "", port.host_port)
         if key in node_info.used_ports:
             holders = [info.key for info in node_info.pods if key in info.ports]
-            return refusal(PORTS_TAKEN, detail=PortConflict(port.host_port, port.protocol, port.host_ip, holders))
+            return rejection(PORTS_TAKEN, detail=PortConflict(port.host_port, port.protocol, port.host_ip, holders))
     return PASSES
 
 
@@ -278,7 +278,7 @@ def match_node_selector(meta: Metadata, node_info: NodeInfo) -> Status:
     """Check the node selector and the required node affinity."""
     if _selects(meta.pod.pod, node_info):
         return PASSES
-    return refusal(SELECTOR_NOT_MATCHED, detail=selector_mismatch(meta.pod.pod, node_info))
+    return rejection(SELECTOR_NOT_MATCHED, detail=selector_mismatch(meta.pod.pod, node_info))
 
 
 def _selects(pod: Pod, node_info: NodeInfo) -> bool:
@@ -375,7 +375,7 @@ class Version18(PredicateVersion):
     stops_at_first = False
     counts_nominated = False
     budget_rule = staticmethod(lambda pods, _: [PodWithBudgets(info, False, []) for info in pods])
-    asks_extenders_after_choice = True
+    calls_extenders_after_choice = True
     clears_nominations = False
     # The highest victim's priority, the sum of priorities, the count; then any.
     criteria = staticmethod(lambda _: (LOWEST_FIRST_VICTIM, SMALLEST_SUM, FEWEST_VICTIMS))

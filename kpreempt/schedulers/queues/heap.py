@@ -13,11 +13,11 @@ Item = TypeVar("Item")
 
 
 class Heap(Generic[Item]):
-    """Items by key, with the first one at the head. ``comes_first`` returns whether its first argument is less."""
+    """Items by key, with the first one at the head. ``is_before`` returns whether its first argument is less."""
 
-    def __init__(self, key_of: Callable[[Item], str], comes_first: Callable[[Item, Item], bool]) -> None:
+    def __init__(self, key_of: Callable[[Item], str], is_before: Callable[[Item, Item], bool]) -> None:
         self._key_of = key_of
-        self._comes_first = comes_first
+        self._is_before = is_before
         self._items: dict[str, Item] = {}
         self._keys: list[str] = []
 
@@ -74,13 +74,13 @@ class Heap(Generic[Item]):
 
     def in_order(self) -> Iterator[Item]:
         """Yield all items in the order in which they would be popped, without removing them."""
-        rest = Heap(self._key_of, self._comes_first)
+        rest = Heap(self._key_of, self._is_before)
         rest._items, rest._keys = dict(self._items), list(self._keys)
         while (item := rest.pop()) is not None:
             yield item
 
     def _rise(self, index: int) -> None:
-        while index > 0 and self._goes_before(index, parent := (index - 1) // 2):
+        while index > 0 and self._is_index_before(index, parent := (index - 1) // 2):
             self._swap(parent, index)
             index = parent
 
@@ -88,16 +88,16 @@ class Heap(Generic[Item]):
         """Sift the item at ``start`` down within the first ``end``; return whether it moved."""
         index = start
         while (child := 2 * index + 1) < end:
-            if child + 1 < end and self._goes_before(child + 1, child):
+            if child + 1 < end and self._is_index_before(child + 1, child):
                 child += 1
-            if not self._goes_before(child, index):
+            if not self._is_index_before(child, index):
                 break
             self._swap(index, child)
             index = child
         return index > start
 
-    def _goes_before(self, left: int, right: int) -> bool:
-        return self._comes_first(self._items[self._keys[left]], self._items[self._keys[right]])
+    def _is_index_before(self, left: int, right: int) -> bool:
+        return self._is_before(self._items[self._keys[left]], self._items[self._keys[right]])
 
     def _swap(self, left: int, right: int) -> None:
         self._keys[left], self._keys[right] = self._keys[right], self._keys[left]

@@ -59,7 +59,7 @@ class Queue113(SchedulingQueue):
 
     def __init__(self, started: datetime) -> None:
         """``started`` is when the scheduler started, which determines the 30 s period of the leftover timer."""
-        self.active: Heap[Pod] = Heap(lambda pod: pod.key, comes_first)
+        self.active: Heap[Pod] = Heap(lambda pod: pod.key, is_before)
         self.unschedulable: dict[str, Pod] = {}
         self.nominator = NominatedPods()
         self.scheduling_cycle = 0
@@ -121,8 +121,8 @@ class Queue113(SchedulingQueue):
         if pod.key in self.unschedulable or pod.key in self.active:
             return
         condition = _scheduled_condition(pod)
-        is_refused = condition is not None and (condition.status, condition.reason) == ("False", "Unschedulable")
-        if attempt.cycle > self.move_request_cycle and is_refused:
+        is_rejected = condition is not None and (condition.status, condition.reason) == ("False", "Unschedulable")
+        if attempt.cycle > self.move_request_cycle and is_rejected:
             self.unschedulable[pod.key] = pod
         else:
             self.active.add(pod)
@@ -245,7 +245,7 @@ def scheduling_properties_changed(old: Node, new: Node) -> bool:
     )
 
 
-def comes_first(left: Pod, right: Pod) -> bool:
+def is_before(left: Pod, right: Pod) -> bool:
     """Order the active queue: higher priority first, then the earlier time (``activeQComp``).
 
     A pod that was just tried has a late time, so a pod that waits for its nominated node comes after others of its

@@ -131,7 +131,7 @@ def configuration_of(document: Mapping[str, Any] | None, actions: str | None = N
             has_hierarchy = any(plugin.name == "drf" and plugin.switches["enableHierarchy"] for plugin in tier)
             if has_hierarchy and any(plugin.name == "proportion" for plugin in tier):
                 raise ConfigurationError("proportion and drf with hierarchy enabled conflicts")
-        _refuse_devices(tiers)
+        _reject_devices(tiers)
     if actions is not None:
         given = actions
     if given is None:
@@ -189,7 +189,7 @@ def _plugin(given: Any, path: str) -> PluginOption:
     return PluginOption(given.get("name", ""), switches, arguments or {})
 
 
-def _refuse_devices(tiers: Sequence[Sequence[PluginOption]]) -> None:
+def _reject_devices(tiers: Sequence[Sequence[PluginOption]]) -> None:
     """Reject device arguments that make the real scheduler exit. Arguments of earlier predicates stay in effect."""
     enabled = dict.fromkeys(_DEVICES, False)
     for index, tier in enumerate(tiers):

@@ -33,14 +33,14 @@ from kpreempt.schedulers.kube.framework.label_selectors import default_selector
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from kpreempt.schedulers.kube.plugins.node_volume_limits import NodeVolumeLimits
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.schedulers.volcano.cache import Node, Task
 from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
 from kpreempt.verdict import SUCCESS, Assumption, Status
 from kpreempt.verdict.status import SKIP
 
 # Volcano embeds the plugins of Kubernetes 1.25, with default feature gates.
-BEHAVIOUR = behaviour("1.25")
+BEHAVIOUR = behavior("1.25")
 
 
 class KubeView:

@@ -75,10 +75,10 @@ class Order:
 
 
 class PriorityQueue(Generic[Item]):
-    """Items ordered by ``goes_before``."""
+    """Items ordered by ``is_before``."""
 
-    def __init__(self, goes_before: Callable[[Item, Item], bool], items: Iterable[Item] = ()) -> None:
-        self._goes_before = goes_before
+    def __init__(self, is_before: Callable[[Item, Item], bool], items: Iterable[Item] = ()) -> None:
+        self._orders_before = is_before
         self._items: list[Item] = []
         for item in items:
             self.push(item)
@@ -90,7 +90,7 @@ class PriorityQueue(Generic[Item]):
         items = self._items
         items.append(item)
         index = len(items) - 1
-        while index > 0 and self._goes_before(items[index], items[parent := (index - 1) // 2]):
+        while index > 0 and self._orders_before(items[index], items[parent := (index - 1) // 2]):
             items[index], items[parent] = items[parent], items[index]
             index = parent
 
@@ -101,9 +101,9 @@ class PriorityQueue(Generic[Item]):
         items[0], items[last] = items[last], items[0]
         index = 0
         while (child := 2 * index + 1) < last:
-            if child + 1 < last and self._goes_before(items[child + 1], items[child]):
+            if child + 1 < last and self._orders_before(items[child + 1], items[child]):
                 child += 1
-            if not self._goes_before(items[child], items[index]):
+            if not self._orders_before(items[child], items[index]):
                 break
             items[index], items[child] = items[child], items[index]
             index = child
@@ -149,8 +149,8 @@ class Session:
             self.total.add(node.allocatable)
         self.view = KubeView(cache.cluster, self.nodes.values(), cache.now)
         self.volumes = SessionVolumes(cache.cluster, cache.now)
-        self.job_goes_before: Callable[[Job, Job], bool] = partial(self._goes_before, Vote.JOB_ORDER)
-        self.queue_goes_before: Callable[[Queue, Queue], bool] = partial(self._goes_before, Vote.QUEUE_ORDER)
+        self.job_is_before: Callable[[Job, Job], bool] = partial(self._orders_before, Vote.JOB_ORDER)
+        self.queue_is_before: Callable[[Queue, Queue], bool] = partial(self._orders_before, Vote.QUEUE_ORDER)
         self._registered: dict[Vote, dict[str, Any]] = {vote: {} for vote in Vote}
         # Query results, valid until another function is registered.
         self._tiers: dict[Vote, list[list[tuple[str, Any]]]] = {}
@@ -199,7 +199,7 @@ class Session:
 
     # Orders.
 
-    def _goes_before(self, vote: Vote, left: Job | Queue, right: Job | Queue) -> bool:
+    def _orders_before(self, vote: Vote, left: Job | Queue, right: Job | Queue) -> bool:
         """Compare by the first plugin that distinguishes them, then by creation time, then by name."""
         for _, compare in self.functions(vote):
             if result := compare(left, right):
@@ -208,7 +208,7 @@ class Session:
             return left.uid < right.uid
         return _is_before(left.created, right.created)
 
-    def task_goes_before(self, left: Task, right: Task) -> bool:
+    def task_is_before(self, left: Task, right: Task) -> bool:
         """Compare by the first plugin that distinguishes them, then by the index in the name, then by creation time.
 
         The order is not strict: of two equal tasks, neither comes before the other (``pkg/controllers/job/helpers``).

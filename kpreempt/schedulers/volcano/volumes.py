@@ -85,7 +85,7 @@ class SessionVolumes:
                 raise VolumeError(REASON_IMMEDIATE)
             matches = ClaimMatches(claims)
             found = binder.find_pod_volumes(matches, node.node)
-            self._tell_order(task, matches, binder, found, node)
+            self._record_order(task, matches, binder, found, node)
         except PluginError as error:
             raise VolumeError(str(error)) from error
         if found.conflicts:
@@ -105,7 +105,7 @@ class SessionVolumes:
         )
         self._known = None
 
-    def _tell_order(
+    def _record_order(
         self, task: Task, matches: ClaimMatches, binder: VolumeBinder, found: PodVolumes, node: Node
     ) -> None:
         """Add an assumption if a claim could bind to an equal volume that other claims do not see as equal."""

@@ -18,7 +18,7 @@ from kpreempt.errors import InputError
 from kpreempt.network.deadlines import DeadlineError, pool_manager, within
 from kpreempt.snapshot.archives import check_density, check_ratio
 from kpreempt.snapshot.live.connection import Connection
-from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, refusal
+from kpreempt.snapshot.live.failures import ClusterError, failure, is_dropped, rejection
 from kpreempt.version import __version__
 
 JSON = "application/json"
@@ -100,10 +100,10 @@ class Api:
                             hint="check --server and the proxy: a login page often stands before the API",
                         )
                     return body
-                asked = _seconds_asked_for(answer) if answer.status in _BUSY else None
+                asked = _requested_delay(answer) if answer.status in _BUSY else None
                 wait = wait if asked is None else asked
                 if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
-                    raise refusal(answer.status, answer.headers, body, source, self.connection.user, asked)
+                    raise rejection(answer.status, answer.headers, body, source, self.connection.user, asked)
             self._sleep(wait)
             tried += 1
 
@@ -119,7 +119,7 @@ class Api:
                 try:
                     if response.status != 200:
                         body = self._body(response, _MAX_ERROR_BYTES)
-                        raise refusal(response.status, response.headers, body, source, self.connection.user)
+                        raise rejection(response.status, response.headers, body, source, self.connection.user)
                     # Of what follows the last line break nothing comes: it is cut off.
                     rest = bytearray()
                     while chunk := response.read1(_CHUNK, decode_content=True):
@@ -182,7 +182,7 @@ class Api:
         return body
 
 
-def _seconds_asked_for(answer: urllib3.BaseHTTPResponse) -> float | None:
+def _requested_delay(answer: urllib3.BaseHTTPResponse) -> float | None:
     """What ``Retry-After`` says, in seconds or as a date."""
     text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal() and len(text) < 10:

@@ -42,7 +42,7 @@ class _Status(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-def refusal(
+def rejection(
     status: int, headers: urllib3.HTTPHeaderDict, body: bytes, source: str, user: str, seconds: float | None = None
 ) -> ClusterError:
     """The error for an answer that is not 200.

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import msgspec
 
+from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.kueue import KUEUE_GROUP
 from kpreempt.model.meta import ObjectMeta
-from kpreempt.model.wanted import Wanted
-from kpreempt.snapshot.filing import is_kept_anyway
 from kpreempt.snapshot.kinds import COMPARED, plural_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
+from kpreempt.snapshot.object_store import is_kept_anyway
 
 # They tell what has happened, which few questions are about, and there are many of them.
 EVENTS = KINDS["Event"]
@@ -59,13 +59,13 @@ def _is_of_plugins(kind: Kind) -> bool:
     return KINDS.get(kind.name) is not kind and COMPARED.get(kind.name) is not kind
 
 
-def kinds_of_plugins(wanted: Wanted) -> tuple[list[Kind], list[str]]:
+def kinds_of_plugins(extra_fields: ExtraFields) -> tuple[list[Kind], list[str]]:
     """The kinds that only plugins read, as they are listed, and the keys of those that cannot be.
 
     That is because no plugin says in which version; the core group has one version only.
     """
-    kinds, without_place = [], []
-    for each in wanted.kinds:
+    kinds, without_location = [], []
+    for each in extra_fields.kinds:
         if is_kept_anyway(each):
             continue
         if (each.kind, (each.group,)) == (CRON_JOBS.name, CRON_JOBS.groups):
@@ -74,8 +74,8 @@ def kinds_of_plugins(wanted: Wanted) -> tuple[list[Kind], list[str]]:
             groups = (each.group,)
             kinds.append(Kind(each.kind, each.resource, ObjectMeta, groups, each.is_namespaced, each.version))
         else:
-            without_place.append(each.key)
-    return kinds, without_place
+            without_location.append(each.key)
+    return kinds, without_location
 
 
 def api_versions_of(kind: Kind) -> list[str]:
@@ -118,7 +118,7 @@ _LIST = msgspec.json.Decoder(_List)
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Some objects of a list. ``begins`` says that they are the first of the kind, and any from before do not count.
 
-    ``refusal`` stands in place of objects where the kind may not be listed (403), or is not where it is looked for
+    ``rejection`` stands in place of objects where the kind may not be listed (403), or is not where it is looked for
     (404) though its group is served. Of a kind that the server does not have there are simply none, and no
     ``api_version``.
     """
@@ -130,7 +130,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     begins: bool = False
     ends: bool = False
     remaining: int = 0
-    refusal: ClusterError | None = None
+    rejection: ClusterError | None = None
 
 
 class Listing:
@@ -178,8 +178,8 @@ class Listing:
                     continue
                 if error.status not in (403, 404) or self.kind.name in INDISPENSABLE:
                     raise
-                refusal = None if self._is_absent(api, error) else error
-                return Page(source=error.source, kind=self.kind.name, api_version="", ends=True, refusal=refusal)
+                rejection = None if self._is_absent(api, error) else error
+                return Page(source=error.source, kind=self.kind.name, api_version="", ends=True, rejection=rejection)
             return self._page(body, f"{api.connection.server}{path}")
 
     def _is_absent(self, api: Api, error: ClusterError) -> bool:
@@ -193,8 +193,8 @@ class Listing:
         group = self.kind.groups[0]
         if not group:
             return False
-        is_gone = error.status == _NOT_FOUND and _is_not_there(api, f"/apis/{group}")
-        return is_gone or is_not_served(api, group, self.kind.name)
+        is_deleted = error.status == _NOT_FOUND and _is_not_there(api, f"/apis/{group}")
+        return is_deleted or is_not_served(api, group, self.kind.name)
 
     def _page(self, body: bytes, source: str) -> Page:
         try:

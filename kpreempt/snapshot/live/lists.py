@@ -90,7 +90,7 @@ def read_cluster(
         skips_bad_objects=skip_bad_objects,
         keeps=needs.keeps,
         packs=packs,
-        wanted=needs.wanted,
+        extra_fields=needs.extra_fields,
     )
     reader = _Reader(api, collector, progress, phases)
     with without_collection():
@@ -106,7 +106,7 @@ def read_cluster(
             f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}",
             AssumptionKind.UNREADABLE,
         )
-        for key in kinds_of_plugins(needs.wanted)[1]
+        for key in kinds_of_plugins(needs.extra_fields)[1]
     ]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
     return Reading(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
@@ -132,7 +132,7 @@ class _Reader:
     def read(self, taken_at: datetime, needs: Needs) -> None:
         """Read everything. Raises as ``read_cluster`` does."""
         pods, *others = kinds_to_read(needs.unneeded)
-        of_plugins, _ = kinds_of_plugins(needs.wanted)
+        of_plugins, _ = kinds_of_plugins(needs.extra_fields)
         others += [kind for name, kind in COMPARED.items() if name in needs.compared and kind not in of_plugins]
         others += of_plugins
         try:
@@ -175,11 +175,11 @@ class _Reader:
     def _take(self, listing: Listing, page: Page) -> None:
         """Keep what is used of a page."""
         label = label_of(listing.kind)
-        if page.refusal is not None:
+        if page.rejection is not None:
             if listing.kind == RECORDED.get(label):
-                self._collector.leave_out(label, page.refusal.status, page.source)
+                self._collector.leave_out(label, page.rejection.status, page.source)
             else:
-                self.assumptions.append(unreadable(label, Unread(page.refusal.status, resource_of(listing.kind))))
+                self.assumptions.append(unreadable(label, Unread(page.rejection.status, resource_of(listing.kind))))
             return
         if page.begins:
             self._collector.forget(page.kind, page.api_version)
@@ -317,13 +317,13 @@ class Objects(msgspec.Struct, frozen=True):
     unread: dict[str, Unread]
 
 
-def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
+def read_objects(api: Api, extra_fields: Iterable[Named]) -> Objects:
     """Read the objects one by one. Raises ``ClusterError`` and ``InputError``."""
     documents: list[dict[str, Any]] = []
     known: dict[str, None] = {}
     unread: dict[str, Unread] = {}
     resources: dict[tuple[str, str], Resource | None] = {}
-    for each in wanted:
+    for each in extra_fields:
         group = each.api_version.rpartition("/")[0]
         label = ".".join(filter(None, (each.kind, group)))
         place = (each.api_version, each.kind)
@@ -352,11 +352,11 @@ def read_objects(api: Api, wanted: Iterable[Named]) -> Objects:
     return Objects(documents, [each for each in known if each not in unread], unread)
 
 
-def _document(api: Api, wanted: Named, resource: Resource) -> list[dict[str, Any]]:
+def _document(api: Api, extra_fields: Named, resource: Resource) -> list[dict[str, Any]]:
     """The object, or nothing where it is not there."""
-    place = f"namespaces/{quote(wanted.namespace, safe='')}/" if resource.namespaced else ""
-    start = "apis" if "/" in wanted.api_version else "api"
-    path = f"/{start}/{wanted.api_version}/{place}{resource.name}/{quote(wanted.name, safe='')}"
+    place = f"namespaces/{quote(extra_fields.namespace, safe='')}/" if resource.namespaced else ""
+    start = "apis" if "/" in extra_fields.api_version else "api"
+    path = f"/{start}/{extra_fields.api_version}/{place}{resource.name}/{quote(extra_fields.name, safe='')}"
     try:
         body = api.get(path)
     except ClusterError as error:
@@ -369,4 +369,4 @@ def _document(api: Api, wanted: Named, resource: Resource) -> list[dict[str, Any
         document = {}
     if not isinstance(document.get("metadata"), dict):
         raise InputError("the server's answer is no object", source=f"{api.connection.server}{path}")
-    return [{**document, "apiVersion": wanted.api_version, "kind": wanted.kind}]
+    return [{**document, "apiVersion": extra_fields.api_version, "kind": extra_fields.kind}]

@@ -144,17 +144,17 @@ class Watches:
         path = path_of(stream.kind, start.api_version)
         query = {"fieldSelector": f"reason={stream.reason}"} if stream.reason else {}
         while not self._is_over:
-            is_told = False
+            is_reported = False
             try:
                 for line in self._lines(path, query, version):
-                    is_told, failures = True, 0
+                    is_reported, failures = True, 0
                     meta = _object(line.object).metadata
                     version = version_number(meta.resource_version, f"{self._api.connection.server}{path}")
                     if line.type == "BOOKMARK":
                         self._tell(stream, Bookmark(version))
                     else:
                         self._tell(stream, Watched(What(line.type), line.object, start.api_version))
-                if not is_told:
+                if not is_reported:
                     self._wait(failures)
                     failures += 1
             except _ExpiredError:
@@ -177,8 +177,8 @@ class Watches:
                 objects: list[msgspec.Raw] = []
                 while True:
                     page = listing.next_page(self._api)
-                    if page.refusal is not None:
-                        raise page.refusal
+                    if page.rejection is not None:
+                        raise page.rejection
                     objects = [*page.items] if page.begins else [*objects, *page.items]
                     if page.ends:
                         break

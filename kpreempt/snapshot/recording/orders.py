@@ -27,8 +27,8 @@ class Seen(NamedTuple):
     """What counts of a pod: who it is, and where a scheduler's cache has it (empty: in no node's pods).
 
     One that ``is_waiting`` has no node yet. ``has_failed`` says that its last attempt ended with something else than
-    nodes that do not fit, perhaps after it had been assumed somewhere. ``refusal`` is why its scheduler has refused it,
-    and one that ``is_gated`` is not tried.
+    nodes that do not fit, perhaps after it had been assumed somewhere. ``rejection`` is why its scheduler has refused
+    it, and one that ``is_gated`` is not tried.
     """
 
     key: str
@@ -36,12 +36,12 @@ class Seen(NamedTuple):
     node: str
     is_waiting: bool = False
     has_failed: bool = False
-    refusal: str = ""
+    rejection: str = ""
     is_gated: bool = False
 
     def is_surely_unassumed(self, before: Seen | None) -> bool:
         """Whether its scheduler had it on no node when it was changed from ``before`` to this."""
-        return before is None or before.is_gated or (bool(self.refusal) and self.refusal != before.refusal)
+        return before is None or before.is_gated or (bool(self.rejection) and self.rejection != before.rejection)
 
 
 class _Pods(NamedTuple):

@@ -77,19 +77,19 @@ class PodLine(msgspec.Struct, frozen=True):
         return next((each for each in self.status.conditions if each.type == type_), None)
 
     @property
-    def refusal(self) -> str:
+    def rejection(self) -> str:
         """Why its scheduler has refused it; empty where it has not."""
         scheduled = self.condition("PodScheduled")
-        is_refused = scheduled is not None and scheduled.status == "False" and scheduled.reason != "SchedulingGated"
-        return scheduled.message if scheduled is not None and is_refused else ""
+        is_rejected = scheduled is not None and scheduled.status == "False" and scheduled.reason != "SchedulingGated"
+        return scheduled.message if scheduled is not None and is_rejected else ""
 
 
 _LINE = msgspec.json.Decoder(PodLine)
 
 
-def redacted_refusal(refusal: str, number: int) -> str:
+def redacted_rejection(rejection: str, number: int) -> str:
     """What stands for a refusal, which has a number of its own: how many nodes there were, where it says so."""
-    nodes = _NO_NODE.match(refusal)
+    nodes = _NO_NODE.match(rejection)
     return f"{nodes[0] if nodes else 'refused'}: {REDACTED} {number}]"
 
 
@@ -98,17 +98,17 @@ def pod_line(line: Json) -> PodLine:
     return _LINE.decode(line)
 
 
-def seen_pod(line: Json) -> Seen:
+def observed_pod(line: Json) -> Seen:
     """The pod as the order of a node's pods knows it; a finished one is on none, for schedulers do not watch it."""
     pod = _LINE.decode(line)
     is_finished = pod.status.phase in TERMINAL_PHASES
-    refusal = pod.refusal
+    rejection = pod.rejection
     return Seen(
         key=pod.key,
         uid=pod.metadata.uid,
         node="" if is_finished else pod.spec.node_name,
         is_waiting=not is_finished and not pod.spec.node_name,
-        refusal=refusal,
+        rejection=rejection,
         is_gated=bool(pod.spec.scheduling_gates),
-        has_failed=bool(refusal) and not pod.spec.node_name and not _NO_NODE.match(refusal),
+        has_failed=bool(rejection) and not pod.spec.node_name and not _NO_NODE.match(rejection),
     )

@@ -21,10 +21,10 @@ from kpreempt.model.pod import Pod
 from kpreempt.snapshot.collect import Keeps, Named
 from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decoder_of, parse_json, record_of
 from kpreempt.snapshot.kinds import RECORDED, resource_of
-from kpreempt.snapshot.least import least
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Kept, Key, What
 from kpreempt.snapshot.recording.orders import NodeOrders
-from kpreempt.snapshot.recording.pods import seen_pod
+from kpreempt.snapshot.recording.pods import observed_pod
 from kpreempt.snapshot.recording.segments import Segments
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of, status_of
 
@@ -123,7 +123,7 @@ class Recorder:
                 line = line_of(kind, least(record))
                 self._kept[kind.name][_key(record)] = line
                 if kind.name == "Pod":
-                    self._orders.put(seen_pod(line))
+                    self._orders.put(observed_pod(line))
         for kept in documents:
             self._kept[kept.kind][kept.key] = kept.text
         self._flushed = header.taken_at
@@ -193,8 +193,8 @@ class Recorder:
 
     def _change(self, stream: Stream, seen: datetime, news: Watched) -> Change:
         record, version = self._decoded(stream.kind, news.object, news.api_version)
-        is_gone = news.what is What.DELETED
-        line = b"null" if is_gone else self._lines.line(stream.kind, record, news.object, news.api_version)
+        is_deleted = news.what is What.DELETED
+        line = b"null" if is_deleted else self._lines.line(stream.kind, record, news.object, news.api_version)
         self._versions[stream.label] = max(version, self._versions.get(stream.label, 0))
         namespace, name = _key(record)
         return Change(
@@ -267,7 +267,7 @@ def version_number(text: str, source: str) -> int:
 def follow(orders: NodeOrders, change: Change) -> None:
     """Follow a change of pods."""
     if change.what in (What.ADDED, What.MODIFIED):
-        orders.change(seen_pod(change.object))
+        orders.change(observed_pod(change.object))
     elif change.what is What.DELETED:
         orders.delete(f"{change.namespace}/{change.name}")
     elif change.what in (What.GAP, What.UNREAD):

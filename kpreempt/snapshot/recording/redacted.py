@@ -18,12 +18,20 @@ from kpreempt.files import name_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import BadObjectError, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED
 from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
-from kpreempt.snapshot.recording.pods import pod_line, redacted_refusal
-from kpreempt.snapshot.recording.segments import END, Limits, Segment, Segments, is_recording, named_line, segments_in
+from kpreempt.snapshot.recording.pods import pod_line, redacted_rejection
+from kpreempt.snapshot.recording.segments import (
+    END,
+    Limits,
+    Segment,
+    Segments,
+    is_recording,
+    object_name_of_line,
+    segments_in,
+)
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.redact.spaces import Known, RoundedImages, public_version
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of
@@ -90,8 +98,8 @@ def _records(segment: Segment) -> Iterator[Record]:
 
 
 def _lines(segment: Segment) -> Iterator[tuple[str, bytes]]:
-    for line in segment.base(Intake()):
-        kind = named_line(line).kind
+    for line in segment.base(InputLimits()):
+        kind = object_name_of_line(line).kind
         if kind in KINDS:
             yield kind, line
 
@@ -102,7 +110,7 @@ class _Writer:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._holders: dict[str, str] = {"": ""}
-        self._refusals: dict[str, int] = {}
+        self._rejections: dict[str, int] = {}
 
     def write(self, segments: Iterable[Segment], to: str) -> None:
         """Write all of them. Raises ``InputError``."""
@@ -179,8 +187,8 @@ class _Writer:
 
     def _line(self, kind: str, line: bytes | msgspec.Raw) -> bytes:
         record = self._redaction.record(record_of(KINDS[kind], line))
-        if isinstance(record, Pod) and (refusal := pod_line(line).refusal):
-            message = redacted_refusal(refusal, self._refusals.setdefault(refusal, len(self._refusals) + 1))
+        if isinstance(record, Pod) and (rejection := pod_line(line).rejection):
+            message = redacted_rejection(rejection, self._rejections.setdefault(rejection, len(self._rejections) + 1))
             conditions = [
                 msgspec.structs.replace(each, message=message) if each.type == "PodScheduled" else each
                 for each in record.status.conditions

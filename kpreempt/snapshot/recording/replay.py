@@ -20,16 +20,16 @@ import msgspec
 from kpreempt.model.cluster import ClusterSnapshot, PodOrder
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import PodDecoder, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, resource_of
+from kpreempt.snapshot.recording.as_of import LATE
 from kpreempt.snapshot.recording.changes import Change, Key, What, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
-from kpreempt.snapshot.recording.past import LATE
-from kpreempt.snapshot.recording.pods import seen_pod
+from kpreempt.snapshot.recording.pods import observed_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
 from kpreempt.snapshot.recording.runs import Run, Trace
-from kpreempt.snapshot.recording.segments import named_line
+from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.verify import DecisionKind
 
 # So long before a decision shows it may have been taken, and so long after it others may show that came before it.
@@ -153,7 +153,7 @@ class Situation:
 class Replay:
     """The records of a run while its changes are applied."""
 
-    def __init__(self, run: Run, intake: Intake) -> None:
+    def __init__(self, run: Run, input_limits: InputLimits) -> None:
         self.records: dict[str, dict[Key, Record]] = {kind: {} for kind in KINDS}
         self.done: deque[_Done] = deque(maxlen=_REMEMBERED)
         self.gaps = run.gaps
@@ -166,13 +166,13 @@ class Replay:
         self._holder = first.end.holder
         self._pods = PodDecoder()
         self._header, self.assumptions = first.header_cluster()
-        for line in first.base(intake):
-            named = named_line(line)
+        for line in first.base(input_limits):
+            named = object_name_of_line(line)
             if named.kind not in KINDS:
                 continue
             self.records[named.kind][named.key] = self._decoded(named.kind, line)
             if named.kind == "Pod":
-                self._orders.put(seen_pod(line))
+                self._orders.put(observed_pod(line))
 
     def situations(self) -> Iterator[Situation]:
         """The situation of every decision, in their order, each to be looked at before the next one."""
@@ -260,12 +260,12 @@ def _matters(done: _Done) -> bool:
     if before is None or after is None:
         return True
     if isinstance(before, Pod) and isinstance(after, Pod):
-        return _looked_at(before) != _looked_at(after)
+        return _relevant_pods(before) != _relevant_pods(after)
     metadata = msgspec.structs.replace(after.metadata, resource_version=before.metadata.resource_version)
     return bool(before != msgspec.structs.replace(after, metadata=metadata))
 
 
-def _looked_at(pod: Pod) -> tuple[Any, ...]:
+def _relevant_pods(pod: Pod) -> tuple[Any, ...]:
     meta, status = pod.metadata, pod.status
     times = meta.deletion_timestamp, status.start_time
     return (meta.uid, meta.labels, *times, pod.spec, status.nominated_node_name, pod.is_terminal)

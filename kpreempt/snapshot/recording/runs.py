@@ -11,7 +11,7 @@ import msgspec
 
 from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT
 from kpreempt.model.kinds import KINDS
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
@@ -124,7 +124,7 @@ class _Reader:
         self._waiting: dict[str, PodLine] = {}
         self._since: dict[str, int] = {}
         self._leaving: set[str] = set()
-        for line in first.base(Intake()):
+        for line in first.base(InputLimits()):
             if _POD_LINE in line[:60]:
                 pod = pod_line(line)
                 if not pod.spec.node_name:
@@ -227,9 +227,9 @@ class _Reader:
         if pod.spec.node_name:
             kind, node = DecisionKind.BOUND, pod.spec.node_name
         elif nominated not in ("", before.status.nominated_node_name):
-            kind, node, message = DecisionKind.NOMINATED, nominated, pod.refusal
-        elif pod.refusal not in ("", before.refusal):
-            kind, node, message = DecisionKind.UNSCHEDULABLE, "", pod.refusal
+            kind, node, message = DecisionKind.NOMINATED, nominated, pod.rejection
+        elif pod.rejection not in ("", before.rejection):
+            kind, node, message = DecisionKind.UNSCHEDULABLE, "", pod.rejection
         else:
             return
         decision = TakenDecision(decision=kind, pod=key, at=change.seen, node=node, message=message)
@@ -242,7 +242,7 @@ class _Reader:
                 change.seen,
                 change.version,
                 (-pod.spec.priority, since),
-                since > 0 and not before.refusal and not before.status.nominated_node_name,
+                since > 0 and not before.rejection and not before.status.nominated_node_name,
                 pod.spec.scheduler_name,
             )
         )

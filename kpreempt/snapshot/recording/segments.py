@@ -29,7 +29,7 @@ from kpreempt.errors import InputError
 from kpreempt.files import name_of, open_file, unreadable
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
-from kpreempt.snapshot.archives import Intake, check_ratio
+from kpreempt.snapshot.archives import InputLimits, check_ratio
 from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.decode import BadObjectError, Json, describe, parse_json, record_of
@@ -138,7 +138,7 @@ _CHANGE = msgspec.json.Decoder(Change)
 _NAMED = msgspec.json.Decoder(NamedLine)
 
 
-def named_line(line: Json) -> NamedLine:
+def object_name_of_line(line: Json) -> NamedLine:
     """Which object a line is."""
     return _NAMED.decode(line)
 
@@ -181,10 +181,10 @@ class Segment:
         collector.add(self.header)
         return collector.cluster(), collector.assumptions
 
-    def base(self, intake: Intake) -> Iterator[bytes]:
-        """The lines of the objects of the base. They count for ``intake``."""
+    def base(self, input_limits: InputLimits) -> Iterator[bytes]:
+        """The lines of the objects of the base. They count for ``input_limits``."""
         _ = self.header
-        for number, line in enumerate(self._lines(BASE, intake), start=1):
+        for number, line in enumerate(self._lines(BASE, input_limits), start=1):
             if number == 1:
                 continue
             if number > self._checked[BASE]:
@@ -208,16 +208,16 @@ class Segment:
             number += sum(1 for _ in self._lines(BASE)) + (kind == CHANGES)
         return error.at(self.name, number)
 
-    def _lines(self, kind: bytes, intake: Intake | None = None) -> Iterator[bytes]:
+    def _lines(self, kind: bytes, input_limits: InputLimits | None = None) -> Iterator[bytes]:
         number = 0
-        for content in self._contents(kind, intake or Intake()):
+        for content in self._contents(kind, input_limits or InputLimits()):
             # A block is split as it is read: it may be little but line breaks.
             for line in BytesIO(content) if content else (b"",):
                 number += 1
                 self._at = kind, number
                 yield line.removesuffix(b"\n")
 
-    def _contents(self, kind: bytes, intake: Intake) -> Iterator[bytes]:
+    def _contents(self, kind: bytes, input_limits: InputLimits) -> Iterator[bytes]:
         with open_file(str(self._path)) as file:
             try:
                 for block in read_blocks(file, self._path.stat().st_size):
@@ -225,7 +225,7 @@ class Segment:
                         content = block.content()
                         check_ratio(len(block.packed), len(content), self.name)
                         if kind == BASE:
-                            intake.spend(len(content), self.name)
+                            input_limits.spend(len(content), self.name)
                         yield content
                     if kind != CHANGES and block.kind == BASE_END:
                         return
@@ -259,7 +259,7 @@ class Segment:
 
 def _check_object(line: Json) -> tuple[str, str, str]:
     """Check that a line is an object that is recorded. Raises ``BadObjectError`` and what decoders raise."""
-    named = named_line(line)
+    named = object_name_of_line(line)
     kind = RECORDED.get(named.kind)
     if kind is None or named.api_version.rpartition("/")[0] not in kind.groups:
         raise BadObjectError("", "", f'"{named.api_version[:40]} {named.kind[:40]}" is not a kind that is recorded')
@@ -305,7 +305,7 @@ def segments_in(folder: str) -> list[Path]:
 
     Raises ``InputError``, also for a segment that is not named after a time.
     """
-    paths = _named_like_segments(folder)
+    paths = _has_segment_name(folder)
     for path in paths:
         began(path)
     return paths
@@ -314,7 +314,7 @@ def segments_in(folder: str) -> list[Path]:
 def is_recording(path: str) -> bool:
     """Whether the path is a folder with a recording in it. Raises nothing."""
     try:
-        return Path(path).is_dir() and bool(_named_like_segments(path))
+        return Path(path).is_dir() and bool(_has_segment_name(path))
     except (OSError, ValueError, InputError):
         return False
 
@@ -328,7 +328,7 @@ def began(path: Path) -> datetime:
         raise InputError(problem, source=name_of(str(path)), hint="20261121T030000000000Z.kprec") from None
 
 
-def _named_like_segments(folder: str) -> list[Path]:
+def _has_segment_name(folder: str) -> list[Path]:
     try:
         return sorted(path for path in Path(folder).iterdir() if _NAME.fullmatch(path.name))
     except (OSError, ValueError) as error:

@@ -23,7 +23,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.kueue import Topology, Workload
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.least import least
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.redact import kueue_rules, rules, spaces, well_known
 from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, Rule
 from kpreempt.snapshot.redact.times import Times, creation

@@ -27,7 +27,7 @@ from kpreempt.model import (
     workloads,
 )
 from kpreempt.model.cluster import REDACTED_AT
-from kpreempt.snapshot.least import MIGRATED_PLUGINS
+from kpreempt.snapshot.minimize import MIGRATED_PLUGINS
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
 from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each, joined, keyed, named, nothing
 from kpreempt.snapshot.redact.tokens import Space

@@ -32,7 +32,7 @@ class Space(msgspec.Struct, frozen=True):
 
     ``stem`` is what their tokens begin with, ``is_kept`` tells well-known names, which stay, and ``ending`` what of a
     name's shape its token must have. ``fences`` are other texts beside which these names are sorted. ``joint``
-    stands before the number. ``is_sorted_beside_kept`` says that the order to the names that stay matters, too, and
+    stands before the number. ``is_sorted_with_kept`` says that the order to the names that stay matters, too, and
     ``is_sorted`` that any order matters.
     """
 
@@ -41,7 +41,7 @@ class Space(msgspec.Struct, frozen=True):
     ending: Callable[[str], str] = lambda _: ""
     fences: tuple[str, ...] = ()
     joint: str = "-"
-    is_sorted_beside_kept: bool = True
+    is_sorted_with_kept: bool = True
     is_sorted: bool = True
 
 
@@ -81,7 +81,7 @@ class Names:
         for space, names, kept in self._seen.values():
             # Those that nobody sorts are in an order that only the key tells.
             order = None if space.is_sorted else self._scattered
-            beside = kept - {""} if space.is_sorted_beside_kept else ()
+            beside = kept - {""} if space.is_sorted_with_kept else ()
             fences = sorted({*beside, *space.fences}) if space.is_sorted else ()
             self._tokens[space.stem] = dict(_in_order(space, sorted(names - {""}, key=order), fences))
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.admission import PodRefusedError, admit, admit_claim, apply_api_defaults, apply_cluster_defaults
+from kpreempt.admission import PodRejectedError, admit, admit_claim, apply_api_defaults, apply_cluster_defaults
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.admission.defaults import POD_SPEC, VOLUME
 from kpreempt.errors import InputError, NotFoundError
@@ -349,7 +349,7 @@ def test_a_runtime_class_is_assumed_if_the_input_has_none_and_refused_if_they_we
     absent = ClusterSnapshot(unread={"RuntimeClass": Unread(ABSENT, "runtimeclasses.node.k8s.io")})
     admission = admit(make_pod(runtimeClassName="kata"), absent)
     assert [(each.subject, each.kind) for each in admission.assumptions] == [("RuntimeClass", AssumptionKind.ABSENT)]
-    with pytest.raises(PodRefusedError, match='RuntimeClass "kata" not found'):
+    with pytest.raises(PodRejectedError, match='RuntimeClass "kata" not found'):
         admit(make_pod(runtimeClassName="kata"), ClusterSnapshot())
 
 

@@ -17,7 +17,7 @@ from kpreempt.model.workloads import LimitRange
 from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.interface import Settings
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.snapshot.decode import decode_object
 
 TERM = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["v"], "mismatchLabelKeys": ["app"]}
@@ -32,7 +32,7 @@ KEYS: dict[str, Any] = {
 
 
 def rules_in(version: str, **gates: bool) -> ApiServerRules:
-    return api_server_rules(KubeScheduler(behaviour=behaviour(version, gates)).settings)
+    return api_server_rules(KubeScheduler(behavior=behavior(version, gates)).settings)
 
 
 def make_pod(requests: dict[str, str] | None = None, limits: dict[str, str] | None = None, **spec: Any) -> Pod:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpreempt.admission.resource_quotas import QuotaCounts, counts_pods, covers, refusal, refused_by_quotas, usage_of
+from kpreempt.admission.resource_quotas import QuotaCounts, counts_pods, covers, rejected_by_quotas, rejection, usage_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod
@@ -43,7 +43,7 @@ def quota(hard: dict[str, str], used: dict[str, str] | None = None, **spec: Any)
 
 
 def said(found: ResourceQuota, asking: Pod) -> str:
-    return refusal(found, found.status.used, asking, usage_of(asking))
+    return rejection(found, found.status.used, asking, usage_of(asking))
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_what_is_used_is_counted_of_the_pods_that_it_is_about() -> None:
 def test_a_new_pod_that_a_quota_refuses_is_told_with_the_numbers() -> None:
     full, roomy = quota({"pods": "3"}, {"pods": "3"}), quota({"pods": "3"}, {"pods": "2"})
     elsewhere = msgspec.structs.replace(full, metadata=ObjectMeta(name="q", namespace="other"))
-    assert refused_by_quotas(pod(), ClusterSnapshot(resource_quotas=[roomy, elsewhere])) == []
-    (told,) = refused_by_quotas(pod(), ClusterSnapshot(resource_quotas=[full, elsewhere]))
+    assert rejected_by_quotas(pod(), ClusterSnapshot(resource_quotas=[roomy, elsewhere])) == []
+    (told,) = rejected_by_quotas(pod(), ClusterSnapshot(resource_quotas=[full, elsewhere]))
     assert (told.subject, told.kind) == ("ResourceQuota shop/q", AssumptionKind.UNCERTAIN)
     assert told.message.endswith("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
 

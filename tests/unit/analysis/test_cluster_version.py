@@ -114,7 +114,7 @@ def test_a_release_whose_scheduler_is_that_of_another_is_that_one(suffix: str) -
 
 
 @pytest.mark.parametrize(
-    ("named", "server", "is_told"),
+    ("named", "server", "is_reported"),
     [
         ("kube-1.33", "v1.33.9", False),
         ("kube-1.33", "v1.33.5", True),
@@ -127,7 +127,9 @@ def test_a_release_whose_scheduler_is_that_of_another_is_that_one(suffix: str) -
         ("volcano-1.8", "v1.33.9", False),
     ],
 )
-def test_the_algorithm_that_is_named_is_asked_and_a_contradiction_told(named: str, server: str, is_told: bool) -> None:
+def test_the_algorithm_that_is_named_is_asked_and_a_contradiction_told(
+    named: str, server: str, is_reported: bool
+) -> None:
     chosen = algorithm_for(named, cluster(server, "v1.29.0"))
     assert chosen.algorithm == named
-    assert [each.kind for each in chosen.assumptions] == ([NOT_MODELLED] if is_told else [])
+    assert [each.kind for each in chosen.assumptions] == ([NOT_MODELLED] if is_reported else [])

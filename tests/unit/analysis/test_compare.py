@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.compare.differences import compare_pods, differences_between, is_same_fate
+from kpreempt.analysis.compare.differences import compare_pods, differences_between, is_same_outcome
 from kpreempt.analysis.explain.pods import Question
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -172,8 +172,8 @@ def test_the_example_is_a_node_that_one_of_them_ends_on() -> None:
     ],
 )
 def test_the_same_fate(base: Verdict, other: Verdict, is_same: bool) -> None:
-    assert is_same_fate(base, other) == is_same
-    assert is_same_fate(other, base) == is_same
+    assert is_same_outcome(base, other) == is_same
+    assert is_same_outcome(other, base) == is_same
 
 
 class Fixed:
@@ -198,7 +198,7 @@ class Fixed:
     def decide(self, prepared: Any, pod: Pod, **_: Any) -> Verdict:
         return self.verdict
 
-    def tell_node(self, prepared: Any, pod: Pod, node_name: str) -> Any:
+    def describe_node(self, prepared: Any, pod: Pod, node_name: str) -> Any:
         raise NotImplementedError
 
     def rank_victims(self, prepared: Any, node_name: str, priority: int) -> Any:

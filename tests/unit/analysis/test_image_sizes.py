@@ -20,7 +20,7 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import Handle
 from kpreempt.schedulers.kube.plugins.image_locality import ImageLocality
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import AssumptionKind
 from tests.factories import NOW, make_node, make_pod
 
@@ -73,7 +73,7 @@ def clusters(draw: st.DrawFn) -> ClusterSnapshot:
 def test_every_score_stays_and_is_known(cluster: ClusterSnapshot, version: str, is_queued: bool) -> None:
     told = []
     for each in (cluster, rounded(cluster)):
-        facts = behaviour(version)
+        facts = behavior(version)
         state = ClusterState(each, facts, now=NOW, scheduler_names=frozenset(), is_queued=is_queued)
         rater = ImageLocality({}, Handle(state, facts))
         pairs = [(pod, node_info) for pod in each.pods for node_info in state.node_infos]

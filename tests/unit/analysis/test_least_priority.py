@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain import node_story
+from kpreempt.analysis.explain import node_report
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.analysis.explain.single_edits import least
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm
@@ -121,7 +121,7 @@ def test_pods_of_the_system_are_outranked_last() -> None:
 
 
 def test_on_a_very_big_cluster_only_the_priority_is_sought(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_story, "MAX_NODES_SEARCHED", 1)
+    monkeypatch.setattr(node_report, "MAX_NODES_SEARCHED", 1)
     verdict = explain(full(10_000, 10), make_pod("new", cpu="2", priority=10))
     assert [each.options for each in verdict.proposals] == [["--priority=11"]]
     assert verdict.proposal_search is not None

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.check.gate import Objection
-from kpreempt.analysis.check.objections import objections
+from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload, Reset
+from kpreempt.analysis.check.static_findings import objections
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation
@@ -32,13 +32,13 @@ def plan_of(*workloads: PlannedWorkload) -> Plan:
     return Plan(changes=[], workloads=list(workloads), pods=[], deleted_pods=[], cluster=ClusterSnapshot())
 
 
-def objections_of(plan: Plan, apis: dict[str, str], versions: list[str], simulated: Simulation) -> list[Objection]:
+def objections_of(plan: Plan, apis: dict[str, str], versions: list[str], simulated: Simulation) -> list[StaticFinding]:
     cluster = ClusterSnapshot()
     return objections(plan, apis, versions, cluster, simulated, ProtectionRules(cluster, plan))
 
 
 @pytest.mark.parametrize(
-    ("subject", "api", "versions", "is_told"),
+    ("subject", "api", "versions", "is_reported"),
     [
         pytest.param(BUDGET, "policy/v1beta1", ["v1.24.3"], True, id="the next version does not serve it"),
         pytest.param(BUDGET, "policy/v1beta1", ["v1.36.0"], True, id="this one does not either"),
@@ -53,10 +53,10 @@ def objections_of(plan: Plan, apis: dict[str, str], versions: list[str], simulat
     ],
 )
 def test_an_api_that_the_next_version_does_not_serve(
-    subject: str, api: str, versions: list[str], is_told: bool
+    subject: str, api: str, versions: list[str], is_reported: bool
 ) -> None:
     found = objections_of(plan_of(), {subject: api}, versions, simulation())
-    assert [each.subject for each in found] == [subject] * is_told
+    assert [each.subject for each in found] == [subject] * is_reported
 
 
 def rolled(kind: str, *, spec: dict[str, Any], pod: dict[str, Any], is_same: bool = False) -> PlannedWorkload:

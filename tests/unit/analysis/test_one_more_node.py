@@ -249,7 +249,7 @@ def test_pods_that_nobody_asked_about_may_take_the_room() -> None:
     answer = explain_pending(
         AnalysisContext(cluster, scheduler_for(), NOW, at=NOW),
         seeks_nodes=True,
-        is_asked=lambda pod: pod.metadata.name == "w-2-0",
+        is_selected=lambda pod: pod.metadata.name == "w-2-0",
     )
     assert isinstance(answer.more_nodes, MoreNodes)
     assert answer.more_nodes.assumed == ["pending pods that were not asked about (1) take none of this room"]

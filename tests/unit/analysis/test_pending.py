@@ -200,7 +200,7 @@ def test_the_order_is_that_of_the_queue(pods: list[Pod], events_of: dict[str, da
 
 def test_pods_that_are_not_asked_about_keep_their_places() -> None:
     first, second = seen(make_pod("a", priority=9)), seen(make_pod("it"))
-    answer = ask(first, second, is_asked=lambda pod: pod.metadata.name == "it")
+    answer = ask(first, second, is_selected=lambda pod: pod.metadata.name == "it")
     assert [(item.pod, item.position) for item in answer.items] == [("shop/it", 2)]
     assert answer.in_queue == 2
 
@@ -289,5 +289,5 @@ def test_a_look_says_what_changed_since_the_one_before(before: list[Pod], after:
 
 def test_a_pod_that_the_selector_no_longer_matches_has_neither_landed_nor_gone() -> None:
     cluster = ClusterSnapshot(nodes=NODES, pods=[IT])
-    now = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_asked=lambda _: False)
+    now = explain_pending(AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_selected=lambda _: False)
     assert changes_since(ask(IT), now, cluster).items == []

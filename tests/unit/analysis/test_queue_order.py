@@ -57,7 +57,7 @@ PODS = [
 
 
 @pytest.mark.parametrize(
-    ("comes_first", "expected"),
+    ("is_before", "expected"),
     [
         pytest.param(None, "c b d a", id="by priority, then by time, unknown times last"),
         pytest.param(
@@ -67,8 +67,8 @@ PODS = [
         pytest.param(lambda one, other: False, "a b c d", id="without any difference as they come"),
     ],
 )
-def test_the_order_of_pods(comes_first: Less | None, expected: str) -> None:
-    ordered = in_queue_order(PODS, FailedAttempts([]), comes_first)
+def test_the_order_of_pods(is_before: Less | None, expected: str) -> None:
+    ordered = in_queue_order(PODS, FailedAttempts([]), is_before)
     assert " ".join(pod.metadata.name for pod in ordered) == expected
 
 
@@ -106,7 +106,7 @@ def test_the_places_of_pending_pods(plugins: list[type[Plugin]], expected: dict[
 
 
 def test_places_count_pods_that_nobody_asked_about_but_not_those_that_are_held() -> None:
-    answer = ask(*WAITING, plugins=[NoBatch], is_asked=lambda pod: pod.metadata.name == "low")
+    answer = ask(*WAITING, plugins=[NoBatch], is_selected=lambda pod: pod.metadata.name == "low")
     assert [(item.pod, item.position) for item in answer.items] == [("shop/low", 2)]
 
 
@@ -130,7 +130,9 @@ def test_pods_at_risk_are_told_in_the_plugins_order() -> None:
     waiting = [created(make_pod(name, cpu="4", priority=priority), 1) for name, priority in (("low", 1), ("high", 9))]
     cluster = ClusterSnapshot(nodes=[make_node("n1")], pods=[running, *waiting])
     for plugins, expected in (([], ["shop/high", "shop/low"]), ([LowestFirst], ["shop/low", "shop/high"])):
-        answer = pods_at_risk(AnalysisContext(cluster, scheduler_with(*plugins), NOW), is_asked=lambda _: True, limit=5)
+        answer = pods_at_risk(
+            AnalysisContext(cluster, scheduler_with(*plugins), NOW), is_selected=lambda _: True, limit=5
+        )
         (item,) = answer.items
         assert [threat.pod for threat in item.threats] == expected
 

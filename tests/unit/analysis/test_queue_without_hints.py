@@ -11,7 +11,7 @@ from kpreempt.analysis.queue.cluster import QueueCluster
 from kpreempt.analysis.queue.state import QueueSimulation
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.snapshot.decode import decode_object
 from tests.queue_events import START, Event, add, apply, at, fail, node, pop, state, timed, update_node
 
@@ -30,7 +30,7 @@ def wanting(**term: Any) -> dict[str, Any]:
 
 def after(version: str, *events: Event) -> str:
     """Where the pods are in the end, in a queue that can ask the scheduler of its version; nothing is assumed."""
-    scheduler = KubeScheduler(behaviour=behaviour(version))
+    scheduler = KubeScheduler(behavior=behavior(version))
     cluster = QueueCluster(ClusterSnapshot(), decode_object)
     rules = scheduler.queue_rules(lambda: scheduler.prepare(cluster.cluster, now=START))
     queue = queue_for(f"kube-{version}", START, rules=rules)

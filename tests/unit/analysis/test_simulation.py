@@ -22,7 +22,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import AssumptionKind
 from kpreempt.verdict.simulation import Simulation, SimulationEnd, StepKind
 from tests.factories import NOW, make_node, make_pod
@@ -197,7 +197,7 @@ class Failing(Controller):
     """A controller that fails, or that never has enough."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__([("shop", "ReplicaSet", "bad")], wanted=1, workload="Deployment shop/bad")
+        super().__init__([("shop", "ReplicaSet", "bad")], desired=1, workload="Deployment shop/bad")
         self._problem = problem
 
     def sync(self, client: Client) -> bool:
@@ -342,7 +342,7 @@ def test_where_the_search_is_sampled_every_possible_winner_is_drawn_with_its_own
 def test_a_pod_gets_the_labels_of_its_nodes_zone_when_it_is_bound(version: str, selected: int) -> None:
     zone = {"topology.kubernetes.io/zone": "a"}
     node = make_node("n1", cpu="2", labels=zone)
-    cluster = SimulatedCluster(ClusterSnapshot(nodes=[node]), KubeScheduler(behaviour=behaviour(version)), NOW)
+    cluster = SimulatedCluster(ClusterSnapshot(nodes=[node]), KubeScheduler(behavior=behavior(version)), NOW)
     cluster.create(make_pod("new", cpu="1"))
     labels = cluster.bind("shop/new", "n1").metadata.labels
     assert len(zone.items() & labels.items()) == selected

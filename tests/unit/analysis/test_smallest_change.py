@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain import node_story
+from kpreempt.analysis.explain import node_report
 from kpreempt.analysis.explain.pods import Question, explain_pods
 from kpreempt.errors import NotFoundError
 from kpreempt.model.affinity import (
@@ -339,7 +339,7 @@ def test_no_change_is_sought_for_a_pod_that_lands_or_where_nobody_asks() -> None
 
 
 def test_very_big_clusters_are_only_searched_for_a_node_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_story, "MAX_NODES_SEARCHED", 1)
+    monkeypatch.setattr(node_report, "MAX_NODES_SEARCHED", 1)
     cluster = ClusterSnapshot(nodes=two_candidates())
     skipped = explain(cluster, make_pod("new", cpu="9"), proposes=True)
     assert skipped.proposals == []

@@ -15,9 +15,9 @@ from kpreempt.analysis.compare.upgrade import (
     Asked,
     compare_upgrade,
     effect_of,
-    fates_of,
     keeps_workloads,
     next_pods,
+    outcomes_of,
     parse_version,
     stored_by,
     versions_between,
@@ -128,8 +128,8 @@ INEXACT = Alternatives([PossibleOutcome("a", ["x"])], exact=False)
 def test_a_difference_is_certain_only_where_nothing_that_may_happen_is_the_same(
     base: Verdict, target: Verdict, certainty: Certainty | None
 ) -> None:
-    assert fates_of(base).difference_to(fates_of(target)) is certainty
-    assert fates_of(target).difference_to(fates_of(base)) is certainty
+    assert outcomes_of(base).difference_to(outcomes_of(target)) is certainty
+    assert outcomes_of(target).difference_to(outcomes_of(base)) is certainty
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_what_one_version_does_not_tell_is_told_as_not_known() -> None:
 
 
 def test_words_alone_are_no_difference() -> None:
-    answer = upgraded("tells-preemption", "1.36", "1.37")
+    answer = upgraded("reports-preemption", "1.36", "1.37")
     assert (answer.items, answer.compared, answer.passes) == ([], 1, True)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kpreempt.analysis.questions import select, subjects_of
-from kpreempt.analysis.volcano.jobs import as_submitted, job_refusals, once_enqueued, read_volcano_job
+from kpreempt.analysis.volcano.jobs import as_submitted, job_rejections, once_enqueued, read_volcano_job
 from kpreempt.analysis.workload_pods import is_volcano_job, pods_of
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -241,7 +241,7 @@ def test_ports_that_plugins_open(plugins: Document, expected: list[int]) -> None
 
 
 @pytest.mark.parametrize(
-    ("tasks", "made", "held_back"),
+    ("tasks", "made", "blocked_pods"),
     [
         pytest.param([task("a"), task("b")], ["a", "b"], [], id="nobody waits"),
         pytest.param([task("a"), task("b", dependsOn={"name": ["a"]})], ["a"], ["b"], id="for another to run"),
@@ -267,10 +267,12 @@ def test_ports_that_plugins_open(plugins: Document, expected: list[int]) -> None
         ),
     ],
 )
-def test_pods_of_tasks_that_wait_are_not_made_yet(tasks: list[Document], made: list[str], held_back: list[str]) -> None:
+def test_pods_of_tasks_that_wait_are_not_made_yet(
+    tasks: list[Document], made: list[str], blocked_pods: list[str]
+) -> None:
     gang = once_enqueued(read_volcano_job(job(*tasks)), CLASSES)
     assert names(gang.pods) == [f"train-{each}-0" for each in made]
-    assert gang.held_back == held_back
+    assert gang.blocked_pods == blocked_pods
 
 
 def test_as_a_manifest_a_job_asks_for_a_pod_of_each_task() -> None:
@@ -400,4 +402,4 @@ CLUSTER = ClusterSnapshot(queues=[queue("open", "Open"), queue("new"), queue("cl
     ],
 )
 def test_why_a_job_gets_no_group(document: Document, expected: list[str]) -> None:
-    assert job_refusals(read_volcano_job(document), CLUSTER) == expected
+    assert job_rejections(read_volcano_job(document), CLUSTER) == expected

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.cli.check import read_change
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 
 STREAM = "---\n# Source: shop/templates/a.yaml\nkind: A\n---\n# Source: shop/templates/b.yaml\nkind: List\nitems:\n- kind: B\n- kind: C\n"
 
@@ -24,7 +24,7 @@ def test_files_folders_and_a_stream_come_in_order(tmp_path: Path, monkeypatch: p
     )
     (tmp_path / "folder" / "README.md").write_text("nothing here\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(STREAM.encode())))
-    found = read_change([str(tmp_path / "one.yaml"), "-", str(tmp_path / "folder")], Intake())
+    found = read_change([str(tmp_path / "one.yaml"), "-", str(tmp_path / "folder")], InputLimits())
     assert [(each.document["kind"], Path(each.source).name, each.line, each.origin) for each in found] == [
         ("One", "one.yaml", 1, ""),
         ("A", "standard input", 3, "shop/templates/a.yaml"),
@@ -40,25 +40,25 @@ def test_of_a_folder_only_what_kubectl_reads_is_read(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yml", "c.json", "d.yaml.bak", "e.txt", "f.tpl", "values.yaml.orig", "Makefile"):
         text = "{" if name not in ("a.yaml", "b.yml", "c.json") else '{"apiVersion": "v1", "kind": "Of' + name[0] + '"}'
         (tmp_path / name).write_text(text)
-    intake = Intake()
-    assert [each.document["kind"] for each in read_change([str(tmp_path)], intake)] == ["Ofa", "Ofb", "Ofc"]
-    assert [Path(each).name for each in intake.passed_over.not_read] == [
+    input_limits = InputLimits()
+    assert [each.document["kind"] for each in read_change([str(tmp_path)], input_limits)] == ["Ofa", "Ofb", "Ofc"]
+    assert [Path(each).name for each in input_limits.passed_over.not_read] == [
         *("Makefile", "d.yaml.bak", "e.txt", "f.tpl", "values.yaml.orig")
     ]
 
 
 def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path) -> None:
     (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
-    assert [each.document["kind"] for each in read_change([str(tmp_path / "change.txt")], Intake())] == ["One"]
+    assert [each.document["kind"] for each in read_change([str(tmp_path / "change.txt")], InputLimits())] == ["One"]
 
 
 def test_a_folder_with_nothing_that_is_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
     with pytest.raises(InputError, match="has no objects"):
-        read_change([str(tmp_path)], Intake())
+        read_change([str(tmp_path)], InputLimits())
 
 
 def test_a_chart_that_was_not_rendered_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}-a\n")
     with pytest.raises(InputError, match="is a template that has not been rendered"):
-        read_change([str(tmp_path)], Intake())
+        read_change([str(tmp_path)], InputLimits())

@@ -469,8 +469,8 @@ def test_every_format_tells_how_often_a_rule_breaks(ask: Ask, tmp_path: Path, fo
     written(tmp_path / "new.json", [change])
     run = ask("-f", "new.json", "-o", form, change=False)
     assert run.returncode == 1
-    wanted = {"json": '"inRuns": 1', "yaml": "inRuns: 1", "jsonl": '"inRuns":1'}
-    assert wanted.get(form, "in 1 of 2 runs") in run.stdout
+    extra_fields = {"json": '"inRuns": 1', "yaml": "inRuns: 1", "jsonl": '"inRuns":1'}
+    assert extra_fields.get(form, "in 1 of 2 runs") in run.stdout
 
 
 def test_what_is_deleted_makes_room(ask: Ask) -> None:

@@ -73,8 +73,8 @@ def test_a_change_is_compared_with_the_cluster_as_it_was(
 
 
 def test_an_unread_kind_that_acts_on_pods_fails_the_check(kpreempt: Kpreempt, making: Making, tmp_path: Path) -> None:
-    refusal = Told(making.now, Stream(RECORDED["HorizontalPodAutoscaler"]), Refused(403))
-    making.recorder.take(refusal)
+    rejection = Told(making.now, Stream(RECORDED["HorizontalPodAutoscaler"]), Refused(403))
+    making.recorder.take(rejection)
     making.end()
     answer = answer_of(kpreempt, "-f", manifest(tmp_path, a_deployment(4, "web:2")), "--snapshot", making.folder)
     assert not answer["passed"]

@@ -157,7 +157,7 @@ def test_explain_imports_nothing_of_what_it_is_not_asked_for() -> None:
     loaded = run.stderr.split()
     others = [
         "kpreempt.analysis.check.gate",
-        "kpreempt.analysis.explain.node_story",
+        "kpreempt.analysis.explain.node_report",
         "kpreempt.analysis.simulation",
         "kpreempt.analysis.check.rollout",
         "kpreempt.controllers",

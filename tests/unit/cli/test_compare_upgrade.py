@@ -46,7 +46,7 @@ NEW = ["compare", "--upgrade-to", "1.37"]
         pytest.param([*TO, *FULL], id="a certain difference"),
         pytest.param([*NEW, *cluster("counts-image-volumes"), "--algorithm", "kube-1.35"], id="a possible one"),
         pytest.param([*TO, *cluster("dynamic-resource-allocation"), "--algorithm", "kube-1.33"], id="not known"),
-        pytest.param([*NEW, *cluster("tells-preemption"), "--algorithm", "kube-1.36"], id="none"),
+        pytest.param([*NEW, *cluster("reports-preemption"), "--algorithm", "kube-1.36"], id="none"),
         pytest.param([*TO, *FULL, "-n", "nowhere"], id="no pod"),
         pytest.param([*NEW, "--snapshot", str(FIXTURES / "on-call/cluster.yaml"), *NOW], id="many pods"),
     ],
@@ -72,7 +72,7 @@ def test_the_change_is_told_with_its_source_and_the_pods_below_it(kpreempt: Kpre
 def test_a_difference_fails_only_where_that_is_asked_for(kpreempt: Kpreempt) -> None:
     assert kpreempt(*TO, *FULL).returncode == 0
     assert kpreempt(*TO, *FULL, "--fail-on-difference").returncode == 1
-    same = (*NEW, *cluster("tells-preemption"), "--algorithm", "kube-1.36", "--fail-on-difference")
+    same = (*NEW, *cluster("reports-preemption"), "--algorithm", "kube-1.36", "--fail-on-difference")
     assert kpreempt(*same, "--assume-none", "pdb").returncode == 0
     assert kpreempt(*same).returncode == 1
 
@@ -142,5 +142,5 @@ def test_a_configuration_of_a_managed_service_is_taken_by_its_name(kpreempt: Kpr
 
 
 def test_a_service_whose_configuration_is_not_documented_has_no_name(kpreempt: Kpreempt) -> None:
-    run = kpreempt("pending", *cluster("tells-preemption"), "--scheduler-config", "gke-optimize-utilization")
+    run = kpreempt("pending", *cluster("reports-preemption"), "--scheduler-config", "gke-optimize-utilization")
     assert (run.returncode, "not publicly documented" in run.stderr) == (2, True)

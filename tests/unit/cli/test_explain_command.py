@@ -366,11 +366,11 @@ def test_in_brief_and_at_length_contradict_each_other(kpreempt: Kpreempt) -> Non
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "is_told"),
+    ("algorithm", "is_reported"),
     [pytest.param("kube-1.36", False, id="no node is named"), pytest.param("kube-1.37", True, id="one of both is")],
 )
 def test_an_event_that_names_one_of_equal_nodes_says_so(
-    kpreempt: Kpreempt, tmp_path: Path, algorithm: str, is_told: bool
+    kpreempt: Kpreempt, tmp_path: Path, algorithm: str, is_reported: bool
 ) -> None:
     path = tmp_path / "cluster.json"
     full = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
@@ -386,4 +386,4 @@ def test_an_event_that_names_one_of_equal_nodes_says_so(
     path.write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
     ask = ["explain", "--cpu", "1", "--priority", "100", "--snapshot", str(path), "--algorithm", algorithm]
     for more in ([], ["-v"], ["-o", "markdown"], ["-o", "html"]):
-        assert ("one of 2 equal ones" in kpreempt(*ask, *more).stdout) == is_told
+        assert ("one of 2 equal ones" in kpreempt(*ask, *more).stdout) == is_reported

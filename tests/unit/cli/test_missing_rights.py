@@ -80,7 +80,7 @@ OF_DEVICES = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "Device
 Kpreempt = Callable[..., Any]
 
 
-def refuse(cluster: FakeCluster, *kinds: str, status: int = 403) -> None:
+def reject(cluster: FakeCluster, *kinds: str, status: int = 403) -> None:
     """The server refuses to list these kinds, and has their groups."""
     versions = {(kind, version) for kind in kinds for version in api_versions_of(KINDS[kind])}
     answers = {path_of(KINDS[kind], version): refused(status, "no") for kind, version in versions}
@@ -106,7 +106,7 @@ def manifest(path: Path, document: dict[str, Any]) -> Path:
 def test_only_what_may_change_the_answer_about_a_plain_pod_counts(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, kind: str
 ) -> None:
-    refuse(cluster, kind)
+    reject(cluster, kind)
     # The only node that the pod may go to, so that no score decides.
     spec = {"nodeSelector": {"kubernetes.io/hostname": "node-e"}, "containers": [{"name": "c"}]}
     plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain", "namespace": "shop"}, "spec": spec}
@@ -121,7 +121,7 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, kind: str
 ) -> None:
     cluster.objects["RuntimeClass"] = [{"metadata": {"name": "fast"}, "handler": "fast"}]
-    refuse(cluster, kind)
+    reject(cluster, kind)
     document = json.loads(json.dumps(DEMANDING))
     if kind not in OF_DEVICES:
         # Claims that are not there are why the pod never lands.
@@ -149,7 +149,7 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
 def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster
 ) -> None:
-    refuse(cluster, "PriorityClass")
+    reject(cluster, "PriorityClass")
     run = kpreempt("explain", *API, "--server", server.url)
     assert run.returncode == BAD_INPUT
     assert run.stderr.splitlines()[0] == (
@@ -163,7 +163,7 @@ def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
 
 def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
     at = ("--server", server.url)
-    refuse(cluster, "PodDisruptionBudget")
+    reject(cluster, "PodDisruptionBudget")
     run = kpreempt("budgets", *at, "--fail-on", "error")
     assert run.returncode == GATE
     assert run.stdout.startswith("Findings unknown: PodDisruptionBudgets were not read.")
@@ -184,7 +184,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
 def test_budgets_do_not_count_for_a_change_that_evicts_nobody(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path
 ) -> None:
-    refuse(cluster, "PodDisruptionBudget", "CSINode", "PersistentVolume", "ResourceSlice", "Job")
+    reject(cluster, "PodDisruptionBudget", "CSINode", "PersistentVolume", "ResourceSlice", "Job")
     document = yaml.safe_load((DEMO / "api.yaml").read_text(encoding="utf-8"))
     (container,) = document["spec"]["template"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": "10m", "memory": "1Mi"}}
@@ -197,7 +197,7 @@ def test_budgets_do_not_count_for_a_change_that_evicts_nobody(
 def test_a_change_is_not_held_against_objects_that_may_not_be_read(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, kind: str
 ) -> None:
-    refuse(cluster, kind)
+    reject(cluster, kind)
     run = kpreempt("check", *API, "--server", server.url, "-o", "json")
     found = [each for each in json.loads(run.stdout)["findings"] if each["subject"] == kind]
     assert run.returncode == GATE
@@ -205,7 +205,7 @@ def test_a_change_is_not_held_against_objects_that_may_not_be_read(
 
 
 def test_events_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:
-    refuse(cluster, "Event")
+    reject(cluster, "Event")
     name = cluster.objects["Pod"][0]["metadata"]["name"]
     namespace = cluster.objects["Pod"][0]["metadata"]["namespace"]
     run = kpreempt("who-evicted", name, "-n", namespace, "--server", server.url)
@@ -222,7 +222,7 @@ def test_events_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: Fa
 def test_a_dump_says_what_could_not_be_read(
     kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    refuse(cluster, "PodDisruptionBudget", "Event")
+    reject(cluster, "PodDisruptionBudget", "Event")
     dump = str(tmp_path / "cluster.json")
     assert kpreempt("snapshot", "--to", dump, "--server", server.url, *more).returncode == 0
     run = kpreempt("budgets", "--snapshot", dump, "--fail-on", "error")
@@ -253,7 +253,7 @@ def test_every_command_tells_what_it_could_not_read(
     pod = {"metadata": {"name": "claims", "namespace": "shop"}, "spec": {**scheduler, "volumes": volumes}}
     pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "10m"}}}]
     cluster.objects = {**cluster.objects, "Pod": [*cluster.objects["Pod"], pod]}
-    refuse(cluster, "PersistentVolumeClaim", "ResourceSlice", "RuntimeClass")
+    reject(cluster, "PersistentVolumeClaim", "ResourceSlice", "RuntimeClass")
     run = kpreempt(*command, "--server", server.url, "-o", "json", "--strict")
     assert run.returncode == GATE
     told = " ".join(run.stdout.split())

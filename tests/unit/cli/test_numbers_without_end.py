@@ -115,5 +115,5 @@ def test_more_budgets_on_a_pod_than_anybody_has_are_told(
     manifest.write_text(json.dumps(workload("Deployment", replicas=1)))
     given = ["-f", str(manifest)] if command == "check" else ["-A"]
     code = process.run([command, *given, "--snapshot", str(cluster)])
-    is_told = "Pod shop/p: more than 100 PodDisruptionBudgets select it" in capsys.readouterr().err
-    assert (is_told, code == 3) == (number > 100, number > 100)
+    is_reported = "Pod shop/p: more than 100 PodDisruptionBudgets select it" in capsys.readouterr().err
+    assert (is_reported, code == 3) == (number > 100, number > 100)

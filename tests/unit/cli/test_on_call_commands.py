@@ -19,7 +19,7 @@ from kpreempt.cli.on_call import pending
 from kpreempt.cli.requests import PendingRequest
 from kpreempt.errors import InputError
 from kpreempt.report.schema import verdict_schema
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from tests.factories import LATER_VERSION
 from tests.unit.cli.test_terminal import Terminal
@@ -176,13 +176,13 @@ def watched(tmp_path: Path) -> Callable[..., list[float]]:
 
         request = PendingRequest(
             snapshots=[str(path)],
-            intake=Intake(),
+            input_limits=InputLimits(),
             connection=ConnectionFlags(),
             extensions=Extensions(),
             watch=True,
             interval=7,
             outputs=list(outputs),
-            colour="never",
+            color="never",
             jobs=1,
         )
         with pytest.raises(KeyboardInterrupt):

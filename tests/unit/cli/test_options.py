@@ -14,7 +14,7 @@ from kpreempt.cli.command_line import command_of, complete_help
 from kpreempt.cli.families import FAMILIES
 from kpreempt.cli.requests import AnswerRequest
 from kpreempt.library.options import PANELS, Group, Option, Request, fields_of, group_of, kind_of, option_of
-from kpreempt.report.answers import ANSWER_FORMATS, ROWS, formats_named
+from kpreempt.report.answers import ANSWER_FORMATS, ROWS, format_names
 from kpreempt.scheduler_table import ALGORITHMS, ALL_ALGORITHMS
 
 COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
@@ -125,7 +125,7 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
     complete_help(COMMANDS[command])
     options = [each for each in COMMANDS[command].params if isinstance(each, TyperOption) and "-o" in each.opts]
     for option in options:
-        first, *others, last = formats_named(COMMANDS[command].callback.request.answer)
+        first, *others, last = format_names(COMMANDS[command].callback.request.answer)
         assert (option.help or "").startswith(f"{', '.join([f'{first} (default)', *others])} or {last}")
 
 
@@ -152,6 +152,6 @@ def test_every_common_option_is_offered_by_a_command_that_leaves_nothing_out() -
 def test_the_families_are_those_of_the_algorithms() -> None:
     assert {each.algorithm for each in FAMILIES} - {""} == set(ALL_ALGORITHMS) - set(ALGORITHMS)
     for family in FAMILIES:
-        assert family.answers.keys() | set(family.asked_of_pods) <= COMMANDS.keys()
+        assert family.answers.keys() | set(family.decides_single_pods) <= COMMANDS.keys()
         assert all(callable(getattr(family.module(), each)) for each in family.answers.values())
         assert all({each.name for each in FAMILIES} >= set(option.families) for option in options_of(AnswerRequest))

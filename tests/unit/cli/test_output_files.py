@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpreempt.cli.output import Output, parse_outputs, whole_file, write_stdout
+from kpreempt.cli.output import Output, atomic_file, parse_outputs, write_stdout
 from kpreempt.errors import KpreemptError, UsageError
 
 FORMATS = ("text", "json", "name")
@@ -44,7 +44,7 @@ def test_wrong_outputs_are_refused(given: list[str], message: str) -> None:
 def test_a_new_file_gets_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        with whole_file(str(tmp_path / "new")) as stream:
+        with atomic_file(str(tmp_path / "new")) as stream:
             stream.write("x")
     finally:
         os.umask(before)
@@ -55,7 +55,7 @@ def test_an_old_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> No
     target = tmp_path / "old"
     target.write_text("old")
     target.chmod(0o604)
-    with whole_file(str(target)) as stream:
+    with atomic_file(str(target)) as stream:
         stream.write("new")
         assert target.read_text() == "old"
     assert target.read_text() == "new"
@@ -65,7 +65,7 @@ def test_an_old_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> No
 def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "old"
     target.write_text("old")
-    with pytest.raises(KeyboardInterrupt), whole_file(str(target)) as stream:
+    with pytest.raises(KeyboardInterrupt), atomic_file(str(target)) as stream:
         stream.write("half")
         raise KeyboardInterrupt
     assert target.read_text() == "old"
@@ -76,21 +76,21 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> Non
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
-    with whole_file(str(link)) as stream:
+    with atomic_file(str(link)) as stream:
         stream.write("new")
     assert link.is_symlink()
     assert target.read_text() == "new"
 
 
 def test_a_device_is_written_directly() -> None:
-    with whole_file(os.devnull) as stream:
+    with atomic_file(os.devnull) as stream:
         stream.write("x")
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
 
 
 def test_a_directory_that_is_not_there_is_one_message(tmp_path: Path) -> None:
     path = str(tmp_path / "absent" / "v.json")
-    with pytest.raises(KpreemptError) as caught, whole_file(path):
+    with pytest.raises(KpreemptError) as caught, atomic_file(path):
         pytest.fail("nothing can be written")
     assert caught.value.message == f"{path}: cannot be written: No such file or directory"
     assert caught.value.exit_code == 3

@@ -156,7 +156,9 @@ def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
         pytest.param(
             "rack.py:Numbered", "the attribute name of Numbered is no name", 'name = "Numbered"', id="a number"
         ),
-        pytest.param("rack.py:Wanting", "wants of Wanting is not a Wanted", "wants = Wanted(", id="wants a list"),
+        pytest.param(
+            "rack.py:Wanting", "wants of Wanting is not a ExtraFields", "wants = ExtraFields(", id="wants a list"
+        ),
         pytest.param(
             "rack.py:Dictionary", "args_type of Dictionary is not a msgspec.Struct", "class Args", id="dict args"
         ),

@@ -30,9 +30,9 @@ def test_whoever_is_told_to_end_leaves_no_half_written_file(tmp_path: Path, numb
         # Whoever runs the tests may have told them to ignore it, which programs inherit.
         f"signal.signal({int(number)}, signal.SIG_DFL)\n"
         "from kpreempt.cli import process\n"
-        "from kpreempt.cli.output import whole_file\n"
+        "from kpreempt.cli.output import atomic_file\n"
         "def write(*_):\n"
-        "    with whole_file(sys.argv[1]) as file:\n"
+        "    with atomic_file(sys.argv[1]) as file:\n"
         "        file.write('secret')\n"
         "        print('written', flush=True)\n"
         "        signal.pause()\n"

@@ -130,16 +130,16 @@ def test_a_watch_that_breaks_off_goes_on_where_it_was_after_ever_longer_waits(
     assert watching.waits[:3] == [0.5, 1.0, 2.0]
 
 
-@pytest.mark.parametrize(("kind", "goes_on"), [("PodDisruptionBudget", True), ("Pod", False)])
-def test_a_kind_that_may_not_be_watched(cluster: FakeCluster, server: FakeApi, kind: str, goes_on: bool) -> None:
+@pytest.mark.parametrize(("kind", "simulate_rest"), [("PodDisruptionBudget", True), ("Pod", False)])
+def test_a_kind_that_may_not_be_watched(cluster: FakeCluster, server: FakeApi, kind: str, simulate_rest: bool) -> None:
     cluster.special = lambda asked: refused(403, "no") if asked.query.get("watch") else None
     stream = Stream(KINDS[kind])
     watches = Watches(Api(Connection(server=server.url), retries=0))
     _WATCHES.append(watches)
-    watches.begin({stream: Start("policy/v1" if goes_on else "v1", 100)})
+    watches.begin({stream: Start("policy/v1" if simulate_rest else "v1", 100)})
     while isinstance(told := watches.news.get(timeout=20), Told) and isinstance(told.news, Holder):
         pass
-    if goes_on:
+    if simulate_rest:
         assert isinstance(told, Told)
         assert told.news == Refused(403)
     else:

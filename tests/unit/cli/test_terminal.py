@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kpreempt.cli import output, terminal
-from kpreempt.cli.terminal import Progress, terminal_width, wants_colour
+from kpreempt.cli.terminal import Progress, terminal_width, wants_color
 from kpreempt.errors import UsageError
 
 
@@ -35,12 +35,12 @@ def test_colour(
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert wants_colour(when, stream) is expected
+    assert wants_color(when, stream) is expected
 
 
 def test_another_word_for_when_is_wrong_usage() -> None:
     with pytest.raises(UsageError, match="--color: there is no 'sometimes'"):
-        wants_colour("sometimes", io.StringIO())
+        wants_color("sometimes", io.StringIO())
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def check(kpreempt: Kpreempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return run
 
 
-def refusals(answer: Any) -> list[tuple[str, str, int, str]]:
+def rejections(answer: Any) -> list[tuple[str, str, int, str]]:
     """Subject, source, line and detail of each finding that an apply is refused."""
     return [
         (each["subject"], each["source"], each["line"], each["detail"])
@@ -75,7 +75,7 @@ def test_an_unknown_field_fails_the_gate_on_its_line_and_is_not_simulated(check:
     code, answer = check(POD, stdin=stdin)
     source = "standard input" if stdin else "change.yaml"
     assert (code, answer["passed"]) == (1, False)
-    assert refusals(answer) == [("Pod default/new", source, 8, SECOND)]
+    assert rejections(answer) == [("Pod default/new", source, 8, SECOND)]
     assert answer["summary"] == "the API server refuses Pod default/new"
     assert [(each["object"], each["kind"], each["line"]) for each in answer["changes"]] == [
         ("Pod default/new", "Rejected", 8)
@@ -86,7 +86,7 @@ def test_an_unknown_field_fails_the_gate_on_its_line_and_is_not_simulated(check:
 def test_several_unknown_names_are_one_finding_with_the_line_of_each(check: Kpreempt) -> None:
     rest = "    resources:\n      requests: {memroy: 1Gi}\n  nodename: n1\n  priorityclass: high\n"
     _, answer = check(POD + rest)
-    (found,) = refusals(answer)
+    (found,) = rejections(answer)
     assert found[2] == 8
     assert (
         found[3]
@@ -96,7 +96,7 @@ def test_several_unknown_names_are_one_finding_with_the_line_of_each(check: Kpre
 
 def test_an_unknown_resource_fails_the_gate(check: Kpreempt) -> None:
     code, answer = check(POD.replace("resuorces", "resources").replace("cpu: 1", "cpu: 1, memroy: 1Gi"))
-    assert (code, refusals(answer)) == (1, [("Pod default/new", "change.yaml", 9, SECOND_RESOURCE)])
+    assert (code, rejections(answer)) == (1, [("Pod default/new", "change.yaml", 9, SECOND_RESOURCE)])
 
 
 def test_the_rest_of_the_change_is_simulated(check: Kpreempt) -> None:
@@ -121,7 +121,7 @@ def test_what_is_in_a_rejected_namespace_is_refused_as_well(check: Kpreempt) -> 
     space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: new, label: {}}\n"
     pod = POD.replace("name: new", "name: a\n  namespace: new").replace("resuorces", "resources")
     code, answer = check(f"{space}---\n{pod}")
-    assert (code, [(each[0], each[3]) for each in refusals(answer)]) == (
+    assert (code, [(each[0], each[3]) for each in rejections(answer)]) == (
         1,
         [
             ("Namespace new", "unknown field metadata.label (did you mean labels?)"),
@@ -141,16 +141,16 @@ def test_a_field_is_known_from_its_version_on(check: Kpreempt, version: str, cod
     change = POD.replace("resuorces:\n      requests: {cpu: 1}", "lifecycle: {stopSignal: SIGTERM}")
     found, answer = check(change, version=version)
     assert found == code, answer["findings"]
-    assert [each[3] for each in refusals(answer)] == ([detail] if detail else [])
+    assert [each[3] for each in rejections(answer)] == ([detail] if detail else [])
 
 
 def test_a_base_with_unknown_fields_excuses_nothing_and_does_no_harm(check: Kpreempt, tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(POD)
     code, answer = check(POD, "--base", "base.yaml")
-    assert (code, len(refusals(answer))) == (1, 1)
+    assert (code, len(rejections(answer))) == (1, 1)
     known = POD.replace("resuorces", "resources")
     code, answer = check(known, "--base", "base.yaml")
-    assert (code, refusals(answer)) == (0, [])
+    assert (code, rejections(answer)) == (0, [])
 
 
 def test_a_dump_may_have_any_field(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ import pytest
 
 from kpreempt.cli.extensions import Extensions
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import Pod, annotations_of
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from tests.rollouts import Document, nodes, running, workload
 
 QUOTA = ObjectKind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1")
-EVERYTHING = Wanted((QUOTA,), pod_annotations=True, pod_conditions=True)
+EVERYTHING = ExtraFields((QUOTA,), pod_annotations=True, pod_conditions=True)
 NOW = ["--now", "2026-11-21T12:00:00Z"]
 # Stands for a password in the manifest that kubectl notes.
 SECRET = "s3cr3t-marker"
@@ -55,7 +55,7 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
 
     want(monkeypatch, lambda _: EVERYTHING)
     # What --plugin names is wanted of the cluster below all lines.
-    monkeypatch.setattr(Extensions, "wanted", EVERYTHING)
+    monkeypatch.setattr(Extensions, "extra_fields", EVERYTHING)
     monkeypatch.setattr(KubeScheduler, "prepare", prepared)
     monkeypatch.setattr(KubeScheduler, "decide", decided)
     monkeypatch.chdir(tmp_path)
@@ -67,13 +67,13 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Seen:
     return seen
 
 
-def want(monkeypatch: pytest.MonkeyPatch, wanted: Callable[[KubeScheduler], Wanted]) -> None:
+def want(monkeypatch: pytest.MonkeyPatch, extra_fields: Callable[[KubeScheduler], ExtraFields]) -> None:
     """Have every scheduler want something, as if it had plugins that do."""
     make = KubeScheduler.__init__
 
     def made(self: KubeScheduler, *args: Any, **options: Any) -> None:
         make(self, *args, **options)
-        self.wanted = wanted(self)
+        self.extra_fields = extra_fields(self)
 
     monkeypatch.setattr(KubeScheduler, "__init__", made)
 
@@ -188,12 +188,12 @@ def test_a_line_whose_plugins_want_more_than_was_read_says_so(
 ) -> None:
     """Only a line's own configuration has the plugin: the snapshot was read before."""
 
-    def wanted(self: KubeScheduler) -> Wanted:
+    def extra_fields(self: KubeScheduler) -> ExtraFields:
         names = self.scheduler_names
-        return EVERYTHING if "other" in names else Wanted()
+        return EVERYTHING if "other" in names else ExtraFields()
 
-    want(monkeypatch, wanted)
-    monkeypatch.setattr(Extensions, "wanted", Wanted())
+    want(monkeypatch, extra_fields)
+    monkeypatch.setattr(Extensions, "extra_fields", ExtraFields())
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config += "profiles:\n- schedulerName: other\n"
     lines = [{"name": "plain", "pod": pod("a")}, {"name": "more", "pod": pod("b"), "config": config}]

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from pathlib import Path
 
-from kpreempt.analysis.check.gate import Excuses, GateRules, with_custom_rules
+from kpreempt.analysis.check.gate import GateRules, Suppressions, with_custom_rules
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.library.gate.config import parse_config
 from tests.checks import passed, whole_check
@@ -30,6 +30,6 @@ def test_the_rules_of_ones_own_can_be_asked() -> None:
     _, example = _EXAMPLES
     rules = parse_config(example.encode(), "docs/gate.md").rules
     for check in (passed(), whole_check()):
-        asked = with_custom_rules(check, rules, GateRules(), Excuses(today=date(2026, 11, 21)))
+        asked = with_custom_rules(check, rules, GateRules(), Suppressions(today=date(2026, 11, 21)))
         assert asked.findings == check.findings
         assert [str(each.rule) for each in asked.rules[-2:]] == ["monitoring-stays-up", "few-changes-at-once"]

@@ -217,6 +217,6 @@ def test_nothing_is_written_where_nobody_asks_for_it(tmp_path: Path) -> None:
 def test_the_excuses_hold_the_waivers_of_options_file_and_objects(tmp_path: Path) -> None:
     found = gate_settings(GateFlags(waive=["max-pending"]), NOW, tmp_path)
     annotated = waiver_of_option("max-victims")
-    excuses = found.excuses([annotated], {"f": 1})
-    assert [each.rule for each in excuses.waivers] == [RuleId.MAX_PENDING, RuleId.MAX_VICTIMS]
-    assert (excuses.base, excuses.today) == ({"f": 1}, date(2026, 11, 21))
+    suppressions = found.suppressions([annotated], {"f": 1})
+    assert [each.rule for each in suppressions.waivers] == [RuleId.MAX_PENDING, RuleId.MAX_VICTIMS]
+    assert (suppressions.base, suppressions.today) == ({"f": 1}, date(2026, 11, 21))

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from kpreempt.analysis.algorithms import likeness
+from kpreempt.analysis.algorithms import equivalence_key
 from kpreempt.analysis.explain.single_edits import Edit, edit_pod
 from kpreempt.analysis.what_if import Assignment, Overrides, pod_document
 from kpreempt.controllers.replacement import replacement_of
+from kpreempt.model.extra_fields import ExtraFields
 from kpreempt.model.meta import LAST_APPLIED, OwnerReference
 from kpreempt.model.pod import Pod, PodAnnotations, annotations_of, with_annotations, without_annotations
-from kpreempt.model.wanted import Wanted
-from kpreempt.schedulers.kube.framework import memory
+from kpreempt.schedulers.kube.framework import decision_cache
 from kpreempt.snapshot.decode import object_decoder
 from tests.factories import make_pod
 
@@ -66,13 +66,15 @@ def test_they_outlive_plain_data_and_edits() -> None:
     pod = with_annotations(make_pod("a", cpu="1"), TOLD)
     document = pod_document(pod)
     assert document["metadata"]["annotations"] == TOLD
-    assert object_decoder(Wanted(pod_annotations=True))("Pod", document) == pod
+    assert object_decoder(ExtraFields(pod_annotations=True))("Pod", document) == pod
     edit = Edit(changes=[], overrides=Overrides(assignments=[Assignment("spec.nodeSelector.zone", "z")]))
     edited = edit_pod(pod, edit)
     assert (annotations_of(edited), edited.spec.node_selector) == (TOLD, {"zone": "z"})
 
 
-@pytest.mark.parametrize("of", [likeness, memory.likeness], ids=["of verdicts", "of the memory"])
+@pytest.mark.parametrize(
+    "of", [equivalence_key, decision_cache.equivalence_key], ids=["of verdicts", "of the decision_cache"]
+)
 def test_pods_with_other_annotations_are_not_alike_once_they_are_read(of: Callable[[Pod], bytes]) -> None:
     rack = {"example.com/rack": "r1"}
     first, second = (with_annotations(make_pod(name), rack) for name in ("a", "b"))

@@ -10,7 +10,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.plugins import CycleState, Plugin
 from kpreempt.schedulers.kube.configuration import FoundPlugin, scheduler_from_configuration
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
+from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import Status, Verdict
@@ -19,7 +19,7 @@ from tests.factories import NOW
 
 def scheduler_with(plugin: type[Plugin], args: Mapping[str, Any] | None = None) -> KubeScheduler:
     """The default scheduler with a plugin, which takes DefaultPreemption's place if it preempts."""
-    found = [FoundPlugin(plugin, "a test", is_asked_for=True)]
+    found = [FoundPlugin(plugin, "a test", is_requested=True)]
     if args is None:
         return scheduler_from_configuration(plugins=found)
     disabled = [{"name": "*"}] if hasattr(plugin, "post_filter") else []
@@ -64,7 +64,7 @@ class Asked:
         self.pre_filter: Status = self.framework.run_pre_filter(self.state, pod)[1]
         plugins = (*self.framework.plugins.pre_filters, *self.framework.plugins.post_filters)
         self.plugin: Any = next(
-            each.plugin for each in plugins if isinstance(each, ForeignPlugin) and each.name == plugin.name
+            each.plugin for each in plugins if isinstance(each, OutOfTreePlugin) and each.name == plugin.name
         )
 
 

@@ -34,7 +34,7 @@ def decide(*pods: Pod, asked: Pod | None = None, max_pods: int = 0, **args: Any)
     return decide_with(RackColocation, cluster_of(NODES, pods), asked, args)
 
 
-def refusals(verdict: Verdict) -> dict[str, tuple[Code, str]]:
+def rejections(verdict: Verdict) -> dict[str, tuple[Code, str]]:
     return {name: (status.code, status.message) for name, status in verdict.filter.items() if not status.is_success}
 
 
@@ -80,7 +80,7 @@ OUTSIDE_R1 = {"b1": (UNRESOLVABLE, REASON_OTHER_RACK), "b2": (UNRESOLVABLE, REAS
     ],
 )
 def test_the_nodes_that_are_refused(pods: list[Pod], max_pods: int, expected: dict[str, tuple[Code, str]]) -> None:
-    assert refusals(decide(*pods, max_pods=max_pods)) == expected
+    assert rejections(decide(*pods, max_pods=max_pods)) == expected
 
 
 def finding(status: Status) -> PluginFinding:
@@ -97,7 +97,7 @@ def test_a_refusal_says_what_was_found() -> None:
 
 def test_a_pod_in_no_group_goes_anywhere() -> None:
     verdict = decide(member("m", "a1"), asked=make_pod("new", cpu="1"))
-    assert refusals(verdict) == {}
+    assert rejections(verdict) == {}
     assert not any("RackColocation" in scores for scores in verdict.plugin_scores.values())
 
 
@@ -131,7 +131,7 @@ def test_a_nominated_member_counts_on_its_node() -> None:
     """As with pod affinity: the rack is full beside the nominated pod only where its node is looked at."""
     nominated = member("n", priority=100, nominated="a2")
     verdict = decide(member("m", "a1"), nominated, max_pods=2)
-    assert refusals(verdict) == NO_RACK | OUTSIDE_R1 | {"a2": (UNSCHEDULABLE, REASON_FULL_RACK)}
+    assert rejections(verdict) == NO_RACK | OUTSIDE_R1 | {"a2": (UNSCHEDULABLE, REASON_FULL_RACK)}
 
 
 def test_labels_of_other_names() -> None:
@@ -140,7 +140,7 @@ def test_labels_of_other_names() -> None:
     asked = make_pod("new", labels={"team": "blue"})
     args = {"groupLabel": "team", "topologyKey": "zone"}
     verdict = decide_with(RackColocation, cluster_of(nodes, [there]), asked, args)
-    assert refusals(verdict) == {"b": (UNRESOLVABLE, REASON_OTHER_RACK)}
+    assert rejections(verdict) == {"b": (UNRESOLVABLE, REASON_OTHER_RACK)}
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_hostile_labels_do_no_harm() -> None:
     """Labels that the API would refuse: they are compared, and end up in facts, that reports show harmless."""
     evil = "\x1b[2J" + "x" * 10_000
     verdict = decide(member("m", "a1", group=evil), asked=member("new", group=evil, cpu="1"))
-    assert refusals(verdict) == NO_RACK | OUTSIDE_R1
+    assert rejections(verdict) == NO_RACK | OUTSIDE_R1

@@ -124,7 +124,7 @@ def test_a_screen_holds_every_section_or_counts_it(items: int, is_compact: bool)
 
 
 def test_color_adds_escape_sequences_and_nothing_else() -> None:
-    colored = text(report(section()), colour=True)
+    colored = text(report(section()), color=True)
     assert "\x1b[1;31mx\x1b[0m go" in colored
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text(report(section()))
 

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from kpreempt.analysis.check.gate import Excuses, ForbiddenVictims, GateRules, Override, Waiver, source_of
+from kpreempt.analysis.check.gate import ForbiddenVictims, GateRules, Override, Suppressions, Waiver, source_of
 from kpreempt.gate_rules import RuleId, RuleSeverity
 from kpreempt.report.answers import render_answer
 from kpreempt.report.check.facts import verdict_phrase
@@ -27,7 +27,7 @@ LOOSE = GateSource(
 
 
 def told(rules: GateRules, *waivers: Waiver) -> GateSource:
-    return source_of(rules, Excuses(today=TODAY, waivers=waivers), config="", baseline="")
+    return source_of(rules, Suppressions(today=TODAY, waivers=waivers), config="", baseline="")
 
 
 @pytest.mark.parametrize("form", ["text", "json", "yaml", "markdown", "html", "junit", "sarif", "github", "gitlab"])

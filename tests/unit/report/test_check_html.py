@@ -387,8 +387,8 @@ def test_an_outcome_without_runs_is_shown_too() -> None:
     assert "Elsewhere" in words_of(section_of(page_of(check), "outcomes"))
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
+def luminance(color: str) -> float:
+    parts = [int(color[index : index + 2], 16) / 255 for index in (1, 3, 5)]
     red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -405,8 +405,8 @@ def test_colours_stand_out_from_their_ground(colours: dict[str, str], workloads:
     for ground in ("ground", "panel"):
         for ink in ("ink", "dim", "good", "bad", "warn", "link"):
             assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
-    for colour in workloads:
-        assert contrast(colour, colours["ground"]) >= 3
+    for color in workloads:
+        assert contrast(color, colours["ground"]) >= 3
     for bar in ("before", "link", "bad"):
         assert contrast(colours[bar], colours["track"]) >= 3, bar
 

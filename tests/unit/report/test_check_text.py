@@ -157,6 +157,6 @@ def test_no_hidden_character_of_a_name_reaches_the_terminal() -> None:
 
 
 def test_colour_adds_to_the_text_and_changes_nothing() -> None:
-    coloured = render_answer(failed(), "text", RenderOptions(colour=True))
+    coloured = render_answer(failed(), "text", RenderOptions(color=True))
     assert "\x1b[" in coloured
     assert "FAIL" in coloured

@@ -9,7 +9,7 @@ import pytest
 from kpreempt.gate_rules import RuleId, Takes
 from kpreempt.report.answers import render_answer
 from kpreempt.report.blocks import Span
-from kpreempt.report.check.facts import nearest_place, outcome_phrase, place_of, replicas_text, verdict_phrase
+from kpreempt.report.check.facts import location_of, nearest_location, outcome_phrase, replicas_text, verdict_phrase
 from kpreempt.report.check.words import (
     chain_phrase,
     finding_phrase,
@@ -19,7 +19,7 @@ from kpreempt.report.check.words import (
 )
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
-from kpreempt.report.simulation_words import tell_in_short, tell_step_by_step
+from kpreempt.report.simulation_words import list_steps, summarize
 from kpreempt.verdict.check import Change, ChangeKind, FindingStatus, GateFinding, OutcomeShare
 from kpreempt.verdict.simulation import SimulationStep, StepKind
 from tests.checks import API, HOSTILE, WORKER, failed, finding, hostile, of_many, passed, replaced, rule
@@ -367,16 +367,16 @@ PLACES = {
 
 @pytest.mark.parametrize(("fields", "text", "uri", "line"), PLACES.values(), ids=PLACES.keys())
 def test_a_place_is_told_and_referred_to(fields: dict[str, object], text: str, uri: str, line: int) -> None:
-    place = place_of(finding(RuleId.MAX_VICTIMS, **fields))
+    place = location_of(finding(RuleId.MAX_VICTIMS, **fields))
     assert (place.text, place.uri, place.line) == (text, uri, line)
 
 
 def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
     check = replaced(failed(), changes=[Change(object="A", kind=ChangeKind.CREATED), API, WORKER])
-    assert nearest_place(finding(RuleId.MAX_VICTIMS), check, "-.yaml").path == "deploy/api v2.yaml"
+    assert nearest_location(finding(RuleId.MAX_VICTIMS), check, "-.yaml").path == "deploy/api v2.yaml"
     of_worker = finding(RuleId.MAX_VICTIMS, change="Deployment batch/worker")
-    assert nearest_place(of_worker, check, "-.yaml").path == "chart/templates/worker.yaml"
-    assert nearest_place(of_worker, replaced(check, changes=[]), "-.yaml").path == "-.yaml"
+    assert nearest_location(of_worker, check, "-.yaml").path == "chart/templates/worker.yaml"
+    assert nearest_location(of_worker, replaced(check, changes=[]), "-.yaml").path == "-.yaml"
 
 
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
@@ -426,7 +426,7 @@ def test_an_outcome_says_how_often_it_comes_up_and_what_it_costs() -> None:
 
 
 def told(steps: list[SimulationStep]) -> list[str]:
-    return [f"{line.clock}|{plain(line.words)}" for line in tell_in_short(steps)]
+    return [f"{line.clock}|{plain(line.words)}" for line in summarize(steps)]
 
 
 def test_fifty_equal_pods_are_one_line() -> None:
@@ -443,7 +443,7 @@ def test_fifty_equal_pods_are_one_line() -> None:
         f"1m01s|ReplicaSet api-6 creates {pods}",
         f"|{pods} land on node-0, node-1 and 3 more",
     ]
-    assert len(tell_step_by_step(steps)) > 100
+    assert len(list_steps(steps)) > 100
 
 
 STEPS = {

@@ -7,7 +7,7 @@ import pytest
 
 from kpreempt.report import render
 from kpreempt.report.explain.attached import describe_call
-from kpreempt.report.explain.dry_run import describe_standing
+from kpreempt.report.explain.dry_run import describe_rank
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
 from kpreempt.verdict import (
@@ -114,7 +114,7 @@ def test_what_a_call_brought(call: ExtenderCall, told: str) -> None:
 def test_the_story_of_a_node_says_which_extender_puts_it_out(call: ExtenderCall, status: Status, told: str) -> None:
     story = NodeReport("n", NodeEvaluation(filters=[Status(Code.SUCCESS, plugin="NodeName")]), is_chosen=False)
     told_of = msgspec.structs.replace(verdict(call), filter={"n": status}, node_report=story)
-    assert plain(describe_standing(story, told_of)) == told
+    assert plain(describe_rank(story, told_of)) == told
     assert told in render([told_of], "text", options=RenderOptions(width=200))
 
 

@@ -29,7 +29,7 @@ PLUGINS = (
 )
 
 
-def refused_by(*numbers: int) -> Verdict:
+def rejected_by(*numbers: int) -> Verdict:
     """So many nodes refused by each of the plugins, in their order."""
     verdict = decide(ClusterSnapshot(nodes=[make_node("a", cpu="1")]), make_pod("api", cpu="2"))
     statuses = {
@@ -66,13 +66,13 @@ def refused_by(*numbers: int) -> Verdict:
     ],
 )
 def test_the_sentence_names_the_kinds(numbers: tuple[int, ...], words: str) -> None:
-    assert words in plain(answer(refused_by(*numbers)))
+    assert words in plain(answer(rejected_by(*numbers)))
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 @pytest.mark.parametrize("kinds", [1, 3, 6, 10])
 def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, width: int) -> None:
-    verdict = refused_by(*range(20, 20 - kinds, -1))
+    verdict = rejected_by(*range(20, 20 - kinds, -1))
     text = render([verdict], "text", options=RenderOptions(width=width, extent=Extent.SCREEN))
     sentence = " ".join(text.partition("\n\n")[0].split())
     assert sentence.endswith("preemption doesn't help: these nodes reject it even when empty.")
@@ -83,7 +83,7 @@ def test_on_a_screen_the_sentence_is_whole_and_counts_every_node(kinds: int, wid
 
 
 def test_reasons_that_are_left_out_of_a_screen_are_counted() -> None:
-    text = render([refused_by(*range(10, 0, -1))], "text", options=RenderOptions(extent=Extent.SCREEN, height=16))
+    text = render([rejected_by(*range(10, 0, -1))], "text", options=RenderOptions(extent=Extent.SCREEN, height=16))
     shown = text.count("  reason of ")
     counted = re.search(r"… and (\d+) more reasons \(-v\)", text)
     assert 0 < shown < 10

@@ -11,10 +11,10 @@ from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import NO_EXTRAS
 from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import PersistentVolumeClaimVolume, Pod, Volume
 from kpreempt.model.taints import Taint
-from kpreempt.model.wanted import NOTHING_WANTED
 from kpreempt.model.workloads import Namespace
 from kpreempt.report import RenderOptions, render
 from kpreempt.report.answers import render_answer
@@ -35,7 +35,7 @@ def headline(cluster: ClusterSnapshot, pod: Pod) -> str:
 def pending(cluster: ClusterSnapshot, namespace: str = "", selector: str = "") -> str:
     selection = PodSelection(namespace, parse_selector(selector))
     answer = explain_pending(
-        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_asked=selection.has, namespace=selection.namespace
+        AnalysisContext(cluster, scheduler_for(), NOW, at=NOW), is_selected=selection.has, namespace=selection.namespace
     )
     return render_answer(answer, "text", FULL)
 
@@ -119,7 +119,7 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
 )
 def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str) -> None:
     cluster = ClusterSnapshot(nodes=[make_node("a"), make_node("b")], pods=[make_pod("x", node="b", phase=phase)])
-    asked = question_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NOTHING_WANTED))
+    asked = question_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NO_EXTRAS))
     [verdict] = explain_pods(AnalysisContext(asked.cluster, scheduler_for(), NOW), asked.questions)
     assert render([verdict], "text", options=WIDE).startswith(words)
     assert verdict.pod.current_node == "b"

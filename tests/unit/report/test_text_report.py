@@ -313,7 +313,7 @@ def test_several_pods_end_with_a_table_of_all() -> None:
 def test_colour_is_off_by_default_and_repeats_only_what_words_say() -> None:
     verdict = decide(two_full_nodes(), incoming())
     assert "\x1b" not in report(verdict)
-    assert "\x1b[" in report(verdict, colour=True)
+    assert "\x1b[" in report(verdict, color=True)
 
 
 def test_the_age_of_the_dump_and_the_version_are_shown() -> None:

@@ -179,16 +179,16 @@ def test_a_panic_says_what_it_is_about_and_that_it_does_not_pass(panic: Panic, i
 
 
 @pytest.mark.parametrize(
-    ("actions", "is_told"),
+    ("actions", "is_reported"),
     [
         pytest.param(["enqueue", "allocate", "backfill"], True, id="neither"),
         pytest.param(["enqueue", "preempt"], False, id="preempt"),
         pytest.param(["reclaim"], False, id="reclaim"),
     ],
 )
-def test_a_configuration_that_evicts_nobody_says_so(actions: list[str], is_told: bool) -> None:
+def test_a_configuration_that_evicts_nobody_says_so(actions: list[str], is_reported: bool) -> None:
     shown = text(session(configured_actions=actions))
-    assert ("this configuration never evicts a task" in shown) == is_told
+    assert ("this configuration never evicts a task" in shown) == is_reported
 
 
 def placed(task: str, outcome: AttemptOutcome, node: str, tied: list[str]) -> Attempt:

@@ -4,7 +4,7 @@ import pytest
 
 from kpreempt.report.volcano.attempts import (
     amounts_in_words,
-    refusal_in_words,
+    describe_rejection,
     subtraction_in_words,
     tasks_in_words,
     volcano_amount,
@@ -87,7 +87,7 @@ def test_all_tasks_are_named_where_there_is_no_limit() -> None:
     ],
 )
 def test_a_refusal_leaves_out_the_names_beside_it(reason: str, words: str) -> None:
-    assert refusal_in_words(reason) == words
+    assert describe_rejection(reason) == words
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from kpreempt.model.event import Event
 from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kube.framework import csi_translation as volumes
 from kpreempt.snapshot.kinds import RECORDED
-from kpreempt.snapshot.least import ANNOTATIONS, least
 from kpreempt.snapshot.load import load_snapshot
+from kpreempt.snapshot.minimize import ANNOTATIONS, least
 from kpreempt.snapshot.write import ENDS, DumpHeader, dump_pieces, form_of, packed
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import make_budget, make_node, make_pod

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kpreempt.errors import InputError
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.manifest import read_manifest
 
@@ -18,7 +18,7 @@ def write_pod(path: Path, name: str) -> None:
 
 
 def pods_in(folder: Path, *, follows_links: bool = False) -> list[str]:
-    found = read_manifest(str(folder), intake=Intake(follows_links=follows_links))
+    found = read_manifest(str(folder), input_limits=InputLimits(follows_links=follows_links))
     return [each.document["metadata"]["name"] for each in found]
 
 

@@ -17,7 +17,7 @@ import zstandard
 
 from kpreempt.errors import InputError, UsageError
 from kpreempt.snapshot import sources
-from kpreempt.snapshot.archives import Intake, parse_size, tar_members
+from kpreempt.snapshot.archives import InputLimits, parse_size, tar_members
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.snapshot.manifest import read_manifest
 
@@ -44,9 +44,9 @@ def pax(**fields: str) -> bytes:
     return entry("pax", lines, b"x")
 
 
-def error_of(path: Path, intake: Intake | None = None) -> InputError:
+def error_of(path: Path, input_limits: InputLimits | None = None) -> InputError:
     with pytest.raises(InputError) as caught:
-        load_snapshot([str(path)], intake=intake)
+        load_snapshot([str(path)], input_limits=input_limits)
     assert "\n" not in caught.value.message
     return caught.value
 
@@ -108,7 +108,7 @@ def packed(content: bytes, how: Callable[[bytes], bytes], *, as_tar: bool) -> by
 def test_a_bomb_stops_at_the_limit(tmp_path: Path, how: Callable[[bytes], bytes], as_tar: bool) -> None:
     path = tmp_path / "prod"
     path.write_bytes(packed(padding(2**23), how, as_tar=as_tar))
-    error = error_of(path, Intake(3 * 2**20))
+    error = error_of(path, InputLimits(3 * 2**20))
     assert (error.problem, error.hint) == (
         "the input unpacks to more than 3 MiB",
         "--max-unpacked allows more, if it is what you expect",
@@ -118,18 +118,18 @@ def test_a_bomb_stops_at_the_limit(tmp_path: Path, how: Callable[[bytes], bytes]
 def test_the_limit_is_that_of_all_inputs_together(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(gzip.compress(POD.replace(b"api", name.encode()) + padding(2**21)))
-    intake = Intake(3 * 2**20)
-    read_manifest(str(tmp_path / "a"), intake=intake)
-    assert error_of(tmp_path / "b", intake).source == str(tmp_path / "b")
-    assert len(load_snapshot([str(tmp_path / "b")], intake=Intake(3 * 2**20)).cluster.pods) == 1
+    input_limits = InputLimits(3 * 2**20)
+    read_manifest(str(tmp_path / "a"), input_limits=input_limits)
+    assert error_of(tmp_path / "b", input_limits).source == str(tmp_path / "b")
+    assert len(load_snapshot([str(tmp_path / "b")], input_limits=InputLimits(3 * 2**20)).cluster.pods) == 1
 
 
 def test_a_watch_reads_again_and_again(tmp_path: Path) -> None:
-    path, intake = tmp_path / "a", Intake(3 * 2**20)
+    path, input_limits = tmp_path / "a", InputLimits(3 * 2**20)
     path.write_bytes(gzip.compress(POD + padding(2**21)))
     for _ in range(3):
-        intake.restart()
-        assert len(load_snapshot([str(path)], intake=intake).cluster.pods) == 1
+        input_limits.restart()
+        assert len(load_snapshot([str(path)], input_limits=input_limits).cluster.pods) == 1
 
 
 ZST = zstandard.compress
@@ -153,8 +153,8 @@ def test_what_unpacks_to_a_thousand_times_its_size_is_not_read(tmp_path: Path, h
     path = tmp_path / "prod"
     path.write_bytes(how(POD + b" " * 2**23))
     assert path.stat().st_size < 2**20
-    intake = Intake()
-    assert error_of(path, intake).problem == "unpacks to more than 1,000 times its size"
+    input_limits = InputLimits()
+    assert error_of(path, input_limits).problem == "unpacks to more than 1,000 times its size"
 
 
 def test_what_is_small_may_unpack_to_any_number_of_times_its_size(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, KindState
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.load import load_snapshot
 
 Document = dict[str, Any]
@@ -178,9 +178,9 @@ def test_what_could_be_an_object_is_an_error_or_skipped_and_listed(tmp_path: Pat
         with pytest.raises(InputError) as caught:
             load_snapshot([path])
         assert caught.value.source == str(tmp_path / name)
-    intake = Intake()
-    assert load_snapshot([folder], skip_bad_objects=True, intake=intake).cluster.version == "v1.36.0"
-    assert [each.source for each in intake.passed_over.bad] == [str(tmp_path / name)]
+    input_limits = InputLimits()
+    assert load_snapshot([folder], skip_bad_objects=True, input_limits=input_limits).cluster.version == "v1.36.0"
+    assert [each.source for each in input_limits.passed_over.bad] == [str(tmp_path / name)]
 
 
 def test_other_files_are_listed(tmp_path: Path) -> None:
@@ -194,11 +194,11 @@ def test_other_files_are_listed(tmp_path: Path) -> None:
         "text": "The field\napiVersion: is [\n",
         "values.yaml": "replicas: 3\n",
     }
-    intake = Intake()
+    input_limits = InputLimits()
     folder = write(tmp_path, {**others, "x-common.yaml": f"x-a: &a 1\n---\n{json.dumps({'kind': 'Node', **NODE})}\n"})
-    assert names(load_snapshot([folder], intake=intake).cluster) == ["n1"]
-    assert [Path(each).name for each in intake.passed_over.files] == sorted(others)
-    assert intake.passed_over.bad == []
+    assert names(load_snapshot([folder], input_limits=input_limits).cluster) == ["n1"]
+    assert [Path(each).name for each in input_limits.passed_over.files] == sorted(others)
+    assert input_limits.passed_over.bad == []
 
 
 @pytest.mark.parametrize(
@@ -242,6 +242,6 @@ def test_an_archive_that_ends_early_gives_what_is_before(tmp_path: Path) -> None
     path.write_bytes(buffer.getvalue()[:2400])
     with pytest.raises(InputError, match="ends early"):
         load_snapshot([str(path)])
-    intake = Intake()
-    assert names(load_snapshot([str(path)], skip_bad_objects=True, intake=intake).cluster) == ["n0"]
-    assert len(intake.passed_over.bad) == 1
+    input_limits = InputLimits()
+    assert names(load_snapshot([str(path)], skip_bad_objects=True, input_limits=input_limits).cluster) == ["n0"]
+    assert len(input_limits.passed_over.bad) == 1

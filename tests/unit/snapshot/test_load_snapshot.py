@@ -22,7 +22,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 from kpreempt.model.quantity import quantity
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
 
@@ -173,9 +173,9 @@ def test_a_folder_is_read_to_its_depths_and_files_without_objects_are_listed(tmp
     (tmp_path / "shop" / "settings.json").write_text('{"level": "info"}\n{"level": 3}')
     (tmp_path / "shop" / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     (tmp_path / "z.yaml").write_bytes(as_yaml(BUDGET))
-    intake = Intake()
-    assert objects_of(load_snapshot([str(tmp_path)], intake=intake)) == cluster_of(*OBJECTS)
-    assert [Path(each).name for each in intake.passed_over.files] == ["picture.png", "settings.json", "logs.txt"]
+    input_limits = InputLimits()
+    assert objects_of(load_snapshot([str(tmp_path)], input_limits=input_limits)) == cluster_of(*OBJECTS)
+    assert [Path(each).name for each in input_limits.passed_over.files] == ["picture.png", "settings.json", "logs.txt"]
 
 
 def test_a_broken_dump_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
@@ -379,9 +379,9 @@ def test_what_is_secret_stays_out(load: Callable[..., Loaded]) -> None:
 
 def test_documents_are_kept_beside_the_cluster_where_they_are_asked_for(tmp_path: Path) -> None:
     template = {"spec": {"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]}}
-    wanted = make("Deployment", "api", "", "apps/v1", spec={"template": template})
-    older = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": "8"}, "spec": {}}
-    newer = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": "9"}}
+    extra_fields = make("Deployment", "api", "", "apps/v1", spec={"template": template})
+    older = {**extra_fields, "metadata": {**extra_fields["metadata"], "resourceVersion": "8"}, "spec": {}}
+    newer = {**extra_fields, "metadata": {**extra_fields["metadata"], "resourceVersion": "9"}}
     other = make("Deployment", "other", "shop", "apps/v1", spec={"template": template})
     cron_job = make("CronJob", "api", "default", "batch/v1", spec={"schedule": "@daily"})
     custom = make("CronJob", "api", "default", "example.com/v1", spec={"schedule": "@daily"})

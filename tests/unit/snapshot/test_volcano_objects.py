@@ -16,8 +16,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PodAnnotations
 from kpreempt.model.quantity import quantity
 from kpreempt.model.volcano import HIERARCHY, HIERARCHY_WEIGHTS, PREEMPTABLE
-from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import cluster_from_json, load_snapshot
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.factories import redaction_of

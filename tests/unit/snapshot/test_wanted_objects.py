@@ -12,13 +12,13 @@ import pytest
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.meta import LAST_APPLIED
 from kpreempt.model.pod import PodAnnotations, annotations_of
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import decode_object, object_decoder
-from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
+from kpreempt.snapshot.minimize import least
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 
 Document = dict[str, Any]
@@ -28,8 +28,8 @@ QUOTAS = f"ElasticQuota.{GROUP}"
 QUOTA_KIND = ObjectKind("ElasticQuota", GROUP, "v1alpha1")
 CLASS_KIND = ObjectKind("PriorityClass", "scheduling.k8s.io", is_namespaced=False)
 CLASSES = CLASS_KIND.key
-ALL_OF_PODS = Wanted(pod_annotations=True)
-WANTED = Wanted((QUOTA_KIND, CLASS_KIND), pod_annotations=True)
+ALL_OF_PODS = ExtraFields(pod_annotations=True)
+WANTED = ExtraFields((QUOTA_KIND, CLASS_KIND), pod_annotations=True)
 # Stands for a password in a manifest.
 SECRET = "s3cr3t-marker"
 
@@ -59,14 +59,14 @@ def pod(name: str, annotations: Any = None, version: str = "7") -> Document:
 def load(tmp_path: Path) -> Callable[..., Loaded]:
     """Loads files, each a list of objects or some bytes."""
 
-    def loaded(*files: list[Document] | bytes, wanted: Wanted = WANTED, **options: Any) -> Loaded:
+    def loaded(*files: list[Document] | bytes, extra_fields: ExtraFields = WANTED, **options: Any) -> Loaded:
         paths = []
         for number, content in enumerate(files):
             path = tmp_path / f"file-{number}"
             whole = content if isinstance(content, bytes) else json.dumps({"kind": "List", "items": content}).encode()
             path.write_bytes(whole)
             paths.append(str(path))
-        return load_snapshot(paths, needs=Needs(wanted=wanted), **options)
+        return load_snapshot(paths, needs=Needs(extra_fields=extra_fields), **options)
 
     return loaded
 
@@ -107,8 +107,8 @@ def test_the_namespace_and_the_kind_are_filled_in(load: Callable[..., Loaded]) -
 def test_an_object_without_a_version_is_known_by_its_name(load: Callable[..., Loaded]) -> None:
     unsaid = {"kind": "ElasticQuota", "metadata": {"name": "q"}}
     volcanos = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 1}}
-    wanted = Wanted((QUOTA_KIND, ObjectKind("PodGroup", GROUP, "v1alpha1")))
-    cluster = load([unsaid, volcanos], wanted=wanted).cluster
+    extra_fields = ExtraFields((QUOTA_KIND, ObjectKind("PodGroup", GROUP, "v1alpha1")))
+    cluster = load([unsaid, volcanos], extra_fields=extra_fields).cluster
     assert cluster.documents[QUOTAS][0]["apiVersion"] == f"{GROUP}/v1alpha1"
     # Of two kinds of that name the one that every snapshot keeps is meant.
     assert (len(cluster.pod_groups), cluster.documents[f"PodGroup.{GROUP}"]) == (1, [])
@@ -118,7 +118,7 @@ def test_two_kinds_of_one_name_are_kept_apart(load: Callable[..., Loaded]) -> No
     ours = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup", "metadata": {"name": "ours"}}
     volcanos = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "theirs"}}
     kinds = (ObjectKind("PodGroup", GROUP, "v1alpha1"), ObjectKind("PodGroup", "scheduling.volcano.sh"))
-    cluster = load([ours, volcanos], wanted=Wanted(kinds)).cluster
+    cluster = load([ours, volcanos], extra_fields=ExtraFields(kinds)).cluster
     assert names(cluster, f"PodGroup.{GROUP}") == ["ours"]
     assert names(cluster, "PodGroup.scheduling.volcano.sh") == ["theirs"]
 
@@ -223,7 +223,7 @@ def test_documents_leave_out_the_manifest_that_kubectl_notes(load: Callable[...,
 
 def test_without_a_wish_pods_have_the_annotations_that_are_always_read(load: Callable[..., Loaded]) -> None:
     annotations = {"example.com/rack": "r1", "scheduling.k8s.io/group-name": "g", "odd": 3}
-    cluster = load([pod("a", annotations), quota("q")], wanted=Wanted()).cluster
+    cluster = load([pod("a", annotations), quota("q")], extra_fields=ExtraFields()).cluster
     assert cluster.pods[0].metadata.annotations == PodAnnotations(group_name="g")
     assert annotations_of(cluster.pods[0]) == {}
     assert cluster.documents == {}
@@ -232,14 +232,14 @@ def test_without_a_wish_pods_have_the_annotations_that_are_always_read(load: Cal
 def test_a_pod_of_a_manifest_has_them_where_they_are_wanted() -> None:
     document = pod("a", {"example.com/rack": "r1", LAST_APPLIED: SECRET})
     assert annotations_of(object_decoder(ALL_OF_PODS)("Pod", document)) == {"example.com/rack": "r1"}
-    assert object_decoder(Wanted((QUOTA_KIND,))) is decode_object
+    assert object_decoder(ExtraFields((QUOTA_KIND,))) is decode_object
     with pytest.raises(InputError, match=r"here:3: Pod shop/a: metadata.annotations.x: expected a string, got true"):
         object_decoder(ALL_OF_PODS)("Pod", pod("a", {"x": True}), source="here", line=3)
 
 
 def test_objects_laid_over_others_replace_those_of_their_name() -> None:
     def cluster(*documents: Document) -> ClusterSnapshot:
-        return cluster_from_json([json.dumps(each).encode() for each in documents], "here", Wanted((QUOTA_KIND,)))
+        return cluster_from_json([json.dumps(each).encode() for each in documents], "here", ExtraFields((QUOTA_KIND,)))
 
     base, over = cluster(quota("a", n=1), quota("b", n=1)), cluster(quota("c", n=2), quota("a", n=2))
     merged = merge_clusters(base, over)
@@ -276,7 +276,7 @@ def test_a_dump_of_our_own_says_what_it_lacks(load: Callable[..., Loaded], as_li
         "Unmodeled: Pod: metadata.annotations: a dump that kpreempt wrote keeps hardly any, so that plugins do not "
         f"see the rest; what kubectl get pods -A -o yaml {END}",
     ]
-    assert load(dump_of(*OBJECTS), wanted=Wanted()).assumptions == []
+    assert load(dump_of(*OBJECTS), extra_fields=ExtraFields()).assumptions == []
 
 
 @pytest.mark.parametrize("is_first", [False, True], ids=["after the dump", "before the dump"])
@@ -295,7 +295,7 @@ def test_pods_that_only_the_dump_has_still_lack_their_annotations(load: Callable
 
 # Conditions of pods.
 
-CONDITIONS = Wanted(pod_conditions=True)
+CONDITIONS = ExtraFields(pod_conditions=True)
 SINCE = "2026-11-21T03:00:00Z"
 
 
@@ -305,7 +305,7 @@ def conditioned(name: str) -> Document:
 
 
 def test_conditions_are_kept_as_they_are_where_they_are_wanted(load: Callable[..., Loaded]) -> None:
-    (whole,) = load([conditioned("a")], wanted=CONDITIONS).cluster.pods
+    (whole,) = load([conditioned("a")], extra_fields=CONDITIONS).cluster.pods
     since = datetime(2026, 11, 21, 3, tzinfo=UTC)
     assert [(each.type, each.last_transition_time) for each in whole.status.conditions] == [
         ("PodScheduled", since),
@@ -320,7 +320,7 @@ def test_conditions_are_kept_as_they_are_where_they_are_wanted(load: Callable[..
 
 
 def test_a_dump_of_our_own_says_that_it_lacks_conditions(load: Callable[..., Loaded]) -> None:
-    loaded = load(dump_of(conditioned("a")), wanted=CONDITIONS)
+    loaded = load(dump_of(conditioned("a")), extra_fields=CONDITIONS)
     assert [(each.subject, each.field) for each in loaded.assumptions] == [("Pod", "status.conditions")]
     assert loaded.assumptions[0].message.endswith(f"what kubectl get pods -A -o yaml {END}")
 
@@ -330,9 +330,9 @@ def test_what_kubectl_prints_brings_the_conditions_that_a_dump_lacks(
     load: Callable[..., Loaded], is_first: bool
 ) -> None:
     files = [dump_of(conditioned("a")), [conditioned("a")]]
-    loaded = load(*(reversed(files) if is_first else files), wanted=CONDITIONS)
+    loaded = load(*(reversed(files) if is_first else files), extra_fields=CONDITIONS)
     assert loaded.assumptions == []
-    assert loaded.cluster.pods == load([conditioned("a")], wanted=CONDITIONS).cluster.pods
+    assert loaded.cluster.pods == load([conditioned("a")], extra_fields=CONDITIONS).cluster.pods
 
 
 def test_a_dump_of_kubectls_lacks_nothing(load: Callable[..., Loaded]) -> None:

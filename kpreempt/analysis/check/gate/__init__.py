@@ -7,8 +7,8 @@ from kpreempt.analysis.check.gate.evaluate import (
     Accepted,
     Baseline,
     CustomRule,
-    Excuses,
     Judged,
+    Suppressions,
     Waiver,
     baseline_text,
     decode_json,
@@ -23,8 +23,8 @@ from kpreempt.analysis.check.gate.evaluate import (
     waivers_of_object,
     with_custom_rules,
 )
-from kpreempt.analysis.check.gate.measures import Facts, Objection, PodFacts
-from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, rule_named, severity_named
+from kpreempt.analysis.check.gate.measures import Facts, PodFacts, StaticFinding
+from kpreempt.analysis.check.gate.rules import ForbiddenVictims, GateRules, Override, find_rule, parse_severity
 
 __all__ = [
     "VARIABLES",
@@ -33,24 +33,24 @@ __all__ = [
     "Accepted",
     "Baseline",
     "CustomRule",
-    "Excuses",
     "Facts",
     "ForbiddenVictims",
     "GateRules",
     "Judged",
-    "Objection",
     "Override",
     "PodFacts",
+    "StaticFinding",
+    "Suppressions",
     "Waiver",
     "baseline_text",
     "decode_json",
     "evaluate",
+    "find_rule",
     "least",
     "measured",
+    "parse_severity",
     "passes",
     "read_baseline",
-    "rule_named",
-    "severity_named",
     "source_of",
     "together",
     "waiver_of_option",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 import msgspec
 
 from kpreempt.analysis.check.gate.measures import MEASURES, Case, Facts, Measure, Part
-from kpreempt.analysis.check.gate.rules import GateRules, matches, rule_named
+from kpreempt.analysis.check.gate.rules import GateRules, find_rule, matches
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
 from kpreempt.model.meta import grouped
@@ -46,11 +46,11 @@ class _Counted(NamedTuple):
 
     finding: GateFinding
     left: int
-    excuse: Excuse | None
+    suppression: Suppression | None
 
 
 def evaluate(
-    simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules, excuses: Excuses
+    simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules, suppressions: Suppressions
 ) -> tuple[list[RuleResult], list[GateFinding]]:
     """Every rule with how it fares, and what breaks one, by rule and subject.
 
@@ -66,16 +66,16 @@ def evaluate(
     for pool in pools.values():
         rule = pool[0].rule
         amounts[rule] = max(amounts.get(rule, 0), sum(measure.amount for measure in pool))
-        findings += _broken(pool, rules, excuses, written)
-    grave = {each.fingerprint for pool in pools.values() for each in pool if each.is_grave}
-    findings = [_by_severity(each, rules, grave) for each in _worst_chains(findings)]
+        findings += _broken(pool, rules, suppressions, written)
+    critical = {each.fingerprint for pool in pools.values() for each in pool if each.is_critical}
+    findings = [_by_severity(each, rules, critical) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
     return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in rules.asked], findings
 
 
-def _by_severity(finding: GateFinding, rules: GateRules, grave: Collection[str]) -> GateFinding:
-    """The same where its rule shuts the gate or it is ``grave``; of one that warns, what would fail is a warning."""
-    if finding.fingerprint in grave and finding.rule not in rules.severities:
+def _by_severity(finding: GateFinding, rules: GateRules, critical: Collection[str]) -> GateFinding:
+    """The same where its rule shuts the gate or it is ``critical``; of one that warns, what would fail is a warning."""
+    if finding.fingerprint in critical and finding.rule not in rules.severities:
         return finding
     if finding.status is not FindingStatus.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
         return finding
@@ -112,7 +112,7 @@ def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, r
 
 
 def _broken(
-    pool: Sequence[Measure], rules: GateRules, excuses: Excuses, written: Mapping[str, Change]
+    pool: Sequence[Measure], rules: GateRules, suppressions: Suppressions, written: Mapping[str, Change]
 ) -> list[GateFinding]:
     """The findings about measures that share a limit."""
     limit = rules.limit_of(pool[0].rule, pool[0].group)
@@ -121,21 +121,21 @@ def _broken(
     is_broken = any(measure.is_broken for measure in pool)
     if sum(measure.amount for measure in pool) <= limit and not is_broken:
         return []
-    judged = [_judged(measure, limit, excuses, written) for measure in pool]
+    judged = [_judged(measure, limit, suppressions, written) for measure in pool]
     if not is_broken and sum(each.left for each in judged) <= limit:
         # What is left is allowed: nobody needs to hear of it, but of what is excused beside it.
-        excused = [each for each in judged if each.finding.status is not FindingStatus.FAILS or each.excuse]
-        return [_with(each.finding, each.excuse) if each.excuse else each.finding for each in excused]
+        suppressed = [each for each in judged if each.finding.status is not FindingStatus.FAILS or each.suppression]
+        return [_with(each.finding, each.suppression) if each.suppression else each.finding for each in suppressed]
     return [each.finding for each in judged]
 
 
-def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str, Change]) -> _Counted:
+def _judged(measure: Measure, limit: int, suppressions: Suppressions, written: Mapping[str, Change]) -> _Counted:
     """The finding about a measure, with its standing; where only some of its changes are excused, the others count."""
     objections: list[str] = []
-    found = [excuse_of(measure, part, excuses, objections) for part in measure.parts]
-    left = [part for part, excuse in zip(measure.parts, found, strict=True) if excuse is None]
-    partial = excuses_together([excuse for excuse in found if excuse is not None])
-    whole = partial if not left else accepted(measure, excuses, objections)
+    found = [suppression_of(measure, part, suppressions, objections) for part in measure.parts]
+    left = [part for part, suppression in zip(measure.parts, found, strict=True) if suppression is None]
+    partial = shared_suppressions([suppression for suppression in found if suppression is not None])
+    whole = partial if not left else accepted(measure, suppressions, objections)
     # The change that has the largest part in what counts.
     main = max(left or measure.parts, key=lambda part: (part.amount, bool(part.change)))
     change = written.get(main.change)
@@ -160,9 +160,9 @@ def _judged(measure: Measure, limit: int, excuses: Excuses, written: Mapping[str
     return _Counted(finding, sum(part.amount for part in left), partial)
 
 
-def _with(finding: GateFinding, excuse: Excuse) -> GateFinding:
+def _with(finding: GateFinding, suppression: Suppression) -> GateFinding:
     return msgspec.structs.replace(
-        finding, status=excuse.standing, reason=excuse.reason, by=excuse.by, expires=excuse.expires
+        finding, status=suppression.standing, reason=suppression.reason, by=suppression.by, expires=suppression.expires
     )
 
 
@@ -252,7 +252,9 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-def with_custom_rules(check: SomeCheck, custom: Sequence[CustomRule], rules: GateRules, excuses: Excuses) -> SomeCheck:
+def with_custom_rules(
+    check: SomeCheck, custom: Sequence[CustomRule], rules: GateRules, suppressions: Suppressions
+) -> SomeCheck:
     """The answer with these rules put to it, after those that come with kpreempt, of which ``result`` has the findings.
 
     Whether one holds is asked once, of the answer over all runs. An expression that cannot be evaluated is a finding.
@@ -264,7 +266,7 @@ def with_custom_rules(check: SomeCheck, custom: Sequence[CustomRule], rules: Gat
     findings = [
         msgspec.structs.replace(_by_severity(each, rules, ()), in_runs=check.runs, of_runs=check.runs)
         for measure in broken
-        for each in _broken([measure], rules, excuses, {})
+        for each in _broken([measure], rules, suppressions, {})
     ]
     results = [
         _result(each.rule, rules, sum(measure.rule == each.rule for measure in broken), findings) for each in custom
@@ -324,7 +326,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it names the rule and, if it names any, the subject."""
         return self.rule == rule and (not self.subject or matches(self.subject, subject))
 
-    def objection(self, today: date) -> str:
+    def static_finding(self, today: date) -> str:
         """Why it does not count, or an empty text."""
         if self.is_ignored:
             return f"{self.by}: {WAIVE} does not count with --no-annotation-waivers"
@@ -340,7 +342,7 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
 def waiver_of_option(text: str, custom: Sequence[RuleId] = ()) -> Waiver:
     """What ``--waive RULE`` or ``--waive RULE=SUBJECT`` says. Raises ``UsageError``."""
     name, equals, subject = text.partition("=")
-    rule = rule_named(name.strip(), f"--waive {text}", custom)
+    rule = find_rule(name.strip(), f"--waive {text}", custom)
     if equals and not subject.strip():
         raise UsageError(f"--waive {text}: the subject is missing", hint=f"--waive {rule}='Deployment shop/*'")
     return Waiver(rule=rule, subject=subject.strip(), by="--waive")
@@ -360,7 +362,7 @@ def waivers_of_object(
     found = []
     for rule in filter(None, (part.strip() for part in text.split(","))):
         try:
-            known = rule_named(rule, WAIVE)
+            known = find_rule(rule, WAIVE)
         except UsageError as error:
             raise InputError(
                 f'there is no rule "{rule}"',
@@ -424,7 +426,7 @@ def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) ->
         )
     for number, each in enumerate(found.accepted):
         try:
-            rule_named(each.rule, "", custom)
+            find_rule(each.rule, "", custom)
         except UsageError as error:
             path = f"accepted[{number}].rule"
             raise InputError(error.message.removeprefix(": "), source=source, path=path, hint=error.hint) from None
@@ -458,7 +460,7 @@ def baseline_text(
     return msgspec.json.format(msgspec.json.encode(Baseline(accepted=accepted)), indent=2).decode() + "\n"
 
 
-class Excuses(msgspec.Struct, frozen=True, kw_only=True):
+class Suppressions(msgspec.Struct, frozen=True, kw_only=True):
     """What lets findings pass: waivers, the baseline, and ``base``, which is what there is without the change.
 
     ``base`` is what ``measured`` says of the simulation of the manifests before. ``today`` decides what is over.
@@ -470,7 +472,7 @@ class Excuses(msgspec.Struct, frozen=True, kw_only=True):
     base: Mapping[str, int] = {}
 
 
-class Excuse(NamedTuple):
+class Suppression(NamedTuple):
     """Why something does not count, and who says so."""
 
     standing: FindingStatus
@@ -479,55 +481,57 @@ class Excuse(NamedTuple):
     expires: str = ""
 
 
-def excuse_of(measure: Measure, part: Part, excuses: Excuses, objections: list[str]) -> Excuse | None:
+def suppression_of(
+    measure: Measure, part: Part, suppressions: Suppressions, objections: list[str]
+) -> Suppression | None:
     """Why what one change brings about does not count, if so: a waiver, or it is there without the change, too.
 
     The first waiver that counts is taken; if there is none, ``objections`` get why the others do not.
     """
     asked = [
-        (waiver, waiver.objection(excuses.today))
-        for waiver in excuses.waivers
+        (waiver, waiver.static_finding(suppressions.today))
+        for waiver in suppressions.waivers
         if waiver.change in ("", part.change) and waiver.is_about(measure.rule, measure.subject)
     ]
-    waiver = next((waiver for waiver, objection in asked if not objection), None)
+    waiver = next((waiver for waiver, static_finding in asked if not static_finding), None)
     if waiver is not None:
         expires = waiver.expires.isoformat() if waiver.expires is not None else ""
-        return Excuse(FindingStatus.WAIVED, waiver.reason, waiver.by, expires)
-    objections += sorted(objection for _, objection in asked)
-    if part.amount <= excuses.base.get(measure.fingerprint_of([part.change]), -1):
-        return Excuse(FindingStatus.NOT_NEW, by="--base")
+        return Suppression(FindingStatus.WAIVED, waiver.reason, waiver.by, expires)
+    objections += sorted(static_finding for _, static_finding in asked)
+    if part.amount <= suppressions.base.get(measure.fingerprint_of([part.change]), -1):
+        return Suppression(FindingStatus.NOT_NEW, by="--base")
     return None
 
 
-def excuses_together(excuses: Sequence[Excuse]) -> Excuse | None:
+def shared_suppressions(suppressions: Sequence[Suppression]) -> Suppression | None:
     """Several excuses as one, which is a waiver where one of them is."""
-    if not excuses:
+    if not suppressions:
         return None
-    standings = {excuse.standing for excuse in excuses}
-    return Excuse(
+    standings = {suppression.standing for suppression in suppressions}
+    return Suppression(
         FindingStatus.WAIVED if FindingStatus.WAIVED in standings else FindingStatus.NOT_NEW,
-        "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse.reason)),
-        ", ".join(dict.fromkeys(excuse.by for excuse in excuses)),
-        min((excuse.expires for excuse in excuses if excuse.expires), default=""),
+        "; ".join(dict.fromkeys(suppression.reason for suppression in suppressions if suppression.reason)),
+        ", ".join(dict.fromkeys(suppression.by for suppression in suppressions)),
+        min((suppression.expires for suppression in suppressions if suppression.expires), default=""),
     )
 
 
-def accepted(measure: Measure, excuses: Excuses, objections: list[str]) -> Excuse | None:
+def accepted(measure: Measure, suppressions: Suppressions, objections: list[str]) -> Suppression | None:
     """The baseline's entry for all of it, if it has one; adds why it does not count to ``objections``."""
-    entry = excuses.baseline.entry(measure.fingerprint)
+    entry = suppressions.baseline.entry(measure.fingerprint)
     if entry is None:
         return None
     expires = entry.expires.isoformat()
-    if excuses.today > entry.expires:
+    if suppressions.today > entry.expires:
         objections.append(f"accepted until {expires}, which is over")
         return None
     if measure.amount > entry.amount:
         objections.append(f"accepted as long as it is not more than {entry.amount}")
         return None
-    return Excuse(FindingStatus.ACCEPTED, entry.reason, "--baseline", expires)
+    return Suppression(FindingStatus.ACCEPTED, entry.reason, "--baseline", expires)
 
 
-def source_of(rules: GateRules, excuses: Excuses, *, config: str, baseline: str) -> GateSource:
+def source_of(rules: GateRules, suppressions: Suppressions, *, config: str, baseline: str) -> GateSource:
     """Where the rules are from, and those that are switched off, only warn, are waived or have a higher limit.
 
     A waiver that does not count, because it is over or without a reason, waives nothing.
@@ -536,8 +540,8 @@ def source_of(rules: GateRules, excuses: Excuses, *, config: str, baseline: str)
     errors = [rule for rule in rules.asked if rule.row.severity is RuleSeverity.ERROR and rules.is_on(rule)]
     waived = [
         f"{each.rule}{f' ({name})' if (name := ', '.join(filter(None, (each.subject, each.change)))) else ''}"
-        for each in excuses.waivers
-        if not each.objection(excuses.today)
+        for each in suppressions.waivers
+        if not each.static_finding(suppressions.today)
     ]
     return GateSource(
         config=config,

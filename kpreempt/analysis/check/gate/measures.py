@@ -39,11 +39,11 @@ class PodFacts(msgspec.Struct, frozen=True):
     priority_class: str = ""
 
 
-class Objection(msgspec.Struct, frozen=True):
+class StaticFinding(msgspec.Struct, frozen=True):
     """What a rule has against an object of the change, whatever the simulation comes to.
 
     ``fix`` is what mends it, and ``change`` the object that it leads back to, where that is not the subject. One that
-    ``is_grave`` shuts the gate though its rule warns, unless somebody says that it is to. ``pods`` are those that
+    ``is_critical`` shuts the gate though its rule warns, unless somebody says that it is to. ``pods`` are those that
     it is about.
     """
 
@@ -52,7 +52,7 @@ class Objection(msgspec.Struct, frozen=True):
     detail: str
     fix: str = ""
     change: str = ""
-    is_grave: bool = False
+    is_critical: bool = False
     pods: Sequence[str] = ()
 
 
@@ -70,7 +70,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     pods: Mapping[str, PodFacts] = {}
     workloads: Mapping[str, str] = {}
     assumptions: Sequence[Assumption] = ()
-    objections: Sequence[Objection] = ()
+    objections: Sequence[StaticFinding] = ()
     unbound: Mapping[str, str] = {}
     snapshot_age: float | None = None
     is_live: bool = False
@@ -89,7 +89,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """A subject under a rule.
 
     ``group`` is the override that sets the limit, -1 for none. ``is_broken`` where it is too much whatever the limit
-    is, ``is_grave`` as of an objection. ``aspect`` tells apart what is of one subject.
+    is, ``is_critical`` as of an objection. ``aspect`` tells apart what is of one subject.
     """
 
     rule: RuleId
@@ -97,7 +97,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     parts: list[Part]
     group: int = -1
     is_broken: bool = False
-    is_grave: bool = False
+    is_critical: bool = False
     aspect: str = ""
     chain: list[str] = []
     since: float = 0.0
@@ -416,7 +416,7 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     }
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.rejected if each.rejected_after}
-    kept = _kept_back(case)
+    kept = _withheld(case)
     # What is the cause of another finding, and of nothing else, is not reported twice: so are workloads of which one
     # says why pods that have a node do not start there.
     not_started = {
@@ -458,12 +458,12 @@ def _fails_for_quota(case: Case, workload: str) -> bool:
     return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
 
 
-def _kept_back(case: Case) -> dict[str, bool]:
+def _withheld(case: Case) -> dict[str, bool]:
     """The workloads of which another finding says why they keep pods of the old template, and whether new ones wait."""
     rule = RuleId.ROLLOUT_STUCK
-    is_told, shuts = case.rules.is_on(rule), rule not in case.rules.severities
-    own = (each for each in case.facts.objections if is_told and each.rule is rule)
-    return {each.subject: each.is_grave and shuts for each in own}
+    is_reported, shuts = case.rules.is_on(rule), rule not in case.rules.severities
+    own = (each for each in case.facts.objections if is_reported and each.rule is rule)
+    return {each.subject: each.is_critical and shuts for each in own}
 
 
 def _pending(case: Case) -> Iterator[Measure]:
@@ -486,7 +486,7 @@ def _pending(case: Case) -> Iterator[Measure]:
         )
 
 
-def _stranded(case: Case) -> Iterator[Measure]:
+def _broken_dependencies(case: Case) -> Iterator[Measure]:
     """What is left without something that it needs, if only for a while; pods count under their workload.
 
     A Service that the change itself leaves without pods breaks another rule.
@@ -529,7 +529,7 @@ def _deletions(case: Case) -> Iterator[Measure]:
         )
 
 
-def _refusals(case: Case) -> Iterator[Measure]:
+def _rejections(case: Case) -> Iterator[Measure]:
     """The workloads of which ResourceQuotas refuse pods, if only for a while."""
     for each in case.simulation.rejected:
         yield Measure(
@@ -560,7 +560,7 @@ def _loops(case: Case) -> Iterator[Measure]:
         )
 
 
-def _least_ready(case: Case) -> Iterator[Measure]:
+def _min_ready(case: Case) -> Iterator[Measure]:
     """The workloads of which too few pods are ready at some moment.
 
     One pod alone cannot be replaced without a gap in most cases. If a Service loses its last pod or the change scales
@@ -577,8 +577,8 @@ def _least_ready(case: Case) -> Iterator[Measure]:
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
-        is_gone = each.desired_after is None or each.workload in deleted
-        if each.ready_before < _MANY or is_gone or each.workload.startswith(_ALWAYS_WITH_GAPS):
+        is_deleted = each.desired_after is None or each.workload in deleted
+        if each.ready_before < _MANY or is_deleted or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)
@@ -612,7 +612,7 @@ def _objections(case: Case) -> Iterator[Measure]:
             parts=[Part(change=change, amount=len(each.pods) or 1, pods=list(each.pods))],
             detail=each.detail,
             fix=each.fix,
-            is_grave=each.is_grave and (each.rule.row.is_damage or case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE)),
+            is_critical=each.is_critical and (each.rule.row.is_damage or case.rules.is_on(RuleId.REQUIRE_SCHEDULABLE)),
         )
 
 
@@ -686,11 +686,11 @@ MEASURES = (
     _cascades,
     _unscheduled,
     _pending,
-    _stranded,
+    _broken_dependencies,
     _deletions,
-    _refusals,
+    _rejections,
     _loops,
-    _least_ready,
+    _min_ready,
     _objections,
     _snapshot_age,
     _not_known,

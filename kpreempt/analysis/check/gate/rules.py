@@ -101,7 +101,7 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
         return any(self.limit_of(rule, group) is not None for group in (-1, *groups))
 
 
-def rule_named(name: str, where: str, custom: Sequence[RuleId] = ()) -> RuleId:
+def find_rule(name: str, where: str, custom: Sequence[RuleId] = ()) -> RuleId:
     """The rule of that name, of those that come with kpreempt and the ``custom`` ones.
 
     Raises ``UsageError`` that begins with ``where``, with the nearest name as advice.
@@ -112,7 +112,7 @@ def rule_named(name: str, where: str, custom: Sequence[RuleId] = ()) -> RuleId:
     return known[name]
 
 
-def severity_named(rule: RuleId, name: str, where: str) -> RuleSeverity:
+def parse_severity(rule: RuleId, name: str, where: str) -> RuleSeverity:
     """What a rule is to count for. Raises ``UsageError`` that begins with ``where``.
 
     What is not known may be a warning, but not left untold.

@@ -87,11 +87,11 @@ def adopted(
     sets = [search.owned("ReplicaSet", each, None) for each in after.replica_sets]
     for template in new_pods:
         pod: Any = decode("Pod", template.document, source=template.source, line=template.line)
-        search.look_for_owner("Pod", pod.metadata)
+        search.find_owner("Pod", pod.metadata)
     for workload in workloads:
         if workload.kind == "ReplicaSet" and workload.before is None and workload.after is not None:
             record: Any = decode(workload.kind, workload.after)
-            search.look_for_owner("ReplicaSet", record.metadata)
+            search.find_owner("ReplicaSet", record.metadata)
     if not search.found:
         return after, list(workloads), []
     cluster = msgspec.structs.replace(after, pods=pods, replica_sets=sets)
@@ -144,10 +144,10 @@ class _Search:
                 objects.append(f"{kind} {metadata.namespace}/{metadata.name}")
                 return adopter.owning(record)
         if labels_before is not None and labels_before != metadata.labels:
-            self.look_for_owner(kind, metadata, labels_before)
+            self.find_owner(kind, metadata, labels_before)
         return record
 
-    def look_for_owner(self, kind: str, metadata: ObjectMeta, labels_before: Mapping[str, str] | None = None) -> None:
+    def find_owner(self, kind: str, metadata: ObjectMeta, labels_before: Mapping[str, str] | None = None) -> None:
         """Find the controller that adopts an object that is new or has other labels, if there is one."""
         if controller_of(metadata) is not None:
             return

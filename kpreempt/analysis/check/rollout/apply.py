@@ -72,41 +72,41 @@ _ZERO_IS_MISSING = frozenset(_NAMES.split())
 _EXCEPT_IN = {"readOnly": ("azureDisk", "csi"), "fsType": ("azureDisk", "csi")}
 
 
-def applied(wanted: Document, live: Document, last: Document) -> Document:
-    """``live`` with ``wanted`` laid over it, and without what ``last`` has and ``wanted`` has no more."""
+def applied(desired: Document, live: Document, last: Document) -> Document:
+    """``live`` with ``desired`` laid over it, and without what ``last`` has and ``desired`` has no more."""
     result: Document = {}
     for key, value in live.items():
-        if key in wanted:
-            if wanted[key] is not None:
-                result[key] = _field(key, wanted[key], value, last.get(key))
+        if key in desired:
+            if desired[key] is not None:
+                result[key] = _field(key, desired[key], value, last.get(key))
         elif last.get(key) is None:
             result[key] = deepcopy(value)
-    result.update({key: deepcopy(value) for key, value in wanted.items() if key not in live and value is not None})
+    result.update({key: deepcopy(value) for key, value in desired.items() if key not in live and value is not None})
     return result
 
 
-def _field(key: str, wanted: Any, live: Any, last: Any) -> Any:
-    if isinstance(wanted, dict) and isinstance(live, dict):
-        return _mapping(key, wanted, live, last)
-    if isinstance(wanted, list) and isinstance(live, list):
+def _field(key: str, desired: Any, live: Any, last: Any) -> Any:
+    if isinstance(desired, dict) and isinstance(live, dict):
+        return _mapping(key, desired, live, last)
+    if isinstance(desired, list) and isinstance(live, list):
         lasts = last if isinstance(last, list) else []
-        keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, lasts)
+        keys, live_keys, last_keys = merge_keys(key, desired), merge_keys(key, live), merge_keys(key, lasts)
         if not keys or live_keys is None or last_keys is None:
-            return deepcopy(wanted)
+            return deepcopy(desired)
         there, before = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, lasts, strict=True))
         merged = [
             _mapping(key, each, there[name], before.get(name)) if name in there else deepcopy(each)
-            for name, each in zip(keys, wanted, strict=True)
+            for name, each in zip(keys, desired, strict=True)
         ]
         gone = {*keys, *before}
         return [*merged, *(deepcopy(there[name]) for name in live_keys if name not in gone)]
-    return deepcopy(wanted)
+    return deepcopy(desired)
 
 
-def _mapping(key: str, wanted: Document, live: Document, last: Any) -> Document:
+def _mapping(key: str, desired: Document, live: Document, last: Any) -> Document:
     if key in _ONE_OF:
-        live = {name: value for name, value in live.items() if name in wanted}
-    return applied(wanted, live, last if isinstance(last, dict) else {})
+        live = {name: value for name, value in live.items() if name in desired}
+    return applied(desired, live, last if isinstance(last, dict) else {})
 
 
 def same_template(left: Document, right: Document) -> bool:
@@ -126,48 +126,48 @@ def same(left: Any, right: Any, parent: str = "", key: str = "") -> bool:
 
 
 def path_differences(
-    wanted: Document, full: Document, live: Document, last: Document | None, path: str, key: str
+    desired: Document, full: Document, live: Document, last: Document | None, path: str, key: str
 ) -> Iterator[str]:
-    """The paths below ``path`` at which a manifest's part (``wanted``) differs from the cluster's (``live``).
+    """The paths below ``path`` at which a manifest's part (``desired``) differs from the cluster's (``live``).
 
-    ``full`` is ``wanted`` with the API's defaults, as ``live`` has them; ``key`` is the field that they are in.
+    ``full`` is ``desired`` with the API's defaults, as ``live`` has them; ``key`` is the field that they are in.
     ``last`` is what was applied before: a field that it has and the manifest has no more is taken away. Where that is
     not known (``None``), every field that only the cluster has counts as taken away, unless it is a default.
     """
-    for name, value in wanted.items():
+    for name, value in desired.items():
         if value is not None:
             before = last.get(name) if last is not None else None
             known = None if last is None else before if before is not None else _NOTHING
             yield from _field_differences(value, full.get(name), live.get(name), known, below(path, name), key, name)
     for name, value in live.items():
-        if wanted.get(name) is None and not _same_or_missing(value, full.get(name), key, name):
+        if desired.get(name) is None and not _same_or_missing(value, full.get(name), key, name):
             where = below(path, name)
             is_ignored = _OFTEN_ADDED in (where, path)
-            if name in wanted or (not is_ignored if last is None else last.get(name) is not None):
+            if name in desired or (not is_ignored if last is None else last.get(name) is not None):
                 yield where
 
 
 def _field_differences(
-    wanted: Any, full: Any, live: Any, before: Any, path: str, parent: str, key: str
+    desired: Any, full: Any, live: Any, before: Any, path: str, parent: str, key: str
 ) -> Iterator[str]:
     """``before`` is ``None`` where nothing is known of what was applied, and ``_NOTHING`` where it lacks this."""
     if live is None:
-        if not is_missing(parent, key, wanted):
+        if not is_missing(parent, key, desired):
             yield path
-    elif isinstance(wanted, dict) and isinstance(full, dict) and isinstance(live, dict):
+    elif isinstance(desired, dict) and isinstance(full, dict) and isinstance(live, dict):
         last = None if before is None else before if isinstance(before, dict) else {}
-        yield from path_differences(wanted, full, live, last, path, key)
-    elif isinstance(wanted, list) and isinstance(full, list) and isinstance(live, list) and key in MERGE_KEYS:
+        yield from path_differences(desired, full, live, last, path, key)
+    elif isinstance(desired, list) and isinstance(full, list) and isinstance(live, list) and key in MERGE_KEYS:
         lasts = None if before is None else before if isinstance(before, list) else []
-        yield from _list_differences(wanted, full, live, lasts, path, key)
+        yield from _list_differences(desired, full, live, lasts, path, key)
     elif not _same_or_missing(full, live, parent, key):
         yield path
 
 
 def _list_differences(
-    wanted: list[Any], full: list[Any], live: list[Any], last: list[Any] | None, path: str, key: str
+    desired: list[Any], full: list[Any], live: list[Any], last: list[Any] | None, path: str, key: str
 ) -> Iterator[str]:
-    keys, live_keys, last_keys = merge_keys(key, wanted), merge_keys(key, live), merge_keys(key, last or [])
+    keys, live_keys, last_keys = merge_keys(key, desired), merge_keys(key, live), merge_keys(key, last or [])
     if keys is None or live_keys is None or last_keys is None:
         if not same(full, live):
             yield path
@@ -179,7 +179,7 @@ def _list_differences(
             yield where
         else:
             before = None if last is None else lasts.get(name, {})
-            yield from path_differences(wanted[index], full[index], lives[name], before, where, key)
+            yield from path_differences(desired[index], full[index], lives[name], before, where, key)
     mine = set(keys)
     gone = any(name not in mine and (last is None or name in lasts) for name in live_keys)
     if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
@@ -286,7 +286,7 @@ def is_whole(live: Document) -> bool:
 
 def find_differences(document: Document, live: Document) -> Differences:
     """Where the manifest ``document`` differs from ``live``; all of the template where ``live`` does not have it."""
-    wanted, full = _comparable(document), _comparable(workload_with_defaults(document))
+    desired, full = _comparable(document), _comparable(workload_with_defaults(document))
     there, last = _comparable(workload_with_defaults(live)), last_applied(live)
     last = _comparable(last) if last is not None else None
     template = ["spec.template"]
@@ -294,16 +294,16 @@ def find_differences(document: Document, live: Document) -> Differences:
         template = []
     elif is_whole(live):
         before = None if last is None else mapping_in(last, "spec", "template")
-        mine, filled, theirs = (mapping_in(each, "spec", "template") for each in (wanted, full, there))
+        mine, filled, theirs = (mapping_in(each, "spec", "template") for each in (desired, full, there))
         found = path_differences(mine, filled, theirs, before, "spec.template", "template")
         template = list(islice(found, _FIELDS_SHOWN))
-    return Differences(template, _in_the_rest(wanted, full, there, last or {}, is_whole=is_whole(live)))
+    return Differences(template, _in_the_rest(desired, full, there, last or {}, is_whole=is_whole(live)))
 
 
-def _in_the_rest(wanted: Document, full: Document, live: Document, last: Document, *, is_whole: bool) -> list[str]:
+def _in_the_rest(desired: Document, full: Document, live: Document, last: Document, *, is_whole: bool) -> list[str]:
     """What differs besides the template. Fields that only the cluster has stay, unless they were applied before."""
     # A snapshot that lacks the template lacks all of a spec but these.
-    known = None if is_whole else {"selector", SIZE_FIELDS.get(str(wanted["kind"]), "")}
+    known = None if is_whole else {"selector", SIZE_FIELDS.get(str(desired["kind"]), "")}
 
     def of_spec(document: Document) -> Document:
         spec = mapping_in(document, "spec")
@@ -314,9 +314,9 @@ def _in_the_rest(wanted: Document, full: Document, live: Document, last: Documen
         keys = ("labels", "annotations") if is_whole else ("labels",)
         return {key: metadata[key] for key in keys if metadata.get(key)}
 
-    of_metadata_wanted = of_metadata(wanted)
+    of_metadata_wanted = of_metadata(desired)
     return [
-        *path_differences(of_spec(wanted), of_spec(full), of_spec(live), of_spec(last), "spec", "spec"),
+        *path_differences(of_spec(desired), of_spec(full), of_spec(live), of_spec(last), "spec", "spec"),
         *path_differences(
             *(of_metadata_wanted, of_metadata_wanted, of_metadata(live), of_metadata(last), "metadata", "metadata")
         ),

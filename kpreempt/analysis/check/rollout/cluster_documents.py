@@ -87,7 +87,7 @@ class LiveDocuments:
         return self._replica_sets.get((namespace, deployment), [])
 
 
-class WantedObject(NamedTuple):
+class NeededObject(NamedTuple):
     """An object of a kind that no snapshot holds, as a manifest names it."""
 
     api_version: str
@@ -154,10 +154,10 @@ class NeededObjects:
         return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
 
     @property
-    def objects(self) -> list[WantedObject]:
+    def objects(self) -> list[NeededObject]:
         """The objects of the change that only the cluster can tell of, custom resources above all, each once."""
         others = (each for each in self._given if is_other(each))
-        found = (WantedObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others)
+        found = (NeededObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others)
         return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
 
 

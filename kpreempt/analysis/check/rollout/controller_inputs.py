@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.admission import PodRefusedError, admit, admit_claim
+from kpreempt.admission import PodRejectedError, admit, admit_claim
 from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.records import Plan
@@ -194,7 +194,7 @@ class Prototypes:
             pod = self._without_class(pod)
         try:
             admission = admit(pod, self.cluster, self._api_server)
-        except PodRefusedError as error:
+        except PodRejectedError as error:
             self.refused[template.origin or f"Pod {pod.key}"] = f"{_REFUSED_PODS}{error.reason}"
             bare = msgspec.structs.replace(pod.spec, runtime_class_name="", overhead={})
             within = msgspec.structs.replace(self.cluster, limit_ranges=[])

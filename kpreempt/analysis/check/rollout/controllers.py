@@ -371,11 +371,11 @@ def _annotated(document: Document | None, key: str, most_digits: int = 10) -> in
     return int(value) if is_number else None
 
 
-def _free_name(wanted: str, taken: set[str]) -> str:
-    name = wanted
+def _free_name(desired: str, taken: set[str]) -> str:
+    name = desired
     number_ = 2
     while name in taken:
-        name = f"{wanted}-{number_}"
+        name = f"{desired}-{number_}"
         number_ += 1
     return name
 

@@ -130,7 +130,7 @@ def _number(document: Document, *annotations: str) -> int:
     return (parse_int64(text) if isinstance(text, str) else None) or 0
 
 
-def is_left_out(document: Document, applier: Applier) -> bool:
+def is_omitted(document: Document, applier: Applier) -> bool:
     """Whether the object is a hook that no installation or upgrade by the tool creates."""
     sign, moments = hook_of(document, applier)
     return bool(sign) and not any(each in _PHASES[sign] for each in moments)
@@ -167,7 +167,7 @@ def deletion_by_hook(document: Document, applier: Applier) -> str:
     return f"{tool}, since {sign}: {value} makes it a hook"
 
 
-def is_made_anew(document: Document, applier: Applier) -> bool:
+def is_recreated(document: Document, applier: Applier) -> bool:
     """Whether the object is a hook that is deleted, if it is there, and made again."""
     sign, _ = hook_of(document, applier)
     if not sign:

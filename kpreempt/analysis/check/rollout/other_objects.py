@@ -74,18 +74,18 @@ def is_unchanged(document: Document, live: Document) -> bool:
     return _is_left(compared(document), compared(live), compared(last) if last is not None else None)
 
 
-def _is_left(wanted: Document, live: Document, last: Document | None) -> bool:
+def _is_left(desired: Document, live: Document, last: Document | None) -> bool:
     """``last`` is ``None`` where nothing is known of what was applied: then the cluster may have nothing more."""
-    if any(not _is_left_field(value, live.get(key), key, last) for key, value in wanted.items()):
+    if any(not _is_left_field(value, live.get(key), key, last) for key, value in desired.items()):
         return False
-    gone = live.keys() - wanted.keys()
+    gone = live.keys() - desired.keys()
     return not (gone if last is None else {key for key in gone if last.get(key) is not None})
 
 
-def _is_left_field(wanted: Any, live: Any, key: str, last: Document | None) -> bool:
-    if isinstance(wanted, dict) and isinstance(live, dict):
-        return _is_left(wanted, live, None if last is None else mapping_in(last, key))
-    return type(wanted) is type(live) and bool(wanted == live)
+def _is_left_field(desired: Any, live: Any, key: str, last: Document | None) -> bool:
+    if isinstance(desired, dict) and isinstance(live, dict):
+        return _is_left(desired, live, None if last is None else mapping_in(last, key))
+    return type(desired) is type(live) and bool(desired == live)
 
 
 class OtherObjects:
@@ -322,8 +322,8 @@ class Overlay:
         document, metadata = given.document, given.document["metadata"]
         subject, name, namespace = describe(document), metadata["name"], metadata.get("namespace", "")
         before = self._objects.find(kind.name, namespace, name)
-        wanted = _with_manifest(document, kind.name, before, removed_labels)
-        record: Any = self._decode(kind.name, wanted, source=given.source, line=given.line)
+        desired = _with_manifest(document, kind.name, before, removed_labels)
+        record: Any = self._decode(kind.name, desired, source=given.source, line=given.line)
         if before is None:
             # The API server taints a new node as not ready, and a manifest is no machine: no pod ever runs there.
             if kind.name != "Node":
@@ -408,22 +408,22 @@ class Overlay:
 
 def _with_manifest(document: Document, kind: str, before: Any | None, removed_labels: Set[str]) -> Document:
     """The manifest over what is there, without a status, which the API server does not take from it."""
-    wanted = deepcopy({key: each for key, each in document.items() if key != "status"})
-    metadata = wanted["metadata"]
+    desired = deepcopy({key: each for key, each in document.items() if key != "status"})
+    metadata = desired["metadata"]
     if kind == "LimitRange":
-        _fill_limit_range(wanted)
+        _fill_limit_range(desired)
     if before is None:
         kept = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
-        return {**wanted, "metadata": {key: each for key, each in metadata.items() if key in kept}}
+        return {**desired, "metadata": {key: each for key, each in metadata.items() if key in kept}}
     there = record_document(kind, before)
     if kind == "LimitRange":
         _fill_limit_range(there)
     if kind == "Service":
         # A selector that the manifest lacks is taken away, and an ExternalName does not use one.
         mapping_in(there, "spec").pop("selector", None)
-        if mapping_in(wanted, "spec").get("type") == "ExternalName":
-            wanted["spec"].pop("selector", None)
-    result = _merged(wanted, {key: each for key, each in there.items() if key not in _WHOLE.get(kind, ())})
+        if mapping_in(desired, "spec").get("type") == "ExternalName":
+            desired["spec"].pop("selector", None)
+    result = _merged(desired, {key: each for key, each in there.items() if key not in _WHOLE.get(kind, ())})
     own = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key) is not None}
     result["metadata"] = _merged(own, there["metadata"])
     if removed_labels:
@@ -432,9 +432,9 @@ def _with_manifest(document: Document, kind: str, before: Any | None, removed_la
     return result
 
 
-def _merged(wanted: Document, there: Document) -> Document:
+def _merged(desired: Document, there: Document) -> Document:
     result = dict(there)
-    for key, value in wanted.items():
+    for key, value in desired.items():
         below_there = there.get(key)
         if isinstance(value, dict) and isinstance(below_there, dict) and key != "selector":
             result[key] = _merged(value, below_there)

@@ -21,7 +21,7 @@ from kpreempt.analysis.check.rollout.hooks import (
     Applier,
     deletion_by_hook,
     hook_of,
-    is_left_out,
+    is_omitted,
     left_out,
     not_applied_as_hooks,
     order_of,
@@ -151,7 +151,7 @@ def plan_change(
     kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
     duplicates, same = _duplicates(manifests.replaced, new_planner(), applier)
     order = order_of([each.document for each in applied], applier)
-    hooks = [left_out(each.document, applier) for each in manifests.hooks if is_left_out(each.document, applier)]
+    hooks = [left_out(each.document, applier) for each in manifests.hooks if is_omitted(each.document, applier)]
     if options.applied_by is None:
         hooks += not_applied_as_hooks(each.document for each in manifests.given)
     scalers = live.others(GROUP, KIND)
@@ -391,12 +391,12 @@ class _Planner:
             decode=self._decode,
         )
         # The labels of the namespaces in which pods are made, as far as they are known.
-        labels_where_pods_come: list[dict[str, str] | None] = [None]
+        labels_of_target_nodes: list[dict[str, str] | None] = [None]
         if not self._deleted_nodes:
             made = {each.namespace for each in self._workloads if each.after is not None}
             made |= {each.namespace for each in self._pods}
             known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
-            labels_where_pods_come = [
+            labels_of_target_nodes = [
                 {**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)
             ]
         return Plan(
@@ -410,7 +410,7 @@ class _Planner:
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
-                    labels_where_pods_come,
+                    labels_of_target_nodes,
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
                 *unread_workloads(self._cluster, self._orphans()),
@@ -585,7 +585,7 @@ def missing_namespaces(
     there = _ALWAYS_THERE | {each.metadata.name for each in cluster.namespaces}
     for index, given in enumerate(documents):
         document = given.document
-        if not is_namespaced(document) or is_left_out(document, applier):
+        if not is_namespaced(document) or is_omitted(document, applier):
             continue
         where = mapping_in(document, "metadata").get("namespace")
         if not isinstance(where, str) or not where:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kpreempt.analysis.check.rollout.hooks import Applier, Order, hook_of, is_left_out
+from kpreempt.analysis.check.rollout.hooks import Applier, Order, hook_of, is_omitted
 from kpreempt.analysis.check.rollout.kinds import group_of, is_known, is_namespaced
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in
 from kpreempt.analysis.naming import some_of
@@ -225,7 +225,7 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
             key = kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
             if hook_of(document, self.applier)[0]:
                 hooks[key] = each
-            if not is_left_out(document, self.applier):
+            if not is_omitted(document, self.applier):
                 versions[key] = [*versions.pop(key, []), each]
         ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, self.applier)[0]}
         return Prepared(
@@ -280,12 +280,12 @@ def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     version = document.get("apiVersion")
     if not isinstance(version, str) or not version:
         raise reader.error("is missing" if version is None else "expected a string", "apiVersion")
-    is_looked_at = is_known(document)
-    if is_looked_at and is_nested_too_deeply(document):
+    is_considered = is_known(document)
+    if is_considered and is_nested_too_deeply(document):
         raise reader.error("is nested too deeply", "")
     metadata = dict(reader.mapping(document, "metadata"))
     name = reader.name(metadata, "name") or names.drawn(reader.name(metadata, "generateName"))
-    if not name and is_looked_at:
+    if not name and is_considered:
         raise reader.error("is missing", "metadata.name")
     metadata["name"] = name
     where = reader.name(metadata, "namespace") or namespace

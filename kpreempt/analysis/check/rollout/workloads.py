@@ -29,7 +29,7 @@ from kpreempt.analysis.check.rollout.apply import (
     path_differences,
 )
 from kpreempt.analysis.check.rollout.cluster_documents import ClusterObjects, LiveDocuments, record_document
-from kpreempt.analysis.check.rollout.hooks import Applier, is_made_anew
+from kpreempt.analysis.check.rollout.hooks import Applier, is_recreated
 from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import SIZE_FIELDS
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload, is_nested_too_deeply, position
@@ -113,7 +113,7 @@ def _check(given: ManifestDocument, decode: Decode) -> None:
         decode("Pod", template.document, source=given.source, line=given.line)
         for claim in template.claims:
             decode("PersistentVolumeClaim", claim, source=given.source, line=given.line)
-    refuse_workload(document, reader)
+    reject_workload(document, reader)
 
 
 def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) -> WorkloadPlan:
@@ -154,7 +154,7 @@ def _changed(
             if path.startswith("spec.") and path.split(".")[1].partition("[")[0] not in changeable
         ]
         immutable = [*template, *rest]
-    is_made_again = kind == "Job" and is_made_anew(document, applier)
+    is_made_again = kind == "Job" and is_recreated(document, applier)
     is_replaced = is_made_again or (kind == "Job" and bool(immutable))
     after = workload_with_defaults(document) if is_replaced else _after(document, before)
     change = Change(
@@ -341,8 +341,8 @@ def without_dropped(document: Document, live: Document) -> Document:
     last = last_applied(live)
     if last is None:
         return document
-    wanted, before, there = _pod_spec(document), _pod_spec(last), _pod_spec(live)
-    spec = dict(wanted)
+    desired, before, there = _pod_spec(document), _pod_spec(last), _pod_spec(live)
+    spec = dict(desired)
     if "resources" in spec and spec["resources"] == before.get("resources") and there and "resources" not in there:
         del spec["resources"]
     for holder in _HOLDERS:
@@ -351,7 +351,7 @@ def without_dropped(document: Document, live: Document) -> Document:
         is_as_before = given == before.get(holder) and given != without
         if is_as_before and holder in there and there[holder] == _without_keys(there[holder]):
             spec[holder] = without
-    if spec == wanted:
+    if spec == desired:
         return document
     template = {**mapping_in(document, "spec", "template"), "spec": spec}
     return {**document, "spec": {**document["spec"], "template": template}}
@@ -388,7 +388,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     """What a manifest of a pod does. Raises ``InputError`` for one that the API server refuses."""
     document, metadata = given.document, given.document["metadata"]
     (template,) = pods_of(document, source=given.source, line=given.line)
-    wanted: Any = decode("Pod", template.document, source=given.source, line=given.line)
+    desired: Any = decode("Pod", template.document, source=given.source, line=given.line)
     subject = describe(document)
     record: Pod | None = objects.find("Pod", metadata["namespace"], metadata["name"])
     if record is None:
@@ -400,7 +400,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=["spec"], **position(given))
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
     document = alike(document, before)
-    fields = _differences(document, before, wanted)
+    fields = _differences(document, before, desired)
     immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
     where = position(given)
     if immutable:
@@ -414,7 +414,7 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     kept = {key: value for key, value in record.metadata.labels.items() if key not in applied}
     labels = {**kept, **mine}
     relabelled = replace_in(record, "metadata", labels=labels)
-    if told := annotations_of(wanted):
+    if told := annotations_of(desired):
         relabelled = with_annotations(relabelled, {**annotations_of(record), **told})
     change = Change(object=subject, kind=ChangeKind.UPDATED, fields=fields[:_FIELDS_SHOWN], **where)
     return PodPlan(change, relabelled=relabelled)
@@ -422,14 +422,14 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
 
 def _differences(document: Document, before: Document, pod: Pod) -> list[str]:
     """The paths that differ. What only the cluster has was put there by admission, and stays."""
-    wanted = _with_tolerations(document, before)
-    full, live = template_with_defaults(wanted, is_pod=True), template_with_defaults(before, is_pod=True)
+    desired = _with_tolerations(document, before)
+    full, live = template_with_defaults(desired, is_pod=True), template_with_defaults(before, is_pod=True)
     # What the server adds up for the pod as a whole, the record has.
     if (resources := apply_api_defaults(pod).spec.resources) is not None:
         amounts = msgspec.to_builtins(resources, enc_hook=str)
         full = {**full, "spec": {**full["spec"], "resources": {**mapping_in(full["spec"], "resources"), **amounts}}}
     last = last_applied(before) or {}
-    found = path_differences(wanted["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec")
+    found = path_differences(desired["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec")
     mine = {key: each for key, each in document["metadata"].items() if key in ("labels", "annotations")}
     theirs = {key: each for key, each in mapping_in(before, "metadata").items() if key in ("labels", "annotations")}
     old = {key: each for key, each in mapping_in(last, "metadata").items() if key in ("labels", "annotations")}
@@ -528,38 +528,38 @@ def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: 
         raise reader.error(f"is not one of {', '.join(allowed)}", f"{path}.{key}")
 
 
-def refuse_workload(document: Document, reader: DocumentReader) -> None:
+def reject_workload(document: Document, reader: DocumentReader) -> None:
     """Raise ``InputError`` for a workload that the API server refuses, whose fields are of the right types."""
     kind, spec = document["kind"], reader.mapping(document, "spec")
     if kind == "CronJob":
         holder = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
-        _refuse_template(holder, reader, "spec.jobTemplate.spec")
+        _reject_template(holder, reader, "spec.jobTemplate.spec")
         return
-    _refuse_template(spec, reader, "spec")
+    _reject_template(spec, reader, "spec")
     if kind in _WITH_SELECTOR:
         # A selector of labels that the template does not have; expressions are left to the API server.
         selector = reader.mapping(spec, "selector", "spec")
-        wanted = reader.texts(selector, "matchLabels", "spec.selector")
-        if not wanted and not reader.mappings(selector, "matchExpressions", "spec.selector"):
+        desired = reader.texts(selector, "matchLabels", "spec.selector")
+        if not desired and not reader.mappings(selector, "matchExpressions", "spec.selector"):
             raise reader.error("is missing", "spec.selector")
         metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
         labels = reader.texts(metadata, "labels", "spec.template.metadata")
-        for key, value in wanted.items():
+        for key, value in desired.items():
             if labels.get(key) != value:
                 has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
                 raise reader.error(f"asks for {key}={value}, and the template {has}", "spec.selector.matchLabels")
     if kind in ("Deployment", "DaemonSet"):
-        _refuse_strategy(kind, workload_with_defaults(document)["spec"], reader)
+        _reject_strategy(kind, workload_with_defaults(document)["spec"], reader)
 
 
-def _refuse_template(spec: Document, reader: DocumentReader, path: str) -> None:
+def _reject_template(spec: Document, reader: DocumentReader, path: str) -> None:
     pod = reader.mapping(reader.mapping(spec, "template", path), "spec", f"{path}.template")
     path = f"{path}.template.spec"
     if not reader.mappings(pod, "containers", path):
         raise reader.error("has no container", f"{path}.containers")
 
 
-def _refuse_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
+def _reject_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
     """``spec`` has its defaults."""
     field = "strategy" if kind == "Deployment" else "updateStrategy"
     if kind == "Deployment" and (spec.get("minReadySeconds") or 0) >= spec["progressDeadlineSeconds"]:

@@ -32,9 +32,9 @@ def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
     ) -> AtOnce:
-        table = tables.table_of(nodes) if framework.looks_at_nodes_alone(state) else tables.table
+        table = tables.table_of(nodes) if framework.all_filters_are_node_local(state) else tables.table
         return dry_run(
-            table, framework.plugins.filters, state, pod, nodes, budgets, orders, framework.nominated_pods_beside
+            table, framework.plugins.filters, state, pod, nodes, budgets, orders, framework.nominated_pods_except
         )
 
     handle.tables = tables

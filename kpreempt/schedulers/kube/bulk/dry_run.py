@@ -72,14 +72,14 @@ def dry_run(
         for index, node_info in enumerate(nodes)
         if node_info.name in table.cluster.nominated_pods
     }
-    is_left_out = _add_nominated(limits, nominated, len(nodes))
+    is_omitted = _add_nominated(limits, nominated, len(nodes))
     for each in limits:
         if each.left_out is not None:
-            is_left_out |= each.left_out
+            is_omitted |= each.left_out
     uses = uses_of(table, victims, helpful, budgets)
     if budgets.stops_at_violated:
         # What is left of a budget hangs on those before it here.
-        is_left_out[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
+        is_omitted[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
     # Those that violate a budget are put back before all others.
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], where[tried], len(nodes))
@@ -91,10 +91,10 @@ def dry_run(
     steps_on = _steps_on_nodes(table, search, victims[tried], uses, tried, num_others)
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
     is_evicted = ~search.kept & search.fits[search.where]
-    goes = _those_who_go(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go).tolist()
+    goes = _removed_pods(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go).tolist()
     gone = [table.pods[position] for position in goes]
-    outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_left_out, others, num_others)
-    silent = {each.plugin for each in limits if not each.tells_detail}
+    outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_omitted, others, num_others)
+    silent = {each.plugin for each in limits if not each.has_detail}
     # A node without its victims is not bare where others are nominated to it.
     detailed = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
     for name in [name for name in detailed if name in outcomes and outcomes[name].status.plugin in silent]:
@@ -105,8 +105,8 @@ def dry_run(
         if name not in outcomes or not outcomes[name].pods:
             return None
         found = steps_on(int(question[position[name]]))
-        is_told = all(each.blocked_by is None or each.blocked_by.plugin not in silent for each in found)
-        return found if is_told else None
+        is_reported = all(each.blocked_by is None or each.blocked_by.plugin not in silent for each in found)
+        return found if is_reported else None
 
     if not state.records_steps:
         return AtOnce(outcomes, steps_of)
@@ -123,20 +123,20 @@ def _add_nominated(
 
     The incoming pod must fit beside these and without them; as they only take room, that is the same as beside them.
     """
-    is_left_out = np.zeros(num_nodes, dtype=np.bool_)
+    is_omitted = np.zeros(num_nodes, dtype=np.bool_)
     for node, infos in nominated.items():
         for each in limits:
             for info in infos:
                 added = each.adds(info)
                 if added is None:
-                    is_left_out[node] = True
+                    is_omitted[node] = True
                     continue
                 for limit, amount in zip(each.limits, added, strict=True):
                     limit.used[node] += amount
-    return is_left_out
+    return is_omitted
 
 
-def _those_who_go(
+def _removed_pods(
     table: PodTable,
     search: Lockstep,
     is_evicted: Booleans,
@@ -147,7 +147,7 @@ def _those_who_go(
 ) -> Integers:
     """The positions of those who go, node by node, in the scheduler's order; ``victims`` are as they were put back."""
     goes = victims[is_evicted]
-    if not table.cluster.behaviour.sorts_victims_again:
+    if not table.cluster.behavior.sorts_victims_again:
         return goes
     if in_go is None:
         # A likely order stays as it is.
@@ -164,14 +164,14 @@ def _outcomes(
     is_evicted: Booleans,
     gone: Sequence[Pod],
     violates: Booleans,
-    is_left_out: Booleans,
+    is_omitted: Booleans,
     others: Mapping[int, Outcomes[Pod]],
     num_others: Sequence[int],
 ) -> dict[str, Victims]:
     where = search.where[is_evicted]
     num_violations = np.bincount(where[violates[is_evicted]], minlength=len(nodes)).tolist()
     bounds = np.searchsorted(where, np.arange(len(nodes) + 1)).tolist()
-    counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_left_out.tolist()
+    counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_omitted.tolist()
     result: dict[str, Victims] = {}
     for index, node_info in enumerate(nodes):
         if left_out[index]:
@@ -179,7 +179,7 @@ def _outcomes(
         if not counts[index]:
             result[node_info.name] = NO_VICTIMS
         elif not fits[index]:
-            result[node_info.name] = Victims(search.refusal_without_victims(index, num_others[index]), [], 0, [])
+            result[node_info.name] = Victims(search.rejection_without_victims(index, num_others[index]), [], 0, [])
         elif bounds[index] < bounds[index + 1]:
             on_node = list(gone[bounds[index] : bounds[index + 1]])
             result[node_info.name] = Victims(SUCCESS, on_node, num_violations[index], [], others.get(index))
@@ -229,20 +229,20 @@ def _steps_on_nodes(
             victims[begin:end].tolist(),
             (counted - begin).tolist(),
             uses.violates[counted].tolist(),
-            search.refusals_on(node, num_others[node]),
+            search.rejections_on(node, num_others[node]),
             strict=True,
         )
         return [
             Reprieve(
                 pod=(pod := table.pods[position]).key,
                 priority=pod.priority,
-                is_reprieved=refusal is None,
+                is_reprieved=rejection is None,
                 start_time=pod.start,
                 violates_budget=violates,
                 budgets=uses_of_node[place],
-                blocked_by=refusal,
+                blocked_by=rejection,
             )
-            for position, place, violates, refusal in steps
+            for position, place, violates, rejection in steps
         ]
 
     return steps_on
@@ -302,10 +302,10 @@ class GoOrder:
             rank = self._rank
             return sorted_as_in_go(positions, lambda one, other: rank[one] < rank[other])
         cluster = self._table.cluster
-        infos = {PodInfo(self._table.pods[position], cluster.behaviour): position for position in positions}
+        infos = {PodInfo(self._table.pods[position], cluster.behavior): position for position in positions}
         # The first time it is asked about all that may go.
         listed = self._listed.setdefault(node, {info.key: place for place, info in enumerate(infos)})
-        reads_once = cluster.behaviour.reads_start_times_once
+        reads_once = cluster.behavior.reads_start_times_once
         in_order = sort_by_importance(
             list(infos), cluster.now, has_scheduler_order=True, reads_starts_once=reads_once, listed=listed
         )

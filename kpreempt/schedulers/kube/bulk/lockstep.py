@@ -97,7 +97,7 @@ class Lockstep:
             rooms.append(each.room[nodes] - (before[order] - before[self.first[nodes]]))
         return rooms
 
-    def limits_beside(self, node: int) -> list[int]:
+    def limits_besides(self, node: int) -> list[int]:
         """What every scarce limit leaves to the victims of a node."""
         return [int(each.room[node]) for each in self._scarce]
 
@@ -111,11 +111,11 @@ class Lockstep:
     def _bare_sums_of_nodes(self) -> list[list[int]]:
         return [_integers(total) for total in self._bare_sums]
 
-    def refusal_without_victims(self, node: int, num_pods: int) -> Status:
+    def rejection_without_victims(self, node: int, num_pods: int) -> Status:
         """Why the pod does not fit a node even without its lower-priority pods, of which ``num_pods`` others remain."""
-        return self._refusal(node, [total[node] for total in self._bare_sums_of_nodes], num_pods, is_bare=True)
+        return self._rejection(node, [total[node] for total in self._bare_sums_of_nodes], num_pods, is_bare=True)
 
-    def refusals_on(self, node: int, num_others: int) -> list[Status | None]:
+    def rejections_on(self, node: int, num_others: int) -> list[Status | None]:
         """Of each victim of a node why the pod did not fit with it just put back; ``None`` where it stays.
 
         ``num_others`` says how many pods stay there in any case.
@@ -123,15 +123,15 @@ class Lockstep:
         victims = slice(self.first[node], self.first[node + 1])
         sums = [total[node] for total in self._bare_sums_of_nodes]
         amounts = zip(*(_integers(column[victims]) for column in self._amounts), strict=True)
-        num_pods, refusals = num_others, list[Status | None]()
+        num_pods, rejections = num_others, list[Status | None]()
         for is_kept, mine in zip(self.kept[victims].tolist(), amounts, strict=True):
             beside = list(map(add, sums, mine))
             if is_kept:
                 sums, num_pods = beside, num_pods + 1
-            refusals.append(None if is_kept else self._refusal(node, beside, num_pods + 1, is_bare=False))
-        return refusals
+            rejections.append(None if is_kept else self._rejection(node, beside, num_pods + 1, is_bare=False))
+        return rejections
 
-    def _refusal(self, node: int, sums: list[int], num_pods: int, *, is_bare: bool) -> Status:
+    def _rejection(self, node: int, sums: list[int], num_pods: int, *, is_bare: bool) -> Status:
         """The status of the first plugin of which a limit is exceeded."""
         offset = 0
         for each in self._by_plugin:
@@ -141,7 +141,7 @@ class Lockstep:
                 total > limit[node] for total, limit in zip(mine, self._limits_of_nodes[offset:end], strict=True)
             ]
             if any(exceeded):
-                return each.refuse(Excess(node, exceeded, mine, num_pods, is_bare)).of_plugin(each.plugin)
+                return each.reject(Excess(node, exceeded, mine, num_pods, is_bare)).of_plugin(each.plugin)
             offset = end
         raise AssertionError("a node that fits was refused")
 

@@ -138,7 +138,7 @@ class PodTable:
         follows = before is not None and cluster.has_nodes_of(before.cluster)
         self._updates: Integers = np.full(len(self.pods), _UNREAD, dtype=np.int64)
         self._allocatable: dict[str, Integers] = before._allocatable if before is not None and follows else {}
-        self._groups: Groups = before._groups if before is not None else Groups(cluster.behaviour)
+        self._groups: Groups = before._groups if before is not None else Groups(cluster.behavior)
         if before is None:
             self._take(self._read(self.pods))
         else:
@@ -235,7 +235,7 @@ class PodTable:
         unread = tied[self._updates[tied] == _UNREAD]
         self._updates[unread] = updates_of([self.pods[pod].metadata.resource_version for pod in unread.tolist()])
         turn[np.argsort(self._updates[tied], kind="stable")] = np.arange(len(tied))
-        if not self.cluster.behaviour.reads_start_times_once:
+        if not self.cluster.behavior.reads_start_times_once:
             turn = np.where(self.start[tied] == NO_START, -turn, turn)
         result = ordered.copy()
         result[places] = tied[order_by(self.importance.rank[tied], turn)]
@@ -314,7 +314,7 @@ class PodTable:
         numbers = self._columns.anti_affinity[positions]
         by_key: dict[str, Integers] = {}
         for number in distinct(numbers).tolist():
-            for term in PodInfo(representatives[number], self.cluster.behaviour).required_anti_affinity_terms:
+            for term in PodInfo(representatives[number], self.cluster.behavior).required_anti_affinity_terms:
                 if is_match(term):
                     counts = by_key.setdefault(term.topology_key, np.zeros(len(representatives), dtype=np.int64))
                     counts[number] += 1
@@ -335,7 +335,7 @@ class PodTable:
         for position, node, number in zip(
             positions.tolist(), self.node[positions].tolist(), ids[positions].tolist(), strict=True
         ):
-            holders[node_infos[node]].append(PodInfo(self.pods[position], self.cluster.behaviour))
+            holders[node_infos[node]].append(PodInfo(self.pods[position], self.cluster.behavior))
             for port in held[number]:
                 used[node].add(port.host_ip, port.protocol, port.host_port)
         for node_info, ports in zip(node_infos, used, strict=True):
@@ -390,9 +390,9 @@ class LabelGroups:
 class ResourceGroups:
     """Pods that occupy the same; ``values`` has what the pods of each group occupy."""
 
-    def __init__(self, behaviour: Behaviour) -> None:
+    def __init__(self, behavior: Behaviour) -> None:
         self.values: list[PodResource] = []
-        self._calculate = resource_calculator(behaviour).of
+        self._calculate = resource_calculator(behavior).of
         self._by_containers: dict[int, int] = {}
         self._by_value: dict[int, int] = {}
         # What is known by its identity must not make room for something else; ``values`` keeps the rest.
@@ -417,9 +417,9 @@ class ResourceGroups:
 class PortGroups:
     """Pods that share their containers take the same host ports; ``values`` has those of each group."""
 
-    def __init__(self, behaviour: Behaviour) -> None:
+    def __init__(self, behavior: Behaviour) -> None:
         self.values: list[list[ContainerPort]] = []
-        self._counts_sidecars = behaviour.counts_ports_of_sidecars
+        self._counts_sidecars = behavior.counts_ports_of_sidecars
         self._by_containers: dict[tuple[int, int], int] = {}
         # What is known by its identity must not make room for something else.
         self._kept: list[object] = []
@@ -467,10 +467,10 @@ class AntiAffinityGroups:
 class Groups:
     """The groups of all pods that a table and those made from it have seen. They only ever grow."""
 
-    def __init__(self, behaviour: Behaviour) -> None:
+    def __init__(self, behavior: Behaviour) -> None:
         self.labels = LabelGroups()
-        self.resources = ResourceGroups(behaviour)
-        self.ports = PortGroups(behaviour)
+        self.resources = ResourceGroups(behavior)
+        self.ports = PortGroups(behavior)
         self.anti_affinity = AntiAffinityGroups()
 
 

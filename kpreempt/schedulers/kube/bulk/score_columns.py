@@ -17,9 +17,9 @@ import numpy as np
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.bulk.pod_table import Floats, Integers
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
+from kpreempt.schedulers.kube.framework.decision_cache import Changes
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, rated
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE, ScorePlugin
-from kpreempt.schedulers.kube.framework.memory import Changes
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.resource_scoring import (
     MAX_UTILIZATION,

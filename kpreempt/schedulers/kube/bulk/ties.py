@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.equal_pods import Alike, Choice, Kept, Outcomes, Possible, Steps
+from kpreempt.schedulers.equal_pods import Alike, Choice, KeptPods, Outcomes, Possible, Steps
 from kpreempt.schedulers.kube.bulk.lockstep import BudgetUses, Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, dense
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
@@ -44,8 +44,8 @@ def other_orders(
     rank = table.importance.rank[victims]
     tie = np.concatenate(([0], np.cumsum(rank[1:] != rank[:-1])))
     parted = _parted(tie, uses)
-    num_gone = np.bincount(tie, weights=gone)
-    is_undecided = (num_gone > 0) & (num_gone < np.bincount(tie))
+    num_removed = np.bincount(tie, weights=gone)
+    is_undecided = (num_removed > 0) & (num_removed < np.bincount(tie))
     is_undecided[tie[parted.victim]] = True
     is_candidate = search.fits & (np.bincount(where, weights=gone, minlength=len(search.fits)) > 0)
     asked = np.flatnonzero(is_undecided[tie] & is_candidate[where])
@@ -53,10 +53,10 @@ def other_orders(
         return {}
     kind = _kinds(asked, search.amounts_in(place[asked]), tie, parted)
     is_open = np.zeros(len(search.fits), dtype=np.bool_)
-    is_open[where[_where_order_matters(search, asked, place, kind, tie, uses)]] = True
-    is_open[where[_where_kinds_share_a_budget(asked, kind, tie, parted)]] = True
-    num_gone = np.bincount(kind, weights=gone[asked])
-    parts = ((num_gone > 0) & (num_gone < np.bincount(kind)))[kind]
+    is_open[where[_if_order_matters(search, asked, place, kind, tie, uses)]] = True
+    is_open[where[_if_kinds_share_a_budget(asked, kind, tie, parted)]] = True
+    num_removed = np.bincount(kind, weights=gone[asked])
+    parts = ((num_removed > 0) & (num_removed < np.bincount(kind)))[kind]
     is_chosen = np.zeros(len(search.fits), dtype=np.bool_)
     is_chosen[where[asked[parts]]] = True
     chosen = np.flatnonzero(is_chosen & ~is_open)
@@ -107,7 +107,7 @@ def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: 
     return number
 
 
-def _where_order_matters(
+def _if_order_matters(
     search: Lockstep, asked: Integers, place: Integers, kind: Integers, tie: Integers, uses: BudgetUses
 ) -> Integers:
     """Victims of ties, among those ``asked`` about, of which another order may keep other kinds.
@@ -137,7 +137,7 @@ def _where_order_matters(
     return open_ones
 
 
-def _where_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, parted: _Parted) -> Integers:
+def _if_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, parted: _Parted) -> Integers:
     """Victims of ties, among those ``asked`` about, in which it hangs on the order how many of a kind violate a budget.
 
     Where a budget that parts them protects pods of one kind only, as many of these violate it in any order.
@@ -183,16 +183,16 @@ def _as_they_went(
     ``parted`` are the victims of a ``kind`` of which some go and some stay.
     """
     where = search.where
-    is_asked = np.zeros(len(search.counts), dtype=np.bool_)
-    is_asked[nodes] = True
+    is_selected = np.zeros(len(search.counts), dtype=np.bool_)
+    is_selected[nodes] = True
     num_violations = np.bincount(where, weights=violates & gone, minlength=len(search.counts))
-    is_certain = gone & is_asked[where]
+    is_certain = gone & is_selected[where]
     is_certain[parted] = False
     certain = np.flatnonzero(is_certain)
     bounds = np.searchsorted(where[certain], [nodes, nodes + 1]).tolist()
     pods = [table.pods[position] for position in victims[certain].tolist()]
     choices: dict[int, dict[int, Choice[Pod]]] = {}
-    parted, kind = parted[is_asked[where[parted]]], kind[is_asked[where[parted]]]
+    parted, kind = parted[is_selected[where[parted]]], kind[is_selected[where[parted]]]
     of_kind: dict[int, list[Pod]] = {}
     for node, number, position in zip(where[parted].tolist(), kind.tolist(), victims[parted].tolist(), strict=True):
         of_node = choices.setdefault(node, {})
@@ -200,13 +200,13 @@ def _as_they_went(
             of_kind[number] = []
             of_node[number] = Choice(0, of_kind[number])
         of_kind[number].append(table.pods[position])
-    num_gone = np.bincount(kind, weights=gone[parted]).astype(np.int64).tolist()
+    num_removed = np.bincount(kind, weights=gone[parted]).astype(np.int64).tolist()
     return {
         node: Outcomes(
             [
                 Possible(
                     pods[begin:end],
-                    [choice._replace(number=num_gone[number]) for number, choice in choices[node].items()],
+                    [choice._replace(number=num_removed[number]) for number, choice in choices[node].items()],
                     int(num_violations[node]),
                 )
             ]
@@ -223,7 +223,7 @@ class _TiesOfNode(NamedTuple):
     # By limit, what it leaves to the victims, and what a pod of each kind takes.
     rooms: list[tuple[int, tuple[int, ...]]]
 
-    def fits(self, kept: Kept, kind: int) -> bool:
+    def fits(self, kept: KeptPods, kind: int) -> bool:
         """Whether one more pod of the kind can stay beside these."""
         return all(sum(map(mul, kept, amounts), amounts[kind]) <= room for room, amounts in self.rooms)
 
@@ -259,7 +259,7 @@ def _ties_of_nodes(
                 of_tie[kind] = Alike([], protected_by)
                 takes.append(taken)
             of_tie[kind].pods.append(table.pods[position])
-        rooms = zip(search.limits_beside(node), zip(*takes, strict=True), strict=True)
+        rooms = zip(search.limits_besides(node), zip(*takes, strict=True), strict=True)
         ties = [list(of_tie.values()) for of_tie in kinds.values()]
         yield node, _TiesOfNode(ties, allowed, [each for each in rooms if any(each[1])])
 

@@ -54,7 +54,7 @@ class _StrictError(Exception):
         self.problems = problems
 
 
-def decode_configuration(document: Mapping[str, Any], behaviour: Behaviour | None = None) -> dict[str, Any]:
+def decode_configuration(document: Mapping[str, Any], behavior: Behaviour | None = None) -> dict[str, Any]:
     """Decode a configuration with its plugins' arguments, as the version (``None``: the usual one) has them.
 
     Raises ``ConfigurationError`` for a document of another kind or version, a wrong type or an unknown field.
@@ -66,15 +66,15 @@ def decode_configuration(document: Mapping[str, Any], behaviour: Behaviour | Non
     _check_registered(kind, version)
     if kind != KIND:
         raise ConfigurationError(f"couldn't decode as {KIND}, got {version}, Kind={kind}: ")
-    behaviour = behaviour or versions.behaviour()
+    behavior = behavior or versions.behavior()
     problems: list[str] = []
-    decoded: dict[str, Any] = _decoded(document, configuration_of(behaviour), problems)
+    decoded: dict[str, Any] = _decoded(document, configuration_of(behavior), problems)
     for profile_index, profile in enumerate(decoded.get("profiles", [])):
         for index, config in enumerate(profile.get("pluginConfig", [])):
             where = f"decoding .profiles[{profile_index}].pluginConfig[{index}]"
             name = config.get("name", "")
             try:
-                _decode_args(config, name, args_of(behaviour).get(name))
+                _decode_args(config, name, args_of(behavior).get(name))
             except _StrictError as strictness:
                 problems.append(f"{where}: strict decoding error: decoding args for plugin {name}: {strictness}")
             except ConfigurationError as error:
@@ -100,8 +100,8 @@ def _decode_args(config: dict[str, Any], name: str, args_type: Struct | None) ->
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
     if kind != args_type.name:
-        wanted, got = f"{args_type.name}.{GROUP}", f"{kind}.{GROUP}"
-        raise ConfigurationError(f"args for plugin {name} were not of type {wanted}, got {got}")
+        requested, got = f"{args_type.name}.{GROUP}", f"{kind}.{GROUP}"
+        raise ConfigurationError(f"args for plugin {name} were not of type {requested}, got {got}")
     if problems:
         raise _StrictError(problems)
 
@@ -127,33 +127,33 @@ def _check_registered(kind: str, version: str) -> None:
 
 
 def _decoded(
-    value: object, wanted: Type, problems: list[str], path: str = "", fields: str = "", struct: str = ""
+    value: object, requested: Type, problems: list[str], path: str = "", fields: str = "", struct: str = ""
 ) -> Any:
     """The value in its decoded form; unknown fields are added to ``problems``.
 
     ``path`` has indices, ``fields`` has none, and ``struct`` is the object that the value is a field of. Raises
     ``ConfigurationError`` for a wrong type.
     """
-    if isinstance(wanted, Struct) and isinstance(value, Mapping):
+    if isinstance(requested, Struct) and isinstance(value, Mapping):
         decoded = {}
         for key in sorted(value, key=str):
             below = f"{path}.{key}" if path else str(key)
-            field_type = wanted.fields.get(key)
+            field_type = requested.fields.get(key)
             if field_type is None:
                 problems.append(f'unknown field "{below}"')
             elif value[key] is not None:
                 joined = f"{fields}.{key}" if fields else key
-                decoded[key] = _decoded(value[key], field_type, problems, below, joined, wanted.name)
+                decoded[key] = _decoded(value[key], field_type, problems, below, joined, requested.name)
         return decoded
-    if isinstance(wanted, ListOf) and isinstance(value, list):
-        zero: Any = {} if isinstance(wanted.item, Struct) else [] if isinstance(wanted.item, ListOf) else ""
+    if isinstance(requested, ListOf) and isinstance(value, list):
+        zero: Any = {} if isinstance(requested.item, Struct) else [] if isinstance(requested.item, ListOf) else ""
         return [
-            copy(zero) if item is None else _decoded(item, wanted.item, problems, f"{path}[{index}]", fields, struct)
+            copy(zero) if item is None else _decoded(item, requested.item, problems, f"{path}[{index}]", fields, struct)
             for index, item in enumerate(value)
         ]
-    if isinstance(wanted, Scalar):
-        return _decode_scalar(value, wanted.go_type, f"{struct}.{fields}")
-    raise _wrong_type(value, f"{struct}.{fields}", wanted.go_type)
+    if isinstance(requested, Scalar):
+        return _decode_scalar(value, requested.go_type, f"{struct}.{fields}")
+    raise _wrong_type(value, f"{struct}.{fields}", requested.go_type)
 
 
 def _decode_scalar(value: Any, go_type: str, field: str) -> Any:
@@ -229,7 +229,7 @@ _CHECKED_POINTS = (
 )
 
 
-def validate_configuration(configuration: Mapping[str, Any], behaviour: Behaviour) -> None:
+def validate_configuration(configuration: Mapping[str, Any], behavior: Behaviour) -> None:
     """Raise ``ConfigurationError`` with everything that is wrong, in the scheduler's words."""
     profiles = configuration["profiles"]
     burst = configuration.get("clientConnection", {}).get("burst", 0)
@@ -241,13 +241,13 @@ def validate_configuration(configuration: Mapping[str, Any], behaviour: Behaviou
     seen: dict[str, int] = {}
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
-        problems += _profile(path, profile, behaviour)
+        problems += _profile(path, profile, behavior)
         name = profile.get("schedulerName", "")
         if name in seen:
             # Upstream hands the path of the other profile over as the value, which prints as an empty object.
             problems.append(duplicate(f"{path}.schedulerName", {}))
         seen[name] = index
-    problems += _common_queue_sort(profiles, behaviour)
+    problems += _common_queue_sort(profiles, behavior)
     problems += _percentage("percentageOfNodesToScore", configuration["percentageOfNodesToScore"])
     initial, longest = configuration["podInitialBackoffSeconds"], configuration["podMaxBackoffSeconds"]
     if initial <= 0:
@@ -281,8 +281,8 @@ def _percentage(path: str, percentage: int | None) -> list[str]:
     return [] if is_valid else [invalid(path, percentage, "not in valid range [0-100]")]
 
 
-def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
-    removed = REMOVED_PLUGINS if behaviour.refuses_in_tree_volume_limits else frozenset[str]()
+def _profile(path: str, profile: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+    removed = REMOVED_PLUGINS if behavior.refuses_in_tree_volume_limits else frozenset[str]()
     problems = [] if profile.get("schedulerName") else [required(f"{path}.schedulerName")]
     problems += _percentage(f"{path}.percentageOfNodesToScore", profile.get("percentageOfNodesToScore"))
     problems += [
@@ -300,16 +300,16 @@ def _profile(path: str, profile: Mapping[str, Any], behaviour: Behaviour) -> lis
         if name in removed:
             problems.append(invalid(where, name, _REMOVED))
         elif name in PLUGIN_ARGS:
-            problems += REGISTRY[name].arg_problems(f"{where}.args", config["args"], behaviour)
+            problems += REGISTRY[name].arg_problems(f"{where}.args", config["args"], behavior)
     return problems
 
 
-def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behaviour: Behaviour) -> list[str]:
+def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behavior: Behaviour) -> list[str]:
     first = profiles[0]["plugins"]["queueSort"]
     words = words_of_args = "queueSort must be the same for all profiles"
-    if behaviour.tells_queue_sort_has_to_match:
+    if behavior.reports_queue_sort_mismatch:
         words = words_of_args = "has to match for all profiles"
-    elif not behaviour.names_queue_sort_twice:
+    elif not behavior.names_queue_sort_twice:
         words = "must be the same for all profiles"
     problems = []
     if len(first["enabled"]) > 1:

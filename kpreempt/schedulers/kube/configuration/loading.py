@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from kpreempt.errors import ConfigurationError
+from kpreempt.model.extra_fields import ExtraFields, all_extras
 from kpreempt.model.quantity import MAX_INT64, wrap_int64
-from kpreempt.model.wanted import Wanted, all_wanted
 from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.extender_protocol import CURRENT, Connect, HttpExtender, read_settings, with_ignorable_last
 from kpreempt.schedulers.kube.configuration.decoding import decode_configuration, validate_configuration
@@ -41,9 +41,9 @@ from kpreempt.schedulers.kube.plugin_table import (
 )
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.preemption.evaluator import PreemptionPlugin
-from kpreempt.schedulers.kube.profile import PointConfig, Profile, from_outside
+from kpreempt.schedulers.kube.profile import PointConfig, Profile, out_of_tree_names
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import Behaviour, behaviour_with
+from kpreempt.schedulers.kube.versions import Behaviour, behavior_with
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
@@ -71,19 +71,19 @@ def scheduler_from_configuration(
     """
     version = facts.version if facts is not None else version
     registry = registry_with(plugins, version)
-    behaviour, not_modelled = (facts, []) if facts is not None else behaviour_with(feature_gates or {}, version)
+    behavior, not_modelled = (facts, []) if facts is not None else behavior_with(feature_gates or {}, version)
     assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED) for name in not_modelled]
-    asked_for = [each for each in plugins if each.is_asked_for]
+    asked_for = [each for each in plugins if each.is_requested]
     if document is None and not asked_for:
-        return KubeScheduler(behaviour=behaviour, assumptions=assumptions)
-    decoded = decode_configuration(configuration_running(asked_for) if document is None else document, behaviour)
-    check_asked_for(asked_for, decoded.get("profiles", ()))
-    configuration = with_defaults(decoded, default_plugins(behaviour), behaviour)
-    validate_configuration(configuration, behaviour)
+        return KubeScheduler(behavior=behavior, assumptions=assumptions)
+    decoded = decode_configuration(configuration_running(asked_for) if document is None else document, behavior)
+    check_requested(asked_for, decoded.get("profiles", ()))
+    configuration = with_defaults(decoded, default_plugins(behavior), behavior)
+    validate_configuration(configuration, behavior)
     extenders = configuration["extenders"]
     _let_extenders_manage(extenders, configuration["profiles"])
     in_tree = plugins_in_tree(version)
-    profiles = [_profile(profile, configuration, registry, in_tree, behaviour) for profile in configuration["profiles"]]
+    profiles = [_profile(profile, configuration, registry, in_tree, behavior) for profile in configuration["profiles"]]
     for index, profile in enumerate(configuration["profiles"]):
         assumptions += _plugin_assumptions(f"profiles[{index}]", profile["plugins"], registry, in_tree)
     settings = read_settings(extenders)
@@ -96,18 +96,18 @@ def scheduler_from_configuration(
             assumptions.append(Assumption(_SUBJECT, f"extenders[{index}]", message))
     else:
         called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
-    foreign = from_outside((name for profile in profiles for name in profile.enabled_names), registry).values()
+    foreign = out_of_tree_names((name for profile in profiles for name in profile.enabled_names), registry).values()
     assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
-    wanted = all_wanted(plugin.wants for plugin in foreign)
+    extra_fields = all_extras(plugin.wants for plugin in foreign)
     if called:
         # Pods are sent with their annotations, which are all that some extenders go by.
-        wanted |= Wanted(pod_annotations=True)
+        extra_fields |= ExtraFields(pod_annotations=True)
     return KubeScheduler(
         profiles,
-        behaviour,
+        behavior,
         assumptions,
         registry=registry,
-        wanted=wanted,
+        extra_fields=extra_fields,
         extenders=called,
         extender_settings=settings,
         backoffs=(configuration["podInitialBackoffSeconds"], configuration["podMaxBackoffSeconds"]),
@@ -136,22 +136,22 @@ def _profile(
     configuration: Mapping[str, Any],
     registry: Registry,
     in_tree: Points,
-    behaviour: Behaviour,
+    behavior: Behaviour,
 ) -> Profile:
     name, plugins = profile["schedulerName"], profile["plugins"]
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}
     prefix = f"initializing profiles: creating profile for scheduler name {name}: "
     enabled = {plugin["name"] for at_point in plugins.values() for plugin in at_point["enabled"]}
     for each in sorted(enabled & REGISTRY.keys() & args.keys()):
-        aggregate(REGISTRY[each].making_problems("", args[each], behaviour), f'{prefix}initializing plugin "{each}": ')
+        aggregate(REGISTRY[each].making_problems("", args[each], behavior), f'{prefix}initializing plugin "{each}": ')
     try:
         points = {**in_tree, **{each: registry[each].points for each in registry}}
-        check_plugins(plugins, name, points, plugins_elsewhere(behaviour.version).keys() - registry.keys())
+        check_plugins(plugins, name, points, plugins_elsewhere(behavior.version).keys() - registry.keys())
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
     # The arguments of the plugins that take some; those out-of-tree always get some.
     plugin_args = {each: args[each] for each in args if each in PLUGIN_ARGS}
-    for each, plugin in from_outside(enabled, registry).items():
+    for each, plugin in out_of_tree_names(enabled, registry).items():
         plugin_args[each] = decoded_args(plugin, args.get(each, {}))
     percentage = profile.get("percentageOfNodesToScore")
     extenders = configuration["extenders"]
@@ -276,12 +276,12 @@ def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, 
 class FoundPlugin(msgspec.Struct, frozen=True):
     """A plugin's class and where it was found, in words: ``--plugin rack:RackColocation``.
 
-    ``is_asked_for`` says that it is to run even without a configuration that enables it.
+    ``is_requested`` says that it is to run even without a configuration that enables it.
     """
 
     plugin: type[Plugin]
     source: str
-    is_asked_for: bool = False
+    is_requested: bool = False
 
     @property
     def name(self) -> str:
@@ -327,7 +327,7 @@ def configuration_running(plugins: Sequence[FoundPlugin]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": points}]}
 
 
-def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[str, Any]]) -> None:
+def check_requested(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[str, Any]]) -> None:
     """Raise ``ConfigurationError`` for a plugin that is asked for, and that the configuration does not mention."""
     mentioned = {
         plugin.get("name")
@@ -336,7 +336,7 @@ def check_asked_for(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
         for plugin in (*at_point.get("enabled", ()), *at_point.get("disabled", ()))
     }
     for each in plugins:
-        if each.is_asked_for and each.name not in mentioned:
+        if each.is_requested and each.name not in mentioned:
             raise ConfigurationError(
                 f"{each.source}: no profile of the configuration enables {each.name}",
                 hint=f"plugins.multiPoint.enabled: [{{name: {each.name}}}]",

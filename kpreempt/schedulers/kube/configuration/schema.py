@@ -140,23 +140,23 @@ PLUGIN_ARGS: dict[str, Struct] = {
 
 
 @cache
-def configuration_of(behaviour: Behaviour) -> Struct:
+def configuration_of(behavior: Behaviour) -> Struct:
     """The configuration's type in a version."""
     points = dict.fromkeys(EXTENSION_POINTS)
-    if not behaviour.has_placement_points:
+    if not behavior.has_placement_points:
         del points["placementGenerate"], points["placementScore"]
-    if not behaviour.has_pod_group_points:
+    if not behavior.has_pod_group_points:
         del points["podGroupPostFilter"]
     return _CONFIGURATION._replace(fields={**_CONFIGURATION.fields, "profiles": ListOf(_profile_with(points))})
 
 
 @cache
-def args_of(behaviour: Behaviour) -> Mapping[str, Struct]:
+def args_of(behavior: Behaviour) -> Mapping[str, Struct]:
     """The types of the arguments in a version, by plugin."""
     args = dict(PLUGIN_ARGS)
     devices = args.pop("DynamicResources")
-    if behaviour.takes_args_of_dynamic_resources:
-        left_out = () if behaviour.takes_binding_timeout else ("bindingTimeout",)
+    if behavior.takes_args_of_dynamic_resources:
+        left_out = () if behavior.takes_binding_timeout else ("bindingTimeout",)
         fields = {name: each for name, each in devices.fields.items() if name not in left_out}
         args["DynamicResources"] = devices._replace(fields=fields)
     return args
@@ -177,7 +177,7 @@ _LEADER_ELECTION = {
 
 
 def with_defaults(
-    decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], behaviour: Behaviour
+    decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], behavior: Behaviour
 ) -> dict[str, Any]:
     """The decoded configuration with everything that it leaves open; ``decoded`` is not changed.
 
@@ -193,7 +193,7 @@ def with_defaults(
             point: _merged_set(default_plugins if point == MULTI_POINT else (), given.get(point, {}))
             for point in (*EXTENSION_POINTS, MULTI_POINT)
         }
-        profile["pluginConfig"] = _plugin_config(profile, behaviour)
+        profile["pluginConfig"] = _plugin_config(profile, behavior)
     # Zero values of these count as not given.
     leader_election = {key: value for key, value in decoded.get("leaderElection", {}).items() if value not in ("", 0)}
     if decoded.get("leaderElection", {}).get("leaderElect") is False:
@@ -210,10 +210,10 @@ def with_defaults(
     }
 
 
-def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dict[str, Any]]:
+def _plugin_config(profile: Mapping[str, Any], behavior: Behaviour) -> list[dict[str, Any]]:
     """The given arguments with their defaults, then those of the plugins that are enabled without any."""
     configs = [
-        {"name": "", **config, "args": REGISTRY[config["name"]].default_args(config.get("args", {}), behaviour)}
+        {"name": "", **config, "args": REGISTRY[config["name"]].default_args(config.get("args", {}), behavior)}
         if config.get("name") in PLUGIN_ARGS
         else {"name": "", **config}
         for config in profile.get("pluginConfig", [])
@@ -221,7 +221,7 @@ def _plugin_config(profile: Mapping[str, Any], behaviour: Behaviour) -> list[dic
     configured = {config["name"] for config in configs}
     enabled = {plugin["name"] for plugins in profile["plugins"].values() for plugin in plugins["enabled"]}
     configs += [
-        {"name": name, "args": REGISTRY[name].default_args({}, behaviour)}
+        {"name": name, "args": REGISTRY[name].default_args({}, behavior)}
         for name in sorted(enabled)
         if name in PLUGIN_ARGS and name not in configured
     ]

@@ -53,10 +53,10 @@ NOT_ALLOCATED = "cannot allocate all claims"
 class Devices:
     """The devices of a cluster, and who has them. Not to be changed."""
 
-    def __init__(self, cluster: ClusterSnapshot, behaviour: Behaviour) -> None:
-        self.rules = allocator_rules(behaviour)
-        tainting = cluster.device_taint_rules if behaviour.dra_device_taint_rules else []
-        needs_selector = not behaviour.taints_all_devices_without_selector
+    def __init__(self, cluster: ClusterSnapshot, behavior: Behaviour) -> None:
+        self.rules = allocator_rules(behavior)
+        tainting = cluster.device_taint_rules if behavior.dra_device_taint_rules else []
+        needs_selector = not behavior.taints_all_devices_without_selector
         slices: Iterable[ResourceSlice] = cluster.resource_slices
         if tainting:
             slices = with_taints(slices, tainting, needs_selector=needs_selector)
@@ -160,13 +160,13 @@ class Allocator:
             if stated and not self.rules.alternatives:
                 raise AllocationError(f"{key}: has subrequests, but the DRAPrioritizedList feature is disabled")
             if self.rules.refuses_capacity:
-                _refuse_capacity(claim.key, request, names_alternatives=self.rules.names_alternatives)
+                _reject_capacity(claim.key, request, names_alternatives=self.rules.names_alternatives)
             if not stated:
                 stated = [request.exactly or ExactDeviceRequest()]
             wishes = [self._wish(claim, request.name, each, node, pools) for each in stated]
             requests.append(wishes)
             fewest = min(wish.number for wish in wishes)
-            if self.rules.tells_limit_by_request and fewest > MOST_RESULTS - least:
+            if self.rules.reports_limit_by_request and fewest > MOST_RESULTS - least:
                 raise AllocationError(
                     f"{key}: adding {fewest} devices exceeds the claim limit of {MOST_RESULTS}, with {least} already"
                     " accounted for"
@@ -240,7 +240,7 @@ class Allocator:
             raise AllocationError(f"{key}: checking capacity for device {device.device.name}: {error}") from None
 
 
-def _refuse_capacity(claim: str, request: DeviceRequest, *, names_alternatives: bool) -> None:
+def _reject_capacity(claim: str, request: DeviceRequest, *, names_alternatives: bool) -> None:
     """Amounts of capacity need the gate DRAConsumableCapacity."""
     exact = request.exactly
     wanting = [each for each in request.first_available if each.capacity is not None]
@@ -284,4 +284,4 @@ def _means(selector: DeviceTaintSelector | None, device: Device, record: Resourc
         (selector.pool, record.spec.pool.name),
         (selector.device, device.name),
     )
-    return all(wanted in (None, own) for wanted, own in pairs)
+    return all(requested in (None, own) for requested, own in pairs)

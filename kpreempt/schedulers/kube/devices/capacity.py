@@ -73,7 +73,7 @@ class UnrepresentableError(Exception):
     """A request, or what it is rounded up to, is no int64; ``str`` is upstream's text."""
 
 
-def taken_by(request: CapacityRequirements | None, device: Device, *, fractions: bool = False) -> Consumed:
+def used_by(request: CapacityRequirements | None, device: Device, *, fractions: bool = False) -> Consumed:
     """What the request takes of each of the device's capacities. Raises ``UnrepresentableError``."""
     asked = request.requests if request is not None else {}
     return {
@@ -100,7 +100,7 @@ def has_room(
         return True
     if request is not None and not request.requests.keys() <= device.capacity.keys():
         return False
-    for name, amount in taken_by(request, device, fractions=fractions).items():
+    for name, amount in used_by(request, device, fractions=fractions).items():
         capacity = device.capacity[name]
         if _violates(amount, capacity.request_policy, fractions=fractions):
             return False

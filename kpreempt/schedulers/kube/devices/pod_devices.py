@@ -55,8 +55,8 @@ def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> P
     if not claims and special is None:
         return None
     for claim in claims:
-        if claim.status.allocation is None and (refusal := _refusal_of(claim, cluster)) is not None:
-            return refusal
+        if claim.status.allocation is None and (rejection := _rejection_of(claim, cluster)) is not None:
+            return rejection
     return PodDevices(pod, cluster, binding_timeout, claims, special, resources)
 
 
@@ -68,16 +68,16 @@ def missing_claim(pod: Pod, cluster: ClusterState) -> Status | None:
 
 def _claims(pod: Pod, cluster: ClusterState) -> Sequence[ResourceClaim] | Status:
     try:
-        kind = "Pod" if cluster.behaviour.capitalizes_owners_of_claims else "pod"
+        kind = "Pod" if cluster.behavior.capitalizes_owners_of_claims else "pod"
         return claims_of(pod, cluster.resource_claims, kind=kind)
     except NoClaimError as error:
-        return _refusal(str(error))
+        return _rejection(str(error))
 
 
 def _backed_resources(pod: Pod, cluster: ClusterState) -> Mapping[str, int]:
     """The amounts of all scalar resources that the pod requests, if devices may serve one of them."""
     classes = cluster.classes_of_extended_resources
-    if not classes or not cluster.behaviour.dra_extended_resource:
+    if not classes or not cluster.behavior.dra_extended_resource:
         return {}
     requests = pod_requests(pod)
     if not any(amount and name in classes and _may_be_served(name) for name, amount in requests.items()):
@@ -85,15 +85,15 @@ def _backed_resources(pod: Pod, cluster: ClusterState) -> Mapping[str, int]:
     return Resource.from_nano(requests).scalar
 
 
-def _refusal_of(claim: ResourceClaim, cluster: ClusterState) -> Status | None:
+def _rejection_of(claim: ResourceClaim, cluster: ClusterState) -> Status | None:
     """Why a claim can be allocated nowhere, before nodes are looked at."""
     for request in claim.spec.devices.requests:
         if request.exactly is not None:
             stated = [(request.name, request.exactly.device_class_name)]
         elif not request.first_available:
-            return _refusal(f"resource claim {claim.key}, request {request.name}: unknown request type")
-        elif not cluster.behaviour.dra_prioritized_list:
-            return _refusal(
+            return _rejection(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        elif not cluster.behavior.dra_prioritized_list:
+            return _rejection(
                 f"resource claim {claim.key}, request {request.name}: has subrequests, but the DRAPrioritizedList"
                 " feature is disabled"
             )
@@ -103,7 +103,7 @@ def _refusal_of(claim: ResourceClaim, cluster: ClusterState) -> Status | None:
             if not class_name:
                 return Status(Code.ERROR, [f"request {name}: unsupported request type"])
             if class_name not in cluster.devices.classes:
-                return _refusal(f"request {name}: device class {class_name} does not exist")
+                return _rejection(f"request {name}: device class {class_name} does not exist")
     return None
 
 
@@ -125,7 +125,7 @@ class PodDevices:
     ) -> None:
         self._pod = pod
         self._cluster = cluster
-        self._behaviour = cluster.behaviour
+        self._behaviour = cluster.behavior
         self._binding_timeout = binding_timeout
         self._resources = resources
         self._has_own_claims = bool(claims)
@@ -156,35 +156,35 @@ class PodDevices:
         """Whether the order of the node's pools decides if the search there ends in an error."""
         if self.allocator is None or node_info.name not in self._statuses:
             return False
-        wanted = [each for each in self.claims if each.status.allocation is None and each is not self._special]
+        requested = [each for each in self.claims if each.status.allocation is None and each is not self._special]
         try:
-            return self.allocator.fails_by_order(node_info.node, wanted)
+            return self.allocator.fails_by_order(node_info.node, requested)
         except HiddenSelectorError:
             return False
 
     def _evaluate(self, node_info: NodeInfo) -> Status:
-        needed = self._left_to_devices(node_info)
+        needed = self._handled_by_devices(node_info)
         if isinstance(needed, str):
-            return _refusal(needed)
+            return _rejection(needed)
         if not self._has_own_claims and not needed:
             return SUCCESS
         unavailable = self._unavailable_on(node_info.node)
         if self.allocator is not None:
-            refusal = self._allocate(self.allocator, needed, node_info)
-            if refusal is not None:
-                return refusal
+            rejection = self._allocate(self.allocator, needed, node_info)
+            if rejection is not None:
+                return rejection
         if unavailable:
             from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
 
             self._unavailable.update(unavailable)
             told = evidence.unavailable((self.claims[index] for index in unavailable), node_info)
-            return _refusal(REASON_UNAVAILABLE, told)
+            return _rejection(REASON_UNAVAILABLE, told)
         return SUCCESS
 
     def _allocate(self, allocator: Allocator, needed: Mapping[str, DeviceClass], node_info: NodeInfo) -> Status | None:
         """Find devices on the node; the refusal where there are none."""
         # The special claim has the requests for what the node does not offer.
-        wanted = [
+        requested = [
             with_requests(each, requests_for(self._pod, needed))
             if self._special is not None and each is self._special
             else each
@@ -192,22 +192,22 @@ class PodDevices:
             if each.status.allocation is None
         ]
         try:
-            attempt = allocator.allocate(node_info.node, wanted)
+            attempt = allocator.allocate(node_info.node, requested)
         except AllocationError as error:
             return Status(Code.ERROR, [str(error)])
         except (GivenUpError, HiddenSelectorError) as error:
             self.given_up = self.given_up or node_info.name
             self.is_hidden |= isinstance(error, HiddenSelectorError)
-            return _refusal(NOT_ALLOCATED)
+            return _rejection(NOT_ALLOCATED)
         if attempt.found is None:
             from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
 
-            told = evidence.shortage(allocator, wanted, attempt, node_info, self._pod.priority)
-            return _refusal(attempt.reason, told)
-        self.found[node_info.name] = FoundDevices(wanted, attempt.found)
+            told = evidence.shortage(allocator, requested, attempt, node_info, self._pod.priority)
+            return _rejection(attempt.reason, told)
+        self.found[node_info.name] = FoundDevices(requested, attempt.found)
         return None
 
-    def _left_to_devices(self, node_info: NodeInfo) -> dict[str, DeviceClass] | str:
+    def _handled_by_devices(self, node_info: NodeInfo) -> dict[str, DeviceClass] | str:
         """The extended resources that devices have to serve on the node, with their classes; or why it is refused."""
         found: dict[str, DeviceClass] = {}
         if self._special is None:
@@ -227,8 +227,8 @@ class PodDevices:
     def _unavailable_on(self, node: Node) -> list[int]:
         """The allocated claims that the node cannot use, by their index."""
         found = []
-        behaviour = self._behaviour
-        checks_conditions = behaviour.dra_device_binding_conditions and behaviour.dra_resource_claim_device_status
+        behavior = self._behaviour
+        checks_conditions = behavior.dra_device_binding_conditions and behavior.dra_resource_claim_device_status
         for index, claim in enumerate(self.claims):
             allocation = claim.status.allocation
             if allocation is None:
@@ -241,7 +241,7 @@ class PodDevices:
                 found.append(index)
         return found
 
-    def make_room(self) -> str:
+    def deallocate_claims(self) -> str:
         """Give back a claim that keeps the pod off a node, if nobody else uses it; what PostFilter says of that."""
         special = self._special
         idle = [
@@ -282,7 +282,7 @@ class PodDevices:
         return total
 
 
-def _refusal(reason: str, detail: Detail | None = None) -> Status:
+def _rejection(reason: str, detail: Detail | None = None) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
 
 

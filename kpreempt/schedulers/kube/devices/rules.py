@@ -17,7 +17,7 @@ class AllocatorRules(NamedTuple):
     where devices are not to be shared; ``names_alternatives``: that error names the alternative, and not its request.
     ``names_devices``: an error of a selector names the device, and says what helps against missing keys.
     ``leaves_alternatives``: after the first of all devices, the search goes on with the first alternative.
-    ``tells_limit_by_request``: too many devices are an error of the request.
+    ``reports_limit_by_request``: too many devices are an error of the request.
     """
 
     pools: PoolRules
@@ -35,44 +35,44 @@ class AllocatorRules(NamedTuple):
     names_devices: bool
     leaves_alternatives: bool
     refuses_capacity: bool
-    tells_limit_by_request: bool
+    reports_limit_by_request: bool
 
 
-def allocator_rules(behaviour: Behaviour) -> AllocatorRules:
+def allocator_rules(behavior: Behaviour) -> AllocatorRules:
     """The rules under the gates that are set.
 
     Of the allocators that upstream has, the oldest one counts that has all features that are wanted
     (``structured/allocator.go``).
     """
-    binding_conditions = behaviour.dra_device_binding_conditions and behaviour.dra_resource_claim_device_status
-    shares = behaviour.dra_consumable_capacity
+    binding_conditions = behavior.dra_device_binding_conditions and behavior.dra_resource_claim_device_status
+    shares = behavior.dra_consumable_capacity
     # Of 1.34 the gate of the devices' status alone is enough.
     is_newer = (
         shares
         or binding_conditions
-        or (behaviour.allocates_from_incomplete_pools and behaviour.dra_resource_claim_device_status)
+        or (behavior.allocates_from_incomplete_pools and behavior.dra_resource_claim_device_status)
     )
-    is_latest = behaviour.finds_shared_counters_everywhere
+    is_latest = behavior.finds_shared_counters_everywhere
     return AllocatorRules(
         pools=PoolRules(
-            partitions=behaviour.dra_partitionable_devices,
-            uses_incomplete=behaviour.allocates_from_incomplete_pools,
+            partitions=behavior.dra_partitionable_devices,
+            uses_incomplete=behavior.allocates_from_incomplete_pools,
             refuses_compatibility_groups=is_latest,
             finds_counters_everywhere=is_latest,
         ),
-        admin_access=behaviour.dra_admin_access,
-        alternatives=behaviour.dra_prioritized_list,
+        admin_access=behavior.dra_admin_access,
+        alternatives=behavior.dra_prioritized_list,
         binding_conditions=binding_conditions,
-        fractions=behaviour.dra_fractional_capacity_range and shares,
+        fractions=behavior.dra_fractional_capacity_range and shares,
         shares=shares,
-        taints=behaviour.dra_device_taints,
-        compares_all=behaviour.compares_attributes_of_all_devices,
+        taints=behavior.dra_device_taints,
+        compares_all=behavior.compares_attributes_of_all_devices,
         counts_every_share=is_latest,
-        fails_at_invalid_pools=behaviour.allocates_from_incomplete_pools,
+        fails_at_invalid_pools=behavior.allocates_from_incomplete_pools,
         knows_distinct=is_newer,
         refuses_capacity=is_newer and not shares,
-        names_alternatives=not behaviour.allocates_from_incomplete_pools,
-        names_devices=behaviour.tells_devices_of_errors,
-        leaves_alternatives=behaviour.leaves_alternatives_of_all_devices,
-        tells_limit_by_request=behaviour.tells_devices_of_errors,
+        names_alternatives=not behavior.allocates_from_incomplete_pools,
+        names_devices=behavior.reports_devices_of_errors,
+        leaves_alternatives=behavior.leaves_alternatives_of_all_devices,
+        reports_limit_by_request=behavior.reports_devices_of_errors,
     )

@@ -24,7 +24,7 @@ from kpreempt.model.devices import (
     ExactDeviceRequest,
 )
 from kpreempt.model.node import Node
-from kpreempt.schedulers.kube.devices.capacity import Consumed, InUse, UnrepresentableError, has_room, taken_by
+from kpreempt.schedulers.kube.devices.capacity import Consumed, InUse, UnrepresentableError, has_room, used_by
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice, PoolId, is_for
 from kpreempt.schedulers.kube.devices.rules import AllocatorRules
 from kpreempt.schedulers.kube.devices.selectors import SelectorError, Selectors
@@ -304,7 +304,7 @@ class Search:
                 if (
                     self._is_free(claim, wish, device)
                     and is_selected(wish, device, self._node, self._selectors, self._claims[claim].key, self._rules)
-                    and self._has_room(claim, wish, device)
+                    and self._fits(claim, wish, device)
                 ):
                     yield pool, device, (pool_index, index + 1)
             begin = 0
@@ -320,7 +320,7 @@ class Search:
             return not taken or claim not in taken
         return not taken and device.id not in self._in_use.devices
 
-    def _has_room(self, claim: int, wish: Wish, device: PoolDevice) -> bool:
+    def _fits(self, claim: int, wish: Wish, device: PoolDevice) -> bool:
         if not self._rules.shares or not (device.device.capacity or wish.request.capacity):
             return True
         allocating: Consumed = {}
@@ -364,12 +364,12 @@ class Search:
                     )
                 return None
         undo = undo._replace(constraints=len(constraints))
-        if not self._has_room(claim, wish, device):
+        if not self._fits(claim, wish, device):
             self._give_back_parts(claim, wish, pool, device, undo)
             return None
         consumed: Consumed = {}
         if is_shared:
-            consumed = taken_by(wish.request.capacity, stated, fractions=self._rules.fractions)
+            consumed = used_by(wish.request.capacity, stated, fractions=self._rules.fractions)
             self._shares.setdefault(device.id, []).append(consumed)
         else:
             self._taken.setdefault(device.id, set()).add(claim)

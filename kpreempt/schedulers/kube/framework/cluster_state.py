@@ -59,7 +59,7 @@ class ClusterState:
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        behaviour: Behaviour,
+        behavior: Behaviour,
         *,
         now: datetime,
         scheduler_names: frozenset[str],
@@ -71,7 +71,7 @@ class ClusterState:
         """``ungated`` are those of the schedulers whose queue lets pods with scheduling gates in."""
         self.cluster = cluster
         self.frozen_objects: FrozenObjects = FrozenObjects(cluster, before.frozen_objects if before else None)
-        self.behaviour = behaviour
+        self.behavior = behavior
         self.now = now
         self.scheduler_names = scheduler_names
         self._ungated = ungated
@@ -84,7 +84,7 @@ class ClusterState:
             nodes = in_zone_order(cluster.nodes)
             self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
             self._groups: dict[Place, list[Pod]] = {name: [] for name in self.position}
-            add_by_place(self._groups, cluster.pods, self._place_of)
+            add_by_position(self._groups, cluster.pods, self._place_of)
             changed = self._groups
         else:
             self.position = before.position
@@ -103,7 +103,7 @@ class ClusterState:
         self.nodes_before: Sequence[NodeInfo] | None = before.node_infos if before is not None else None
         self.changed_since = [place.node if isinstance(place, NominatedTo) else place for place in changed]
         if before is None:
-            self.node_infos = [NodeInfo(node, groups[node.metadata.name], behaviour) for node in nodes]
+            self.node_infos = [NodeInfo(node, groups[node.metadata.name], behavior) for node in nodes]
             self.by_name = {node_info.name: node_info for node_info in self.node_infos}
             self._spread_images()
         else:
@@ -117,12 +117,12 @@ class ClusterState:
         if node_name:
             return node_name if node_name in self.position else NOWHERE
         # A queue gives no room to a gated pod. Outside of one, of old, nobody asked.
-        keeps_room = self.behaviour.keeps_room_of_gated_pods or (
-            self.behaviour.keeps_nominated_pods_whole and not self.is_queued
+        is_reserved = self.behavior.reserves_gated_pods or (
+            self.behavior.keeps_nominated_pods_complete and not self.is_queued
         )
         is_nominated = (
             pod.status.nominated_node_name
-            and (keeps_room or not pod.spec.scheduling_gates or pod.spec.scheduler_name in self._ungated)
+            and (is_reserved or not pod.spec.scheduling_gates or pod.spec.scheduler_name in self._ungated)
             and pod.spec.scheduler_name in self.scheduler_names
         )
         return NominatedTo(pod.status.nominated_node_name) if is_nominated else NOWHERE
@@ -152,19 +152,19 @@ class ClusterState:
         """Keep the room of nominated pods on their nodes; the records of those who were there are the same."""
         if not changed:
             return
-        is_known_whole = self.is_queued or self.behaviour.keeps_nominated_pods_whole
+        is_fully_known = self.is_queued or self.behavior.keeps_nominated_pods_complete
         self.nominated_pods, self._nominated_names = dict(self.nominated_pods), dict(self._nominated_names)
         for place in changed:
             name, group = place.node, self._groups[place]
             infos = self.nominated_pods.pop(name, [])
             self._name(name, infos, frozenset.difference)
-            if not is_known_whole:
+            if not is_fully_known:
                 # What the scheduler knows of a nominated pod that is not in its queue (``nominatedPodToInfo``).
                 known = [(each.metadata.name, each.metadata.namespace, each.metadata.uid) for each in group]
                 group = [Pod(metadata=PodMeta(name=name, namespace=space, uid=uid)) for name, space, uid in known]
             is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
             if group:
-                self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behaviour) for pod in group]
+                self.nominated_pods[name] = infos if is_same else [PodInfo(pod, self.behavior) for pod in group]
                 self._name(name, self.nominated_pods[name], frozenset.union)
 
     def _name(
@@ -176,9 +176,9 @@ class ClusterState:
                 self._nominated_names[key] = change(self._nominated_names.get(key, _NOWHERE), (node,))
 
     @cached_property
-    def nominated_outside_queue(self) -> list[Pod]:
+    def nominated_out_of_queue(self) -> list[Pod]:
         """The nominated pods of which the scheduler knows no more than their names."""
-        if self.is_queued or self.behaviour.keeps_nominated_pods_whole or not self.nominated_pods:
+        if self.is_queued or self.behavior.keeps_nominated_pods_complete or not self.nominated_pods:
             return []
         return [pod for pod in self.cluster.pods if isinstance(self._place_of(pod), NominatedTo)]
 
@@ -323,7 +323,7 @@ class ClusterState:
         """The devices that there are, and who has them."""
         from kpreempt.schedulers.kube.devices.allocator import Devices  # noqa: PLC0415 - few pods want devices
 
-        return Devices(self.cluster, self.behaviour)
+        return Devices(self.cluster, self.behavior)
 
     @cached_property
     def classes_of_extended_resources(self) -> dict[str, DeviceClass]:
@@ -446,7 +446,7 @@ _STRETCH = 512
 _NEAR = 32
 
 
-def add_by_place(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_of: PlaceOf) -> None:
+def add_by_position(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_of: PlaceOf) -> None:
     """Put every pod that has a place into the group of that place, in the order of ``pods``."""
     for pod in pods:
         place = place_of(pod)
@@ -469,8 +469,8 @@ def regrouped(
     start, old, new = _differences(pods, now)
     gone: dict[Place, list[Pod]] = {}
     come: dict[Place, list[Pod]] = {}
-    add_by_place(gone, old, place_of)
-    add_by_place(come, new, place_of)
+    add_by_position(gone, old, place_of)
+    add_by_position(come, new, place_of)
     after: dict[Place, list[Pod]] = {}
     for place in gone.keys() | come.keys():
         leaving = set(map(id, gone.get(place, ())))
@@ -484,8 +484,8 @@ def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: Plac
     """The same as ``regrouped``, where the changes are known."""
     gone: dict[Place, list[Pod]] = {}
     come: dict[Place, list[Pod]] = {}
-    add_by_place(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
-    add_by_place(come, (new for old, new in changes.pods if new is not None and old is not new), place_of)
+    add_by_position(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
+    add_by_position(come, (new for old, new in changes.pods if new is not None and old is not new), place_of)
     changed = {}
     for place in gone.keys() | come.keys():
         leaving = set(map(id, gone.get(place, ())))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.kube.framework.memory import Findings
+from kpreempt.schedulers.kube.framework.decision_cache import Findings
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import Integers

@@ -77,15 +77,15 @@ WRITTEN = Action.ADD | Action.UPDATE
 
 
 class Awaited(NamedTuple):
-    """An event that a plugin waits for. Without a ``hint`` each one helps, in truth only where ``is_modelled``."""
+    """An event that a plugin waits for. Without a ``hint`` each one helps, in truth only where ``is_modeled``."""
 
     event: ClusterEvent
     hint: Hint | None = None
-    is_modelled: bool = True
+    is_modeled: bool = True
 
 
 def on_pod(
-    action: Action, hint: Callable[[Pod, Pod | None, Pod | None], bool] | None = None, *, is_modelled: bool = True
+    action: Action, hint: Callable[[Pod, Pod | None, Pod | None], bool] | None = None, *, is_modeled: bool = True
 ) -> Awaited:
     """An event of pods; the hint sees the pod before and after."""
 
@@ -93,7 +93,7 @@ def on_pod(
         assert hint is not None
         return hint(pod, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
 
-    return Awaited(ClusterEvent(POD, action), of_pods if hint else None, is_modelled)
+    return Awaited(ClusterEvent(POD, action), of_pods if hint else None, is_modeled)
 
 
 def on_node(action: Action, hint: Callable[[Pod, Node | None, Node | None], bool] | None = None) -> Awaited:
@@ -106,9 +106,9 @@ def on_node(action: Action, hint: Callable[[Pod, Node | None, Node | None], bool
     return Awaited(ClusterEvent(NODE, action), of_nodes if hint else None)
 
 
-def on(resource: str, action: Action, *, is_modelled: bool = False) -> Awaited:
-    """An event of another kind, whose hints are not modelled: to those that have none ``is_modelled`` is told."""
-    return Awaited(ClusterEvent(resource, action), is_modelled=is_modelled)
+def on(resource: str, action: Action, *, is_modeled: bool = False) -> Awaited:
+    """An event of another kind, whose hints are not modelled: to those that have none ``is_modeled`` is told."""
+    return Awaited(ClusterEvent(resource, action), is_modeled=is_modeled)
 
 
 def is_own(pod: Pod, _: Pod | None, new: Pod | None) -> bool:
@@ -121,6 +121,6 @@ def is_same(one: Pod, other: Pod) -> bool:
     return one.identity == other.identity
 
 
-def has_place(pod: Pod) -> bool:
+def has_position(pod: Pod) -> bool:
     """Whether the pod has a node, or is nominated to one, which counts as much for a hint."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.model.pod import Pod
-from kpreempt.model.wanted import NOTHING_WANTED, Wanted
 from kpreempt.schedulers.equal_pods import Outcomes, Steps
 from kpreempt.schedulers.interface import QueuedPodInfo
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
@@ -64,7 +64,7 @@ class Plugin:
 
     name: str
     args_type: ClassVar[type[msgspec.Struct] | None] = None
-    wants: ClassVar[Wanted] = NOTHING_WANTED
+    wants: ClassVar[ExtraFields] = NO_EXTRAS
     # Whether what the plugin says of a node, before scores are normalised, is due to nothing but this node and the pods
     # on it, the pod in question without its name and status, and objects that are neither pods nor budgets.
     is_local: bool = False
@@ -154,7 +154,7 @@ class NodeToStatus:
         return self.statuses.get(node_name, self.absent)
 
     @property
-    def num_refused(self) -> int:
+    def num_rejected(self) -> int:
         """How many nodes have a status of their own."""
         return len(self.statuses)
 
@@ -192,12 +192,12 @@ class PostFilterResult(NamedTuple):
     """What a PostFilter made of the pod.
 
     ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and
-    ``None`` leaves it alone. ``told_node`` is the one that the message names, if it names one.
+    ``None`` leaves it alone. ``reported_node`` is the one that the message names, if it names one.
     """
 
     nominated_node_names: list[str] | None
     evidence: PreemptionEvidence | None = None
-    told_node: str = ""
+    reported_node: str = ""
 
 
 class PostFilterPlugin(Plugin, ABC):
@@ -304,9 +304,9 @@ class Handle:
     ``snapshot`` is for out-of-tree plugins; those in the tree look at ``cluster``, which it shows, and at the columns.
     """
 
-    def __init__(self, cluster: ClusterState, behaviour: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:
+    def __init__(self, cluster: ClusterState, behavior: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
-        self.behaviour = behaviour
+        self.behavior = behavior
         self.parallelism = parallelism
         # The ``Framework`` that runs the plugin (``runner.py``), which a preemption calls back.
         self.framework: object = None
@@ -348,7 +348,7 @@ def no_node_message(num_nodes: int, statuses: NodeToStatus, *, pre_filter: str =
         message += f" {pre_filter}."
     else:
         counts = statuses.reasons
-        absent = num_nodes - statuses.num_refused
+        absent = num_nodes - statuses.num_rejected
         if absent > 0:
             for reason in statuses.absent.reasons:
                 counts[reason] += absent

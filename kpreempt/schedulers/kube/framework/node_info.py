@@ -58,11 +58,11 @@ class PodInfo:
     frozen_pod: Pod
     _pod_resource: PodResource
 
-    def __init__(self, pod: Pod, behaviour: Behaviour) -> None:
+    def __init__(self, pod: Pod, behavior: Behaviour) -> None:
         self.pod = pod
         self.priority = pod.spec.priority or 0
         self.start = pod.start
-        self._behaviour = behaviour
+        self._behaviour = behavior
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
@@ -186,7 +186,7 @@ class NodeInfo:
         self,
         node: Node,
         assigned: Sequence[Pod] = (),
-        behaviour: Behaviour | None = None,
+        behavior: Behaviour | None = None,
         allocatable: Resource | None = None,
     ) -> None:
         """``allocatable`` is what the node offers, where that is known."""
@@ -196,7 +196,7 @@ class NodeInfo:
         self.image_states: dict[str, ImageState] = {}
         self.num_pods = len(assigned)
         self._assigned = assigned
-        self._behaviour = behaviour or versions.behaviour()
+        self._behaviour = behavior or versions.behavior()
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
@@ -382,11 +382,11 @@ class HostPorts:
         """Whether the port is taken: on any address for 0.0.0.0, otherwise on that address and on 0.0.0.0."""
         if port <= 0:
             return False
-        wanted = (protocol or DEFAULT_PROTOCOL, port)
+        requested = (protocol or DEFAULT_PROTOCOL, port)
         address = address or ANY_ADDRESS
         if address == ANY_ADDRESS:
-            return any(wanted in used for used in self._ports.values())
-        return any(wanted in self._ports.get(candidate, ()) for candidate in (ANY_ADDRESS, address))
+            return any(requested in used for used in self._ports.values())
+        return any(requested in self._ports.get(candidate, ()) for candidate in (ANY_ADDRESS, address))
 
     def clone(self) -> HostPorts:
         copy = HostPorts()
@@ -394,11 +394,11 @@ class HostPorts:
         return copy
 
 
-def takes_port(held: Collection[ContainerPort], wanted: ContainerPort) -> bool:
+def takes_port(held: Collection[ContainerPort], requested: ContainerPort) -> bool:
     """Whether a port is taken where these are held."""
     if not held:
         return False
     ports = HostPorts()
     for port in held:
         ports.add(port.host_ip, port.protocol, port.host_port)
-    return ports.conflicts(wanted.host_ip, wanted.protocol, wanted.host_port)
+    return ports.conflicts(requested.host_ip, requested.protocol, requested.host_port)

@@ -38,10 +38,10 @@ class _ReadOnlyNode(NodeInfo):
         behind = object.__getattribute__(self, "_behind")
         return behind.frozen_node if name == "node" else _seen(getattr(behind, name))
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _reject(self, *_: Any, **__: Any) -> NoReturn:
         raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
 
-    __setattr__ = __delattr__ = add_pod = remove_pod = _refuse
+    __setattr__ = __delattr__ = add_pod = remove_pod = _reject
 
     def snapshot(self) -> NodeInfo:
         """A copy that may be changed, with pods that may not."""
@@ -68,10 +68,10 @@ class _ReadOnlyPod(PodInfo):
         behind = object.__getattribute__(self, "_behind")
         return behind.frozen_pod if name == "pod" else _seen(getattr(behind, name))
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _reject(self, *_: object) -> NoReturn:
         raise AttributeError(f"pod {self._behind.key} is read-only")
 
-    __setattr__ = __delattr__ = _refuse
+    __setattr__ = __delattr__ = _reject
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same pod on the same node, seen through a view or not."""
@@ -104,13 +104,13 @@ def read_only_pod(pod_info: PodInfo) -> PodInfo:
 def _seen(value: object) -> object:
     """A value that the one who gets it cannot change the node with."""
     if isinstance(value, list):
-        return tuple(map(_seen_item, value))
+        return tuple(map(_read_only_item, value))
     if isinstance(value, dict):
-        return MappingProxyType({key: _seen_item(item) for key, item in value.items()})
+        return MappingProxyType({key: _read_only_item(item) for key, item in value.items()})
     return value.clone() if isinstance(value, Resource | HostPorts) else value
 
 
-def _seen_item(item: object) -> object:
+def _read_only_item(item: object) -> object:
     if isinstance(item, PodInfo):
         return read_only_pod(item)
     return copy(item) if isinstance(item, AffinityTerm | ImageState) else item

@@ -311,14 +311,14 @@ def pod_requests(
     requests = container_requests(pod, use_status, resizes, pod_level_status, non_missing)
     resources = pod.spec.resources
     if pod_level and resources is not None and has_pod_level_requests(pod):
-        wanted = nano(resources.requests)
+        requested = nano(resources.requests)
         if use_status and pod_level_status and pod.status.resources is not None:
             given = [pod.status.resources.requests, pod.status.allocated_resources]
-            wanted = largest(given, wanted, is_resize_infeasible(pod))
+            requested = largest(given, requested, is_resize_infeasible(pod))
         # Of old, only what the spec names was looked up there.
-        for name in wanted if resizes is Resizes.BY_POD else resources.requests:
+        for name in requested if resizes is Resizes.BY_POD else resources.requests:
             if is_supported_pod_level(name):
-                requests[name] = wanted.get(name, 0)
+                requests[name] = requested.get(name, 0)
     for name, amount in pod.spec.overhead.items():
         requests[name] = requests.get(name, 0) + amount.nano
     return requests
@@ -407,20 +407,20 @@ class ResourceCalculator:
         )
 
 
-def resource_calculator(behaviour: Behaviour) -> ResourceCalculator:
+def resource_calculator(behavior: Behaviour) -> ResourceCalculator:
     """The calculator for what holds, shared by all clusters."""
-    if behaviour.follows_allocated_resources_alone:
+    if behavior.follows_allocated_resources_alone:
         resizes = Resizes.BY_ALLOCATION
-    elif behaviour.follows_actuated_resources_alone:
+    elif behavior.follows_actuated_resources_alone:
         resizes = Resizes.BY_CGROUPS
     else:
-        resizes = Resizes.BY_POD if behaviour.compares_resizes_by_pod else Resizes.BY_CONTAINER
+        resizes = Resizes.BY_POD if behavior.compares_resizes_by_pod else Resizes.BY_CONTAINER
     return _calculator(
-        behaviour.in_place_pod_vertical_scaling,
-        behaviour.pod_level_resources,
-        behaviour.in_place_pod_level_resources_vertical_scaling,
+        behavior.in_place_pod_vertical_scaling,
+        behavior.pod_level_resources,
+        behavior.in_place_pod_level_resources_vertical_scaling,
         resizes,
-        behaviour.adds_sidecars_to_scored_requests,
+        behavior.adds_sidecars_to_scored_requests,
     )
 
 

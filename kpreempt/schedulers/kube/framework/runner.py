@@ -18,7 +18,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin, description
+from kpreempt.schedulers.kube.framework.decision_cache import Changes, Memory
 from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin, rated
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
@@ -35,8 +35,8 @@ from kpreempt.schedulers.kube.framework.interface import (
     QueueSortPlugin,
     ScorePlugin,
 )
-from kpreempt.schedulers.kube.framework.memory import Changes, Memory
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, is_same_pod
+from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin, description
 from kpreempt.verdict import SUCCESS, Code, Status
 
 # The plugin that refuses a node, and how.
@@ -120,7 +120,7 @@ class FilteredNodes(NodeToStatus):
         return sorted([*self._column.feasible, *(place for place, each in self._given.items() if each is SUCCESS)])
 
     @property
-    def num_refused(self) -> int:
+    def num_rejected(self) -> int:
         return len(self._column.names) - len(self.feasible)
 
     @property
@@ -168,10 +168,10 @@ class ProfilePlugins(NamedTuple):
     weights: dict[str, int]
 
     @property
-    def has_foreign(self) -> bool:
+    def has_out_of_tree(self) -> bool:
         """Whether an out-of-tree plugin is among them."""
         points = (self.pre_enqueues, self.pre_filters, self.filters, self.post_filters, self.pre_scores, self.scores)
-        return any(isinstance(plugin, ForeignPlugin) for at_point in points for plugin in at_point)
+        return any(isinstance(plugin, OutOfTreePlugin) for at_point in points for plugin in at_point)
 
 
 class Framework:
@@ -181,9 +181,9 @@ class Framework:
         self.plugins = plugins
         self.cluster = cluster
         self.memory = memory
-        self._behaviour = cluster.behaviour
+        self._behaviour = cluster.behavior
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
-        self.has_foreign_plugins = plugins.has_foreign
+        self.has_out_of_tree_plugins = plugins.has_out_of_tree
         # Whether there is NumPy, as there is for big clusters.
         self.rates_at_once = False
 
@@ -193,10 +193,10 @@ class Framework:
         ``is_popped`` says that the queue has asked the out-of-tree plugins before it let the pod in.
         """
         for plugin in self.plugins.pre_enqueues:
-            is_foreign = isinstance(plugin, ForeignPlugin)
-            if is_foreign and is_popped:
+            is_out_of_tree = isinstance(plugin, OutOfTreePlugin)
+            if is_out_of_tree and is_popped:
                 continue
-            with phases.part(plugin.name) if is_foreign else nullcontext():
+            with phases.part(plugin.name) if is_out_of_tree else nullcontext():
                 status = plugin.pre_enqueue(pod)
             if status.code == Code.ERROR:
                 return wrapped(f'running PreEnqueue plugin "{plugin.name}"', status, plugin.name)
@@ -266,7 +266,7 @@ class Framework:
         """The status of the first filter that refuses the node, named after its plugin; or Success."""
         skipped = state.skip_filter_plugins
         running = (plugin for plugin in self.plugins.filters if plugin.name not in skipped)
-        return _first_refusal(running, state, pod, node_info)
+        return _first_rejection(running, state, pod, node_info)
 
     def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
         """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster."""
@@ -321,7 +321,7 @@ class Framework:
         question = ("local filters", state.skip_filter_plugins)
         column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
         try:
-            column.renew(lambda place: _first_refusal(local, state, pod, cluster.node_infos[place]))
+            column.renew(lambda place: _first_rejection(local, state, pod, cluster.node_infos[place]))
         except FrameworkError:
             return None
         return column
@@ -329,7 +329,7 @@ class Framework:
     def filtered_nodes(self, state: CycleState, pod: Pod) -> FilteredNodes | None:
         """The same of all nodes, from memory; ``None`` where there is none, or a filter looks at more than one node."""
         findings = state.shape_findings or state.findings
-        if findings is None or not self.looks_at_nodes_alone(state):
+        if findings is None or not self.all_filters_are_node_local(state):
             return None
         cluster = self.cluster
 
@@ -344,7 +344,7 @@ class Framework:
         column.renew(status_at, but_at=own)
         return FilteredNodes(column, cluster.position, {place: status_at(place) for place in sorted(own)})
 
-    def looks_at_nodes_alone(self, state: CycleState) -> bool:
+    def all_filters_are_node_local(self, state: CycleState) -> bool:
         """Whether what each filter that runs says of a node hangs on that node and its pods only.
 
         ``state`` is the one after PreFilter.
@@ -356,14 +356,14 @@ class Framework:
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
-        if self.cluster.nominated_pods and (nominated := self.nominated_pods_beside(pod, node_info.name)):
+        if self.cluster.nominated_pods and (nominated := self.nominated_pods_except(pod, node_info.name)):
             with_nominated = self.with_pods(state, pod, node_info, nominated)
             status = self.run_filters(with_nominated[0], pod, with_nominated[1])
             if not status.is_success:
                 return status
         return self.run_filters(state, pod, node_info)
 
-    def nominated_pods_beside(self, pod: Pod, node_name: str) -> list[PodInfo]:
+    def nominated_pods_except(self, pod: Pod, node_name: str) -> list[PodInfo]:
         """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""
         return [
             info
@@ -443,7 +443,7 @@ class Framework:
         Nodes whose ``places`` the state has are rated at once, if no plugin is out-of-tree and no sum can overflow.
         """
         weights = self.plugins.weights
-        if state.places is None or self.has_foreign_plugins or sum(map(abs, weights.values())) > _MOST_WEIGHT:
+        if state.places is None or self.has_out_of_tree_plugins or sum(map(abs, weights.values())) > _MOST_WEIGHT:
             return None
         from kpreempt.schedulers.kube.bulk.score_columns import ScoresAtOnce  # noqa: PLC0415 - it needs NumPy
 
@@ -473,7 +473,7 @@ class Framework:
         return found
 
 
-def _first_refusal(filters: Iterable[FilterPlugin], state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
+def _first_rejection(filters: Iterable[FilterPlugin], state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
     for plugin in filters:
         status = run_filter(plugin, state, pod, node_info)
         if status is not SUCCESS:

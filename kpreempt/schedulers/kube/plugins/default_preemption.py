@@ -25,7 +25,7 @@ class DefaultPreemption(PreemptionPlugin):
         return num_candidates(num_nodes, args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"])
 
 
-def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
     """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     return {
         "minCandidateNodesPercentage": MIN_CANDIDATE_NODES_PERCENTAGE,
@@ -34,7 +34,7 @@ def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any
     }
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     percentage, absolute = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
     percentage_path = child(path, "minCandidateNodesPercentage")

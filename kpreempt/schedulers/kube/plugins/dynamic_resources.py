@@ -72,7 +72,7 @@ class DynamicResources(
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._tells_claims = handle.behaviour.tells_claims_to_deallocate
+        self._reports_claims = handle.behavior.reports_claims_to_deallocate
         timeout = args.get("bindingTimeout")
         nanoseconds = timeout if isinstance(timeout, int) else _DEFAULT_BINDING_TIMEOUT
         self._binding_timeout = timedelta(seconds=nanoseconds / _SECOND)
@@ -118,10 +118,10 @@ class DynamicResources(
         if not isinstance(own, _State):
             return None, Status(Code.ERROR, [REASON_NO_STATE])
         if own.devices is None:
-            return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS] if self._tells_claims else [])
-        told = own.devices.make_room()
-        is_told = self._tells_claims or own.devices.deallocated or own.devices.deleted
-        return None, Status(Code.UNSCHEDULABLE, [told] if is_told else [])
+            return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS] if self._reports_claims else [])
+        told = own.devices.deallocate_claims()
+        is_reported = self._reports_claims or own.devices.deallocated or own.devices.deleted
+        return None, Status(Code.UNSCHEDULABLE, [told] if is_reported else [])
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """More for the alternatives that come first; an error where PreFilter is not enabled."""
@@ -153,10 +153,10 @@ def _state_of(state: CycleState) -> _State:
     return own
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     problems: list[str] = []
-    if not behaviour.takes_args_of_dynamic_resources:
+    if not behavior.takes_args_of_dynamic_resources:
         return problems
     from kpreempt.model.durations import format_duration  # noqa: PLC0415 - few configure this plugin
 
@@ -178,8 +178,8 @@ PLUGIN = in_tree(
     awaits=lambda: [
         on_node(Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
         on("ResourceClaim", WRITTEN),
-        on_pod(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, is_own, is_modelled=False),
-        on("DeviceClass", WRITTEN, is_modelled=True),
-        on("ResourceSlice", WRITTEN, is_modelled=True),
+        on_pod(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, is_own, is_modeled=False),
+        on("DeviceClass", WRITTEN, is_modeled=True),
+        on("ResourceSlice", WRITTEN, is_modeled=True),
     ],
 )

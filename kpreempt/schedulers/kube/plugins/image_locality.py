@@ -24,7 +24,7 @@ class ImageLocality(BulkScorePlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)
-        self._behaviour = handle.behaviour
+        self._behaviour = handle.behavior
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """0 below 23 MiB in all, 100 from 1000 MiB a container."""

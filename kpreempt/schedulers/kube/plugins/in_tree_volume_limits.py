@@ -47,7 +47,7 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._is_announced = handle.behaviour.migrates_disks_by_annotation and self.disk_type is not disks.CINDER
+        self._is_announced = handle.behavior.migrates_disks_by_annotation and self.disk_type is not disks.CINDER
         self._provisioner = f"kubernetes.io/{self.disk_type.plugin}"
 
     def pre_filter(

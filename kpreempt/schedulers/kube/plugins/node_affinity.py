@@ -62,7 +62,7 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._skips_idle_score = handle.behaviour.skips_idle_scores
+        self._skips_idle_score = handle.behavior.skips_idle_scores
         added = args.get("addedAffinity")
         rules = msgspec.convert(added, NodeAffinityRules) if added else NodeAffinityRules()
         self._added_required = rules.required
@@ -173,7 +173,7 @@ def _refused(reason: str, detail: details.NodeAffinityMismatch) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     affinity = args.get("addedAffinity", {})
     path = child(path, "addedAffinity")

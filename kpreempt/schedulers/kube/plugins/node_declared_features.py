@@ -59,10 +59,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     def __init__(
         self, args: PluginArgs, handle: Handle, features: Mapping[str, Callable[[Pod], bool] | None] = FEATURES
     ) -> None:
-        self._is_enabled = handle.behaviour.node_declared_features
-        behaviour = handle.behaviour
-        self._lists_missing = behaviour.lists_missing_features
-        if not behaviour.infers_user_namespaces_on_host_network:
+        self._is_enabled = handle.behavior.node_declared_features
+        behavior = handle.behavior
+        self._lists_missing = behavior.lists_missing_features
+        if not behavior.infers_user_namespaces_on_host_network:
             features = {name: each for name, each in features.items() if name != USER_NAMESPACES}
         self._features = features
         self._known = sorted(features)
@@ -118,6 +118,6 @@ PLUGIN = in_tree(
     NodeDeclaredFeatures,
     awaits=lambda: [
         on_node(Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, declares_otherwise),
-        on_pod(Action.UPDATE, is_own, is_modelled=False),
+        on_pod(Action.UPDATE, is_own, is_modeled=False),
     ],
 )

@@ -22,10 +22,12 @@ class NodeName(NodeFilterPlugin, SparseFilterPlugin):
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse every node but the one that the pod names, if it names one."""
-        wanted = pod.spec.node_name
-        if not wanted or wanted == node_info.name:
+        requested = pod.spec.node_name
+        if not requested or requested == node_info.name:
             return SUCCESS
-        return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NODE_NAME], detail=details.NodeNameMismatch(wanted))
+        return Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [REASON_NODE_NAME], detail=details.NodeNameMismatch(requested)
+        )
 
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
         """All but none, where the pod names one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kpreempt.model.pod import ContainerPort, Pod
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.events import Action, has_place, on_node, on_pod
+from kpreempt.schedulers.kube.framework.events import Action, has_position, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
@@ -46,7 +46,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._handle = handle
-        self._counts_sidecars = handle.behaviour.counts_ports_of_sidecars
+        self._counts_sidecars = handle.behavior.counts_ports_of_sidecars
         # Of nodes as they are in the cluster, so that not every pod there need be looked at.
         self._holders: Mapping[NodeInfo, Sequence[PodInfo]] = {}
 
@@ -65,10 +65,10 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node at the first port that is taken."""
-        wanted = state.read(_STATE_KEY)
-        if not isinstance(wanted, _Wanted):
+        requested = state.read(_STATE_KEY)
+        if not isinstance(requested, _Wanted):
             raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
-        for port in wanted.ports:
+        for port in requested.ports:
             if node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
                 holders = self._holders.get(node_info)
                 return conflict_among(port, node_info.pods if holders is None else holders)
@@ -78,8 +78,10 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
         """Who holds the ports."""
         from kpreempt.schedulers.kube.bulk.limits import port_limits  # noqa: PLC0415
 
-        wanted = state.read(_STATE_KEY)
-        return port_limits(self.name, conflict_among, *wanted, table, nodes) if isinstance(wanted, _Wanted) else None
+        requested = state.read(_STATE_KEY)
+        return (
+            port_limits(self.name, conflict_among, *requested, table, nodes) if isinstance(requested, _Wanted) else None
+        )
 
 
 def conflict_among(port: ContainerPort, pods: Sequence[PodInfo]) -> Status:
@@ -95,10 +97,10 @@ def conflict_among(port: ContainerPort, pods: Sequence[PodInfo]) -> Status:
 
 def frees_a_port(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Whether a pod left that held a host port that this one wants."""
-    if old is None or not has_place(old):
+    if old is None or not has_position(old):
         return False
     held = host_ports_of(old)
-    return any(takes_port(held, wanted) for wanted in host_ports_of(pod))
+    return any(takes_port(held, requested) for requested in host_ports_of(pod))
 
 
 PLUGIN = in_tree(NodePorts, awaits=lambda: [on_pod(Action.DELETE, frees_a_port), on_node(Action.ADD)])

@@ -38,16 +38,16 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._handle = handle
-        self._skips_best_effort = handle.behaviour.skips_balance_without_requests
+        self._skips_best_effort = handle.behavior.skips_balance_without_requests
         self._scorer = ResourceScorer(
             resource_weights(args.get("resources")),
-            balanced_allocation if handle.behaviour.scores_change_of_balance else balance_afterwards,
-            counts_pod_level=handle.behaviour.pod_level_resources,
+            balanced_allocation if handle.behavior.scores_change_of_balance else balance_afterwards,
+            counts_pod_level=handle.behavior.pod_level_resources,
             use_requested=True,
-            rounds_by_container=handle.behaviour.rounds_requests_by_container,
-            devices=handle.cluster.devices_serving if handle.behaviour.dra_extended_resource else None,
+            rounds_by_container=handle.behavior.rounds_requests_by_container,
+            devices=handle.cluster.devices_serving if handle.behavior.dra_extended_resource else None,
         )
-        self._cluster = handle.cluster if handle.behaviour.dra_extended_resource else None
+        self._cluster = handle.cluster if handle.behavior.dra_extended_resource else None
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods that ask for none of the resources, so that they do not all go to one node."""
@@ -89,12 +89,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
         return [self.score(state, pod, each) for each in nodes] if found is None else found
 
 
-def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
     """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     return {**args, "resources": weighted_resources(args.get("resources"))}
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     problems = []
     seen: set[str] = set()

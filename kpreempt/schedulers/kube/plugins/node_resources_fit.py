@@ -24,7 +24,7 @@ from kpreempt.schedulers.kube.framework.arg_types import (
     unsupported,
 )
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, has_place, is_same, on, on_node, on_pod
+from kpreempt.schedulers.kube.framework.events import WRITTEN, Action, has_position, is_same, on, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import (
     BulkScorePlugin,
     LimitedFilterPlugin,
@@ -83,8 +83,8 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._handle = handle
-        self._behaviour = handle.behaviour
-        self._rules_out_excess = handle.behaviour.rules_out_requests_above_allocatable
+        self._behaviour = handle.behavior
+        self._rules_out_excess = handle.behavior.rules_out_requests_above_allocatable
         self._device_resources = handle.cluster.classes_of_extended_resources
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
@@ -93,7 +93,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         self._scorer = ResourceScorer(
             weights,
             score,
-            counts_pod_level=self._behaviour.pod_level_resources and self._behaviour.rates_fit_by_whole_pods,
+            counts_pod_level=self._behaviour.pod_level_resources and self._behaviour.scores_fit_by_complete_pods,
             use_requested=False,
             rounds_by_container=self._behaviour.rounds_requests_by_container,
             devices=handle.cluster.devices_serving if self._behaviour.dra_extended_resource else None,
@@ -117,7 +117,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         if not isinstance(requested, Resource):
             raise PluginError(f'error reading "PreFilter{self.name}" from cycleState: not found')
         shortfalls = self.shortfalls(requested, node_info)
-        return self.refusal(shortfalls, node_info.num_pods) if shortfalls else SUCCESS
+        return self.rejection(shortfalls, node_info.num_pods) if shortfalls else SUCCESS
 
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
         """Those on which CPU, memory, disk or places are short, and all where the pod asks for more than these."""
@@ -137,7 +137,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
     def _has_disabled_sidecars(self, pod: Pod) -> bool:
         return not self._behaviour.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))
 
-    def refusal(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
+    def rejection(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
         """The status of a node with ``num_pods`` pods on which these resources are short."""
         is_hopeless = self._rules_out_excess and any(shortfall.exceeds_node for shortfall in shortfalls)
         return Status(
@@ -165,7 +165,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         for name in sorted(requested.scalar):
             want, total, have = requested.scalar[name], allocatable.scalar.get(name, 0), used.scalar.get(name, 0)
             is_short = want and want > total - have and not self.is_ignored(name)
-            if is_short and not self._is_left_to_devices(name, requested, allocatable):
+            if is_short and not self._is_handled_by_devices(name, requested, allocatable):
                 short.append(Shortfall(name, want, have, total, want > total))
         return short
 
@@ -183,7 +183,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
             name in self._device_resources or self._behaviour.leaves_unlisted_resources_to_devices
         )
 
-    def _is_left_to_devices(self, name: str, requested: Resource, allocatable: Resource) -> bool:
+    def _is_handled_by_devices(self, name: str, requested: Resource, allocatable: Resource) -> bool:
         """Whether devices may serve the resource, so that the node is not refused for it."""
         if not self.may_be_backed_by_devices(name):
             return False
@@ -191,8 +191,8 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
             return allocatable.scalar.get(name, 0) <= 0
         # Up to 1.34 device classes are looked up only for a pod with extended resources, and "not looked up" leaves
         # every other scalar resource that the node does not list, such as huge pages, to the plugin of devices.
-        is_looked_up = any(want and is_extended_resource(each) for each, want in requested.scalar.items())
-        return name not in allocatable.scalar and (name in self._device_resources or not is_looked_up)
+        is_cached = any(want and is_extended_resource(each) for each, want in requested.scalar.items())
+        return name not in allocatable.scalar and (name in self._device_resources or not is_cached)
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """Requests and the number of pods against what is allocatable."""
@@ -202,11 +202,11 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         if not isinstance(requested, Resource):
             return None
         names = (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requested.scalar))
-        wanted = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
-        if any(map(self.may_be_backed_by_devices, wanted)):
+        requested = {name: requested.amount(name) for name in names if requested.amount(name) > 0}
+        if any(map(self.may_be_backed_by_devices, requested)):
             return None
-        counted = {name: amount for name, amount in wanted.items() if not self.is_ignored(name)}
-        return resource_limits(self.name, self.refusal, counted, table, nodes)
+        counted = {name: amount for name, amount in requested.items() if not self.is_ignored(name)}
+        return resource_limits(self.name, self.rejection, counted, table, nodes)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         """Compute the requests with which the pod counts in scores."""
@@ -230,14 +230,14 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return [self.score(state, pod, each) for each in nodes] if found is None else found
 
 
-def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
     """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     strategy = dict(args.get("scoringStrategy", {"type": "LeastAllocated"}))
     strategy = {"type": "", **strategy, "resources": weighted_resources(strategy.get("resources"))}
     return {**args, "scoringStrategy": strategy}
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path``, which upstream looks at only when the plugin is made.
 
     It lists the plugin under a name that none has.
@@ -252,10 +252,10 @@ def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> li
         if "/" in group:
             problems.append(invalid(where, group, "resource group name can't contain '/'"))
         problems += [invalid(where, group, problem) for problem in label_key_problems(group)]
-    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"], behaviour)
+    return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"], behavior)
 
 
-def _scoring_strategy(path: str, strategy: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def _scoring_strategy(path: str, strategy: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     kind, ratio_path = strategy["type"], child(path, "requestedToCapacityRatio")
     problems = [] if kind in _STRATEGIES else [unsupported(child(path, "type"), kind, _STRATEGIES)]
     for index, resource in enumerate(strategy["resources"]):
@@ -264,8 +264,8 @@ def _scoring_strategy(path: str, strategy: Mapping[str, Any], behaviour: Behavio
             detail = f"resource weight of {name} not in valid range (0, 100]"
             problems.append(invalid(f"{path}.resources[{index}].weight", weight, detail))
     ratio = strategy.get("requestedToCapacityRatio")
-    names_utilization = behaviour.tells_utilization_values
-    if not behaviour.checks_strategies_strictly:
+    names_utilization = behavior.reports_utilization_values
+    if not behavior.checks_strategies_strictly:
         shape = (ratio or {}).get("shape", [])
         of_shape = shape_problems(child(path, "shape"), shape, names_utilization=names_utilization)
         return problems + (of_shape if ratio is not None else [])
@@ -293,7 +293,7 @@ def frees_resources(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     if old is None:
         return False
     if new is None:
-        return has_place(old)
+        return has_position(old)
     if is_same(new, pod):
         return True
     if not new.spec.node_name:
@@ -302,7 +302,7 @@ def frees_resources(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in pod_requests(pod).items())
 
 
-def has_more_room(pod: Pod, old: Node | None, new: Node | None) -> bool:
+def has_more_free(pod: Pod, old: Node | None, new: Node | None) -> bool:
     """Whether the pod would fit on the node alone, and there is more than before of what it asks for."""
     if new is None:
         return False
@@ -339,7 +339,7 @@ PLUGIN = in_tree(
     making_problems=arg_problems,
     awaits=lambda: [
         on_pod(Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, frees_resources),
-        on_node(Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, has_more_room),
+        on_node(Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, has_more_free),
         on("DeviceClass", WRITTEN),
     ],
 )

@@ -24,7 +24,7 @@ class NodeUnschedulable(NodeFilterPlugin, SparseFilterPlugin):
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._compares_numbers = handle.behaviour.taint_toleration_comparison_operators
+        self._compares_numbers = handle.behavior.taint_toleration_comparison_operators
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Look at the cordon and the pod's tolerations."""

@@ -78,7 +78,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._behaviour = handle.behaviour
+        self._behaviour = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -108,8 +108,8 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
                     used |= self._volumes_of(pod_info.pod, csi_node, is_incoming=False)
         except ClaimNotFoundError as error:
             conflict = details.VolumeConflict(claim=error.claim, problem="does not exist")
-            is_refused = self._behaviour.refuses_pods_for_missing_limited_claims
-            code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_refused else Code.ERROR
+            is_rejected = self._behaviour.refuses_pods_for_missing_limited_claims
+            code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_rejected else Code.ERROR
             return Status(code, [str(error)], detail=conflict)
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
@@ -162,13 +162,13 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """The volumes of each driver against what it takes on the node."""
-        from kpreempt.schedulers.kube.bulk.limits import RoomForVolumes, volume_limits  # noqa: PLC0415
+        from kpreempt.schedulers.kube.bulk.limits import VolumeCapacity, volume_limits  # noqa: PLC0415
 
         pod = state.read(_STATE_KEY)
         if not isinstance(pod, Pod):
             return None
 
-        def room_on(node_info: NodeInfo) -> RoomForVolumes | None:
+        def free_volumes_on(node_info: NodeInfo) -> VolumeCapacity | None:
             csi_node = self._cluster.csi_nodes.get(node_info.name)
             try:
                 new = self._volumes_of(pod, csi_node, is_incoming=True)
@@ -177,7 +177,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             if self._missing_driver(new, csi_node) is not None:
                 return None
             limits = self._limits_of(node_info, csi_node, new)
-            return RoomForVolumes(new, self._attachments.get(node_info.name, {}), limits)
+            return VolumeCapacity(new, self._attachments.get(node_info.name, {}), limits)
 
         def volumes_of(there: Pod, node_info: NodeInfo) -> AttachedVolumes | None:
             try:
@@ -185,7 +185,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             except PluginError:
                 return None
 
-        rooms = [room_on(node_info) for node_info in nodes]
+        rooms = [free_volumes_on(node_info) for node_info in nodes]
         return volume_limits(self.name, rooms, volumes_of, _may_have_volumes, _exceeded, table, nodes)
 
     def _volumes_of(self, pod: Pod, csi_node: CSINode | None, *, is_incoming: bool) -> AttachedVolumes:
@@ -288,9 +288,9 @@ def _may_have_volumes(pod: Pod) -> bool:
 PLUGIN = in_tree(
     NodeVolumeLimits,
     awaits=lambda: [
-        on("CSINode", Action.ADD, is_modelled=True),
+        on("CSINode", Action.ADD, is_modeled=True),
         on("CSINode", Action.UPDATE),
-        on_pod(Action.DELETE, is_modelled=False),
+        on_pod(Action.DELETE, is_modeled=False),
         on("PersistentVolumeClaim", Action.ADD),
         on("VolumeAttachment", Action.DELETE),
     ],

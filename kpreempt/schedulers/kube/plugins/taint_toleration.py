@@ -43,8 +43,8 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
     is_local = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
-        self._compares_numbers = handle.behaviour.taint_toleration_comparison_operators
-        self._names_taint = handle.behaviour.names_untolerated_taint
+        self._compares_numbers = handle.behavior.taint_toleration_comparison_operators
+        self._names_taint = handle.behavior.names_untolerated_taint
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Refuse the node for its first taint that is not tolerated."""
@@ -86,8 +86,8 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
         """The same of many nodes, of which few have taints."""
-        has_looked = isinstance(state.read(_STATE_KEY), list)
-        return [self.score(state, pod, each) if each.node.spec.taints or not has_looked else 0 for each in nodes]
+        has_searched = isinstance(state.read(_STATE_KEY), list)
+        return [self.score(state, pod, each) if each.node.spec.taints or not has_searched else 0 for each in nodes]
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
         """Fewer taints are better."""

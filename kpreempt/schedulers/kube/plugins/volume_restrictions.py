@@ -77,7 +77,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        is_old = handle.behaviour.tells_read_write_once_pod_by_name
+        is_old = handle.behavior.reports_read_write_once_pod_by_name
         self._reason_in_use = REASON_READ_WRITE_ONCE_POD_OLD if is_old else REASON_READ_WRITE_ONCE_POD
 
     def pre_filter(
@@ -182,7 +182,7 @@ PLUGIN = in_tree(
         on_pod(
             Action.DELETE,
             lambda pod, old, _new: old is not None and old.metadata.namespace == pod.metadata.namespace,
-            is_modelled=False,
+            is_modeled=False,
         ),
         on_node(Action.ADD),
         on("PersistentVolumeClaim", Action.ADD),

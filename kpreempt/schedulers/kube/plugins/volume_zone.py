@@ -76,7 +76,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._behaviour = handle.behaviour
+        self._behaviour = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -140,16 +140,16 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         labels = node_info.node.labels
         if not any(label in labels for label in _TOPOLOGY_LABELS):
             return SUCCESS
-        wanted = state.read(_STATE_KEY)
-        assert isinstance(wanted, _Wanted)
-        for topology in wanted.topologies:
+        requested = state.read(_STATE_KEY)
+        assert isinstance(requested, _Wanted)
+        for topology in requested.topologies:
             if not topology.admits(labels, finds_stable=self._behaviour.finds_zones_under_stable_labels):
                 key, values = topology.key, sorted(topology.values)
                 wants = f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
                 has = labels.get(key) or labels.get(_STABLE_LABELS.get(key, key)) or "none"
                 told = f"wants {wants}, the node has {has}"
                 return _refused(REASON_ZONE, details.VolumeConflict(topology.claim, topology.volume, told))
-        return wanted.problem or SUCCESS
+        return requested.problem or SUCCESS
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
         """Pods on the node do not matter."""

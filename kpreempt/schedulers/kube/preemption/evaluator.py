@@ -16,12 +16,11 @@ import msgspec
 
 from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.choice import CandidateVictims, Criterion, select_nodes, usual_criteria, usual_rank
+from kpreempt.schedulers.choice import CandidateVictims, Criterion, default_criteria, default_rank, select_nodes
 from kpreempt.schedulers.equal_pods import Steps
-from kpreempt.schedulers.kube.extending import Extending, extending_of
+from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_session_of
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import ForeignPlugin
 from kpreempt.schedulers.kube.framework.interface import (
     AtOnce,
     FrameworkError,
@@ -35,6 +34,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     no_node_message,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
+from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
@@ -71,7 +71,7 @@ class Evaluator:
 
     @cached_property
     def _budgets(self) -> BudgetIndex:
-        stops = self._handle.behaviour.stops_at_violated_budget
+        stops = self._handle.behavior.stops_at_violated_budget
         memory = self._framework.memory
         before = memory.budgets if memory is not None else None
         budgets = BudgetIndex(self._cluster.cluster.pod_disruption_budgets, before, stops_at_violated=stops)
@@ -102,8 +102,8 @@ class Evaluator:
             return self._without_candidate(in_vain)
         victims = {each.name: each.of_choice for each in helped}
         reviewed: list[Candidate] | None = None
-        extending = extending_of(state)
-        reviewing = extending if extending is not None and extending.is_about_victims else None
+        extender_session = extender_session_of(state)
+        reviewing = extender_session if extender_session is not None and extender_session.is_about_victims else None
         if reviewing is not None:
             try:
                 victims, reviewed = _reviewed(reviewing, victims, helped)
@@ -119,17 +119,21 @@ class Evaluator:
                     node: each._replace(pods=list(map(frozen, each.pods))) for node, each in victims.items()
                 }
                 own = criteria_of(self._rules.ordered_score_functions(frozen_victims))
-            criteria = own or usual_criteria(self._cluster.now)
+            criteria = own or default_criteria(self._cluster.now)
             # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
             # known; and under such rules a candidate that violates no budget need not win.
-            is_usual = not own and reviewing is None
-            is_short = is_usual and not state.records_scores
+            is_default = not own and reviewing is None
+            is_short = is_default and not state.records_scores
             selection = Selection([], _best(helped, self._cluster.now)) if is_short else select_nodes(victims, criteria)
         with state.phases.phase("odds"):
             # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
-            is_list_known = pod.status.nominated_node_name not in filtered.statuses and extending_of(state) is None
-            odds = self._odds(names, helped, search_order(filtered, is_list_known=is_list_known)) if is_usual else None
-        alternatives = self._alternatives(state, helped, victims, criteria, selection, is_usual=is_usual)
+            is_list_known = (
+                pod.status.nominated_node_name not in filtered.statuses and extender_session_of(state) is None
+            )
+            odds = (
+                self._odds(names, helped, search_order(filtered, is_list_known=is_list_known)) if is_default else None
+            )
+        alternatives = self._alternatives(state, helped, victims, criteria, selection, is_default=is_default)
         if reviewed is not None:
             candidates = reviewed
         elif state.records_scores:
@@ -169,7 +173,7 @@ class Evaluator:
         """The result where there are candidates."""
         assert evidence.selection is not None
         tied = evidence.selection.tied
-        if not self._handle.behaviour.tells_preemption:
+        if not self._handle.behavior.reports_preemption:
             return PostFilterResult(tied, evidence), SUCCESS
         # The message names one node. The recorded runs ended with the one in the middle of those that tie.
         node = tied[len(tied) // 2]
@@ -185,7 +189,7 @@ class Evaluator:
         criteria: Sequence[Criterion],
         selection: Selection,
         *,
-        is_usual: bool,
+        is_default: bool,
     ) -> Alternatives | None:
         """What other orders of equal pods lead to, where theirs is not known."""
         open_ones = {
@@ -195,10 +199,10 @@ class Evaluator:
             return None
         with state.phases.phase("choice"):
             # Unless victims are sorted again, those that violate a budget come first, in any order.
-            knows_first_victims = self._handle.behaviour.sorts_victims_again or not any(
+            knows_first_victims = self._handle.behavior.sorts_victims_again or not any(
                 possible.num_violations for each in open_ones.values() for possible in each.possible
             )
-            is_exact = is_usual and knows_first_victims
+            is_exact = is_default and knows_first_victims
             return alternatives_of(victims, open_ones, criteria, selection.tied, is_exact=is_exact)
 
     def _dry_runs(
@@ -247,7 +251,7 @@ class Evaluator:
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
         """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
-        if state.findings is None or self._chooses_victims or not self._framework.looks_at_nodes_alone(state):
+        if state.findings is None or self._chooses_victims or not self._framework.all_filters_are_node_local(state):
             return None
         return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
 
@@ -272,10 +276,10 @@ class Evaluator:
 
     def _odds(self, potential: list[str], helped: Sequence[Tried], order: SearchOrder) -> Odds | None:
         """How chance decides, where the real search stops before it has seen all nodes."""
-        wanted = integer(self._rules.num_candidates(len(potential)), "num_candidates")
-        if wanted < 0:
-            raise NonsenseError(f"num_candidates gave {wanted}, which is no number of candidates")
-        if wanted >= len(potential):
+        requested = integer(self._rules.num_candidates(len(potential)), "num_candidates")
+        if requested < 0:
+            raise NonsenseError(f"num_candidates gave {requested}, which is no number of candidates")
+        if requested >= len(potential):
             return None
         # Only these can win: a candidate without violations, where there is one, is in every search.
         has_clean = any(not each.victims.num_violations for each in helped)
@@ -283,7 +287,7 @@ class Evaluator:
             each.name: _NO_RIVAL if has_clean and each.victims.num_violations else _rank(each, self._cluster.now)
             for each in helped
         }
-        return odds_of(potential, sampled, wanted, order=order, parallelism=self._handle.parallelism)
+        return odds_of(potential, sampled, requested, order=order, parallelism=self._handle.parallelism)
 
     def _with_steps_of_best(
         self,
@@ -338,7 +342,7 @@ def _rank(tried: Tried, now: datetime) -> SampledCandidate:
     known = tried.rank
     if known is None:
         victims = tried.of_choice
-        known = SampledCandidate(victims.num_violations > 0, usual_rank(victims, now))
+        known = SampledCandidate(victims.num_violations > 0, default_rank(victims, now))
         # A start time that is missing counts as now.
         if all(pod.start is not None for pod in victims.pods):
             tried.rank = known
@@ -369,10 +373,10 @@ def first_error(statuses: Mapping[str, Status]) -> Status | None:
 
 
 def _reviewed(
-    extending: Extending, victims: Mapping[str, CandidateVictims], helped: Sequence[Tried]
+    extender_session: ExtenderSession, victims: Mapping[str, CandidateVictims], helped: Sequence[Tried]
 ) -> tuple[dict[str, CandidateVictims], list[Candidate]]:
     """What extenders leave of the candidates. How victims were found is told where they are still those."""
-    left = extending.process_preemption(victims)
+    left = extender_session.process_preemption(victims)
     found = {each.name: each.candidate for each in helped}
     reviewed = []
     for node, each in left.items():
@@ -409,7 +413,7 @@ class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
 def preemption_rules(plugins: ProfilePlugins) -> PreemptionRules | None:
     """The rules of the first plugin of a profile that preempts, if there is one."""
     for plugin in plugins.post_filters:
-        own = plugin.plugin if isinstance(plugin, ForeignPlugin) else plugin
+        own = plugin.plugin if isinstance(plugin, OutOfTreePlugin) else plugin
         if isinstance(own, PreemptionPlugin):
             return own
     return None

@@ -27,7 +27,7 @@ from msgspec import UNSET
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
+from kpreempt.schedulers.budgets import SelectingBudgets, claimed_in_order
 from kpreempt.schedulers.equal_pods import update_of
 from kpreempt.schedulers.go_sort import sorted_as_in_go
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
@@ -159,7 +159,7 @@ class BudgetIndex(SelectingBudgets):
     def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:
         """What evicting all these pods, in this order, takes from the budgets."""
         protecting = [self.protecting(each) for each in pod_infos]
-        taken = taken_in_turn(protecting, stops_at_violated=self.stops_at_violated)
+        taken = claimed_in_order(protecting, stops_at_violated=self.stops_at_violated)
         return [
             PodWithBudgets(pod_info, uses, any(use.remaining < 0 for use in uses), len(uses) < len(all_of))
             for pod_info, uses, all_of in zip(pod_infos, taken, protecting, strict=True)

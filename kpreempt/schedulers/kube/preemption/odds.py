@@ -63,9 +63,9 @@ def search_order(filtered: NodeToStatus, *, is_list_known: bool) -> SearchOrder:
     if filtered.absent.code == Code.UNSCHEDULABLE:
         return SearchOrder.LIST
     # Where PreFilter left some nodes only, these come in the order of another map.
-    is_whole_list = is_list_known and not filtered.absent.reasons
-    entries = filtered.num_refused
-    return SearchOrder.LIST if is_whole_list and entries <= _ENTRIES_IN_ORDER else order_of_map(entries)
+    is_full_list = is_list_known and not filtered.absent.reasons
+    entries = filtered.num_rejected
+    return SearchOrder.LIST if is_full_list and entries <= _ENTRIES_IN_ORDER else order_of_map(entries)
 
 
 def order_of_map(entries: int) -> SearchOrder:
@@ -76,30 +76,30 @@ def order_of_map(entries: int) -> SearchOrder:
 def odds_of(
     potential_nodes: Sequence[str],
     candidates: Mapping[str, SampledCandidate],
-    wanted: int,
+    requested: int,
     *,
     order: SearchOrder,
     parallelism: int = DEFAULT_PARALLELISM,
 ) -> Odds:
-    """What a search for ``wanted`` candidates can end with.
+    """What a search for ``requested`` candidates can end with.
 
     ``potential_nodes`` are in the order of the scheduler's list, ``candidates`` those of them on which preemption helps
     (at least one).
     """
     if order is SearchOrder.LIST:
-        outcomes = outcomes_from_a_start(potential_nodes, candidates, wanted)
+        outcomes = outcomes_from_a_start(potential_nodes, candidates, requested)
     else:
-        outcomes = outcomes_in_any_order(candidates, wanted)
+        outcomes = outcomes_in_any_order(candidates, requested)
     size = len(potential_nodes)
-    return Odds(order, wanted, outcomes, parallelism, max(1, min(math.isqrt(size), size // parallelism + 1)))
+    return Odds(order, requested, outcomes, parallelism, max(1, min(math.isqrt(size), size // parallelism + 1)))
 
 
-def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: int) -> list[OddsOutcome]:
+def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], requested: int) -> list[OddsOutcome]:
     """The outcomes where every order of the nodes is as likely as every other, the most likely first.
 
     Of equal nodes each is as likely as the others. No outcomes where no candidate is wanted, or there is none.
     """
-    if wanted == 0:
+    if requested == 0:
         return []
     rivals = _rivals(candidates)
     best_first = sorted(rivals, key=rivals.__getitem__, reverse=True)
@@ -109,7 +109,7 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: in
     for _, names in groupby(best_first, key=rivals.__getitem__):
         tier, share = list(names), 0.0
         for _ in tier:
-            is_drawn = min(wanted, left) / left
+            is_drawn = min(requested, left) / left
             share += none_before * is_drawn
             none_before *= 1.0 - is_drawn
             left -= 1
@@ -121,7 +121,7 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], wanted: in
 
 
 def outcomes_from_a_start(
-    potential_nodes: Sequence[str], candidates: Mapping[str, SampledCandidate], wanted: int
+    potential_nodes: Sequence[str], candidates: Mapping[str, SampledCandidate], requested: int
 ) -> list[OddsOutcome]:
     """The outcomes where the nodes come in this order, from any of them on and round, the most likely first.
 
@@ -130,20 +130,20 @@ def outcomes_from_a_start(
     """
     size = len(potential_nodes)
     found = [(index, candidates[name]) for index, name in enumerate(potential_nodes) if name in candidates]
-    if wanted == 0 or not found:
+    if requested == 0 or not found:
         return []
     can_win = _rivals(candidates)
     rivals = [(index, candidate.rank) for index, candidate in found if potential_nodes[index] in can_win]
-    ends = _ends_of_searches(size, [index for index, _ in found], [index for index, _ in rivals], wanted)
+    ends = _ends_of_searches(size, [index for index, _ in found], [index for index, _ in rivals], requested)
     return _told(potential_nodes, ends, _won(size, rivals, ends))
 
 
-def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], wanted: int) -> list[OddsOutcome]:
+def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], requested: int) -> list[OddsOutcome]:
     """``outcomes_from_a_start`` where each of ``nodes`` is a candidate, as good as its score."""
     size = len(nodes)
-    if wanted == 0 or not nodes:
+    if requested == 0 or not nodes:
         return []
-    ends = range(min(wanted, size) - 1, min(wanted, size) - 1 + size)
+    ends = range(min(requested, size) - 1, min(requested, size) - 1 + size)
     return _told(nodes, ends, _won(size, enumerate(scores), ends))
 
 
@@ -172,15 +172,15 @@ def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:
     return ordered
 
 
-def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: int) -> list[int]:
+def _ends_of_searches(size: int, found: list[int], rivals: list[int], requested: int) -> list[int]:
     """For each start the last node that can win, as an index that goes on counting after the first round.
 
     ``found`` are the indices of all candidates, ``rivals`` those of the candidates that can win.
     """
-    if len(found) < wanted:
+    if len(found) < requested:
         return [start + size - 1 for start in range(size)]
     if len(found) == len(rivals) == size:
-        return [start + wanted - 1 for start in range(size)]
+        return [start + requested - 1 for start in range(size)]
     found_twice = [*found, *(index + size for index in found)]
     rivals_twice = [*rivals, *(index + size for index in rivals)]
     ends = []
@@ -190,7 +190,7 @@ def _ends_of_searches(size: int, found: list[int], rivals: list[int], wanted: in
             next_found += 1
         while rivals_twice[next_rival] < start:
             next_rival += 1
-        ends.append(max(found_twice[next_found + wanted - 1], rivals_twice[next_rival]))
+        ends.append(max(found_twice[next_found + requested - 1], rivals_twice[next_rival]))
     return ends
 
 

@@ -17,12 +17,12 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
+from kpreempt.schedulers.kube.framework.decision_cache import Changes, Findings
 from kpreempt.schedulers.kube.framework.interface import Victims
-from kpreempt.schedulers.kube.framework.memory import Changes, Findings
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate
-from kpreempt.schedulers.kube.preemption.ties import told_outcome
+from kpreempt.schedulers.kube.preemption.ties import to_possible_outcome
 from kpreempt.verdict import Candidate
 
 
@@ -53,12 +53,14 @@ class Tried:
                 [victim.key for victim in victims.pods],
                 victims.num_violations,
                 victims.steps,
-                [told_outcome(self.name, each) for each in victims.outcomes.possible] if victims.outcomes else UNSET,
+                [to_possible_outcome(self.name, each) for each in victims.outcomes.possible]
+                if victims.outcomes
+                else UNSET,
             )
         return self._candidate
 
 
-class _Seen(NamedTuple):
+class _SeenVictims(NamedTuple):
     """What of a node a dry run hangs on: how many of its pods that could go each budget selects, by its position.
 
     ``is_timed`` says that some start time is missing, for which the time stands.
@@ -79,12 +81,12 @@ class _Known:
         self._now: datetime | None = None
         self._budgets: BudgetIndex | None = None
         # What was seen of a node that was tried, be it remembered still or not.
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _SeenVictims] = {}
         # By the position of a budget, the nodes where it selects some pods that could go; perhaps more.
         self._by_budget: dict[int, set[str]] = {}
         self._timed: set[str] = set()
 
-    def keep(self, tried: Tried, seen: _Seen) -> None:
+    def keep(self, tried: Tried, seen: _SeenVictims) -> None:
         """What a dry run of a node came to."""
         name = tried.name
         self.forget([name])
@@ -96,7 +98,7 @@ class _Known:
             for position in seen.budgets:
                 self._by_budget.setdefault(position, set()).add(name)
 
-    def seen(self, node_info: NodeInfo) -> _Seen | None:
+    def seen(self, node_info: NodeInfo) -> _SeenVictims | None:
         """What was seen of the very node, if it was tried."""
         seen = self._seen.get(node_info.name)
         return seen if seen is not None and seen.node_info is node_info else None
@@ -174,7 +176,7 @@ class RememberedDryRuns:
                     for info in going:
                         for position in self._budgets.positions_of(info.pod):
                             counts[position] = counts.get(position, 0) + 1
-                    seen = _Seen(node_info, counts, any(info.start is None for info in going))
+                    seen = _SeenVictims(node_info, counts, any(info.start is None for info in going))
                 self._known.keep(each, seen)
 
 

@@ -56,7 +56,7 @@ class PreemptionRules(Plugin):
             return Eligibility(True)
         node_info = self.handle.cluster.by_name.get(nominated)
         if node_info is not None and any(
-            is_awaited(info.pod, self.handle.behaviour) and self.may_evict(state, pod, info, node_info)
+            is_awaited(info.pod, self.handle.behavior) and self.may_evict(state, pod, info, node_info)
             for info in node_info.pods
         ):
             return Eligibility(False, REASON_TERMINATING)
@@ -78,7 +78,7 @@ class PreemptionRules(Plugin):
 
     def is_more_important(self, one: PodInfo, other: PodInfo) -> bool:
         """Whether ``one`` is put back before ``other``: by priority, then by the earlier start."""
-        reads_once = self.handle.behaviour.reads_start_times_once
+        reads_once = self.handle.behavior.reads_start_times_once
         return is_more_important(one, other, self.handle.cluster.now, reads_starts_once=reads_once)
 
     def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
@@ -128,9 +128,9 @@ def _criterion_of(rule: CandidateScore) -> Criterion:
     return Criterion(name, score, score)
 
 
-def is_awaited(pod: Pod, behaviour: Behaviour) -> bool:
+def is_awaited(pod: Pod, behavior: Behaviour) -> bool:
     """Whether the pod is on its way out by a preemption; without conditions that tell it, for any reason."""
-    if pod.metadata.deletion_timestamp is None or not behaviour.pod_disruption_conditions:
+    if pod.metadata.deletion_timestamp is None or not behavior.pod_disruption_conditions:
         return pod.metadata.deletion_timestamp is not None
     # The first such condition tells whether a scheduler preempted it.
     told = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)

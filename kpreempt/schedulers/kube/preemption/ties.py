@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_of
-from kpreempt.schedulers.equal_pods import Alike, Choice, Fits, Kept, Outcomes, Possible, Steps, follow
+from kpreempt.schedulers.equal_pods import Alike, Choice, Fits, KeptPods, Outcomes, Possible, Steps, follow
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, PodWithBudgets, tie_of
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
@@ -50,7 +50,7 @@ def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[A
 _OF_LABELS = frozenset({"InterPodAffinity", "PodTopologySpread"})
 
 
-def told_apart_by(skipped: Collection[str]) -> Both:
+def distinguished_by(skipped: Collection[str]) -> Both:
     """Whether two pods of a node are the same to the filters, without those that are ``skipped`` for this pod."""
     looks_at_labels = not set(skipped).issuperset(_OF_LABELS)
 
@@ -112,7 +112,7 @@ def node_ties(
     is_tied: Both,
     is_alike: Both,
     *,
-    only_takes_room: bool,
+    only_uses_resources: bool,
 ) -> NodeTies | None:
     """The ties of a node; ``None`` where there are none, or where none of them had to part.
 
@@ -131,7 +131,7 @@ def node_ties(
     is_open = False
     allowed = allowed_by(budgets, put)
     for group, kinds in zip(groups, ties, strict=True):
-        is_open |= is_decided_by_order(group, kinds, allowed) or (not only_takes_room and len(kinds) > 1)
+        is_open |= is_decided_by_order(group, kinds, allowed) or (not only_uses_resources and len(kinds) > 1)
         for kind in kinds:
             for budget in kind.budgets:
                 allowed[budget] -= len(kind.pods)
@@ -154,7 +154,7 @@ def follow_all(
     """What every order leads to. ``fits`` says whether a pod can stay beside those that are back already."""
     kinds = [kind for tie in found.ties for kind in tie]
 
-    def can_stay(kept: Kept, kind: int) -> bool:
+    def can_stay(kept: KeptPods, kind: int) -> bool:
         beside = [info for number, count in enumerate(kept) for info in kinds[number].pods[:count]]
         return fits(beside, kinds[kind].pods[kept[kind]])
 
@@ -216,7 +216,7 @@ def alternatives_of(
     told = []
     for each in winners[:MAX_TOLD]:
         if each.possible is not None:
-            told.append(told_outcome(each.node, each.possible))
+            told.append(to_possible_outcome(each.node, each.possible))
         else:
             certain = [pod.key for pod in each.victims.pods]
             told.append(PossibleOutcome(each.node, certain, [], each.victims.num_violations))
@@ -259,7 +259,7 @@ def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_R
     return [rivals[index] for index in sorted([*winners, *level])]
 
 
-def told_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:
+def to_possible_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:
     """An outcome as evidence; pods by name, as which way it was found has no part in it."""
     certain = sorted(pod.key for pod in possible.pods)
     choices = [PodChoice(choice.number, sorted(pod.key for pod in choice.pods)) for choice in possible.choices]

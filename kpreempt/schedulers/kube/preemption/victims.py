@@ -28,7 +28,7 @@ from kpreempt.schedulers.kube.preemption.importance import (
     sort_by_importance,
 )
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
-from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, follow_all, node_ties, told_apart_by
+from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, distinguished_by, follow_all, node_ties
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 
@@ -59,9 +59,9 @@ def select_victims(
     if without is None:
         reason = readable(of_type(str, rules.no_victims_message(pod, read_only_node(node_info)), "no_victims_message"))
         return Victims(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason]), [], 0, [])
-    behaviour = rules.handle.behaviour
+    behavior = rules.handle.behavior
     potential, state, node_info = without
-    listed = {info.key: place for place, info in enumerate(potential)} if behaviour.reads_start_times_once else None
+    listed = {info.key: place for place, info in enumerate(potential)} if behavior.reads_start_times_once else None
     status = _status(framework, rules, state, pod, node_info, None)
     if not status.is_success:
         return Victims(status, [], 0, [])
@@ -70,7 +70,7 @@ def select_victims(
     others = [each for each in counted if not each.violates]
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
     victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.is_reprieved]
-    if violating and others and behaviour.sorts_victims_again:
+    if violating and others and behavior.sorts_victims_again:
         # Sorting them again would turn those without a start time round once more.
         gone = {info.key for info in victims}
         in_order = [each.pod_info for each in counted if each.pod_info.key in gone]
@@ -94,7 +94,7 @@ def without_potential_victims(
         state, node_info = cloned(state), node_info.snapshot()
         view = read_only_node(node_info)
         potential = []
-        for info in _least_important_first(rules, node_info.pods, now):
+        for info in _by_rising_importance(rules, node_info.pods, now):
             if of_type(bool, rules.may_evict(state, pod, read_only_pod(info), view), "may_evict"):
                 potential.append(info)
                 node_info.remove_pod(info)
@@ -186,9 +186,9 @@ def _in_other_orders(
 ) -> Outcomes[Pod] | None:
     """What every order of equal pods leads to; ``None`` where that is the same."""
     is_tied = _is_tied(rules) if rules.overrides("is_more_important") else have_equal_rank
-    only_takes_room = not rules.overrides("check_fit") and not framework.has_foreign_plugins
-    is_alike = told_apart_by(() if framework.has_foreign_plugins else without.state.skip_filter_plugins)
-    found = node_ties(put, budgets, is_tied, is_alike, only_takes_room=only_takes_room)
+    only_uses_resources = not rules.overrides("check_fit") and not framework.has_out_of_tree_plugins
+    is_alike = distinguished_by(() if framework.has_out_of_tree_plugins else without.state.skip_filter_plugins)
+    found = node_ties(put, budgets, is_tied, is_alike, only_uses_resources=only_uses_resources)
     if found is None:
         return None
     if not found.is_open:
@@ -230,12 +230,12 @@ class _Trial:
 
     def fits(self, beside: Sequence[PodInfo], info: PodInfo) -> bool:
         """Whether the incoming pod fits with ``info`` and those ``beside`` it back on the node."""
-        wanted = {each.key: each for each in (*beside, info)}
-        for key in [key for key in self._back if key not in wanted]:
+        requested = {each.key: each for each in (*beside, info)}
+        for key in [key for key in self._back if key not in requested]:
             gone = self._back.pop(key)
             self._node_info.remove_pod(gone)
             self._framework.run_pre_filter_remove_pod(self._state, self._pod, gone, self._node_info)
-        for key, each in wanted.items():
+        for key, each in requested.items():
             if key not in self._back:
                 self._back[key] = each
                 self._node_info.add_pod(each)
@@ -246,7 +246,7 @@ class _Trial:
             return False
 
 
-def _least_important_first(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
+def _by_rising_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
     """The pods in the order in which upstream's plugins with rules of their own look at them.
 
     They sort by "not more important", which of two equal pods holds both ways: so this is not the other order turned

@@ -48,7 +48,7 @@ class QueuedPodInfo:
         return self.unschedulable_plugins | self.pending_plugins
 
 
-def comes_first(left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
+def is_before(left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
     """The order of plugin PrioritySort: the higher priority, then the earlier timestamp."""
     return (-left.pod.priority, left.timestamp) < (-right.pod.priority, right.timestamp)
 
@@ -66,10 +66,10 @@ class BackoffQueue:
         max_backoff: timedelta,
         *,
         pops: bool,
-        comes_first: Callable[[QueuedPodInfo, QueuedPodInfo], bool] = comes_first,
+        is_before: Callable[[QueuedPodInfo, QueuedPodInfo], bool] = is_before,
         counts_attempts: bool = False,
     ) -> None:
-        """``comes_first`` is the order of the active queue.
+        """``is_before`` is the order of the active queue.
 
         Where it ``counts_attempts``, every one lengthens the backoff, however the others ended.
         """
@@ -77,7 +77,7 @@ class BackoffQueue:
         self.initial_backoff = initial_backoff
         self.max_backoff = max_backoff
         self._pops = pops
-        self._comes_first = comes_first
+        self._is_before = is_before
         self.pods: Heap[QueuedPodInfo] = Heap(lambda info: info.key, self._ends_first_or_is_prior)
         self.error_pods: Heap[QueuedPodInfo] = Heap(
             lambda info: info.key, lambda left, right: self.backoff_time(left) < self.backoff_time(right)
@@ -141,4 +141,4 @@ class BackoffQueue:
 
     def _ends_first_or_is_prior(self, left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
         left_end, right_end = self.backoff_time(left), self.backoff_time(right)
-        return self._comes_first(left, right) if self._pops and left_end == right_end else left_end < right_end
+        return self._is_before(left, right) if self._pops and left_end == right_end else left_end < right_end

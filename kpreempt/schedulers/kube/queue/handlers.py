@@ -67,8 +67,8 @@ class KubeQueue(PriorityQueue):
             self.move(Happening(ASSIGNED_POD_ADD, None, new), now, self._may_be_helped_by(new))
         else:
             for event in pod_changes(old, new):
-                frees_room = event.action == Action.UPDATE_POD_SCALE_DOWN
-                self.move(Happening(event, old, new), now, None if frees_room else self._may_be_helped_by(new))
+                frees_resources = event.action == Action.UPDATE_POD_SCALE_DOWN
+                self.move(Happening(event, old, new), now, None if frees_resources else self._may_be_helped_by(new))
 
     def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """``addNodeToCache``, ``updateNodeInCache`` and ``deleteNodeFromCache``.
@@ -78,10 +78,10 @@ class KubeQueue(PriorityQueue):
         if new is None:
             self.move(Happening(NODE_DELETE, old, None), now)
             return
-        node, fits_on = new, None if self._asks_hints else self._rules.fits_on
+        node, fits_on = new, None if self._calls_hints else self._rules.fits_on
         may_fit: Asked | None = None if fits_on is None else lambda info: fits_on(info.pod, node)
         changes = [NODE_ADD] if old is None else node_changes(old, new)
-        if old is not None and not self._behaviour.tells_all_changes_of_nodes:
+        if old is not None and not self._behaviour.reports_all_node_changes:
             changes = [each for each in changes if each.action != Action.UPDATE_NODE_ANNOTATION][:1]
         for event in changes:
             self.move(Happening(event, old, new), now, may_fit)
@@ -125,13 +125,15 @@ class KubeQueue(PriorityQueue):
 
     def _may_be_helped_by(self, pod: Pod) -> Asked | None:
         """Without hints a pod that came helps those whose affinity wants it, and later those that spread, too."""
-        if self._asks_hints:
+        if self._calls_hints:
             return None
 
         def is_helped(info: QueuedPodInfo) -> bool:
-            is_beside = info.pod.metadata.namespace == pod.metadata.namespace
-            spreads = self._behaviour.tries_spread_pods_after_others and PodTopologySpread.name in info.rejector_plugins
-            if spreads and is_beside:
+            is_inline = info.pod.metadata.namespace == pod.metadata.namespace
+            spreads = (
+                self._behaviour.retries_spread_pods_after_other_pods and PodTopologySpread.name in info.rejector_plugins
+            )
+            if spreads and is_inline:
                 return True
             is_wanted = wants(info.pod, pod)
             if is_wanted is None:

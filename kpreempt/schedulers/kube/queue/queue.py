@@ -11,7 +11,7 @@ Unschedulable pods are in a map there, whose order is random; here they keep the
 
 The plugins in the tree state which events they wait for after they refused a pod. Of hints that look at volumes,
 claims, device classes or inferred features only the event is known: it is assumed to help, so that a pod may be tried
-when the real scheduler would leave it. ``Awaited.is_modelled`` tells them.
+when the real scheduler would leave it. ``Awaited.is_modeled`` tells them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kpreempt.schedulers.kube.queue.backoff import (
     DEFAULT_MAX_BACKOFF,
     BackoffQueue,
     QueuedPodInfo,
-    comes_first,
+    is_before,
 )
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.queues.heap import Heap
@@ -95,10 +95,10 @@ class Aside(dict[str, QueuedPodInfo]):
         if key in self:
             del self[key]
 
-    def refused_by(self, is_wanted: Callable[[frozenset[str]], bool]) -> Iterable[QueuedPodInfo]:
+    def rejected_by(self, is_wanted: Callable[[frozenset[str]], bool]) -> Iterable[QueuedPodInfo]:
         """The pods that such plugins refused. Mostly few sets of plugins refused all of them."""
-        wanted = {kind for kind, count in self._num_of_kind.items() if count and is_wanted(kind)}
-        return [info for key, info in self.items() if self._kinds[key] in wanted] if wanted else ()
+        requested = {kind for kind, count in self._num_of_kind.items() if count and is_wanted(kind)}
+        return [info for key, info in self.items() if self._kinds[key] in requested] if requested else ()
 
     def oldest(self, *, with_gated: bool) -> QueuedPodInfo | None:
         """The one that is here since the earliest time."""
@@ -129,7 +129,7 @@ class PriorityQueue(SchedulingQueue):
     def __init__(
         self,
         started: datetime,
-        behaviour: Behaviour,
+        behavior: Behaviour,
         initial_backoff: timedelta | None = None,
         max_backoff: timedelta | None = None,
         *,
@@ -140,20 +140,20 @@ class PriorityQueue(SchedulingQueue):
         Without backoffs it has the usual ones.
         """
         self._rules = rules
-        self._behaviour = behaviour
-        self._asks_hints = behaviour.scheduler_queueing_hints
+        self._behaviour = behavior
+        self._calls_hints = behavior.scheduler_queueing_hints
         # The events that a plugin waits for in this queue, and what each plugin waits for that an event is.
-        self.awaited_by = partial(awaited_by, asks_hints=self._asks_hints)
-        self._awaiting = partial(awaiting, asks_hints=self._asks_hints)
-        self.pops_from_backoff = behaviour.scheduler_pop_from_backoff_q
-        order = rules.comes_first or comes_first
+        self.awaited_by = partial(awaited_by, calls_hints=self._calls_hints)
+        self._awaiting = partial(awaiting, calls_hints=self._calls_hints)
+        self.pops_from_backoff = behavior.scheduler_pop_from_backoff_q
+        order = rules.is_before or is_before
         self.active: Heap[QueuedPodInfo] = Heap(lambda info: info.key, order)
         self.backoff = BackoffQueue(
             DEFAULT_INITIAL_BACKOFF if initial_backoff is None else initial_backoff,
             DEFAULT_MAX_BACKOFF if max_backoff is None else max_backoff,
             pops=self.pops_from_backoff,
-            comes_first=order,
-            counts_attempts=behaviour.backs_off_by_attempts,
+            is_before=order,
+            counts_attempts=behavior.backs_off_by_attempts,
         )
         self.unschedulable = Aside()
         # The pods that are being scheduled, by identity, and what may help them when they come back, as they came.
@@ -250,7 +250,7 @@ class PriorityQueue(SchedulingQueue):
             info.backoff_expiration = None
             if not info.rejector_plugins or info.pod.identity not in self.in_flight:
                 strategy_for_in_flight = Strategy.AFTER_BACKOFF
-            elif not self._asks_hints:
+            elif not self._calls_hints:
                 has_moved = self.move_request_cycle >= info.cycle
                 strategy_for_in_flight = Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
             else:
@@ -290,7 +290,7 @@ class PriorityQueue(SchedulingQueue):
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
         """Take a pod's new version. An unschedulable one moves if a plugin that refused it finds that it may help."""
         events = pod_changes(old, new)
-        if self._asks_hints and new.identity in self.in_flight:
+        if self._calls_hints and new.identity in self.in_flight:
             self.in_flight += [Happening(event, old, new) for event in events]
             return
         info = self.active.get(old.key) or self.backoff.get(old.key) or self.unschedulable.get(new.key)
@@ -303,7 +303,7 @@ class PriorityQueue(SchedulingQueue):
             self.active.add(info)
         elif info.key not in self.unschedulable:
             (self.backoff.pods if info.key in self.backoff.pods else self.backoff.error_pods).add(info)
-        elif not self._asks_hints:
+        elif not self._calls_hints:
             # Whether more than the pod's status is new (``isPodUpdated``).
             before = msgspec.structs.replace(old.metadata, resource_version="")
             if (before, old.spec) != (msgspec.structs.replace(new.metadata, resource_version=""), new.spec):
@@ -325,19 +325,23 @@ class PriorityQueue(SchedulingQueue):
         if not pod.spec.node_name:
             self.nominator.add(pod, node_name)
 
-    def move(self, happening: Happening, now: datetime, is_asked: Asked | None = None) -> None:
-        """Something happened that may help unschedulable pods; only those that ``is_asked`` selects are looked at."""
-        if not is_of_interest(happening.event, with_others=self._rules.awaits_everything, asks_hints=self._asks_hints):
+    def move(self, happening: Happening, now: datetime, is_selected: Asked | None = None) -> None:
+        """Something happened that may help unschedulable pods; only those that ``is_selected`` selects."""
+        if not is_of_interest(
+            happening.event, with_others=self._rules.awaits_everything, calls_hints=self._calls_hints
+        ):
             return
         infos: Iterable[QueuedPodInfo]
-        if is_asked is not None:
-            infos = list(filter(is_asked, self.unschedulable.values()))
+        if is_selected is not None:
+            infos = list(filter(is_selected, self.unschedulable.values()))
         elif happening.event.is_wild_card:
             infos = list(self.unschedulable.values())
         else:
             # Of the others no plugin that refused them waits for the event.
             waiting = self._awaiting(happening.event)
-            infos = self.unschedulable.refused_by(lambda plugins: not plugins or any(map(waiting.__getitem__, plugins)))
+            infos = self.unschedulable.rejected_by(
+                lambda plugins: not plugins or any(map(waiting.__getitem__, plugins))
+            )
         self._move_pods(infos, happening, now)
 
     def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
@@ -374,7 +378,7 @@ class PriorityQueue(SchedulingQueue):
                     continue
                 # Without hints the scheduler looks whether the pod fits on the node, where it is there to be asked.
                 looks_at_nodes = event.resource == NODE and self._rules.fits_on is None
-                if not each.is_modelled if self._asks_hints else looks_at_nodes:
+                if not each.is_modeled if self._calls_hints else looks_at_nodes:
                     self.unmodelled_hints.add((plugin, str(event)))
                 if plugin in info.pending_plugins:
                     return Strategy.IMMEDIATELY
@@ -416,8 +420,8 @@ class PriorityQueue(SchedulingQueue):
             timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
         # A gated pod stays, but that it was looked at counts as an event for pods in flight; once is enough.
         last = self.in_flight[-1] if self.in_flight else None
-        is_looked_at = isinstance(last, Happening) and last.event == UNSCHEDULABLE_TIMEOUT
-        counts_gated = bool(self.in_flight) and not is_looked_at
+        is_considered = isinstance(last, Happening) and last.event == UNSCHEDULABLE_TIMEOUT
+        counts_gated = bool(self.in_flight) and not is_considered
         # Who is aside for the longest is left over first.
         oldest = self.unschedulable.oldest(with_gated=counts_gated)
         if oldest is not None:
@@ -429,7 +433,7 @@ class PriorityQueue(SchedulingQueue):
         if info.pod.spec.scheduling_gates:
             info.gating_plugin = SchedulingGates.name
         else:
-            info.gating_plugin = self._rules.held_back(info.pod) if self._rules.held_back is not None else ""
+            info.gating_plugin = self._rules.blocked_pods(info.pod) if self._rules.blocked_pods is not None else ""
         if info.gating_plugin:
             info.unschedulable_plugins.add(info.gating_plugin)
 
@@ -464,17 +468,17 @@ _ANY_UPDATE = (
 
 
 @cache
-def awaited_by(plugin: str, *, asks_hints: bool = True) -> Sequence[Awaited]:
+def awaited_by(plugin: str, *, calls_hints: bool = True) -> Sequence[Awaited]:
     """The events that a plugin waits for; one that is not in the tree is taken to wait for everything.
 
     Those that are not asked for hints wait for more of a node's updates: what comes is looked at by the queue itself.
     """
     awaited = _AWAITED.get(plugin, _EVERYTHING)
-    if asks_hints:
+    if calls_hints:
         return awaited
     more = _ANY_UPDATE if plugin in _AWAIT_ANY_UPDATE else _INSTEAD_OF_ADD
     return tuple(
-        Awaited(ClusterEvent(NODE, each.event.action | more), is_modelled=each.is_modelled)
+        Awaited(ClusterEvent(NODE, each.event.action | more), is_modeled=each.is_modeled)
         if each.event.resource == NODE
         else each._replace(hint=None)
         for each in awaited
@@ -484,26 +488,29 @@ def awaited_by(plugin: str, *, asks_hints: bool = True) -> Sequence[Awaited]:
 class Awaiting(dict[str, Sequence[Awaited]]):
     """By plugin, what it waits for that one event is; found out when it is first asked for."""
 
-    def __init__(self, event: ClusterEvent, *, asks_hints: bool) -> None:
+    def __init__(self, event: ClusterEvent, *, calls_hints: bool) -> None:
         self._event = event
-        self._asks_hints = asks_hints
+        self._calls_hints = calls_hints
 
     def __missing__(self, plugin: str) -> Sequence[Awaited]:
-        awaited = awaited_by(plugin, asks_hints=self._asks_hints)
+        awaited = awaited_by(plugin, calls_hints=self._calls_hints)
         found = self[plugin] = tuple(each for each in awaited if each.event.awaits(self._event))
         return found
 
 
 @cache
-def awaiting(event: ClusterEvent, *, asks_hints: bool = True) -> Awaiting:
+def awaiting(event: ClusterEvent, *, calls_hints: bool = True) -> Awaiting:
     """What each plugin waits for that ``event`` is, in the order in which it states it."""
-    return Awaiting(event, asks_hints=asks_hints)
+    return Awaiting(event, calls_hints=calls_hints)
 
 
 @cache
-def is_of_interest(event: ClusterEvent, *, with_others: bool = False, asks_hints: bool = True) -> bool:
+def is_of_interest(event: ClusterEvent, *, with_others: bool = False, calls_hints: bool = True) -> bool:
     """Whether any plugin waits for the event; ``with_others``: there are plugins that wait for everything."""
-    waiting = [*(awaited_by(each, asks_hints=asks_hints) for each in _AWAITED), *([_EVERYTHING] if with_others else [])]
+    waiting = [
+        *(awaited_by(each, calls_hints=calls_hints) for each in _AWAITED),
+        *([_EVERYTHING] if with_others else []),
+    ]
     return event.is_wild_card or any(each.event.awaits(event) for plugin in waiting for each in plugin)
 
 

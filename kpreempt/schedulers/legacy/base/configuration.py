@@ -22,7 +22,7 @@ from kpreempt.schedulers.extender_protocol import V1_13, ExtenderSettings, read_
 from kpreempt.schedulers.extender_protocol import Dialect as Protocol
 from kpreempt.schedulers.legacy.base.gate_names import ALL_GATES, GATES_BY_ALGORITHM
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
-from kpreempt.schedulers.legacy.base.predicates import PASSES, Filter, State, refusal
+from kpreempt.schedulers.legacy.base.predicates import PASSES, Filter, State, rejection
 from kpreempt.verdict import Assumption, AssumptionKind, Status
 from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
 
@@ -128,7 +128,7 @@ _NAMES_1_8 = {
 _TLS_NAMES_1_8 = ("Insecure", "ServerName", "CertFile", "KeyFile", "CAFile", "CertData", "KeyData", "CAData")
 
 
-def with_usual_names(extender: object, dialect: Dialect) -> object:
+def with_default_names(extender: object, dialect: Dialect) -> object:
     """Return the extender fields that the version reads, under their usual names; other values are unchanged."""
     if not isinstance(extender, Mapping):
         return extender
@@ -226,7 +226,7 @@ def configuration_extenders(
     if configuration.get("apiVersion") == dialect.api_versions[0]:
         return NO_EXTENDERS, configuration
     try:
-        stated = [with_usual_names(each, dialect) for each in configuration[_EXTENDERS] or []]
+        stated = [with_default_names(each, dialect) for each in configuration[_EXTENDERS] or []]
         extenders = msgspec.convert(stated, list[ExtenderConfig])
     except (msgspec.ValidationError, TypeError) as error:
         raise ConfigurationError(f"{CONFIGURATION_KIND}: {_EXTENDERS}: {error}") from None
@@ -406,7 +406,7 @@ def read_policy(document: Mapping[str, Any], dialect: Dialect, *, calls_extender
     try:
         fields = {key: value for key, value in document.items() if value is not None}
         if isinstance(fields.get("extenders"), list):
-            fields["extenders"] = [with_usual_names(each, dialect) for each in fields["extenders"]]
+            fields["extenders"] = [with_default_names(each, dialect) for each in fields["extenders"]]
         policy = msgspec.convert(fields, Policy)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"invalid policy: {error}") from None
@@ -494,6 +494,6 @@ def _label_presence(name: str, presence: LabelsPresence, reason: str) -> Filter:
 
     def check(_: State, node_info: NodeInfo) -> Status:
         """Check that all labels are present, or that none is."""
-        return PASSES if all((key in node_info.labels) is presence.presence for key in labels) else refusal(reason)
+        return PASSES if all((key in node_info.labels) is presence.presence for key in labels) else rejection(reason)
 
     return Filter(name, check)

@@ -20,7 +20,7 @@ import msgspec
 from kpreempt.model.meta import controller_name
 from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
-from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
+from kpreempt.schedulers.budgets import SelectingBudgets, claimed_in_order
 from kpreempt.schedulers.equal_pods import unfollowed
 from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
@@ -53,7 +53,7 @@ from kpreempt.verdict import (
     Verdict,
     Victim,
 )
-from kpreempt.verdict.status import is_lasting
+from kpreempt.verdict.status import is_permanent
 
 
 class Cycle:
@@ -160,7 +160,7 @@ class Cycle:
             return self._verdict(
                 Outcome.UNSCHEDULABLE,
                 filter=evaluated,
-                permanently_unschedulable=all(map(is_lasting, evaluated.values())),
+                permanently_unschedulable=all(map(is_permanent, evaluated.values())),
                 eligibility=eligibility,
                 message=message,
             )
@@ -203,7 +203,7 @@ class Cycle:
             alternatives=alternatives,
             reason=error,
             filter=evaluated,
-            permanently_unschedulable=outcome == Outcome.UNSCHEDULABLE and all(map(is_lasting, evaluated.values())),
+            permanently_unschedulable=outcome == Outcome.UNSCHEDULABLE and all(map(is_permanent, evaluated.values())),
             eligibility=eligibility,
             potential_nodes=[info.name for info in potential],
             dry_run=dry_run,
@@ -229,7 +229,7 @@ class Cycle:
     def _choose(self, candidates: dict[str, Victims]) -> tuple[dict[str, Victims], Selection | None, list[str]]:
         """Return the remaining candidates, the course of the choice, and the nodes that can be chosen."""
         criteria = self._version.criteria(self._cluster.now)
-        if not self._version.asks_extenders_after_choice:
+        if not self._version.calls_extenders_after_choice:
             candidates = self._extender_calls.process_preemption(candidates)
             if not candidates:
                 return candidates, None, []
@@ -328,7 +328,7 @@ def victims_of(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Victi
             terminating=info.pod.metadata.deletion_timestamp is not None,
             budgets=taken,
         )
-        for info, taken in zip(pods, taken_in_turn(budgets.selecting(info.pod) for info in pods), strict=True)
+        for info, taken in zip(pods, claimed_in_order(budgets.selecting(info.pod) for info in pods), strict=True)
     ]
 
 
@@ -373,8 +373,8 @@ def _statuses(run: FilterRun, state: State, node_info: NodeInfo) -> list[Status]
                 answers.append(each.check(*situation))
             except LegacyError as error:
                 answers.append(Status(Code.ERROR, [str(error)]))
-        refusals = (status for status in answers if not status.is_success)
-        statuses.append(next(refusals, answers[-1]).of_plugin(each.name))
+        rejections = (status for status in answers if not status.is_success)
+        statuses.append(next(rejections, answers[-1]).of_plugin(each.name))
     return statuses
 
 

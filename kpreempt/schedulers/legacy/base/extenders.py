@@ -26,13 +26,13 @@ from kpreempt.verdict import ExtenderCall, Status
 class Filtered(NamedTuple):
     """An extender's response: the nodes that pass, and why others are rejected.
 
-    ``returned`` are complete nodes if the response has them. ``was_asked`` is true if a call was made.
+    ``returned`` are complete nodes if the response has them. ``was_called`` is true if a call was made.
     """
 
     passing: list[str]
     failed: dict[str, str]
     returned: Mapping[str, Node] = {}
-    was_asked: bool = True
+    was_called: bool = True
 
 
 class Extender(Protocol):
@@ -78,7 +78,7 @@ class Asking:
         infos = [info for info in self._cluster.node_infos if evaluated[info.name].is_success]
         failures = {name: status for name, status in evaluated.items() if not status.is_success}
         dropped_by: dict[str, str] = {}
-        knows_interest = not self._version.asks_extenders_after_choice
+        knows_interest = not self._version.calls_extenders_after_choice
         for extender in self._extenders:
             if not infos:
                 break
@@ -94,7 +94,7 @@ class Asking:
                 # Another extender may already have rejected the node.
                 before = failures.get(name)
                 if before is None:
-                    failures[name] = self._version.extender_refusal(extender.name, reason)
+                    failures[name] = self._version.extender_rejection(extender.name, reason)
                 elif reason:
                     failures[name] = msgspec.structs.replace(before, reasons=[*before.reasons, reason])
             dropped_by |= {info.name: extender.name for info in infos if info.name not in answer.passing}
@@ -109,7 +109,7 @@ class Asking:
             if name in failures and not (status.is_success and name in fitting):
                 statuses[name] = failures[name]
             elif status.is_success and name not in fitting:
-                statuses[name] = self._version.extender_refusal(dropped_by[name], "")
+                statuses[name] = self._version.extender_rejection(dropped_by[name], "")
         strangers = {name: status for name, status in failures.items() if name not in evaluated}
         return fitting, statuses, strangers
 
@@ -181,7 +181,7 @@ class Asking:
         except LegacyError as error:
             self._note(call, error=str(error), ignored=can_ignore and extender.is_ignorable)
             raise
-        if answer.was_asked:
+        if answer.was_called:
             names = [info.name for info in infos]
             self._note(
                 call,
@@ -212,7 +212,7 @@ class OverHttp:
         except ExtenderError as error:
             raise LegacyError(str(error)) from None
         returned = {each.name: each.returned for each in answer.passing if each.returned is not None}
-        return Filtered([each.name for each in answer.passing], answer.failed, returned, answer.was_asked)
+        return Filtered([each.name for each in answer.passing], answer.failed, returned, answer.was_called)
 
     def process_preemption(
         self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]

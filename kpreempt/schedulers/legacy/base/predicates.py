@@ -88,7 +88,7 @@ def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
         ]
         if node_info.node.spec.unschedulable:
             failed.append(unschedulable)
-        return refusal(*failed) if failed else PASSES
+        return rejection(*failed) if failed else PASSES
 
     return check
 
@@ -98,10 +98,10 @@ def not_cordoned(reason: str, code: Code = Code.NONE) -> Check:
     taint = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 
     def check(state: Any, node_info: NodeInfo) -> Status:
-        is_refused = node_info.node.spec.unschedulable and not any(
+        is_rejected = node_info.node.spec.unschedulable and not any(
             toleration.tolerates(taint) for toleration in state.pod.pod.spec.tolerations
         )
-        return refusal(reason, code=code) if is_refused else PASSES
+        return rejection(reason, code=code) if is_rejected else PASSES
 
     return check
 
@@ -110,8 +110,8 @@ def no_pressure(condition: str, reason: str, *, only_best_effort: bool = False) 
     """The node has no such pressure, or only best-effort pods are rejected and the pod is not one."""
 
     def check(meta: Metadata, node_info: NodeInfo) -> Status:
-        is_refused = is_true(node_info.node, condition) and not (only_best_effort and not is_best_effort(meta.pod.pod))
-        return refusal(reason) if is_refused else PASSES
+        is_rejected = is_true(node_info.node, condition) and not (only_best_effort and not is_best_effort(meta.pod.pod))
+        return rejection(reason) if is_rejected else PASSES
 
     return check
 
@@ -123,7 +123,7 @@ def pod_fits_resources(*always: str) -> Check:
         short = insufficient_resources(meta.request, node_info, always, meta.ignored)
         if short is None:
             return PASSES
-        return refusal(*(f"Insufficient {each.resource}" for each in short.shortfalls), detail=short)
+        return rejection(*(f"Insufficient {each.resource}" for each in short.shortfalls), detail=short)
 
     return check
 
@@ -133,7 +133,7 @@ def refuses_on(find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code
 
     def check(state: Any, node_info: NodeInfo) -> Status:
         found = find(state.pod.pod, node_info)
-        return PASSES if found is None else refusal(reason.format(found), detail=found, code=code)
+        return PASSES if found is None else rejection(reason.format(found), detail=found, code=code)
 
     return check
 
@@ -145,7 +145,7 @@ def general_predicates(*checks: Check) -> Check:
         failed = [status for each in checks if not (status := each(meta, node_info)).is_success]
         if not failed:
             return PASSES
-        return refusal(*(reason for status in failed for reason in status.reasons), detail=failed[0].detail)
+        return rejection(*(reason for status in failed for reason in status.reasons), detail=failed[0].detail)
 
     return check
 
@@ -220,11 +220,11 @@ class FilterRun:
         nominated = self.nominated_pods(node_info.name)
         if not nominated:
             return [(state, node_info)]
-        beside_state, beside_node = state.clone(), node_info.clone()
+        next_to_state, next_to_node = state.clone(), node_info.clone()
         for info in nominated:
-            beside_node.add_pod(info)
-            beside_state.add_pod(info, beside_node)
-        return [(beside_state, beside_node), (state, node_info)]
+            next_to_node.add_pod(info)
+            next_to_state.add_pod(info, next_to_node)
+        return [(next_to_state, next_to_node), (state, node_info)]
 
     def nominated_pods(self, node_name: str) -> list[PodInfo]:
         """Return other pods of equal or higher priority that are nominated to the node."""
@@ -240,23 +240,23 @@ class FilterRun:
         ]
 
     def _run(self, state: State, node_info: NodeInfo) -> Status:
-        refusals = []
+        rejections = []
         for each in self.filters:
             status = each.check(state, node_info)
             if not status.is_success:
-                refusals.append(status.of_plugin(each.name))
+                rejections.append(status.of_plugin(each.name))
                 if self._stops_at_first:
                     break
-        if len(refusals) == 1:
-            return refusals[0]
-        if not refusals:
+        if len(rejections) == 1:
+            return rejections[0]
+        if not rejections:
             return Status(Code.NONE)
-        is_final = any(status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE for status in refusals)
+        is_final = any(status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE for status in rejections)
         return Status(
-            Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else refusals[0].code,
-            [reason for status in refusals for reason in status.reasons],
-            refusals[0].plugin,
-            refusals[0].detail,
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else rejections[0].code,
+            [reason for status in rejections for reason in status.reasons],
+            rejections[0].plugin,
+            rejections[0].detail,
         )
 
 
@@ -268,7 +268,7 @@ _EFFECTS_THAT_REPEL = frozenset(("NoSchedule", "NoExecute"))
 PASSES = Status(Code.NONE)
 
 
-def refusal(*reasons: str, detail: Detail | None = None, code: Code = Code.NONE) -> Status:
+def rejection(*reasons: str, detail: Detail | None = None, code: Code = Code.NONE) -> Status:
     """Return the status of a node that is rejected."""
     return Status(code, list(reasons), detail=detail)
 

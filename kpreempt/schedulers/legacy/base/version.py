@@ -54,7 +54,7 @@ class Version(ABC):
     counts_nominated: bool = True
     budget_rule: BudgetRule
     # 1.8 calls extenders for the chosen node without its victims; later versions call them before the choice.
-    asks_extenders_after_choice: bool = False
+    calls_extenders_after_choice: bool = False
     clears_nominations: bool = True
     words: Words
     # Assumptions about the filters.
@@ -102,7 +102,7 @@ class Version(ABC):
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> State:
         """Compute the pod's state for the filters; raise ``LegacyError`` if the cycle ends here."""
 
-    def extender_refusal(self, extender: str, reason: str) -> Status:
+    def extender_rejection(self, extender: str, reason: str) -> Status:
         """Return a node's status when an extender rejects it; the scheduler assumes that evictions may help.
 
         Without a reason, the event's text does not count the node.

@@ -42,8 +42,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     name_mismatch,
     not_cordoned,
     port_conflict,
-    refusal,
     refuses_on,
+    rejection,
     selector_mismatch,
     term_selects,
     untolerated_taint,
@@ -188,16 +188,16 @@ class InterPodAffinity(FilterPlugin):
             }
             selector = _text(next(iter(found.values())).label_selector) if found else ""
             detail = AffinityConflict("existingAntiAffinity", *pair, selector, list(found)[:MAX_HOLDERS])
-            return refusal(REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE)
+            return rejection(REASON, REASON_EXISTING_ANTI_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE)
         unmet = counts.unmet_on(node)
         if unmet is not None:
             detail = _conflict("affinity", unmet, node, [])
-            return refusal(REASON, REASON_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+            return rejection(REASON, REASON_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         for term in counts.anti_affinity_terms:
             if counts.anti_affinity.on(node, term) > 0:
                 holders = [other.key for other in node_info.pods if term_selects(state.pod.pod, term, other.pod)]
                 detail = _conflict("antiAffinity", term, node, holders)
-                return refusal(REASON, REASON_ANTI_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE)
+                return rejection(REASON, REASON_ANTI_AFFINITY, detail=detail, code=Code.UNSCHEDULABLE)
         return SUCCESS
 
 
@@ -304,7 +304,7 @@ class PodTopologySpread(FilterPlugin):
                 missing = SpreadConflict(
                     key, "", max_skew=constraint.max_skew, selector=_text(constraint.label_selector)
                 )
-                return refusal(REASON_SPREAD, detail=missing, code=Code.UNSCHEDULABLE)
+                return rejection(REASON_SPREAD, detail=missing, code=Code.UNSCHEDULABLE)
             count, minimum = spread.counts.get((key, labels[key]), 0), spread.paths[key].first[1]
             self_match = int(_selects(constraint, state.pod.pod))
             skew = count + self_match - minimum
@@ -320,7 +320,7 @@ class PodTopologySpread(FilterPlugin):
                     selector=_text(constraint.label_selector),
                     counts=spread.shown_counts(key, labels[key]),
                 )
-                return refusal(REASON_SPREAD, detail=detail, code=Code.UNSCHEDULABLE)
+                return rejection(REASON_SPREAD, detail=detail, code=Code.UNSCHEDULABLE)
         return SUCCESS
 
 
@@ -374,7 +374,7 @@ class NodeLabel(FilterPlugin):
         labels = node_info.labels
         if all(key in labels for key in self.present) and not any(key in labels for key in self.absent):
             return SUCCESS
-        return refusal(REASON_LABELS, code=_FINAL)
+        return rejection(REASON_LABELS, code=_FINAL)
 
 
 REASON_TOO_MANY_PODS = "Too many pods"
@@ -429,4 +429,4 @@ class NodeResourcesFit(FilterPlugin):
             return SUCCESS
         names = [shortfall.resource for shortfall in short.shortfalls]
         reasons = [REASON_TOO_MANY_PODS if name == PODS else f"Insufficient {name}" for name in names]
-        return refusal(*reasons, detail=short, code=Code.UNSCHEDULABLE)
+        return rejection(*reasons, detail=short, code=Code.UNSCHEDULABLE)

@@ -20,8 +20,8 @@ from typing import Self
 from kpreempt.errors import ConfigurationError
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.schedulers.budgets import SelectingBudgets, taken_in_turn
-from kpreempt.schedulers.choice import usual_criteria
+from kpreempt.schedulers.budgets import SelectingBudgets, claimed_in_order
+from kpreempt.schedulers.choice import default_criteria
 from kpreempt.schedulers.extender_protocol import V1_18
 from kpreempt.schedulers.go_sort import sorted_as_before_go_1_19
 from kpreempt.schedulers.legacy.base.configuration import (
@@ -214,7 +214,7 @@ def count_budgets(pods: Sequence[PodInfo], budgets: SelectingBudgets) -> list[Po
     Pods that a budget already counts as disrupted are not exempt.
     """
     violations = _violations([budgets.selecting(info.pod) for info in pods])
-    taken = taken_in_turn(budgets.selecting(info.pod) for info in pods)
+    taken = claimed_in_order(budgets.selecting(info.pod) for info in pods)
     return list(map(PodWithBudgets, pods, violations, taken))
 
 
@@ -278,7 +278,7 @@ class Version118(Version):
     check_pod = staticmethod(check_claims)
     budget_rule = staticmethod(count_budgets)
     importance = staticmethod(more_important)
-    criteria = staticmethod(usual_criteria)
+    criteria = staticmethod(default_criteria)
     # A pod that is on a node in the scheduler's cache but not in the API server: it waits at Permit.
     is_waiting = staticmethod(
         lambda pod: any(each.type == "PodScheduled" and each.status == "False" for each in pod.status.conditions)
@@ -326,7 +326,7 @@ class Version118(Version):
     def prepare_pod(self, cluster: Cluster, pod: PodInfo) -> CycleState:
         return run_pre_filters(self.plugins, pod, cluster)
 
-    def extender_refusal(self, extender: str, reason: str) -> Status:
+    def extender_rejection(self, extender: str, reason: str) -> Status:
         """Return Unschedulable, with the extender's message if it has one."""
         return Status(Code.UNSCHEDULABLE, [reason] if reason else [], extender)
 

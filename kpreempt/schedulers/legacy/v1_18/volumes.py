@@ -47,7 +47,7 @@ from kpreempt.schedulers.legacy.base.predicates import (
     claim_names,
     claim_of,
     is_reachable,
-    refusal,
+    rejection,
     too_many_disks,
     zone_conflict,
 )
@@ -80,7 +80,7 @@ class InTreeLimits(FilterPlugin):
         )
         disks_of = partial(self._disks, state.cluster)
         detail = too_many_disks(self._provisioner, disks_of, state.pod.pod, node_info, limit)
-        return refusal(REASON, detail=detail, code=Code.UNSCHEDULABLE) if detail else SUCCESS
+        return rejection(REASON, detail=detail, code=Code.UNSCHEDULABLE) if detail else SUCCESS
 
     def _disks(self, cluster: Cluster, pod: Pod) -> set[str]:
         disks = {self._disk_type.of(volume) for volume in pod.spec.volumes}
@@ -135,7 +135,7 @@ class CSILimits(FilterPlugin):
             added = sum(each == driver for each, _ in new)
             if limit is not None and there + added > limit:
                 detail = VolumeLimitExceeded(driver, there, added, limit)
-                return refusal(REASON, detail=detail, code=Code.UNSCHEDULABLE)
+                return rejection(REASON, detail=detail, code=Code.UNSCHEDULABLE)
         return SUCCESS
 
 
@@ -176,7 +176,7 @@ class VolumeZone(FilterPlugin):
             if volume is not None and label is not None:
                 problem = f"{label}={volume.metadata.labels[label]}"
                 detail = VolumeConflict(claim=claim.key, volume=volume.metadata.name, problem=problem)
-                return refusal(REASON_ZONE, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+                return rejection(REASON_ZONE, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         return SUCCESS
 
 
@@ -223,7 +223,7 @@ class VolumeBinding(FilterPlugin):
         if not reasons:
             return SUCCESS
         detail = VolumeConflict(claim=", ".join(claim.key for claim in claims))
-        return refusal(*reasons, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        return rejection(*reasons, detail=detail, code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 def order_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
@@ -231,7 +231,7 @@ def order_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
     binder = _Binder(cluster)
     try:
         claims = [claim for name in claim_names(pod) if not is_fully_bound(claim := binder.claim(pod, name))]
-        nodes = [info.name for info in cluster.node_infos if binder.is_left_to_order(claims, info.node)]
+        nodes = [info.name for info in cluster.node_infos if binder.depends_on_order(claims, info.node)]
     except LegacyError:
         # The cycle fails with this error in every order.
         return []
@@ -310,7 +310,7 @@ class _Binder:
                 taken.append(volume.metadata.name)
         return all(self._can_provision(claim, node) for claim in to_provision)
 
-    def is_left_to_order(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> bool:
+    def depends_on_order(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> bool:
         """Return whether the order of equal volumes decides if the claims can be bound, or may do so."""
         to_match = _smallest_first(
             [each for each in claims if SELECTED_NODE_ANNOTATION not in each.metadata.annotations]

@@ -41,11 +41,11 @@ def in_turn(
     session: Session, jobs: Iterable[Job], waits: Callable[[Job], bool] = lambda _: True
 ) -> tuple[PriorityQueue[Queue], dict[str, PriorityQueue[Job]]]:
     """Return the queues of all these jobs, and for each queue name its waiting jobs."""
-    queues = PriorityQueue(session.queue_goes_before)
+    queues = PriorityQueue(session.queue_is_before)
     waiting: dict[str, PriorityQueue[Job]] = {}
     for job in jobs:
         if job.queue not in waiting:
-            waiting[job.queue] = PriorityQueue(session.job_goes_before)
+            waiting[job.queue] = PriorityQueue(session.job_is_before)
             queues.push(session.queues[job.queue])
         if waits(job):
             waiting[job.queue].push(job)
@@ -69,7 +69,7 @@ _ERRORS = {"allocate": "predicates failed in allocate for {subject}: {error}", "
 _EVICTION_ERROR = "{action} predicates failed for {subject}: {error}"
 
 
-def refusal(session: Session, task: Task, node: Node, action: str) -> Refused | None:
+def rejection(session: Session, task: Task, node: Node, action: str) -> Refused | None:
     """Return why the predicates reject the node, or ``None``. Actions that evict accept Unschedulable."""
     is_strict, subject = action in _ERRORS, f"task <{task.key}> on node <{node.name}>"
     try:
@@ -79,9 +79,9 @@ def refusal(session: Session, task: Task, node: Node, action: str) -> Refused | 
     against = [each for each in statuses if not each.is_success and (is_strict or each.code != Code.UNSCHEDULABLE)]
     if not against:
         return None
-    wanted = "success" if is_strict else "success or unschedulable"
+    requested = "success" if is_strict else "success or unschedulable"
     return Refused(
-        f"predicates failed in {action} for {subject}, status is not {wanted}",
+        f"predicates failed in {action} for {subject}, status is not {requested}",
         "; ".join(f"{status.plugin}: {status.message}" for status in against),
     )
 
@@ -166,7 +166,7 @@ class Turn(NamedTuple):
         nearest: NodeAttempt | None = None,
     ) -> AttemptOutcome:
         """Record the outcome of the turn, and return it."""
-        refusals = refused or {}
+        rejections = refused or {}
         self.session.recorder.record.attempts.append(
             Attempt(
                 purpose=self.purpose,
@@ -175,8 +175,8 @@ class Turn(NamedTuple):
                 task=self.task.key,
                 outcome=outcome,
                 reason=reason,
-                rejected={name: refusal.message for name, refusal in refusals.items()},
-                explanations={name: refusal.because for name, refusal in refusals.items() if refusal.because},
+                rejected={name: rejection.message for name, rejection in rejections.items()},
+                explanations={name: rejection.because for name, rejection in rejections.items() if rejection.because},
                 nodes=list(tried),
                 tied=list(tied) if len(tied) > 1 else [],
                 nearest=nearest,

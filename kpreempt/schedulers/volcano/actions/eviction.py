@@ -18,7 +18,7 @@ from kpreempt.schedulers.volcano.actions.common import (
     in_turn,
     is_skipped,
     lacking,
-    refusal,
+    rejection,
     turns,
 )
 from kpreempt.schedulers.volcano.cache import Job, Node, Queue, Task, TaskStatus
@@ -49,7 +49,7 @@ class Preemption:
             self._queues.add(job.queue)
             if session.is_starving(job):
                 self._starving.append(job)
-                self._tasks[job.uid] = PriorityQueue(session.task_goes_before, session.walk_pending(job))
+                self._tasks[job.uid] = PriorityQueue(session.task_is_before, session.walk_pending(job))
             else:
                 session.recorder.skipped(job.uid, "it is not starving")
         _, self._preemptors = in_turn(session, self._starving)
@@ -65,7 +65,7 @@ class Preemption:
             # Upstream does this after each queue, for the jobs of all queues: tasks evict lower-priority tasks of the
             # same job until one finds no victim.
             for job in self._starving:
-                tasks = self._tasks[job.uid] = PriorityQueue(session.task_goes_before, session.walk_pending(job))
+                tasks = self._tasks[job.uid] = PriorityQueue(session.task_is_before, session.walk_pending(job))
                 while tasks and self._within_job(job, tasks.pop()):
                     pass
 
@@ -112,7 +112,9 @@ class Preemption:
             turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
             return False
         nodes = list(session.nodes.values())
-        fitting, refused = self._helper.fitting(task, nodes, lambda task, node: refusal(session, task, node, "preempt"))
+        fitting, refused = self._helper.fitting(
+            task, nodes, lambda task, node: rejection(session, task, node, "preempt")
+        )
         scores = session.scores(task, fitting)
         tried: list[NodeAttempt] = []
         scored = [node for node in fitting if node.name in scores]
@@ -135,12 +137,12 @@ class Preemption:
             return trial.ended(outcome, missing=lacking(task, room))
         queue = session.queues[turn.job.queue]
 
-        def goes_before(left: Task, right: Task) -> bool:
+        def is_before(left: Task, right: Task) -> bool:
             if left.job_id != right.job_id:
-                return not session.job_goes_before(session.jobs[left.job_id], session.jobs[right.job_id])
-            return not session.task_goes_before(left, right)
+                return not session.job_is_before(session.jobs[left.job_id], session.jobs[right.job_id])
+            return not session.task_is_before(left, right)
 
-        waiting = PriorityQueue(goes_before, trial.victims.tasks)
+        waiting = PriorityQueue(is_before, trial.victims.tasks)
         evicted: list[str] = []
         while waiting and (session.is_overused(queue) or not fits(task, node.future_idle())):
             victim = waiting.pop()
@@ -163,7 +165,7 @@ def reclaim(session: Session) -> None:
     jobs_in_order = [job for job in session.walk_jobs() if not is_skipped(session, job)]
     queues, waiting = in_turn(session, jobs_in_order, lambda job: bool(job.count(TaskStatus.PENDING)))
     tasks = {
-        job.uid: PriorityQueue(session.task_goes_before, session.walk_pending(job))
+        job.uid: PriorityQueue(session.task_is_before, session.walk_pending(job))
         for job in jobs_in_order
         if job.count(TaskStatus.PENDING)
     }
@@ -190,7 +192,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
     refused: Refusals = {}
     tried: list[NodeAttempt] = []
     for node in session.order.walk(session.nodes.values()):
-        if reason := refusal(session, task, node, "reclaim"):
+        if reason := rejection(session, task, node, "reclaim"):
             refused[node.name] = reason
             continue
         attempt = _reclaim_on(session, job, task, node)

@@ -16,7 +16,7 @@ from kpreempt.schedulers.volcano.actions.common import (
     in_turn,
     is_skipped,
     nearest,
-    refusal,
+    rejection,
     turns,
 )
 from kpreempt.schedulers.volcano.cache import FitErrors, Job, Node, Queue, Task, TaskStatus
@@ -66,7 +66,7 @@ def allocate(session: Session) -> None:
     for queue, job in turns(session, queues, waiting):
         if job.uid not in pending:
             tasks = [task for task in session.walk_pending(job) if not task.is_best_effort]
-            pending[job.uid] = PriorityQueue(session.task_goes_before, tasks)
+            pending[job.uid] = PriorityQueue(session.task_is_before, tasks)
         queues.push(queue)
         if pending[job.uid]:
             _allocate_job(session, queue, job, pending[job.uid], waiting[queue.name])
@@ -99,7 +99,7 @@ def _allocate_task(
 
     def check(task: Task, node: Node) -> Refused | None:
         missing = task.request.exceeding(node.future_idle())
-        return Refused(f"Insufficient {missing[0]}") if missing else refusal(session, task, node, "allocate")
+        return Refused(f"Insufficient {missing[0]}") if missing else rejection(session, task, node, "allocate")
 
     turn = Turn(session, Purpose.ALLOCATE, job, task)
     if not session.is_allocatable(queue, task):
@@ -176,7 +176,7 @@ def _place(session: Session, job: Job, task: Task) -> bool:
         return False
     refused: Refusals = {}
     for node in session.order.walk(session.nodes.values()):
-        if reason := refusal(session, task, node, "backfill"):
+        if reason := rejection(session, task, node, "backfill"):
             refused[node.name] = reason
             continue
         try:

@@ -39,7 +39,9 @@ class Drf:
 
     def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> list[str]:
         """Allow a job to preempt another one whose share would remain at least as high as its own."""
-        wanted = dominant_share(self.holdings[preemptor.job_id].allocated.clone().add(preemptor.request), self._total)
+        requested = dominant_share(
+            self.holdings[preemptor.job_id].allocated.clone().add(preemptor.request), self._total
+        )
         left: dict[str, Resource] = {}
         reasons = []
         for candidate in candidates:
@@ -48,10 +50,10 @@ class Drf:
             # Candidates that are not chosen also count as gone when the next task of their job is checked.
             remaining = left[candidate.job_id].sub(candidate.request, f"job {candidate.job_id}")
             share = dominant_share(remaining, self._total)
-            if wanted < share or abs(wanted - share) <= _TOLERANCE:
+            if requested < share or abs(requested - share) <= _TOLERANCE:
                 reasons.append("")
             else:
-                reasons.append(f"job {candidate.job_id} would have a share of {share:.4g}, below {wanted:.4g}")
+                reasons.append(f"job {candidate.job_id} would have a share of {share:.4g}, below {requested:.4g}")
         return reasons
 
     def reclaimable(self, reclaimer: Task, candidates: Sequence[Task]) -> list[str]:

@@ -29,7 +29,7 @@ _MAX_ROUNDS = 10_000
 class QueueShare:
     """What a queue with jobs deserves, holds and requests."""
 
-    def __init__(self, queue: Queue, left_by_guarantees: Resource) -> None:
+    def __init__(self, queue: Queue, unguaranteed: Resource) -> None:
         self.weight = queue.weight
         self.share = 0.0
         self.deserved = Resource()
@@ -39,7 +39,7 @@ class QueueShare:
         self.elastic = Resource()
         self.inqueue = Resource()
         self.guarantee = Resource.from_quantities(queue.guarantee) if queue.guarantee else Resource()
-        self.capability = left_by_guarantees.clone().add(self.guarantee)
+        self.capability = unguaranteed.clone().add(self.guarantee)
         if queue.capability:
             limit = Resource.from_quantities(queue.capability)
             limit.cpu = UNLIMITED if limit.cpu <= 0 else limit.cpu
@@ -149,12 +149,12 @@ class Proportion:
         share = self.shares[job.queue]
         if not job.states_min_resources:
             return PERMIT
-        wanted = job.min_resources.add(share.allocated).add(share.inqueue).sub(share.elastic, f"queue {job.queue}")
+        requested = job.min_resources.add(share.allocated).add(share.inqueue).sub(share.elastic, f"queue {job.queue}")
         limit = share.capability.clone()
         if limit.scalars is not None:
-            named = wanted.scalars or {}
+            named = requested.scalars or {}
             limit.scalars = {name: amount for name, amount in limit.scalars.items() if name in named}
-        if wanted.less_equal(limit, Missing.INFINITY):
+        if requested.less_equal(limit, Missing.INFINITY):
             share.inqueue.add(job.min_resources)
             return PERMIT
         self._session.recorder.events.append(

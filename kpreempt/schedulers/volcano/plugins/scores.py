@@ -96,8 +96,8 @@ class NodeOrder:
                 if self._view.state.has_rounded_images and not self._images.is_certain(turn.pod, node_info):
                     self._view.assumptions[rounded_sizes(turn.pod)] = None
                 total += float(self._images.score(turn.state, turn.pod, node_info)) * self._images_weight
-            for (scorer, weight), wanted in zip(self._scorers, turn.requests, strict=True):
-                total += float(scorer.score(wanted, node_info)) * weight
+            for (scorer, weight), requested in zip(self._scorers, turn.requests, strict=True):
+                total += float(scorer.score(requested, node_info)) * weight
             turn.known[node.name] = total
         if self._affinity_weight and turn.preferences is not None:
             if turn.preferences:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from kpreempt.analysis.check.gate import Excuses, Facts, GateRules, evaluate
+from kpreempt.analysis.check.gate import Facts, GateRules, Suppressions, evaluate
 from kpreempt.verdict.check import Change, ChangeKind, FindingStatus, GateFinding, RuleId, RuleResult
 from kpreempt.verdict.simulation import (
     BrokenDependency,
@@ -21,7 +21,7 @@ from kpreempt.verdict.simulation import (
 
 TODAY = date(2026, 11, 21)
 LIVE = Facts(is_live=True)
-NO_EXCUSES = Excuses(today=TODAY)
+NO_EXCUSES = Suppressions(today=TODAY)
 API = Change(object="Deployment shop/api", kind=ChangeKind.ROLLED, source="k8s/api.yaml", line=7)
 WEB = Change(object="Deployment shop/web", kind=ChangeKind.SCALED, source="k8s/web.yaml", line=1)
 # What every simulation has: the ReplicaSets of the Deployments api and web, and their first pods.
@@ -85,11 +85,11 @@ def put(
     *,
     changes: tuple[Change, ...] = (API, WEB),
     facts: Facts = LIVE,
-    excuses: Excuses = NO_EXCUSES,
+    suppressions: Suppressions = NO_EXCUSES,
     **rules: object,
 ) -> tuple[list[RuleResult], list[GateFinding]]:
     """The rules with these limits, put to the simulation."""
-    return evaluate(found, changes, facts, GateRules(limits=limits or {}, **rules), excuses)  # type: ignore[arg-type]
+    return evaluate(found, changes, facts, GateRules(limits=limits or {}, **rules), suppressions)  # type: ignore[arg-type]
 
 
 def told(findings: list[GateFinding]) -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 from kpreempt.analysis.check.gate import (
     VARIABLES,
     CustomRule,
-    Excuses,
     GateRules,
+    Suppressions,
     Waiver,
     baseline_text,
     read_baseline,
@@ -28,7 +28,7 @@ from kpreempt.verdict.check import Check, FindingStatus
 from tests.checks import passed, quiet_check, replaced, whole_check
 
 TODAY = date(2026, 11, 21)
-OPEN = Excuses(today=TODAY)
+OPEN = Suppressions(today=TODAY)
 
 
 def own(expression: str, name: str = "own", severity: RuleSeverity = RuleSeverity.ERROR) -> CustomRule:
@@ -36,8 +36,8 @@ def own(expression: str, name: str = "own", severity: RuleSeverity = RuleSeverit
     return CustomRule(rule=rule, expression=compile_rule(expression, VARIABLES), message="it is so")
 
 
-def put(check: Check, *rules: CustomRule, gate: GateRules | None = None, excuses: Excuses = OPEN) -> Check:
-    return with_custom_rules(check, rules, gate or GateRules(), excuses)
+def put(check: Check, *rules: CustomRule, gate: GateRules | None = None, suppressions: Suppressions = OPEN) -> Check:
+    return with_custom_rules(check, rules, gate or GateRules(), suppressions)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_a_rule_that_warns_lets_the_change_pass_and_one_that_is_off_is_not_asked
 
 def test_waivers_and_the_baseline_let_it_pass() -> None:
     rule = own("false")
-    waived = put(passed(), rule, excuses=Excuses(today=TODAY, waivers=[Waiver(rule=rule.rule, by="--waive")]))
+    waived = put(passed(), rule, suppressions=Suppressions(today=TODAY, waivers=[Waiver(rule=rule.rule, by="--waive")]))
     assert (waived.passed, waived.findings[0].status) == (True, FindingStatus.WAIVED)
     text = baseline_text(put(passed(), rule).findings, TODAY)
     baseline = read_baseline(text.encode(), "b.json", [rule.rule])
-    accepted = put(passed(), rule, excuses=Excuses(today=TODAY, baseline=baseline))
+    accepted = put(passed(), rule, suppressions=Suppressions(today=TODAY, baseline=baseline))
     assert (accepted.passed, accepted.findings[0].status) == (True, FindingStatus.ACCEPTED)
     with pytest.raises(InputError, match='there is no rule "own"'):
         read_baseline(text.encode(), "b.json")

@@ -8,10 +8,10 @@ import pytest
 
 from kpreempt.analysis.check.gate import (
     Baseline,
-    Excuses,
     Facts,
     GateRules,
-    Objection,
+    StaticFinding,
+    Suppressions,
     Waiver,
     baseline_text,
     evaluate,
@@ -39,8 +39,8 @@ def annotated(rules: str, reason: str = "agreed", *, name: str = API.object) -> 
     return waivers_of_object(name, annotations, source="k8s/api.yaml", line=7)
 
 
-def excused(waivers: list[Waiver], *, today: date = TODAY) -> Excuses:
-    return Excuses(today=today, waivers=waivers)
+def excused(waivers: list[Waiver], *, today: date = TODAY) -> Suppressions:
+    return Suppressions(today=today, waivers=waivers)
 
 
 @pytest.mark.parametrize(
@@ -63,22 +63,22 @@ def excused(waivers: list[Waiver], *, today: date = TODAY) -> Excuses:
     ],
 )
 def test_a_waiver_counts(waivers: list[Waiver], standing: FindingStatus) -> None:
-    results, (finding,) = put(simulation(OF_API), excuses=excused(waivers))
+    results, (finding,) = put(simulation(OF_API), suppressions=excused(waivers))
     assert finding.status is standing
     assert passes(results) is (standing is FindingStatus.WAIVED)
 
 
 def test_a_waived_finding_says_why_where_and_until_when() -> None:
-    _, (first,) = put(simulation(OF_API), excuses=excused(annotated("max-pdb-violations")))
+    _, (first,) = put(simulation(OF_API), suppressions=excused(annotated("max-pdb-violations")))
     assert (first.reason, first.by, first.expires) == ("agreed", "k8s/api.yaml:7", "")
     waiver = Waiver(rule=PDB, reason="moving", by="kpreempt.toml", expires=date(2026, 12, 1))
-    _, (second,) = put(simulation(OF_API), excuses=excused([waiver]))
+    _, (second,) = put(simulation(OF_API), suppressions=excused([waiver]))
     assert (second.reason, second.by, second.expires) == ("moving", "kpreempt.toml", "2026-12-01")
 
 
 def test_a_finding_says_why_a_waiver_does_not_count() -> None:
     over = Waiver(rule=PDB, by="kpreempt.toml", expires=date(2026, 10, 1))
-    _, (finding,) = put(simulation(OF_API), excuses=excused([*annotated("max-pdb-violations", ""), over]))
+    _, (finding,) = put(simulation(OF_API), suppressions=excused([*annotated("max-pdb-violations", ""), over]))
     assert finding.detail == (
         "k8s/api.yaml:7: kpreempt.io/waive does not count without kpreempt.io/waive-reason; "
         "waived by kpreempt.toml until 2026-10-01, which is over"
@@ -89,16 +89,16 @@ def test_a_finding_says_why_a_waiver_does_not_count() -> None:
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_several_waivers_one_that_counts_is_enough_wherever_it_stands(turned: bool) -> None:
     waivers = [*annotated("max-pdb-violations", ""), Waiver(rule=PDB, reason="moving", by="kpreempt.toml")]
-    _, (finding,) = put(simulation(OF_API), excuses=excused(waivers[::-1] if turned else waivers))
+    _, (finding,) = put(simulation(OF_API), suppressions=excused(waivers[::-1] if turned else waivers))
     assert (finding.status, finding.by, finding.detail) == (FindingStatus.WAIVED, "kpreempt.toml", "")
 
 
 def test_an_object_waives_only_what_it_brings_about_itself() -> None:
     found = simulation(OF_API, OF_WEB)
-    _, (finding,) = put(found, excuses=excused(annotated("max-pdb-violations")))
+    _, (finding,) = put(found, suppressions=excused(annotated("max-pdb-violations")))
     assert (finding.status, finding.amount, finding.change) == (FindingStatus.FAILS, 2, WEB.object)
     both = [*annotated("max-pdb-violations"), *annotated("max-pdb-violations", "so, too", name=WEB.object)]
-    _, (finding,) = put(found, excuses=excused(both))
+    _, (finding,) = put(found, suppressions=excused(both))
     assert (finding.status, finding.reason) == (FindingStatus.WAIVED, "agreed; so, too")
 
 
@@ -106,14 +106,16 @@ def test_what_is_waived_does_not_count_against_the_limit_of_the_rest() -> None:
     limits: dict[RuleId, int | None] = {RuleId.MAX_VICTIMS: 1, PDB: None}
     found = simulation(OF_API, OF_WEB)
     assert not passes(put(found, limits)[0])
-    results, (finding,) = put(found, limits, excuses=excused(annotated("max-victims")))
+    results, (finding,) = put(found, limits, suppressions=excused(annotated("max-victims")))
     assert passes(results)
     assert (finding.status, finding.amount, finding.by) == (FindingStatus.WAIVED, 2, "k8s/api.yaml:7")
 
 
 def test_what_is_left_of_a_sum_is_no_finding_where_it_is_within_the_limit() -> None:
     log = victim("shop/log", "Pod shop/log", violated="shop/log", of="shop/web-2-new-2")
-    results, findings = put(simulation(OF_API, log), {PDB: 1}, excuses=excused([waiver_of_option(f"{PDB}={SUBJECT}")]))
+    results, findings = put(
+        simulation(OF_API, log), {PDB: 1}, suppressions=excused([waiver_of_option(f"{PDB}={SUBJECT}")])
+    )
     assert passes(results)
     assert told(findings) == [f"{PDB} {SUBJECT} 1>1 by {API.object} Waived"]
 
@@ -158,25 +160,27 @@ def accepting(found: Simulation, expires: date = TODAY) -> Baseline:
 
 def test_what_a_baseline_accepts_passes_until_it_expires() -> None:
     baseline = accepting(simulation(OF_API))
-    results, (finding,) = put(simulation(OF_API), excuses=Excuses(today=TODAY, baseline=baseline))
+    results, (finding,) = put(simulation(OF_API), suppressions=Suppressions(today=TODAY, baseline=baseline))
     assert passes(results)
     assert (finding.status, finding.expires, finding.by) == (FindingStatus.ACCEPTED, "2026-11-21", "--baseline")
-    later = Excuses(today=TODAY + timedelta(days=1), baseline=baseline)
-    results, (finding,) = put(simulation(OF_API), excuses=later)
+    later = Suppressions(today=TODAY + timedelta(days=1), baseline=baseline)
+    results, (finding,) = put(simulation(OF_API), suppressions=later)
     assert not passes(results)
     assert finding.detail == "accepted until 2026-11-21, which is over"
 
 
 def test_a_baseline_accepts_nothing_that_has_become_worse() -> None:
     worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
-    _, (finding,) = put(worse, excuses=Excuses(today=TODAY, baseline=accepting(simulation(OF_API))))
+    _, (finding,) = put(worse, suppressions=Suppressions(today=TODAY, baseline=accepting(simulation(OF_API))))
     assert (finding.status, finding.detail) == (FindingStatus.FAILS, "accepted as long as it is not more than 1")
-    _, (finding,) = put(simulation(OF_API), excuses=Excuses(today=TODAY, baseline=accepting(worse)))
+    _, (finding,) = put(simulation(OF_API), suppressions=Suppressions(today=TODAY, baseline=accepting(worse)))
     assert finding.status is FindingStatus.ACCEPTED
 
 
 def test_a_baseline_accepts_nothing_of_another_change() -> None:
-    _, (finding,) = put(simulation(OF_WEB), excuses=Excuses(today=TODAY, baseline=accepting(simulation(OF_API))))
+    _, (finding,) = put(
+        simulation(OF_WEB), suppressions=Suppressions(today=TODAY, baseline=accepting(simulation(OF_API)))
+    )
     assert finding.status is FindingStatus.FAILS
 
 
@@ -184,7 +188,7 @@ def test_an_unknown_age_is_not_accepted_by_a_baseline_of_an_old_snapshot() -> No
     limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
     findings = put(simulation(), limits, facts=Facts(snapshot_age=100))[1]
     baseline = read_baseline(baseline_text(findings, TODAY).encode(), "b")
-    _, (finding,) = put(simulation(), limits, facts=Facts(), excuses=Excuses(today=TODAY, baseline=baseline))
+    _, (finding,) = put(simulation(), limits, facts=Facts(), suppressions=Suppressions(today=TODAY, baseline=baseline))
     assert finding.status is FindingStatus.FAILS
 
 
@@ -199,7 +203,7 @@ def test_a_baseline_is_the_same_text_for_the_same_findings_in_any_order() -> Non
 
 def test_a_baseline_written_anew_keeps_what_it_accepts_and_leaves_out_what_is_gone() -> None:
     old = accepting(simulation(OF_API))
-    findings = put(simulation(OF_API), {RuleId.MAX_VICTIMS: 0}, excuses=Excuses(today=TODAY, baseline=old))[1]
+    findings = put(simulation(OF_API), {RuleId.MAX_VICTIMS: 0}, suppressions=Suppressions(today=TODAY, baseline=old))[1]
     later = TODAY + timedelta(days=30)
     new = read_baseline(baseline_text(findings, later, before=old).encode(), "b")
     assert [(each.rule, each.expires) for each in new.accepted] == [(PDB, TODAY), (RuleId.MAX_VICTIMS, later)]
@@ -233,49 +237,49 @@ def test_files_that_are_no_baseline_are_refused(content: bytes, message: str) ->
     assert caught.value.message.startswith(message)
 
 
-def without(found: Simulation) -> Excuses:
+def without(found: Simulation) -> Suppressions:
     """The excuse that a simulation of the manifests before gives."""
-    return Excuses(today=TODAY, base=measured(found, (API, WEB), LIVE, GateRules()))
+    return Suppressions(today=TODAY, base=measured(found, (API, WEB), LIVE, GateRules()))
 
 
 def test_what_is_there_without_the_change_is_not_new() -> None:
-    results, (finding,) = put(simulation(OF_API), excuses=without(simulation(OF_API)))
+    results, (finding,) = put(simulation(OF_API), suppressions=without(simulation(OF_API)))
     assert (passes(results), finding.status, finding.by) == (True, FindingStatus.NOT_NEW, "--base")
 
 
 def test_what_the_change_makes_worse_is_new() -> None:
     worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
-    _, (finding,) = put(worse, excuses=without(simulation(OF_API)))
+    _, (finding,) = put(worse, suppressions=without(simulation(OF_API)))
     assert (finding.status, finding.amount) == (FindingStatus.FAILS, 2)
-    assert passes(put(simulation(OF_API), excuses=without(worse))[0])
+    assert passes(put(simulation(OF_API), suppressions=without(worse))[0])
 
 
 def test_only_what_the_change_adds_counts_against_a_limit() -> None:
     limits: dict[RuleId, int | None] = {RuleId.MAX_VICTIMS: 1, PDB: None}
-    assert passes(put(simulation(OF_API, OF_WEB), limits, excuses=without(simulation(OF_API)))[0])
+    assert passes(put(simulation(OF_API, OF_WEB), limits, suppressions=without(simulation(OF_API)))[0])
     assert not passes(
-        put(simulation(OF_API, OF_WEB), {**limits, RuleId.MAX_VICTIMS: 0}, excuses=without(simulation(OF_API)))[0]
+        put(simulation(OF_API, OF_WEB), {**limits, RuleId.MAX_VICTIMS: 0}, suppressions=without(simulation(OF_API)))[0]
     )
 
 
 def test_what_is_within_the_limits_without_the_change_is_not_new_either() -> None:
     limits: dict[RuleId, int | None] = {PDB: 1}
     log = victim("shop/log", "Pod shop/log", violated="shop/log", of="shop/web-2-new-2")
-    assert passes(put(simulation(OF_API, log), limits, excuses=without(simulation(OF_API)))[0])
+    assert passes(put(simulation(OF_API, log), limits, suppressions=without(simulation(OF_API)))[0])
 
 
 def test_what_is_not_known_is_not_excused_by_not_having_been_known_before() -> None:
     facts = Facts(assumptions=[Assumption("scheduler", "extenders[0]", "is not asked")])
     limits: dict[RuleId, int | None] = {RuleId.MAX_SNAPSHOT_AGE: 60}
     base = measured(simulation(), (API,), facts, GateRules(limits=limits))
-    _, findings = put(simulation(), limits, facts=facts, excuses=Excuses(today=TODAY, base=base))
+    _, findings = put(simulation(), limits, facts=facts, suppressions=Suppressions(today=TODAY, base=base))
     assert [each.status for each in findings] == [FindingStatus.FAILS, FindingStatus.FAILS]
 
 
 def test_a_change_does_not_waive_the_damage_that_it_does() -> None:
-    objection = Objection(RuleId.MAX_DELETIONS, "Deployment shop/web", "it is deleted", change=API.object)
+    static_finding = StaticFinding(RuleId.MAX_DELETIONS, "Deployment shop/web", "it is deleted", change=API.object)
     waivers = annotated("max-deletions")
-    _, findings = evaluate(simulation(), [API], Facts(objections=[objection]), GateRules(), excused(waivers))
+    _, findings = evaluate(simulation(), [API], Facts(objections=[static_finding]), GateRules(), excused(waivers))
     assert [each.status for each in findings] == [FindingStatus.FAILS]
     assert "kpreempt.io/waive does not waive max-deletions" in findings[0].detail
-    assert not measured(simulation(), [API], Facts(objections=[objection]), GateRules())
+    assert not measured(simulation(), [API], Facts(objections=[static_finding]), GateRules())

@@ -7,11 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kpreempt.analysis.check.gate import (
-    Excuses,
     Facts,
     ForbiddenVictims,
     GateRules,
     Override,
+    Suppressions,
     Waiver,
     baseline_text,
     measured,
@@ -114,12 +114,14 @@ def facts() -> Facts:
     return Facts(is_live=True, assumptions=said)
 
 
-def judged(found: Simulation, rules: GateRules, excuses: Excuses, assumed: Facts | None = None) -> list[GateFinding]:
+def judged(
+    found: Simulation, rules: GateRules, suppressions: Suppressions, assumed: Facts | None = None
+) -> list[GateFinding]:
     return put(
         found,
         dict(rules.limits),
         facts=assumed or facts(),
-        excuses=excuses,
+        suppressions=suppressions,
         overrides=rules.overrides,
         forbidden=rules.forbidden,
     )[1]
@@ -129,36 +131,36 @@ def failing(findings: list[GateFinding]) -> set[str]:
     return {each.fingerprint for each in findings if each.status is FindingStatus.FAILS}
 
 
-@given(found=simulations(), rules=rule_sets(), excuses=waivers(), rule=st.sampled_from(LIMITED), data=st.data())
+@given(found=simulations(), rules=rule_sets(), suppressions=waivers(), rule=st.sampled_from(LIMITED), data=st.data())
 def test_a_laxer_limit_never_makes_more_failures(
-    found: Simulation, rules: GateRules, excuses: list[Waiver], rule: RuleId, data: st.DataObject
+    found: Simulation, rules: GateRules, suppressions: list[Waiver], rule: RuleId, data: st.DataObject
 ) -> None:
     strict = rules.general(rule)
     lax = None if strict is None else data.draw(st.none() | st.integers(strict, strict + 3))
     laxer = msgspec.structs.replace(rules, limits={**rules.limits, rule: lax})
-    given_excuses = Excuses(today=TODAY, waivers=excuses)
+    given_excuses = Suppressions(today=TODAY, waivers=suppressions)
     assert failing(judged(found, laxer, given_excuses)) <= failing(judged(found, rules, given_excuses))
 
 
-@given(found=simulations(), rules=rule_sets(), excuses=waivers(), more=waivers())
+@given(found=simulations(), rules=rule_sets(), suppressions=waivers(), more=waivers())
 def test_another_waiver_never_makes_more_failures(
-    found: Simulation, rules: GateRules, excuses: list[Waiver], more: list[Waiver]
+    found: Simulation, rules: GateRules, suppressions: list[Waiver], more: list[Waiver]
 ) -> None:
-    few = failing(judged(found, rules, Excuses(today=TODAY, waivers=[*excuses, *more])))
-    assert few <= failing(judged(found, rules, Excuses(today=TODAY, waivers=excuses)))
+    few = failing(judged(found, rules, Suppressions(today=TODAY, waivers=[*suppressions, *more])))
+    assert few <= failing(judged(found, rules, Suppressions(today=TODAY, waivers=suppressions)))
 
 
 @given(found=simulations(), rules=rule_sets())
 def test_nothing_fails_where_all_is_waived(found: Simulation, rules: GateRules) -> None:
-    everything = Excuses(today=TODAY, waivers=[Waiver(rule=rule) for rule in RuleId])
+    everything = Suppressions(today=TODAY, waivers=[Waiver(rule=rule) for rule in RuleId])
     assert failing(judged(found, rules, everything)) == set()
 
 
 @given(found=simulations(), rules=rule_sets())
 def test_nothing_fails_that_the_baseline_of_the_same_run_accepts(found: Simulation, rules: GateRules) -> None:
-    findings = judged(found, rules, Excuses(today=TODAY))
+    findings = judged(found, rules, Suppressions(today=TODAY))
     baseline = read_baseline(baseline_text(findings, TODAY).encode(), "b")
-    again = judged(found, rules, Excuses(today=TODAY, baseline=baseline))
+    again = judged(found, rules, Suppressions(today=TODAY, baseline=baseline))
     assert failing(again) == set()
     assert len(again) == len(findings)
 
@@ -170,12 +172,12 @@ def test_nothing_that_happens_is_new_where_the_same_happens_without_the_change(
     known = Facts(is_live=True)
     assume(found.end is not SimulationEnd.ABORTED)
     base = measured(found, (API, WEB), known, rules)
-    assert failing(judged(found, rules, Excuses(today=TODAY, base=base), known)) == set()
+    assert failing(judged(found, rules, Suppressions(today=TODAY, base=base), known)) == set()
 
 
-@given(found=simulations(), rules=rule_sets(), excuses=waivers(), data=st.data())
+@given(found=simulations(), rules=rule_sets(), suppressions=waivers(), data=st.data())
 def test_findings_do_not_depend_on_the_order_of_what_is_handed_in(
-    found: Simulation, rules: GateRules, excuses: list[Waiver], data: st.DataObject
+    found: Simulation, rules: GateRules, suppressions: list[Waiver], data: st.DataObject
 ) -> None:
     def story(findings: list[GateFinding]) -> list[tuple[object, ...]]:
         return [(each.rule, each.subject, each.amount, each.change, each.status, each.detail) for each in findings]
@@ -188,20 +190,20 @@ def test_findings_do_not_depend_on_the_order_of_what_is_handed_in(
     )
     assumed = facts()
     turned = Facts(is_live=True, assumptions=data.draw(st.permutations(assumed.assumptions)))
-    one = judged(found, rules, Excuses(today=TODAY, waivers=excuses), assumed)
-    other = judged(mixed, rules, Excuses(today=TODAY, waivers=data.draw(st.permutations(excuses))), turned)
+    one = judged(found, rules, Suppressions(today=TODAY, waivers=suppressions), assumed)
+    other = judged(mixed, rules, Suppressions(today=TODAY, waivers=data.draw(st.permutations(suppressions))), turned)
     assert story(one) == story(other)
 
 
-@given(found=simulations(), rules=rule_sets(), excuses=waivers())
+@given(found=simulations(), rules=rule_sets(), suppressions=waivers())
 def test_the_results_count_the_findings_and_the_gate_is_open_only_without_failures(
-    found: Simulation, rules: GateRules, excuses: list[Waiver]
+    found: Simulation, rules: GateRules, suppressions: list[Waiver]
 ) -> None:
     results, findings = put(
         found,
         dict(rules.limits),
         facts=facts(),
-        excuses=Excuses(today=TODAY, waivers=excuses),
+        suppressions=Suppressions(today=TODAY, waivers=suppressions),
         overrides=rules.overrides,
         forbidden=rules.forbidden,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Objection, Override, PodFacts, passes
+from kpreempt.analysis.check.gate import Facts, ForbiddenVictims, Override, PodFacts, StaticFinding, passes
 from kpreempt.gate_rules import RuleSeverity
 from kpreempt.model.labels import LabelSelector
 from kpreempt.verdict import Assumption, AssumptionKind
@@ -523,7 +523,7 @@ def test_an_apply_that_is_refused_is_that_and_not_something_unknown() -> None:
 
 
 def test_an_objection_is_about_its_object() -> None:
-    against = Objection(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/db", "it allows no disruption")
+    against = StaticFinding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/db", "it allows no disruption")
     results, (finding,) = put(simulation(), facts=Facts(is_live=True, objections=[against]))
     assert (finding.rule, finding.detail) == (RuleId.PDB_BLOCKS_DRAIN, "it allows no disruption")
     assert not passes(results)

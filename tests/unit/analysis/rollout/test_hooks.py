@@ -77,7 +77,7 @@ def test_kubectl_applies_every_hook_and_only_the_default_names_the_option(
 
 
 @pytest.mark.parametrize(
-    ("annotations", "is_refused"),
+    ("annotations", "is_rejected"),
     [
         pytest.param({HELM: "pre-upgrade"}, False, id="a hook of Helm"),
         pytest.param({HELM: "pre-upgrade", f"{HELM}-delete-policy": "hook-succeeded,before-hook-creation"}, False, id="one that says so"),
@@ -87,11 +87,11 @@ def test_kubectl_applies_every_hook_and_only_the_default_names_the_option(
         pytest.param({}, True, id="no hook"),
     ],
 )  # fmt: skip
-def test_a_hook_that_is_deleted_first_is_no_refused_apply(annotations: dict[str, str], *, is_refused: bool) -> None:
+def test_a_hook_that_is_deleted_first_is_no_refused_apply(annotations: dict[str, str], *, is_rejected: bool) -> None:
     applied_by = BY_ARGO if ARGO in annotations else BY_HELM
     plan = plan_of(job("two", **annotations), served(job("one", **annotations)), applied_by=applied_by)
     assert [each.kind.value for each in plan.changes] == ["Rolled"]
-    assert bool(plan.assumptions) is is_refused
+    assert bool(plan.assumptions) is is_rejected
 
 
 def test_a_hook_runs_again_even_as_it_was_but_not_by_kubectl() -> None:

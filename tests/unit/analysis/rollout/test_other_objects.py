@@ -78,7 +78,7 @@ INJECTED = {"namespaceSelector": {"matchLabels": {"inject": "yes"}}}
 
 
 @pytest.mark.parametrize(
-    ("document", "labels", "is_told"),
+    ("document", "labels", "is_reported"),
     [
         pytest.param(webhook(rule("kafka.strimzi.io", "kafkas")), {}, False, id="custom resources"),
         pytest.param(webhook(rule("", "secrets", "configmaps")), {}, False, id="what has no pods"),
@@ -95,13 +95,13 @@ INJECTED = {"namespaceSelector": {"matchLabels": {"inject": "yes"}}}
     ],
 )  # fmt: skip
 def test_a_new_webhook_is_told_where_it_may_reach_pods_of_the_change(
-    document: Document, labels: Document, *, is_told: bool
+    document: Document, labels: Document, *, is_reported: bool
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}
     plan = plan_of([document, workload()], namespace)
     assert failing(plan) == []
     told = [each.message for each in plan.assumptions if each.subject == "admission"]
-    assert told == ([f"may change pods as they are made, which is not evaluated: {NAME}"] if is_told else [])
+    assert told == ([f"may change pods as they are made, which is not evaluated: {NAME}"] if is_reported else [])
 
 
 def test_a_new_webhook_is_told_where_the_labels_of_the_namespace_are_not_known() -> None:

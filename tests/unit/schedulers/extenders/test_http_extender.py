@@ -168,7 +168,7 @@ def test_reasons_of_both_kinds() -> None:
 def test_without_a_verb_nobody_is_asked(dialect: Dialect) -> None:
     asked, said = extender(dialect, filter_verb="", prioritize_verb="")
     answer = asked.filter(POD, NODES)
-    assert ([each.name for each in answer.passing], answer.was_asked) == (["n1", "n2"], False)
+    assert ([each.name for each in answer.passing], answer.was_called) == (["n1", "n2"], False)
     assert asked.prioritize(POD, NODES) == [("n1", 0), ("n2", 0)]
     assert said.asked == []
 

@@ -143,7 +143,7 @@ def removing(method: Callable[..., Any]) -> type[Plugin]:
 
 def scheduler_with(*plugins: type[Plugin], configuration: dict[str, Any] | None = None) -> KubeScheduler:
     """The default scheduler with these plugins besides."""
-    found = [FoundPlugin(plugin, SOURCE, is_asked_for=True) for plugin in plugins]
+    found = [FoundPlugin(plugin, SOURCE, is_requested=True) for plugin in plugins]
     return scheduler_from_configuration(configuration, plugins=found)
 
 
@@ -203,8 +203,8 @@ def assert_an_error(verdict: Verdict, *, names: str = "Hostile") -> None:
     """Every format says that the scheduler failed, and through whom."""
     assert verdict.outcome == Outcome.UNSCHEDULABLE
     assert "fails with an error" in verdict.reason
-    refusals = [status.plugin for status in verdict.dry_run.values()]
-    assert names in verdict.message or names in refusals
+    rejections = [status.plugin for status in verdict.dry_run.values()]
+    assert names in verdict.message or names in rejections
     assert len(verdict.message) < 3000
     for name, text in told(verdict).items():
         assert "fails with an error" in text, name

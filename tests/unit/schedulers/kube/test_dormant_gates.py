@@ -8,7 +8,7 @@ import pytest
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pod, assume_of_pods
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.verdict import AssumptionKind
 
@@ -45,7 +45,7 @@ def pod(name: str = "p", *, conditions: list[dict[str, Any]] | None = None, **sp
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_a_pod_that_asks_for_a_gate_is_told_which(asked: Pod, version: str, field: str, gate: str) -> None:
-    (assumption,) = assume_of_pod(asked, behaviour(version))
+    (assumption,) = assume_of_pod(asked, behavior(version))
     assert (assumption.subject, assumption.field, assumption.kind) == ("Pod ns/p", field, AssumptionKind.UNMODELED)
     assert f"the feature gate {gate} is assumed to be off" in assumption.message
 
@@ -53,9 +53,9 @@ def test_a_pod_that_asks_for_a_gate_is_told_which(asked: Pod, version: str, fiel
 def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default() -> None:
     term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["pod-template-hash"]}
     asked = pod(affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
-    (assumption,) = assume_of_pod(asked, behaviour("1.30"))
+    (assumption,) = assume_of_pod(asked, behavior("1.30"))
     assert "MatchLabelKeysInPodAffinity, which is off by default, is assumed to be on" in assumption.message
-    assert [assume_of_pod(asked, behaviour(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
+    assert [assume_of_pod(asked, behavior(each)) for each in ("1.31", "1.33", "1.37")] == [[], [], []]
 
 
 @pytest.mark.parametrize(
@@ -67,24 +67,24 @@ def test_label_keys_of_affinity_count_though_the_version_drops_them_by_default()
     ],
 )
 def test_a_gate_that_is_on_is_no_assumption(asked: Pod, version: str, gates: dict[str, bool]) -> None:
-    assert assume_of_pod(asked, behaviour(version, gates)) == []
+    assert assume_of_pod(asked, behavior(version, gates)) == []
 
 
 def test_pods_of_groups_in_the_cluster_are_told_together() -> None:
     pods = [pod(name, schedulingGroup={"podGroupName": "g"}) for name in ("b", "a", "c")]
-    (assumption,) = assume_of_pods([pod("x"), *pods], behaviour("1.37"))
+    (assumption,) = assume_of_pods([pod("x"), *pods], behavior("1.37"))
     assert assumption.subject == "Pods ns/a and 2 more"
     assert assumption.kind == AssumptionKind.UNMODELED
 
 
 def test_deferred_resizes_are_told_where_the_version_has_the_gate() -> None:
     deferred = pod("r", conditions=[DEFERRED], nodeName="n")
-    (assumption,) = assume_of_pods([deferred], behaviour("1.37"))
+    (assumption,) = assume_of_pods([deferred], behavior("1.37"))
     assert "InPlacePodVerticalScalingSchedulerPreemption" in assumption.message
     # A kubelet defers without it, too: that alone shuts no gate.
     assert assumption.kind == AssumptionKind.INFORMATIONAL
-    assert assume_of_pods([deferred], behaviour("1.36")) == []
+    assert assume_of_pods([deferred], behavior("1.36")) == []
     assert (
-        assume_of_pods([pod("r", conditions=[DEFERRED | {"reason": "Infeasible"}], nodeName="n")], behaviour("1.37"))
+        assume_of_pods([pod("r", conditions=[DEFERRED | {"reason": "Infeasible"}], nodeName="n")], behavior("1.37"))
         == []
     )

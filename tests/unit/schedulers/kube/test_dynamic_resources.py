@@ -13,7 +13,7 @@ from kpreempt.model.pod import Container, PodResourceClaim, ResourceRequirements
 from kpreempt.model.quantity import quantity
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour, behaviour_with
+from kpreempt.schedulers.kube.versions import behavior, behavior_with
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.details import ClaimUnavailable, InsufficientDevices
 from tests.device_factories import DRIVER, claim, claiming, devices_cluster, exactly, gpu_class, gpus, record
@@ -26,7 +26,7 @@ def devices_on(verdict: Verdict, node: str = "a") -> list[str]:
 
 
 def with_gates(cluster: ClusterSnapshot, version: str = "1.36", **gates: bool) -> Verdict:
-    scheduler = KubeScheduler(behaviour=behaviour(version, gates))
+    scheduler = KubeScheduler(behavior=behavior(version, gates))
     return scheduler.decide(scheduler.prepare(cluster, now=NOW), claiming("new", "c"))
 
 
@@ -353,7 +353,7 @@ def test_a_distinct_attribute_is_compared_with_all_devices_since_1_37() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "gates", "is_told"),
+    ("version", "gates", "is_reported"),
     [
         pytest.param("1.35", {}, False, id="the gates of 1.35"),
         pytest.param("1.35", {"DRAConsumableCapacity": True}, True, id="an alpha gate of 1.35"),
@@ -362,10 +362,10 @@ def test_a_distinct_attribute_is_compared_with_all_devices_since_1_37() -> None:
     ],
 )
 def test_what_gates_do_before_they_are_on_by_default_is_not_modelled(
-    version: str, gates: dict[str, bool], is_told: bool
+    version: str, gates: dict[str, bool], is_reported: bool
 ) -> None:
-    _, told = behaviour_with(gates, version)
-    assert told == (list(gates) if is_told else [])
+    _, told = behavior_with(gates, version)
+    assert told == (list(gates) if is_reported else [])
 
 
 def resource_pod(amount: str) -> Any:
@@ -476,24 +476,24 @@ def test_an_error_that_the_search_may_not_come_to_is_left_to_chance(nodes: int, 
     verdict = decide(devices_cluster(*slices, gpus("bad", "g0"), claims=(wanted,)), claiming("new", "c"))
     assert verdict.outcome is outcome
     assert "no such key: model" in verdict.error
-    is_told = any("left to chance" in each.message for each in verdict.assumptions)
-    assert is_told is (outcome is Outcome.UNCERTAIN)
+    is_reported = any("left to chance" in each.message for each in verdict.assumptions)
+    assert is_reported is (outcome is Outcome.UNCERTAIN)
 
 
 @pytest.mark.parametrize(
-    ("version", "expression", "is_told"),
+    ("version", "expression", "is_reported"),
     [
         pytest.param("1.35", f"device.attributes['{DRIVER}'].model == 'a'", True, id="pools in any order"),
         pytest.param("1.36", f"device.attributes['{DRIVER}'].model == 'a'", False, id="pools in order"),
         pytest.param("1.35", "device.driver != ''", False, id="no error"),
     ],
 )
-def test_an_error_to_which_the_search_may_not_come_is_told(version: str, expression: str, *, is_told: bool) -> None:
+def test_an_error_to_which_the_search_may_not_come_is_told(version: str, expression: str, *, is_reported: bool) -> None:
     other = {"name": "other", "generation": 1, "resourceSliceCount": 1}
     first = gpus("a", {"name": "g0", "attributes": {"model": {"string": "a"}}})
     wanted = claim("c", exactly(selectors=[{"cel": {"expression": expression}}]))
-    scheduler = KubeScheduler(behaviour=behaviour(version))
+    scheduler = KubeScheduler(behavior=behavior(version))
     prepared = scheduler.prepare(devices_cluster(first, gpus("a", "g1", pool=other), claims=(wanted,)), now=NOW)
     verdict = scheduler.decide(prepared, claiming("new", "c"))
     told = [each for each in verdict.assumptions if "ends in an error" in each.message]
-    assert bool(told) is is_told
+    assert bool(told) is is_reported

@@ -9,8 +9,8 @@ from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
 from kpreempt.schedulers.kube.versions import (
-    behaviour,
-    behaviour_with,
+    behavior,
+    behavior_with,
     gates_of,
     known_gates,
     needed_gates,
@@ -80,13 +80,13 @@ def test_the_option_is_refused_with_the_schedulers_reason(text: str, reason: str
 )
 def test_settings_are_refused_with_the_schedulers_reason(settings: dict[str, bool], reason: str) -> None:
     with pytest.raises(UsageError) as raised:
-        behaviour_with(settings)
+        behavior_with(settings)
     assert raised.value.message == f"--feature-gates: {reason}"
 
 
 def test_a_gate_in_wrong_case_is_hinted_at() -> None:
     with pytest.raises(UsageError) as raised:
-        behaviour_with({"podlevelresources": True})
+        behavior_with({"podlevelresources": True})
     assert raised.value.hint == "PodLevelResources"
 
 
@@ -101,21 +101,21 @@ def test_a_gate_in_wrong_case_is_hinted_at() -> None:
     ],
 )
 def test_what_is_not_modelled_is_named(settings: dict[str, bool], not_modelled: list[str]) -> None:
-    assert behaviour_with(settings)[1] == not_modelled
+    assert behavior_with(settings)[1] == not_modelled
 
 
 def test_no_settings_give_the_defaults() -> None:
-    assert behaviour_with({}) == (behaviour(), [])
+    assert behavior_with({}) == (behavior(), [])
 
 
 def test_all_alpha_switches_every_gate_of_that_stage_but_those_that_are_set() -> None:
-    gates, _ = behaviour_with({"AllAlpha": True, "VolumeLimitScaling": False})
+    gates, _ = behavior_with({"AllAlpha": True, "VolumeLimitScaling": False})
     assert gates.storage_capacity_scoring
     assert not gates.volume_limit_scaling
 
 
 def test_all_beta_switches_off_what_is_on_by_default() -> None:
-    gates, _ = behaviour_with({"AllBeta": False, "PodLevelResources": True})
+    gates, _ = behavior_with({"AllBeta": False, "PodLevelResources": True})
     assert not gates.dra_extended_resource
     assert gates.pod_level_resources
     assert gates.dynamic_resource_allocation
@@ -145,5 +145,5 @@ def test_what_is_not_modelled_is_told_where_it_is_set_otherwise(name: str) -> No
         settings = {**dependents, name: False}
     else:
         settings = {**needed, name: True}
-    assert name in behaviour_with(settings)[1]
-    assert behaviour_with({name: GATES[name].default})[1] == []
+    assert name in behavior_with(settings)[1]
+    assert behavior_with({name: GATES[name].default})[1] == []

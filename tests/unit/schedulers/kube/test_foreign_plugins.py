@@ -344,7 +344,7 @@ def test_the_story_of_a_node_is_told_with_its_errors(make: Callable[[Method], ty
     other = make_pod("other", cpu="1", priority=200, nominated="a")
     cluster = full_cluster()
     prepared = scheduler.prepare(ClusterSnapshot(nodes=cluster.nodes, pods=[*cluster.pods, other]), now=NOW)
-    story = scheduler.tell_node(prepared, pod, "a")
+    story = scheduler.describe_node(prepared, pod, "a")
     statuses = [*story.filters, *story.without_lower, *([story.pre_filter] if story.pre_filter else [])]
     assert any(status.code == Code.ERROR for status in statuses)
 
@@ -353,7 +353,7 @@ def test_the_story_of_a_node_is_told_with_its_errors(make: Callable[[Method], ty
 @pytest.mark.parametrize("raising", RAISING)
 def test_the_story_of_a_node_is_told_where_a_hook_fails(hook: str, raising: str) -> None:
     scheduler = scheduler_with(preempting(hook, RAISING[raising]), configuration=without_default_preemption("Hostile"))
-    story = scheduler.tell_node(scheduler.prepare(full_cluster(), now=NOW), important(), "a")
+    story = scheduler.describe_node(scheduler.prepare(full_cluster(), now=NOW), important(), "a")
     assert story.filters
 
 

@@ -11,7 +11,7 @@ from kpreempt.model.meta import ObjectMeta
 from kpreempt.model.pod import Pod, PodSpec, PodStatus
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import is_more_important, sort_by_importance
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from tests.conformance.cases import read_lines
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -26,7 +26,7 @@ def pod_info(name: str, priority: int, started: int | None) -> PodInfo:
         spec=PodSpec(priority=priority),
         status=PodStatus(start_time=start),
     )
-    return PodInfo(pod, behaviour())
+    return PodInfo(pod, behavior())
 
 
 @pytest.mark.parametrize(

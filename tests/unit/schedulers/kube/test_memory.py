@@ -12,7 +12,7 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, Toleration, TopologySpreadConstraint, Volume
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.memory import LEAST_LIKENESSES, MOST_OUTDATED, Memory, likeness
+from kpreempt.schedulers.kube.framework.decision_cache import MIN_KEYS, MOST_OUTDATED, Memory, equivalence_key
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
@@ -115,18 +115,18 @@ def test_all_nodes_are_looked_at_where_nodes_changed(looks: Looks) -> None:
     ],
 )
 def test_which_pods_are_alike(pod: Pod, is_alike: bool) -> None:
-    assert (likeness(pod) == likeness(POD)) is is_alike
+    assert (equivalence_key(pod) == equivalence_key(POD)) is is_alike
 
 
 def test_pods_with_claims_that_are_named_after_them_are_not_alike() -> None:
     volume = msgspec.convert({"name": "data", "ephemeral": {}}, Volume)
     one, other = (make_pod(name, volumes=[volume]) for name in ("one", "other"))
-    assert likeness(one) != likeness(other)
+    assert equivalence_key(one) != equivalence_key(other)
 
 
 def test_only_the_likenesses_that_came_last_are_remembered() -> None:
     memory = Memory()
-    pods = [make_pod("pod", cpu=str(cpu)) for cpu in range(1, LEAST_LIKENESSES + 2)]
+    pods = [make_pod("pod", cpu=str(cpu)) for cpu in range(1, MIN_KEYS + 2)]
     for pod in [*pods, *pods[1:]]:
         memory.of(pod)
     assert memory.of(pods[-1]) is not None

@@ -28,9 +28,9 @@ def test_a_look_for_affinity_makes_records_of_no_other_pods(monkeypatch: pytest.
     looked_at: list[str] = []
 
     class Noted(PodInfo):
-        def __init__(self, pod: Pod, behaviour: Behaviour) -> None:
+        def __init__(self, pod: Pod, behavior: Behaviour) -> None:
             looked_at.append(pod.metadata.name)
-            super().__init__(pod, behaviour)
+            super().__init__(pod, behavior)
 
     monkeypatch.setattr(node_info, "PodInfo", Noted)
     node = NodeInfo(make_node("a"), [make_pod("web"), make_pod("db", affinity=ALONE), make_pod("job")])

@@ -21,7 +21,7 @@ from kpreempt.model.storage import (
     VolumeAttachmentSpec,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.details import VolumeLimitExceeded
 from tests.factories import NOW, decide, make_node, make_pod
@@ -170,6 +170,6 @@ def test_a_driver_that_must_be_installed_holds_pods_back_only_under_its_gate(is_
         csi_nodes=[make_csi_node("a")],
         csi_drivers=[CSIDriver(ObjectMeta(name=DRIVER), CSIDriverSpec(prevent_pod_scheduling_if_missing=True))],
     )
-    scheduler = KubeScheduler(behaviour=behaviour(gates={"VolumeLimitScaling": is_on}))
+    scheduler = KubeScheduler(behavior=behavior(gates={"VolumeLimitScaling": is_on}))
     verdict = scheduler.decide(scheduler.prepare(snapshot, now=NOW), make_pod("new", volumes=uses("one")))
     assert reasons(verdict) == ([f"{DRIVER} CSI driver is not installed on the node"] if is_on else [])

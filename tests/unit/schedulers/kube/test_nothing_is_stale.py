@@ -201,7 +201,7 @@ def test_scores_of_storage_are_not_remembered() -> None:
     asked = pod_of(pod("asked", volumes=USES_CLAIM, affinity=near("podAntiAffinity")))
     # A pod on the one node keeps the other one from being scored, until it is gone.
     first, second = following(rest, [pod("x", on="n1")], [])
-    _, again, anew = decided(first, second, asked, behaviour=gates)
+    _, again, anew = decided(first, second, asked, behavior=gates)
     assert again == anew
     assert {scores["VolumeBinding"] for scores in again.plugin_scores.values()} != {0}
 
@@ -255,10 +255,10 @@ def decided(
     second: ClusterSnapshot,
     asked: Pod,
     then: Pod | None = None,
-    behaviour: Behaviour | None = None,
+    behavior: Behaviour | None = None,
 ) -> tuple[Verdict, Verdict, Verdict]:
     """The verdict on the first cluster, once it is remembered; on the second with that memory, and without it."""
-    kube = KubeScheduler(behaviour=behaviour)
+    kube = KubeScheduler(behavior=behavior)
     prepared = None
     for _ in range(4):
         prepared = kube.prepare(first, now=NOW, before=prepared)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.model.pod import Container, ContainerPort, Pod
-from kpreempt.report.evidence import refusal_of
+from kpreempt.report.evidence import rejection_of
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin
 from kpreempt.schedulers.kube.plugin_table import REGISTRY, WITHOUT_CLASS, plugins_in_tree
 from kpreempt.schedulers.kube.plugins.node_ports import frees_a_port
 from kpreempt.schedulers.kube.queue.queue import awaited_by
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Code, Status
 from tests.factories import make_pod
 
@@ -58,7 +58,7 @@ def test_each_row_has_the_name_by_which_its_plugin_goes() -> None:
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_no_plugin_finds_fault_with_its_own_defaults(name: str) -> None:
-    stated, facts = REGISTRY[name], behaviour()
+    stated, facts = REGISTRY[name], behavior()
     args = stated.default_args({}, facts)
     assert args.keys() <= stated.args.keys()
     assert [*stated.arg_problems("", args, facts), *stated.making_problems("", args, facts)] == []
@@ -73,7 +73,7 @@ def test_a_filter_states_what_a_pod_that_it_refused_waits_for(name: str) -> None
 # Of DynamicResources there is no refusal.
 @pytest.mark.parametrize("name", [name for name in FILTERS if name != "DynamicResources"])
 def test_what_a_filter_refuses_is_told_in_words(name: str) -> None:
-    assert not refusal_of(Status(Code.UNSCHEDULABLE, ["its reason"], plugin=name)).startswith("says")
+    assert not rejection_of(Status(Code.UNSCHEDULABLE, ["its reason"], plugin=name)).startswith("says")
 
 
 def with_port(address: str = "", protocol: str = "TCP", port: int = 8080, node: str = "node-1") -> Pod:

@@ -29,7 +29,7 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import MAX_D
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import natural_log
 from kpreempt.schedulers.kube.profile import Profile
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Code, Verdict
 from kpreempt.verdict.details import SpreadConflict
 from tests.factories import NOW, decide, make_node, make_pod, reasons
@@ -236,7 +236,7 @@ def test_the_minimum_follows_the_pods_that_are_taken_away_and_put_back() -> None
 
 def test_match_label_keys_are_ignored_without_their_gate() -> None:
     old = [web(name, "a", labels={"app": "web", "version": "1"}) for name in ("one", "two")]
-    scheduler = KubeScheduler(behaviour=behaviour(gates={"MatchLabelKeysInPodTopologySpread": False}))
+    scheduler = KubeScheduler(behavior=behavior(gates={"MatchLabelKeysInPodTopologySpread": False}))
     prepared = scheduler.prepare(cluster(*old), now=NOW)
     verdict = scheduler.decide(prepared, new(**spread(match_label_keys=["version"])))
     assert reasons(verdict) == {"a": SKEW, "b": SKEW, "d": MISSING}

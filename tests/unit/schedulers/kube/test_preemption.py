@@ -9,10 +9,10 @@ import pytest
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import PodCondition, PodMeta, PodSchedulingGate
-from kpreempt.schedulers.choice import CandidateVictims, rank_of, select_nodes, usual_criteria, usual_rank
+from kpreempt.schedulers.choice import CandidateVictims, default_criteria, default_rank, rank_of, select_nodes
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Outcome
 from tests.factories import NOW, decide, make_budget, make_node, make_pod
 
@@ -48,20 +48,20 @@ def victims(*pods: tuple[int, int | None], violations: int = 0) -> CandidateVict
 def test_the_rule_that_decides_between_two_nodes(
     a: CandidateVictims, b: CandidateVictims, winners: list[str], rule: str
 ) -> None:
-    selection = select_nodes({"a": a, "b": b}, usual_criteria(NOW))
+    selection = select_nodes({"a": a, "b": b}, default_criteria(NOW))
     assert selection.tied == winners
     assert selection.rounds[-1].criterion == rule
     # In one pass as rule by rule.
-    assert all(usual_rank(each, NOW) == rank_of("", each, usual_criteria(NOW)) for each in (a, b))
+    assert all(default_rank(each, NOW) == rank_of("", each, default_criteria(NOW)) for each in (a, b))
 
 
 def test_a_single_candidate_is_chosen_without_a_round() -> None:
-    assert select_nodes({"a": victims((1, 1))}, usual_criteria(NOW)).rounds == []
+    assert select_nodes({"a": victims((1, 1))}, default_criteria(NOW)).rounds == []
 
 
 def test_every_budget_of_a_pod_is_decremented_even_after_one_is_violated() -> None:
     budgets = BudgetIndex([make_budget("none", {"app": "web"}, 0), make_budget("one", {"tier": "x"}, 1)])
-    pods = [PodInfo(make_pod(name, labels={"app": "web", "tier": "x"}), behaviour()) for name in "ab"]
+    pods = [PodInfo(make_pod(name, labels={"app": "web", "tier": "x"}), behavior()) for name in "ab"]
     first, second = budgets.count(pods)
     assert [(use.budget, use.remaining) for use in first.budgets] == [("shop/none", -1), ("shop/one", 0)]
     assert [(use.budget, use.remaining) for use in second.budgets] == [("shop/none", -2), ("shop/one", -1)]
@@ -78,7 +78,7 @@ def test_every_budget_of_a_pod_is_decremented_even_after_one_is_violated() -> No
     ],
 )
 def test_budgets_that_do_not_count_a_pod(budget: object) -> None:
-    (counted,) = BudgetIndex([budget]).count([PodInfo(make_pod("a", labels={"app": "web"}), behaviour())])  # type: ignore[list-item]  # the table's column is of one type
+    (counted,) = BudgetIndex([budget]).count([PodInfo(make_pod("a", labels={"app": "web"}), behavior())])  # type: ignore[list-item]  # the table's column is of one type
     assert counted.budgets == []
 
 

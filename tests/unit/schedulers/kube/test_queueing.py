@@ -86,7 +86,7 @@ EXTENDED = {
 )
 def test_which_rules_there_are(scheduler: Scheduler, expected: tuple[bool, bool, bool]) -> None:
     rules = rules_of(scheduler)
-    found = (rules.comes_first is not None, rules.held_back is not None, rules.awaits_everything)
+    found = (rules.is_before is not None, rules.blocked_pods is not None, rules.awaits_everything)
     assert found == expected
 
 
@@ -99,9 +99,9 @@ def test_nothing_is_prepared_for_a_queue_that_no_plugin_from_outside_has_a_say_i
 
 
 def test_the_plugin_orders_pods() -> None:
-    comes_first = rules_of(scheduler_with(LowestFirst)).comes_first
-    assert comes_first is not None
-    assert (comes_first(LOW, HIGH), comes_first(HIGH, LOW), comes_first(LOW, LOW)) == (True, False, False)
+    is_before = rules_of(scheduler_with(LowestFirst)).is_before
+    assert is_before is not None
+    assert (is_before(LOW, HIGH), is_before(HIGH, LOW), is_before(LOW, LOW)) == (True, False, False)
 
 
 @pytest.mark.parametrize(
@@ -114,17 +114,17 @@ def test_the_plugin_orders_pods() -> None:
     ],
 )
 def test_who_holds_a_pod_back(plugins: list[type[Plugin]], pod: Pod, expected: str) -> None:
-    held_back = rules_of(scheduler_with(*plugins)).held_back
-    assert held_back is not None
-    assert held_back(pod) == expected
+    blocked_pods = rules_of(scheduler_with(*plugins)).blocked_pods
+    assert blocked_pods is not None
+    assert blocked_pods(pod) == expected
 
 
 def test_a_pod_is_held_back_by_the_cluster_as_it_is_when_the_queue_asks() -> None:
     scheduler = scheduler_with(NoPodsBesideOthers)
     clusters = iter((CLUSTER, ClusterSnapshot(nodes=CLUSTER.nodes, pods=[make_pod("there", node="n1")]), CLUSTER))
-    held_back = scheduler.queue_rules(lambda: scheduler.prepare(next(clusters), now=NOW)).held_back
-    assert held_back is not None
-    assert [held_back(make_pod("p")) for _ in range(3)] == ["", "NoPodsBesideOthers", ""]
+    blocked_pods = scheduler.queue_rules(lambda: scheduler.prepare(next(clusters), now=NOW)).blocked_pods
+    assert blocked_pods is not None
+    assert [blocked_pods(make_pod("p")) for _ in range(3)] == ["", "NoPodsBesideOthers", ""]
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ def test_a_plugin_that_cannot_compare_ends_in_a_message_that_names_it(
         def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
             return give(one, other)  # type: ignore[no-any-return]
 
-    comes_first = rules_of(scheduler_with(Rogue)).comes_first
-    assert comes_first is not None
+    is_before = rules_of(scheduler_with(Rogue)).is_before
+    assert is_before is not None
     with pytest.raises(PluginFailedError) as raised:
-        comes_first(LOW, HIGH)
+        is_before(LOW, HIGH)
     assert raised.value.message.startswith('comparing pods by QueueSort plugin "Rogue": ')
     assert message in raised.value.message
 

@@ -8,8 +8,8 @@ import pytest
 
 from kpreempt.analysis.compare.upgrade import Versions, versions_between
 from kpreempt.scheduler_table import RELEASES
-from kpreempt.schedulers.kube.history import Concern, ToldChange, changes_between, changes_in, partly
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.history import Concern, DescribedChange, changes_between, changes_in, partly
+from kpreempt.schedulers.kube.versions import behavior
 from tests.version_answers import DOCUMENT, FIXTURES, PAIRS, answers_on, document, fixture_of
 
 _CHANGES = [(before, after, change) for before, after in PAIRS for change in changes_in(after)]
@@ -25,7 +25,7 @@ def _versions(before: str, after: str) -> Versions:
     ("before", "after", "change"), _SHOWN, ids=[f"{after}-{change.name}" for _, after, change in _SHOWN]
 )
 def test_two_versions_answer_otherwise_on_the_cluster_of_a_change_and_it_is_the_change_that_does_it(
-    before: str, after: str, change: ToldChange
+    before: str, after: str, change: DescribedChange
 ) -> None:
     fixture = fixture_of(change)
     assert fixture is not None
@@ -61,12 +61,12 @@ def test_every_change_has_a_sentence_of_its_own(minor: str) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [*PAIRS, (next(iter(RELEASES)), list(RELEASES)[-1])])
 def test_all_changes_together_make_the_newer_version(before: str, after: str) -> None:
-    older, newer = behaviour(before), behaviour(after)
+    older, newer = behavior(before), behavior(after)
     made = partly(older, newer, changes_between(older, newer))
     assert made._replace(version=after) == newer
 
 
 def test_a_fix_that_was_carried_back_is_no_change_to_a_release_that_has_it() -> None:
-    names = [change.name for change in changes_between(behaviour("1.30.7"), behaviour("1.32"))]
+    names = [change.name for change in changes_between(behavior("1.30.7"), behavior("1.32"))]
     assert "sorts-victims-again" not in names
-    assert "sorts-victims-again" in [each.name for each in changes_between(behaviour("1.30.6"), behaviour("1.32"))]
+    assert "sorts-victims-again" in [each.name for each in changes_between(behavior("1.30.6"), behavior("1.32"))]

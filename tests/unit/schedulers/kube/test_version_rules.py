@@ -11,7 +11,7 @@ import pytest
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import AssumptionKind, Outcome, Verdict
 from tests.conformance.cases import NOW, cluster_of, pod_of, read_lines
 from tests.conformance.test_recorded_versions import VERSIONS
@@ -23,7 +23,7 @@ SCENARIOS = {each["name"].removeprefix(_PREFIX): each for each in read_lines(VER
 def verdict_of(scenario: str, version: str, gates: dict[str, bool] | None = None) -> Verdict:
     """What a version decides on a scenario that was made for a difference."""
     given = SCENARIOS[scenario]
-    scheduler = KubeScheduler(behaviour=behaviour(version, gates))
+    scheduler = KubeScheduler(behavior=behavior(version, gates))
     prepared = scheduler.prepare(cluster_of(given["objects"]), now=NOW, is_queued=given.get("queued", False))
     return scheduler.decide(prepared, pod_of(given["pod"]))
 
@@ -144,7 +144,7 @@ def test_lower_nominations_go_after_the_victims_where_preemption_waits(gate: boo
         "spec": {**{key: value for key, value in victim["spec"].items() if key != "nodeName"}, "priority": 1},
         "status": {"phase": "Pending", "nominatedNodeName": verdict_of("preemption-words", "1.36").nominated_nodes[0]},
     }
-    scheduler = KubeScheduler(behaviour=behaviour("1.36", {"SchedulerAsyncPreemption": gate}))
+    scheduler = KubeScheduler(behavior=behavior("1.36", {"SchedulerAsyncPreemption": gate}))
     prepared = scheduler.prepare(cluster_of([*given["objects"], lower]), now=NOW)
     actions = [each.action for each in scheduler.decide(prepared, pod_of(given["pod"])).effects]
     assert actions[0] == first
@@ -262,7 +262,7 @@ def test_without_conditions_any_pod_that_is_leaving_is_waited_for() -> None:
         for each in given["objects"]
     ]
     for gate, may in ((True, True), (False, False)):
-        scheduler = KubeScheduler(behaviour=behaviour("1.30", {"PodDisruptionConditions": gate}))
+        scheduler = KubeScheduler(behavior=behavior("1.30", {"PodDisruptionConditions": gate}))
         prepared = scheduler.prepare(cluster_of(silent), now=NOW)
         eligibility = scheduler.decide(prepared, pod_of(given["pod"])).eligibility
         assert eligibility is not None
@@ -274,7 +274,7 @@ def test_an_outcome_that_hangs_on_the_order_of_budgets_is_told() -> None:
     cluster = cluster_of(given["objects"])
 
     unordered = msgspec.structs.replace(cluster, has_scheduler_order=False)
-    scheduler = KubeScheduler(behaviour=behaviour("1.37"))
+    scheduler = KubeScheduler(behavior=behavior("1.37"))
     verdict = scheduler.decide(scheduler.prepare(unordered, now=NOW), pod_of(given["pod"]))
     assert "PodDisruptionBudgets" in [each.subject for each in verdict.assumptions]
     assert verdict.outcome != Outcome.UNSCHEDULABLE
@@ -284,7 +284,7 @@ def test_an_outcome_that_hangs_on_the_order_of_budgets_is_told() -> None:
 def test_requests_of_a_whole_pod_in_the_score_of_fit(version: str, score: int) -> None:
     pod = {"kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": [{"name": "main"}]}}
     pod["spec"]["resources"] = {"requests": {"cpu": "2", "memory": "4Gi"}}  # type: ignore[index]
-    scheduler = KubeScheduler(behaviour=behaviour(version, {"PodLevelResources": True}))
+    scheduler = KubeScheduler(behavior=behavior(version, {"PodLevelResources": True}))
     room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
     node = {"kind": "Node", "metadata": {"name": "worker"}, "status": {"allocatable": room}}
     verdict = scheduler.decide(scheduler.prepare(cluster_of([node]), now=NOW), pod_of(pod))
@@ -307,7 +307,7 @@ def test_huge_pages_beside_devices_for_extended_resources(
     requests = {"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "4Mi"}
     container = {"name": "main", "resources": {"requests": requests, "limits": requests}}
     pod = {"kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": [container]}}
-    scheduler = KubeScheduler(behaviour=behaviour(version, {"DRAExtendedResource": True}))
+    scheduler = KubeScheduler(behavior=behavior(version, {"DRAExtendedResource": True}))
     node = {"kind": "Node", "metadata": {"name": "worker"}, "status": {"allocatable": room}}
     verdict = scheduler.decide(scheduler.prepare(cluster_of([node]), now=NOW), pod_of(pod))
 

@@ -14,11 +14,11 @@ from kpreempt.schedulers.kube.versions import (
     CHANGES,
     Behaviour,
     Gate,
-    behaviour,
+    behavior,
     decide_alike,
     gates_of,
-    modelled_gates,
-    modelled_version,
+    modeled_gates,
+    modeled_version,
     version_of,
 )
 from tests.factories import LATER_VERSION
@@ -39,7 +39,7 @@ def test_a_gate_is_in_the_last_stage_that_it_has_come_to(version: str, gate: Gat
 
 def test_what_a_gate_switched_stays_once_it_is_gone() -> None:
     assert "MinDomainsInPodTopologySpread" not in gates_of(DEFAULT_VERSION, MODELLED)
-    assert [behaviour(each).min_domains_in_pod_topology_spread for each in ("1.25", "1.31", DEFAULT_VERSION)] == [
+    assert [behavior(each).min_domains_in_pod_topology_spread for each in ("1.25", "1.31", DEFAULT_VERSION)] == [
         False,
         True,
         True,
@@ -48,12 +48,12 @@ def test_what_a_gate_switched_stays_once_it_is_gone() -> None:
 
 def test_a_change_holds_from_its_first_version_to_the_last_before_its_end() -> None:
     versions = ("1.33", "1.34", "1.36", "1.37")
-    assert [behaviour(each).keeps_namespace_selectors for each in versions] == [False, True, True, False]
+    assert [behavior(each).keeps_namespace_selectors for each in versions] == [False, True, True, False]
 
 
 def test_gates_are_set_over_their_defaults() -> None:
-    assert behaviour(gates={"StorageCapacityScoring": True}).storage_capacity_scoring
-    assert modelled_gates(behaviour(gates={"PodLevelResources": False}))["PodLevelResources"] is False
+    assert behavior(gates={"StorageCapacityScoring": True}).storage_capacity_scoring
+    assert modeled_gates(behavior(gates={"PodLevelResources": False}))["PodLevelResources"] is False
 
 
 def test_every_field_is_a_gate_or_a_change() -> None:
@@ -66,8 +66,8 @@ def behaviour_gates() -> set[str]:
 
 
 def test_a_plugin_is_enabled_by_default_as_long_as_its_gate_is_on() -> None:
-    without = behaviour(gates={"NodeDeclaredFeatures": False})
-    names = [{each.name for each in default_plugins(facts)} for facts in (behaviour(), without)]
+    without = behavior(gates={"NodeDeclaredFeatures": False})
+    names = [{each.name for each in default_plugins(facts)} for facts in (behavior(), without)]
     assert names[0] - names[1] == {"NodeDeclaredFeatures"}
     assert "NodeDeclaredFeatures" not in plugins_in_tree("1.34")
 
@@ -85,12 +85,12 @@ def test_a_plugin_is_enabled_by_default_as_long_as_its_gate_is_on() -> None:
     ],
 )
 def test_a_servers_version_is_modelled_by_an_algorithm(server: str, algorithm: str, fit: str) -> None:
-    assert modelled_version(server) == (algorithm, fit)
+    assert modeled_version(server) == (algorithm, fit)
 
 
 @pytest.mark.parametrize("text", ["", "latest", "v1", "unknown.1"])
 def test_a_text_that_is_no_version_is_modelled_by_none(text: str) -> None:
-    assert modelled_version(text) is None
+    assert modeled_version(text) is None
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_releases_of_a_minor_version_decide_alike_but_for_fixes_that_were_carrie
 
 def test_a_fix_holds_in_the_releases_that_it_was_carried_back_to() -> None:
     releases = ("1.29.10", "1.29.14", "1.30.6", "1.30.7", "1.31.2", "1.31.3", "1.32.0")
-    assert [behaviour(each).sorts_victims_again for each in releases] == [False, True, False, True, False, True, True]
+    assert [behavior(each).sorts_victims_again for each in releases] == [False, True, False, True, False, True, True]
 
 
 def test_every_change_that_can_be_asked_for_is_told() -> None:
     first, *later = RELEASES
     assert changes_in(first) == []
     for older, minor in pairwise(RELEASES):
-        is_as_before = behaviour(minor)._replace(version=older) == behaviour(older)
+        is_as_before = behavior(minor)._replace(version=older) == behavior(older)
         assert changes_in(minor) or is_as_before
     assert not [name for name in behaviour_gates() if name not in EFFECTS]
     told = {each.source for minor in later for each in changes_in(minor)}

@@ -23,7 +23,7 @@ from kpreempt.model.storage import (
     PersistentVolumeClaim,
 )
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
 from tests.factories import NOW, decide, make_node, make_pod, reasons
@@ -314,7 +314,7 @@ def test_the_claim_of_an_ephemeral_volume(claims: list[PersistentVolumeClaim], r
 
 
 def scores_with_gate(snapshot: ClusterSnapshot) -> dict[str, int | None]:
-    scheduler = KubeScheduler(behaviour=behaviour(gates={"StorageCapacityScoring": True}))
+    scheduler = KubeScheduler(behavior=behavior(gates={"StorageCapacityScoring": True}))
     verdict = scheduler.decide(scheduler.prepare(snapshot, now=NOW), make_pod("new", volumes=uses("data")))
     return {node: scores.get("VolumeBinding") for node, scores in (verdict.plugin_scores or {}).items()}
 
@@ -337,7 +337,7 @@ def test_the_volume_that_fits_closest_scores_lowest_by_default() -> None:
 
 def test_a_claim_that_cannot_be_matched_ends_in_an_error() -> None:
     claim = with_spec(WANTED, volume_attributes_class_name="gold")
-    scheduler = KubeScheduler(behaviour=behaviour(gates={"VolumeAttributesClass": False}))
+    scheduler = KubeScheduler(behavior=behavior(gates={"VolumeAttributesClass": False}))
     snapshot = cluster([claim], make_volume("pv", size="9Gi"))
     verdict = scheduler.decide(scheduler.prepare(snapshot, now=NOW), make_pod("new", volumes=uses("data")))
     assert verdict.message == (

@@ -11,7 +11,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.model.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Assumption, AssumptionKind, Outcome, Verdict
 from kpreempt.verdict.chance import VolumeChoice, VolumeChoices, VolumeFit, VolumeOutcome
 from tests.factories import NOW, decide, make_node, make_pod
@@ -163,7 +163,7 @@ def test_the_order_decides_what_storage_is_rated() -> None:
     kept = ObjectReference("shop", "own")
     volumes = [make_volume(name, size=size, claim_ref=kept) for name, size in (("tight", "1Gi"), ("wide", "9Gi"))]
     snapshot = cluster(volumes, persistent_volume_claims=CLAIMS[:1])
-    scheduler = KubeScheduler(behaviour=behaviour(gates={"StorageCapacityScoring": True}))
+    scheduler = KubeScheduler(behavior=behavior(gates={"StorageCapacityScoring": True}))
     told = choices_of(scheduler.decide(scheduler.prepare(snapshot, now=NOW), incoming(CLAIMS[:1])))
     assert [each.fits for each in told.nodes] == [VolumeFit.EVERY_ORDER]
     # With one node there is no choice.

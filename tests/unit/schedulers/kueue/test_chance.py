@@ -12,7 +12,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Workload
 from kpreempt.model.quantity import Quantity
 from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Outcomes, run_cycles
-from kpreempt.schedulers.kueue.chance import every_way
+from kpreempt.schedulers.kueue.chance import all_branches
 from kpreempt.schedulers.kueue.objects import FairSharingConfiguration
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -87,9 +87,9 @@ def test_there_is_one_end_where_order_is_known_or_does_not_matter(
 
 
 def test_that_not_every_way_was_followed_is_known() -> None:
-    found, are_all = every_way(lambda chance: tuple(chance.shuffled(range(3))), most=4)
+    found, are_all = all_branches(lambda chance: tuple(chance.shuffled(range(3))), most=4)
     assert len(set(found)) == 4
     assert not are_all
-    found, are_all = every_way(lambda chance: tuple(chance.shuffled(range(3))))
+    found, are_all = all_branches(lambda chance: tuple(chance.shuffled(range(3))))
     assert len(set(found)) == len(found) == 6
     assert are_all

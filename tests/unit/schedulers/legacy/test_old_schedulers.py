@@ -389,7 +389,7 @@ def test_the_pods_of_a_node_go_least_important_first(algorithm: str) -> None:
 def test_the_story_of_a_node_tells_every_predicate(algorithm: str) -> None:
     scheduler = scheduler_for(algorithm)
     prepared = scheduler.prepare(full_node(), now=NOW)
-    story = scheduler.tell_node(prepared, HIGH, "n1")
+    story = scheduler.describe_node(prepared, HIGH, "n1")
     assert [status.plugin for status in story.filters if not status.is_success] == ["GeneralPredicates"]
     assert all(status.is_success for status in story.without_lower)
     assert story.lower_priority_pods == ["shop/low"]

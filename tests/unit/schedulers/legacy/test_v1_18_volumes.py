@@ -249,7 +249,7 @@ def test_long_driver_names_are_hashed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("volumes", "is_told"),
+    ("volumes", "is_reported"),
     [
         pytest.param(
             [make_volume("v"), make_volume("w", modes=["ReadWriteOnce", "ReadWriteMany"])], True, id="decides"
@@ -259,13 +259,13 @@ def test_long_driver_names_are_hashed() -> None:
     ],
 )
 def test_it_is_said_where_the_random_order_of_equal_volumes_decides(
-    volumes: list[PersistentVolume], is_told: bool
+    volumes: list[PersistentVolume], is_reported: bool
 ) -> None:
     claims = [make_claim("c"), make_claim("d", modes=["ReadWriteMany"])]
     for ordered in (volumes, volumes[::-1]):
         told = [each for each in decide(claims, ordered).assumptions if each.field == "spec.volumes"]
-        assert bool(told) == is_told
-    if is_told:
+        assert bool(told) == is_reported
+    if is_reported:
         assert told == [
             Assumption(
                 "Pod shop/p",

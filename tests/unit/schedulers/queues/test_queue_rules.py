@@ -59,7 +59,7 @@ def queue_with(rules: QueueRules, *, pops: bool = True) -> SchedulingQueue:
     return queue_for("kube-1.36", START, feature_gates={"SchedulerPopFromBackoffQ": pops}, rules=rules)
 
 
-HELD = QueueRules(held_back=holds_labelled, awaits_everything=True)
+HELD = QueueRules(blocked_pods=holds_labelled, awaits_everything=True)
 
 
 def held(name: str) -> Event:
@@ -157,7 +157,7 @@ def test_every_event_asks_the_plugin_again(event: Event) -> None:
         asked.append(pod.metadata.name)
         return QUOTA if asked.count("a") == 1 else ""
 
-    rules = QueueRules(held_back=first_no_then_yes, awaits_everything=True)
+    rules = QueueRules(blocked_pods=first_no_then_yes, awaits_everything=True)
     steps = apply("", node("n"), add("there", nodeName="n"), add("a"), event, queue=queue_with(rules))
     assert [state(step) for step in steps[-2:]] == ["gated a", "active a"]
 
@@ -192,7 +192,7 @@ def described(event: Event) -> QueuedPod:
 @pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13"])
 def test_old_queues_take_no_rules(algorithm: str) -> None:
     events = (add("a", 1), held("b"), pop(), pop())
-    rules = HELD._replace(comes_first=lowest_first)
+    rules = HELD._replace(is_before=lowest_first)
     assert popped(apply("", *events, queue=queue_for(algorithm, START, rules=rules))) == popped(
         apply(algorithm, *events)
     )

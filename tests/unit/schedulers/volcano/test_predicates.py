@@ -29,7 +29,7 @@ from kpreempt.schedulers.disks import csi_limit_key
 from kpreempt.schedulers.volcano import configuration_of
 from kpreempt.verdict.volcano import AttemptOutcome
 from tests.factories import make_node
-from tests.volcano_factories import attempt_of, bound, make_task, play, refusals
+from tests.volcano_factories import attempt_of, bound, make_task, play, rejections
 from tests.volume_factories import DRIVER, ZONE, make_claim, make_class, make_csi_node, make_volume, uses
 
 HOST = "kubernetes.io/hostname"
@@ -56,7 +56,7 @@ def labelled(name: str, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("node", "task", "refusal"),
+    ("node", "task", "rejection"),
     [
         pytest.param(
             make_node("a", taints=[Taint("dedicated", "gpu", "NoSchedule")]),
@@ -100,8 +100,8 @@ def labelled(name: str, **fields: Any) -> Any:
         ),
     ],
 )
-def test_a_node_by_itself(node: Any, task: Any, refusal: str) -> None:
-    assert refusals(play([node], [task]), "new") == {"a": refusal}
+def test_a_node_by_itself(node: Any, task: Any, rejection: str) -> None:
+    assert rejections(play([node], [task]), "new") == {"a": rejection}
 
 
 def asks_for_port(restart_policy: str = "") -> Container:
@@ -153,7 +153,7 @@ def test_spread_constraints(constraint: Mapping[str, Any], refusing: list[str]) 
     )
     crowded = "ab" if "min_domains" in constraint else "b"
     old = [make_task(f"old-{node}", node=node, labels={"app": "web", "version": "1"}) for node in crowded]
-    found = refusals(play(nodes, [*old, task]), "new")
+    found = rejections(play(nodes, [*old, task]), "new")
     assert [node for node, reason in found.items() if SKEW in reason] == refusing
 
 
@@ -238,7 +238,7 @@ def test_a_selector_that_cannot_be_read_refuses_the_pod_at_once(
 
 
 @pytest.mark.parametrize(
-    ("volume_labels", "node_labels", "is_refused"),
+    ("volume_labels", "node_labels", "is_rejected"),
     [
         pytest.param({ZONE: "east"}, {ZONE: "east"}, False, id="the same zone"),
         pytest.param({ZONE: "east"}, {ZONE: "west"}, True, id="another zone"),
@@ -247,18 +247,18 @@ def test_a_selector_that_cannot_be_read_refuses_the_pod_at_once(
         pytest.param({ZONE: "east__west"}, {ZONE: "west"}, False, id="one of the volume's zones"),
     ],
 )
-def test_zones_of_volumes(volume_labels: dict[str, str], node_labels: dict[str, str], is_refused: bool) -> None:
+def test_zones_of_volumes(volume_labels: dict[str, str], node_labels: dict[str, str], is_rejected: bool) -> None:
     session = play(
         [make_node("a", labels=node_labels)],
         [make_task("new", volumes=uses("data"))],
         persistent_volume_claims=[make_claim("data", volume="pv")],
         persistent_volumes=[make_volume("pv", labels=volume_labels)],
     )
-    assert refusals(session, "new") == ({"a": NO_ZONE} if is_refused else {})
+    assert rejections(session, "new") == ({"a": NO_ZONE} if is_rejected else {})
 
 
 @pytest.mark.parametrize(
-    ("claim", "refusal"),
+    ("claim", "rejection"),
     [
         pytest.param(None, 'VolumeZone: persistentvolumeclaim "data" not found', id="a claim that does not exist"),
         pytest.param(
@@ -273,7 +273,7 @@ def test_zones_of_volumes(volume_labels: dict[str, str], node_labels: dict[str, 
         ),
     ],
 )
-def test_a_claim_out_of_order_is_a_matter_of_nodes_that_have_a_zone(claim: Any, refusal: str) -> None:
+def test_a_claim_out_of_order_is_a_matter_of_nodes_that_have_a_zone(claim: Any, rejection: str) -> None:
     session = play(
         [make_node("a", labels={ZONE: "east"}), make_node("b")],
         [make_task("new", volumes=uses("data"))],
@@ -281,7 +281,7 @@ def test_a_claim_out_of_order_is_a_matter_of_nodes_that_have_a_zone(claim: Any, 
         persistent_volume_claims=[claim] if claim else [],
         storage_classes=[make_class()],
     )
-    assert refusals(session, "new") == {"a": refusal}
+    assert rejections(session, "new") == {"a": rejection}
 
 
 def test_a_claim_that_does_not_exist_ends_the_limits_in_an_error_on_every_node() -> None:
@@ -295,7 +295,7 @@ def attached(volume: str) -> VolumeAttachment:
 
 
 @pytest.mark.parametrize(
-    ("of_node", "of_driver", "objects", "is_refused"),
+    ("of_node", "of_driver", "objects", "is_rejected"),
     [
         pytest.param({}, {DRIVER: 0}, {}, True, id="the CSINode says the limit"),
         pytest.param({csi_limit_key(DRIVER): "0"}, None, {}, True, id="the node's allocatable says it, too"),
@@ -307,7 +307,7 @@ def attached(volume: str) -> VolumeAttachment:
     ],
 )
 def test_limits_of_volumes(
-    of_node: dict[str, str], of_driver: dict[str, int | None] | None, objects: dict[str, Any], is_refused: bool
+    of_node: dict[str, str], of_driver: dict[str, int | None] | None, objects: dict[str, Any], is_rejected: bool
 ) -> None:
     node = make_node("a")
     node.status.allocatable.update({name: quantity(amount) for name, amount in of_node.items()})
@@ -319,7 +319,7 @@ def test_limits_of_volumes(
         csi_nodes=[] if of_driver is None else [make_csi_node("a", of_driver)],
         **objects,
     )
-    assert refusals(session, "new") == ({"a": TOO_MANY} if is_refused else {})
+    assert rejections(session, "new") == ({"a": TOO_MANY} if is_rejected else {})
 
 
 @pytest.mark.parametrize(
@@ -348,18 +348,18 @@ IN_PORTWORX = {"portworx_volume": PortworxVolume("vol-1")}
 
 
 @pytest.mark.parametrize(
-    ("kind", "annotations", "is_refused"),
+    ("kind", "annotations", "is_rejected"),
     [
         pytest.param(ON_EBS, {MIGRATED: f"kubernetes.io/gce-pd,{EBS}"}, True, id="where its CSINode says so"),
         pytest.param(ON_EBS, {}, False, id="not where it does not"),
         pytest.param(IN_PORTWORX, {MIGRATED: PORTWORX}, False, id="one of Portworx nowhere"),
     ],
 )
-def test_an_inline_disk_counts_as_its_drivers(kind: Any, annotations: dict[str, str], is_refused: bool) -> None:
+def test_an_inline_disk_counts_as_its_drivers(kind: Any, annotations: dict[str, str], is_rejected: bool) -> None:
     volume = Volume("disk", **kind)
     csi_node = make_csi_node("a", {EBS_DRIVER: 0, "pxd.portworx.com": 0}, annotations)
     session = play([make_node("a")], [make_task("new", volumes=[volume])], csi_nodes=[csi_node])
-    assert refusals(session, "new") == ({"a": TOO_MANY} if is_refused else {})
+    assert rejections(session, "new") == ({"a": TOO_MANY} if is_rejected else {})
 
 
 @pytest.mark.parametrize(

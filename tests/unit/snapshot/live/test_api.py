@@ -324,7 +324,7 @@ def test_a_server_that_wants_a_client_certificate_is_told() -> None:
 
 def test_an_authority_that_is_no_certificate_is_told(tmp_path: Path) -> None:
     (tmp_path / "ca").write_text("nothing", encoding="utf-8")
-    with pytest.raises(InputError, match="ca: the certificate authority holds no certificate in PEM"):
+    with pytest.raises(InputError, match="ca: the certificate authority contains no PEM certificate"):
         api_of("https://localhost", certificate_authority=str(tmp_path / "ca"))
 
 

@@ -79,7 +79,7 @@ def test_kinds_without_records_are_listed_whole_where_they_are_compared() -> Non
     assert reading.cluster.skipped == {}
 
 
-class Wanted(NamedTuple):
+class ExtraFields(NamedTuple):
     api_version: str
     kind: str
     namespace: str
@@ -91,11 +91,11 @@ RESOURCES = [
     {"name": "widgets", "kind": "Widget", "namespaced": True},
     {"name": "gears", "kind": "Gear", "namespaced": False},
 ]
-W = Wanted("example.com/v1", "Widget", "shop", "w")
+W = ExtraFields("example.com/v1", "Widget", "shop", "w")
 WIDGET = {"metadata": {"name": "w", "namespace": "shop"}, "spec": {"size": 3}}
 
 
-def read_from(answers: dict[str, Answer], *wanted: Wanted) -> tuple[Objects, list[str]]:
+def read_from(answers: dict[str, Answer], *extra_fields: ExtraFields) -> tuple[Objects, list[str]]:
     known = {
         "/apis": good({"groups": [GROUP]}),
         "/apis/example.com/v1": good({"resources": RESOURCES}),
@@ -104,7 +104,7 @@ def read_from(answers: dict[str, Answer], *wanted: Wanted) -> tuple[Objects, lis
     with FakeApi(lambda asked: known.get(asked.path) or refused(404, "not found")) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), retries=0)
         try:
-            return read_objects(api, wanted), [each.path for each in fake.asked]
+            return read_objects(api, extra_fields), [each.path for each in fake.asked]
         finally:
             api.close()
 
@@ -113,7 +113,7 @@ OBJECT = "/apis/example.com/v1/namespaces/shop/widgets/w"
 
 
 @pytest.mark.parametrize(
-    ("answers", "wanted", "names", "known", "unread"),
+    ("answers", "extra_fields", "names", "known", "unread"),
     [
         pytest.param({OBJECT: good(WIDGET)}, W, ["w"], ["Widget.example.com"], {}, id="there"),
         pytest.param({}, W, [], ["Widget.example.com"], {}, id="not there"),
@@ -124,47 +124,57 @@ OBJECT = "/apis/example.com/v1/namespaces/shop/widgets/w"
         ),
         pytest.param(
             {"/apis/example.com/v1/gears/g": good({"metadata": {"name": "g"}})},
-            *(Wanted("example.com/v1", "Gear", "shop", "g"), ["g"], ["Gear.example.com"], {}),
+            *(ExtraFields("example.com/v1", "Gear", "shop", "g"), ["g"], ["Gear.example.com"], {}),
             id="of no namespace",
         ),
         pytest.param(
-            {}, Wanted("other.com/v1", "Widget", "shop", "w"), [], ["Widget.other.com"], {}, id="a group not served"
+            {},
+            ExtraFields("other.com/v1", "Widget", "shop", "w"),
+            [],
+            ["Widget.other.com"],
+            {},
+            id="a group not served",
         ),
         pytest.param(
-            {}, Wanted("example.com/v1", "Bolt", "shop", "b"), [], ["Bolt.example.com"], {}, id="a kind not served"
+            {}, ExtraFields("example.com/v1", "Bolt", "shop", "b"), [], ["Bolt.example.com"], {}, id="a kind not served"
         ),
         pytest.param(
-            {}, Wanted("example.com/v2", "Widget", "shop", "w"), [], [], {"Widget.example.com": Unread(404)}, id="v2"
+            {},
+            ExtraFields("example.com/v2", "Widget", "shop", "w"),
+            [],
+            [],
+            {"Widget.example.com": Unread(404)},
+            id="v2",
         ),
     ],
 )
 def test_objects_that_a_change_names(
-    answers: dict[str, Answer], wanted: Wanted, names: list[str], known: list[str], unread: dict[str, Unread]
+    answers: dict[str, Answer], extra_fields: ExtraFields, names: list[str], known: list[str], unread: dict[str, Unread]
 ) -> None:
-    found, _ = read_from(answers, wanted)
+    found, _ = read_from(answers, extra_fields)
     assert [each["metadata"]["name"] for each in found.documents] == names
     assert (found.known, found.unread) == (known, unread)
-    assert [(each["apiVersion"], each["kind"]) for each in found.documents] == [wanted[:2]] * len(names)
+    assert [(each["apiVersion"], each["kind"]) for each in found.documents] == [extra_fields[:2]] * len(names)
 
 
 def test_names_cannot_lead_elsewhere() -> None:
-    _, asked = read_from({}, Wanted("example.com/v1", "Widget", "../x", "a/../../b?c"))
+    _, asked = read_from({}, ExtraFields("example.com/v1", "Widget", "../x", "a/../../b?c"))
     assert asked[-1] == "/apis/example.com/v1/namespaces/..%2Fx/widgets/a%2F..%2F..%2Fb%3Fc"
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "extra_fields",
     [
-        Wanted("x/../../api/v1/secrets", "Widget", "shop", "w"),
-        Wanted("../v1", "Widget", "shop", "w"),
-        Wanted("example.com/v1?a", "Widget", "shop", "w"),
-        Wanted("", "Widget", "shop", "w"),
+        ExtraFields("x/../../api/v1/secrets", "Widget", "shop", "w"),
+        ExtraFields("../v1", "Widget", "shop", "w"),
+        ExtraFields("example.com/v1?a", "Widget", "shop", "w"),
+        ExtraFields("", "Widget", "shop", "w"),
         W._replace(name=".."),
         W._replace(namespace=".."),
     ],
 )
-def test_what_no_server_can_have_is_not_asked_for(wanted: Wanted) -> None:
-    found, asked = read_from({}, wanted)
+def test_what_no_server_can_have_is_not_asked_for(extra_fields: ExtraFields) -> None:
+    found, asked = read_from({}, extra_fields)
     assert asked == []
     assert list(found.unread.values()) == [Unread(404)]
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from kpreempt.analysis.kueue.objects import KUEUE_WANTED
+from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import Unread
 from kpreempt.model.kinds import KINDS
@@ -185,10 +185,13 @@ def test_events_are_read_where_they_are_asked_for_by_their_reasons() -> None:
 
 
 def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others() -> None:
-    wanted = {"metadata": {"name": "api", "namespace": "shop"}, "spec": {"template": {"spec": {"containers": []}}}}
+    extra_fields = {
+        "metadata": {"name": "api", "namespace": "shop"},
+        "spec": {"template": {"spec": {"containers": []}}},
+    }
     other = {"metadata": {"name": "other", "namespace": "shop"}, "spec": {"template": {}}}
     cron_job = {"metadata": {"name": "sum", "namespace": "shop"}, "spec": {"schedule": "@daily"}}
-    cluster = FakeCluster({"Deployment": [other, wanted], "CronJob": [cron_job]})
+    cluster = FakeCluster({"Deployment": [other, extra_fields], "CronJob": [cron_job]})
     names = {"Deployment": "api", "CronJob": "sum"}
     reading, _ = read(
         cluster, needs=Needs(keeps=lambda kind, record: names.get(kind) == record.metadata.name, compared=["CronJob"])
@@ -196,7 +199,7 @@ def test_documents_are_kept_of_the_objects_that_are_asked_for_and_of_no_others()
     kept = [(each["kind"], each["apiVersion"], each["spec"]) for each in reading.documents]
     assert sorted(kept, key=str) == [
         ("CronJob", "batch/v1", cron_job["spec"]),
-        ("Deployment", "apps/v1", wanted["spec"]),
+        ("Deployment", "apps/v1", extra_fields["spec"]),
     ]
     assert reading.assumptions == []
     reading, asked = read(cluster)
@@ -348,7 +351,7 @@ def test_the_cluster_role_that_is_shipped_has_just_the_rights_that_are_used() ->
     rules = [rule for rule in role["rules"] if "resources" in rule]
     granted = sorted((group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"])
     listed = [(kind.groups[0], plural_of(kind)) for kind in (*KINDS.values(), *COMPARED.values())]
-    assert granted == sorted([*listed, *((kind.group, kind.resource) for kind in KUEUE_WANTED.kinds)])
+    assert granted == sorted([*listed, *((kind.group, kind.resource) for kind in KUEUE_EXTRAS.kinds)])
     assert {tuple(rule["verbs"]) for rule in rules} == {("list",)}
     others = [rule for rule in role["rules"] if "resources" not in rule]
     assert others == [{"nonResourceURLs": ["/version"], "verbs": ["get"]}]
@@ -369,7 +372,7 @@ def test_kueues_objects_are_read_in_the_version_that_the_server_has(served: str)
         kind = "ClusterQueueList"
         return good({"apiVersion": f"{group[6:]}/{served}", "kind": kind, "metadata": metadata, "items": [queue]})
 
-    reading, _ = read(answer, needs=Needs(wanted=KUEUE_WANTED))
+    reading, _ = read(answer, needs=Needs(extra_fields=KUEUE_EXTRAS))
     (found,) = reading.cluster.documents["ClusterQueue.kueue.x-k8s.io"]
     assert (found["apiVersion"], found["spec"]) == (f"kueue.x-k8s.io/{served}", queue["spec"])
     assert told(reading) == []
@@ -387,5 +390,5 @@ def test_who_may_not_read_kueues_objects_is_told_in_either_version(served: str) 
         is_version = asked.path.count("/") == 3
         return refused(404, "not found") if is_version else refused(403, "forbidden")
 
-    reading, _ = read(answer, needs=Needs(wanted=KUEUE_WANTED))
+    reading, _ = read(answer, needs=Needs(extra_fields=KUEUE_EXTRAS))
     assert sum("ClusterQueue" in each for each in told(reading)) == 1

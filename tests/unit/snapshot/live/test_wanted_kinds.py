@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.pod import annotations_of
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
@@ -31,8 +31,10 @@ def read(
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
         try:
             taken_at = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
-            wanted = Needs(wanted=Wanted(kinds, pod_annotations=True), **needs)
-            return read_cluster(api, taken_at=taken_at, skip_bad_objects=skip_bad_objects, needs=wanted), fake.asked
+            extra_fields = Needs(extra_fields=ExtraFields(kinds, pod_annotations=True), **needs)
+            return read_cluster(
+                api, taken_at=taken_at, skip_bad_objects=skip_bad_objects, needs=extra_fields
+            ), fake.asked
         finally:
             api.close()
 
@@ -148,19 +150,19 @@ def test_a_list_that_begins_anew_is_kept_once() -> None:
 
 @pytest.mark.parametrize("compared", [(), ("CronJob",)])
 def test_cron_jobs_are_read_once_whoever_wants_them(compared: tuple[str, ...]) -> None:
-    wanted = ObjectKind("CronJob", "batch")
+    extra_fields = ObjectKind("CronJob", "batch")
     cluster = FakeCluster({"CronJob": [item("sum", spec={"schedule": "@daily"})]})
-    reading, asked = read(cluster, wanted, compared=compared, keeps=lambda kind, _: kind == "CronJob")
-    assert names(reading, wanted.key) == ["sum"]
+    reading, asked = read(cluster, extra_fields, compared=compared, keeps=lambda kind, _: kind == "CronJob")
+    assert names(reading, extra_fields.key) == ["sum"]
     assert len(reading.documents) == 1
     assert sum(each.path == "/apis/batch/v1/cronjobs" for each in asked) == 1
 
 
 def test_kinds_that_are_read_anyway_are_read_once_and_kept_whole() -> None:
-    wanted = ObjectKind("PriorityClass", "scheduling.k8s.io")
+    extra_fields = ObjectKind("PriorityClass", "scheduling.k8s.io")
     high = {"metadata": {"name": "high", "annotations": {"note": "x"}}, "value": 10}
-    reading, asked = read(FakeCluster({"PriorityClass": [high]}), wanted)
-    assert reading.cluster.documents[wanted.key] == [
+    reading, asked = read(FakeCluster({"PriorityClass": [high]}), extra_fields)
+    assert reading.cluster.documents[extra_fields.key] == [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **high}
     ]
     assert sum(each.path.endswith("/priorityclasses") for each in asked) == 1

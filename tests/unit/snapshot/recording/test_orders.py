@@ -33,8 +33,8 @@ def on_node(key: str) -> Seen:
     return Seen(key, f"uid-{key}", "n1")
 
 
-def waiting(key: str, *, failed: bool = False, refusal: str = "", gated: bool = False) -> Seen:
-    return Seen(key, f"uid-{key}", "", is_waiting=True, has_failed=failed, refusal=refusal, is_gated=gated)
+def waiting(key: str, *, failed: bool = False, rejection: str = "", gated: bool = False) -> Seen:
+    return Seen(key, f"uid-{key}", "", is_waiting=True, has_failed=failed, rejection=rejection, is_gated=gated)
 
 
 def order(orders: NodeOrders) -> tuple[list[str], set[str]]:
@@ -80,9 +80,9 @@ def test_what_happens_while_a_pod_may_be_assumed_leaves_only_what_is_sure() -> N
     ("before", "after", "known"),
     [
         (waiting("p"), waiting("p"), False),
-        (waiting("p", refusal="no node"), waiting("p", refusal="no node"), False),
-        (waiting("p", refusal="no node"), waiting("p"), False),
-        (waiting("p"), waiting("p", refusal="no node"), True),
+        (waiting("p", rejection="no node"), waiting("p", rejection="no node"), False),
+        (waiting("p", rejection="no node"), waiting("p"), False),
+        (waiting("p"), waiting("p", rejection="no node"), True),
         (waiting("p", gated=True), waiting("p"), True),
     ],
 )

@@ -95,9 +95,9 @@ class Life:
     def forget(self, name: str) -> None:
         """What came after it was assumed has failed."""
         self.cache.remove(self.assumed.pop(name), self.uid(name))
-        self.refuse(name, f'binding rejected: running "{self.count}"')
+        self.reject(name, f'binding rejected: running "{self.count}"')
 
-    def refuse(self, name: str, message: str = NO_NODE) -> None:
+    def reject(self, name: str, message: str = NO_NODE) -> None:
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
         self.tell("MODIFIED", name, a_pod(name, uid=self.uid(name), conditions=[condition]))
 
@@ -131,7 +131,7 @@ class Life:
             "create": (self.create, [each for each in "abcdef" if each not in self.documents]),
             "bind": (self.bind, sorted(self.assumed)),
             "forget": (self.forget, sorted(self.assumed)),
-            "refuse": (self.refuse, self.those(self.is_free)),
+            "refuse": (self.reject, self.those(self.is_free)),
             "assume": (lambda name: self.assume(name, data.draw(st.sampled_from(NODES))), self.those(self.is_free)),
             "update": (self.update, sorted(self.documents)),
             "finish": (self.finish, self.those(self.is_bound)),

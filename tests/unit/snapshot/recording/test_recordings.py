@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from kpreempt.analysis.check.rollout.kept_documents import is_kept, kept
 from kpreempt.errors import InputError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.collect import Needs
-from kpreempt.snapshot.least import least
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
-from kpreempt.snapshot.recording.past import Moment, info_of, past_of
+from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.recording.as_of import Moment, info_of, state_before
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits, Segment, Segments, segments_in
@@ -58,7 +58,7 @@ def test_base_and_changes_up_to_any_moment_are_a_list_at_that_moment(data: st.Da
                 making.wait(70)
         making.recorder.flush(making.now)
         for version, (time, documents) in making.at.items():
-            past = past_of(making.folder, Moment(time, version), Intake())
+            past = state_before(making.folder, Moment(time, version), InputLimits())
             found = cluster_from_json([line for batch in past.batches for line in batch.objects], "the past")
             expected = listed(documents)
             if any(each.field == "recording" for each in past.assumptions):
@@ -243,7 +243,7 @@ def test_secrets_in_free_text_are_in_no_recording(tmp_path: Path) -> None:
     making = Making(tmp_path / "rec", {"Pod": [a_pod("a", "n1", **secret)]})
     making.change("MODIFIED", "Pod", a_pod("a", "n1", startTime="2026-11-21T03:00:00Z", **secret), seconds=2)
     making.end()
-    past = past_of(making.folder, Moment(), Intake())
+    past = state_before(making.folder, Moment(), InputLimits())
     assert not any(b"hunter2" in bytes(line) for batch in past.batches for line in batch.objects)
 
 

@@ -35,11 +35,11 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
     unmet = _unmet_on_bare(state, table, nodes)
     nothing = np.zeros(len(nodes), dtype=np.int64)
     most = np.array([ALWAYS if term is None else NEVER for term in unmet], dtype=np.int64)
-    wanted = Limit(nothing, most, np.zeros(len(table.pods), dtype=np.int64))
+    requested = Limit(nothing, most, np.zeros(len(table.pods), dtype=np.int64))
     terms = state.incoming.anti_affinity_terms
     own_keys = list(dict.fromkeys(term.topology_key for term in terms))
     existing_keys = sorted({key for key, _ in state.existing_anti_affinity})
-    limits = [wanted]
+    limits = [requested]
     for key in own_keys:
         matching = [term for term in terms if term.topology_key == key]
         _, representatives = table.label_groups
@@ -49,7 +49,7 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
     existing = table.count_anti_affinity(lambda term: term.matches(incoming.pod, incoming.namespace_labels))
     limits += [_limit(state.existing_anti_affinity, key, existing[key], nodes) for key in existing_keys]
 
-    def refuse(excess: Excess) -> Status:
+    def reject(excess: Excess) -> Status:
         term = unmet[excess.node]
         if term is not None:
             detail = state.evidence.of_affinity(term, nodes[excess.node].node.labels)
@@ -80,7 +80,7 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
         own = [sum(term.matches(info.pod, None) for term in terms if term.topology_key == key) for key in own_keys]
         return [0, *own, *(0 for _ in existing_keys)]
 
-    return PluginLimits(plugin, limits, refuse, adds=adds)
+    return PluginLimits(plugin, limits, reject, adds=adds)
 
 
 def _unmet_on_bare(state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> list[AffinityTerm | None]:
@@ -90,10 +90,10 @@ def _unmet_on_bare(state: FilterState, table: PodTable, nodes: Sequence[NodeInfo
         return [None] * len(nodes)
     _, representatives = table.label_groups
     matching = table.per_group([int(matches_all_terms(incoming.affinity_terms, pod)) for pod in representatives])
-    num_gone = table.total(np.where(table.priority < incoming.pod.priority, matching, 0)).tolist()
+    num_removed = table.total(np.where(table.priority < incoming.pod.priority, matching, 0)).tolist()
     position = table.cluster.position
     return [
-        unmet_affinity_term(state, node_info.node.labels, num_gone[position[node_info.name]]) for node_info in nodes
+        unmet_affinity_term(state, node_info.node.labels, num_removed[position[node_info.name]]) for node_info in nodes
     ]
 
 

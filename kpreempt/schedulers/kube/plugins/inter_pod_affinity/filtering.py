@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.decision_cache import Findings, answers_on
 from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm, selector_error
-from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import SUCCESS, Code, Status
@@ -83,7 +83,7 @@ class Evidence:
 
     def of_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
         """The pods in the domain that the incoming pod refuses."""
-        conflicts = self._present("affinity refused", pair, node_info, self._refused_on)
+        conflicts = self._present("affinity refused", pair, node_info, self._rejected_on)
         return _conflict("antiAffinity", pair, conflicts)
 
     def of_existing_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
@@ -118,7 +118,7 @@ class Evidence:
             conflicts = answers_on(self._findings.on(question), nodes, lambda node_info: tuple(search(node_info)))
         return (conflict for other, conflict in chain.from_iterable(conflicts) if other == pair)
 
-    def _refused_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:
+    def _rejected_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:
         labels = node_info.node.labels
         terms = [term for term in self._incoming.anti_affinity_terms if term.topology_key in labels]
         for pod_info in node_info.pods:
@@ -199,21 +199,21 @@ def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
     return bool(terms) and all(term.matches(pod, None) for term in terms)
 
 
-def parse_error(pod: Pod, behaviour: Behaviour) -> str | None:
+def parse_error(pod: Pod, behavior: Behaviour) -> str | None:
     """What upstream says of a pod with a selector in its terms that cannot be parsed (``PodInfo.Update``)."""
     affinity = pod.spec.affinity
-    wanted = affinity.pod_affinity if affinity else None
+    requested = affinity.pod_affinity if affinity else None
     refused = affinity.pod_anti_affinity if affinity else None
     groups = {
-        "requiredAffinityTerms": wanted.required if wanted else [],
+        "requiredAffinityTerms": requested.required if requested else [],
         "requiredAntiAffinityTerms": refused.required if refused else [],
-        "preferredAffinityTerms": [each.pod_affinity_term for each in wanted.preferred] if wanted else [],
+        "preferredAffinityTerms": [each.pod_affinity_term for each in requested.preferred] if requested else [],
         "preferredAntiAffinityTerms": [each.pod_affinity_term for each in refused.preferred] if refused else [],
     }
     errors = []
     for group, terms in groups.items():
         selectors = (selector for term in terms for selector in (term.label_selector, term.namespace_selector))
-        found = (selector_error(selector, as_json=behaviour.tells_selectors_as_json) for selector in selectors)
+        found = (selector_error(selector, as_json=behavior.reports_selectors_as_json) for selector in selectors)
         error = next(filter(None, found), None)
         if error is not None:
             errors.append(f"{group}: {error}")
@@ -357,16 +357,16 @@ def check_node(state: FilterState, node_info: NodeInfo) -> Status:
     return SUCCESS
 
 
-def unmet_affinity_term(state: FilterState, labels: Mapping[str, str], num_gone: int = 0) -> AffinityTerm | None:
+def unmet_affinity_term(state: FilterState, labels: Mapping[str, str], num_removed: int = 0) -> AffinityTerm | None:
     """The affinity term that keeps the pod off a node with these labels, or ``None``.
 
     All topology keys must be there. The first pod of a group that wants its own kind is let in: no pod anywhere
-    matches its terms, and it matches them itself. ``num_gone`` are the pods that match all terms and left the node.
+    matches its terms, and it matches them itself. ``num_removed`` are the pods that match all terms and left the node.
     """
-    if num_gone:
-        _count(state.affinity, state.incoming.affinity_terms, labels, -num_gone)
+    if num_removed:
+        _count(state.affinity, state.incoming.affinity_terms, labels, -num_removed)
         unmet = unmet_affinity_term(state, labels)
-        _count(state.affinity, state.incoming.affinity_terms, labels, num_gone)
+        _count(state.affinity, state.incoming.affinity_terms, labels, num_removed)
         return unmet
     unmet = None
     for term in state.incoming.affinity_terms:

@@ -15,7 +15,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.arg_types import BOOL, INT32, child, invalid
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.events import Action, Awaited, has_place, is_same, on_node, on_pod
+from kpreempt.schedulers.kube.framework.events import Action, Awaited, has_position, is_same, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
@@ -65,7 +65,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         self._ignores_preferences_of_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
         self._handle = handle
         self._cluster = handle.cluster
-        self._behaviour = handle.behaviour
+        self._behaviour = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -163,12 +163,12 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         return normalized(scores)
 
 
-def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
     """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False, **args}
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     weight = args["hardPodAffinityWeight"]
     if 0 <= weight <= 100:
@@ -197,15 +197,15 @@ def changes_affinity(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Whether a pod came that the affinity wants, or one left that an anti-affinity refused."""
     if old is not None and new is not None and is_same(new, pod):
         return True
-    if any(each is not None and not has_place(each) for each in (old, new)):
+    if any(each is not None and not has_position(each) for each in (old, new)):
         return False
-    wanted, refused = _affinity_terms(pod), _anti_affinity_terms(pod)
+    requested, refused = _affinity_terms(pod), _anti_affinity_terms(pod)
     if old is not None and new is not None:
-        return (not _match_all(pod, wanted, old) and _match_all(pod, wanted, new)) or (
+        return (not _match_all(pod, requested, old) and _match_all(pod, requested, new)) or (
             _match_all(pod, refused, old) and not _match_all(pod, refused, new)
         )
     if new is not None:
-        return _match_all(pod, wanted, new)
+        return _match_all(pod, requested, new)
     return old is not None and (_match_all(pod, refused, old) or _match_all(old, _anti_affinity_terms(old), pod))
 
 
@@ -213,11 +213,13 @@ def changes_topology(pod: Pod, old: Node | None, new: Node | None) -> bool:
     """Whether the node comes into a domain of the pod's affinity, or leaves one of its anti-affinity."""
     if new is None:
         return False
-    wanted, refused = ([term.topology_key for term in terms(pod)] for terms in (_affinity_terms, _anti_affinity_terms))
+    requested, refused = (
+        [term.topology_key for term in terms(pod)] for terms in (_affinity_terms, _anti_affinity_terms)
+    )
     if old is None:
-        return bool(refused) or any(key in new.labels for key in wanted)
+        return bool(refused) or any(key in new.labels for key in requested)
     before, after = old.labels, new.labels
-    return any(key in after and before.get(key) != after[key] for key in wanted) or any(
+    return any(key in after and before.get(key) != after[key] for key in requested) or any(
         key in before and after.get(key) != before[key] for key in refused
     )
 

@@ -12,9 +12,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod
+from kpreempt.schedulers.kube.framework.decision_cache import Findings, answers_on
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.label_selectors import WeightedAffinityTerm
-from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import SelectedNamespaces, with_selected_namespaces
 
@@ -128,8 +128,8 @@ def has_preferences(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     if affinity is None:
         return False
-    wanted, unwanted = affinity.pod_affinity, affinity.pod_anti_affinity
-    return bool(wanted and wanted.preferred) or bool(unwanted and unwanted.preferred)
+    requested, unwanted = affinity.pod_affinity, affinity.pod_anti_affinity
+    return bool(requested and requested.preferred) or bool(unwanted and unwanted.preferred)
 
 
 def node_weight(weights: TopologyWeights, node_info: NodeInfo) -> int:

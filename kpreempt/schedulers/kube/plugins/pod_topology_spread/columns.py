@@ -47,7 +47,7 @@ def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seque
     left_out = [not has_all_keys(node_info.node.labels, state.constraints) for node_info in nodes]
     limits = [_limit(state, index, table, nodes) for index in range(len(state.constraints))]
 
-    def refuse(excess: Excess) -> Status:
+    def reject(excess: Excess) -> Status:
         if not excess.is_bare:
             return Status(Code.UNSCHEDULABLE, [REASON_SKEW])
         index, node = excess.exceeded.index(True), nodes[excess.node].node
@@ -55,12 +55,12 @@ def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seque
         if not state.is_counted(node, index):
             return too_many(state, index, domain, state.counts[index].get(domain, 0), state.minimum(index))
         count = excess.sums[index]
-        return too_many(state, index, domain, count, min(state.lowest_of_others(index, domain), count))
+        return too_many(state, index, domain, count, min(state.lowest_other(index, domain), count))
 
     def adds(info: PodInfo) -> list[int]:
         return [int(_counts(state, index, info.pod)) for index in range(len(state.constraints))]
 
-    return PluginLimits(plugin, limits, refuse, np.array(left_out, dtype=np.bool_), adds=adds)
+    return PluginLimits(plugin, limits, reject, np.array(left_out, dtype=np.bool_), adds=adds)
 
 
 def _counts(state: FilterState, index: int, pod: Pod) -> bool:
@@ -79,7 +79,7 @@ def _limit(state: FilterState, index: int, table: PodTable, nodes: Sequence[Node
         count = state.counts[index].get(domain, 0)
         if state.is_counted(node_info.node, index):
             used.append(count)
-            most.append(state.lowest_of_others(index, domain) + constraint.max_skew - self_match)
+            most.append(state.lowest_other(index, domain) + constraint.max_skew - self_match)
         else:
             # Pods on a node that does not count change nothing.
             used.append(0)

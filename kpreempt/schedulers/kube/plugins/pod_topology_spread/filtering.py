@@ -15,9 +15,9 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.taints import find_untolerated_taint
+from kpreempt.schedulers.kube.framework.decision_cache import Findings, answers_on
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selector_error
-from kpreempt.schedulers.kube.framework.memory import Findings, answers_on
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.schedulers.lowest_counts import LowestCounts
@@ -64,24 +64,24 @@ def constraints_for(
     stated: Iterable[TopologySpreadConstraint],
     labels: Mapping[str, str],
     action: UnsatisfiableAction,
-    behaviour: Behaviour,
+    behavior: Behaviour,
 ) -> list[SpreadConstraint]:
     """The constraints with this action, for a pod with these labels.
 
     Raises ``PluginError`` with upstream's words where a selector cannot be parsed.
     """
-    return [_constraint(each, labels, behaviour) for each in stated if each.when_unsatisfiable == action]
+    return [_constraint(each, labels, behavior) for each in stated if each.when_unsatisfiable == action]
 
 
-def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], behaviour: Behaviour) -> SpreadConstraint:
-    error = selector_error(stated.label_selector, as_json=behaviour.tells_selectors_as_json)
+def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], behavior: Behaviour) -> SpreadConstraint:
+    error = selector_error(stated.label_selector, as_json=behavior.reports_selectors_as_json)
     if error is not None:
         raise PluginError(error)
     selector = stated.label_selector
-    if selector is not None and behaviour.match_label_keys_in_pod_topology_spread:
+    if selector is not None and behavior.match_label_keys_in_pod_topology_spread:
         selector = narrowed(selector, {key: labels[key] for key in stated.match_label_keys if key in labels})
-    is_policy_read = behaviour.node_inclusion_policy_in_pod_topology_spread
-    counts_domains = behaviour.min_domains_in_pod_topology_spread
+    is_policy_read = behavior.node_inclusion_policy_in_pod_topology_spread
+    counts_domains = behavior.min_domains_in_pod_topology_spread
     return SpreadConstraint(
         max_skew=stated.max_skew,
         topology_key=stated.topology_key,
@@ -89,7 +89,7 @@ def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], beh
         min_domains=stated.min_domains if counts_domains and stated.min_domains is not None else 1,
         honors_node_affinity=not (is_policy_read and stated.node_affinity_policy == "Ignore"),
         honors_taints=is_policy_read and stated.node_taints_policy == "Honor",
-        counts_all=behaviour.counts_pods_for_empty_selectors,
+        counts_all=behavior.counts_pods_for_empty_selectors,
     )
 
 
@@ -126,12 +126,12 @@ def is_counted(constraint: SpreadConstraint) -> bool:
 class NodeInclusion:
     """Which nodes' pods and domains count for a pod: by its node affinity, its tolerations and the policies."""
 
-    def __init__(self, pod: Pod, behaviour: Behaviour) -> None:
+    def __init__(self, pod: Pod, behavior: Behaviour) -> None:
         self._pod = pod
-        self._reads_policies = behaviour.node_inclusion_policy_in_pod_topology_spread
-        self._compares_numbers = behaviour.taint_toleration_comparison_operators
+        self._reads_policies = behavior.node_inclusion_policy_in_pod_topology_spread
+        self._compares_numbers = behavior.taint_toleration_comparison_operators
         # Whether each constraint has counts of its own.
-        self.counts_by_constraint = behaviour.counts_spread_by_constraint
+        self.counts_by_constraint = behavior.counts_spread_by_constraint
 
     def is_node_included(self, node: Node) -> bool:
         """Whether the node can count for any constraint; without the policies node affinity decides for all of them."""
@@ -285,7 +285,7 @@ class FilterState:
         """Whether pods on the node count for a constraint."""
         return any(each == index for each, _ in self._eligible(node))
 
-    def lowest_of_others(self, index: int, domain: str) -> int:
+    def lowest_other(self, index: int, domain: str) -> int:
         """The lowest count of any other domain; 0 where there are fewer domains than there have to be."""
         if len(self.counts[index]) < self.constraints[index].min_domains:
             return 0

@@ -30,7 +30,7 @@ from kpreempt.schedulers.kube.framework.arg_types import (
     unsupported,
 )
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState, TreeKey
-from kpreempt.schedulers.kube.framework.events import Action, Awaited, has_place, is_same, on_node, on_pod
+from kpreempt.schedulers.kube.framework.events import Action, Awaited, has_position, is_same, on_node, on_pod
 from kpreempt.schedulers.kube.framework.in_tree import BulkScorePlugin, LimitedFilterPlugin, in_tree
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
@@ -84,7 +84,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         )
         self._handle = handle
         self._cluster = handle.cluster
-        self._behaviour = handle.behaviour
+        self._behaviour = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -93,7 +93,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         try:
             constraints = self.constraints_of(pod, "DoNotSchedule")
         except PluginError as error:
-            where = "get constraints from pod: " if self._behaviour.tells_where_constraints_fail else ""
+            where = "get constraints from pod: " if self._behaviour.reports_failed_constraints else ""
             return None, Status(Code.ERROR, [f"{where}{error}"])
         if not constraints:
             return None, SKIP
@@ -185,7 +185,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         return [constraint._replace(selector=selector) for constraint in constraints]
 
 
-def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
     """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     return {**args, "defaultingType": args.get("defaultingType") or "System"}
 
@@ -205,7 +205,7 @@ def _score_state(state: CycleState) -> ScoreState:
     return scoring
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     kind, constraints = args["defaultingType"], args.get("defaultConstraints", [])
     problems = []
@@ -274,7 +274,7 @@ PLUGIN = in_tree(
 def pod_changes_spread(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
     """Whether a pod that one of the constraints counts came or left, or is counted otherwise now."""
     for each in filter(None, (old, new)):
-        if not is_same(each, pod) and not (has_place(each) and each.metadata.namespace == pod.metadata.namespace):
+        if not is_same(each, pod) and not (has_position(each) and each.metadata.namespace == pod.metadata.namespace):
             return False
     constraints = _spread_constraints(pod)
     if old is None or new is None:

@@ -133,9 +133,9 @@ def hosts_of(bound: Iterable[PersistentVolumeClaim], cluster: ClusterState) -> f
         selector = required_nodes(volume)
         names: set[str] = set()
         for term in selector.node_selector_terms if selector is not None else ():
-            wanted = [each for each in term.match_expressions if each.key == HOSTNAME and each.operator == "In"]
-            if wanted:
-                names |= set.intersection(*(set(each.values) for each in wanted))
+            requested = [each for each in term.match_expressions if each.key == HOSTNAME and each.operator == "In"]
+            if requested:
+                names |= set.intersection(*(set(each.values) for each in requested))
         if names:
             hosts = frozenset(names) if hosts is None else hosts & names
     return hosts
@@ -230,18 +230,18 @@ class ClaimMatches:
                         sorted(in_input, key=lambda volume: rank.get(volume.metadata.name, last))
                     )
                 volumes = self._classes[name]
-            self._suitable[claim.key] = SuitableVolumes(claim, volumes, binder.behaviour)
+            self._suitable[claim.key] = SuitableVolumes(claim, volumes, binder.behavior)
         return self._suitable[claim.key]
 
 
 class VolumeBinder:
     """Finds volumes for the claims of pods in one cluster."""
 
-    def __init__(self, cluster: ClusterState, behaviour: Behaviour) -> None:
+    def __init__(self, cluster: ClusterState, behavior: Behaviour) -> None:
         self._cluster = cluster
-        self.behaviour = behaviour
+        self.behavior = behavior
         self._classes: dict[str, ClassVolumes] = {}
-        is_old = behaviour.tells_volume_node_affinity_conflict
+        is_old = behavior.reports_volume_node_affinity_conflict
         self._reason_node_affinity = REASON_NODE_AFFINITY_OLD if is_old else REASON_NODE_AFFINITY
         self._capacities = StorageCapacities(cluster)
 
@@ -334,13 +334,13 @@ class VolumeBinder:
         if storage_class is None:
             raise PluginError(f'failed to find storage class "{class_name}"')
         if storage_class.provisioner in ("", NO_PROVISIONER):
-            wanted = f"{requested_storage(claim)} of storage class {class_name}"
+            requested = f"{requested_storage(claim)} of storage class {class_name}"
             suitable = matches.suitable(claim, self).number
             if not suitable:
-                problem = f"no available volume suits ({wanted})"
+                problem = f"no available volume suits ({requested})"
             else:
                 count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
-                problem = f"{count} ({wanted}), but none within the node's reach is free for it"
+                problem = f"{count} ({requested}), but none within the node's reach is free for it"
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
         if not admits_node(storage_class.allowed_topologies, node_labels):

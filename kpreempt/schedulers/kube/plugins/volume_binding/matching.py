@@ -69,8 +69,8 @@ class ClassVolumes:
                 if group not in self._indexes:
                     self._indexes[group] = LabelIndex(volume.metadata.labels for volume in volumes)
                 large = [volumes[each] for each in self._indexes[group].matching(selector) if each >= start]
-            wanted = set(modes)
-            self._found[key] = VolumesByReach([each for each in large if wanted.issubset(each.spec.access_modes)])
+            requested = set(modes)
+            self._found[key] = VolumesByReach([each for each in large if requested.issubset(each.spec.access_modes)])
         return self._found[key]
 
 
@@ -79,20 +79,20 @@ class SuitableVolumes:
 
     __slots__ = ("_available", "prebound")
 
-    def __init__(self, claim: PersistentVolumeClaim, volumes: ClassVolumes, behaviour: Behaviour) -> None:
+    def __init__(self, claim: PersistentVolumeClaim, volumes: ClassVolumes, behavior: Behaviour) -> None:
         """Choose among the volumes of the claim's storage class.
 
         Raises ``PluginError`` where the claim cannot be matched at all.
         """
-        if not behaviour.volume_attributes_class and claim.spec.volume_attributes_class_name:
+        if not behavior.volume_attributes_class and claim.spec.volume_attributes_class_name:
             raise PluginError(
                 f"unsupported volumeAttributesClassName is set on claim {claim.key} "
                 "when the feature-gate VolumeAttributesClass is disabled"
             )
-        error = selector_error(claim.spec.selector, as_json=behaviour.tells_selectors_as_json)
+        error = selector_error(claim.spec.selector, as_json=behavior.reports_selectors_as_json)
         if error is not None:
             raise PluginError(f"error creating internal label selector for claim: {claim.key}: {error}")
-        attributes = (claim.spec.volume_attributes_class_name or "") if behaviour.volume_attributes_class else ""
+        attributes = (claim.spec.volume_attributes_class_name or "") if behavior.volume_attributes_class else ""
         self.prebound = [each for each in volumes.prebound(claim) if _suits(each, claim, attributes)]
         self._available = volumes.available(claim, attributes)
 

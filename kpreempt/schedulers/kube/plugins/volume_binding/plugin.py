@@ -84,12 +84,12 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._binder = VolumeBinder(handle.cluster, handle.behaviour)
-        behaviour = handle.behaviour
-        self._rates_new_volumes = behaviour.storage_capacity_scoring
-        self._shape = shape_of(args) if self._rates_new_volumes or behaviour.volume_capacity_priority else None
-        self._skips_idle_score = behaviour.skips_idle_scores
-        self._restricts_to_hosts = behaviour.restricts_to_hosts_of_volumes
+        self._binder = VolumeBinder(handle.cluster, handle.behavior)
+        behavior = handle.behavior
+        self._rates_new_volumes = behavior.storage_capacity_scoring
+        self._shape = shape_of(args) if self._rates_new_volumes or behavior.volume_capacity_priority else None
+        self._skips_idle_score = behavior.skips_idle_scores
+        self._restricts_to_hosts = behavior.restricts_to_hosts_of_volumes
         # Scores are made of what Filter found in this very cycle.
         self.is_local = self._shape is None
 
@@ -181,31 +181,31 @@ def set_order(state: CycleState, volumes: Sequence[str]) -> None:
     state.write(_ORDER_KEY, tuple(volumes))
 
 
-def default_args(args: Mapping[str, Any], behaviour: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
     """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
     filled = {**args, "bindTimeoutSeconds": args.get("bindTimeoutSeconds", 600)}
-    if behaviour.storage_capacity_scoring and not filled.get("shape"):
+    if behavior.storage_capacity_scoring and not filled.get("shape"):
         filled["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
-    if behaviour.volume_capacity_priority and not filled.get("shape"):
+    if behavior.volume_capacity_priority and not filled.get("shape"):
         filled["shape"] = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
     return filled
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behaviour: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
     """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     timeout, shape_path = args["bindTimeoutSeconds"], child(path, "shape")
     problems = []
     if timeout < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         problems.append(invalid(child(path, "bindTimeoutSeconds"), timeout, detail))
-    if behaviour.storage_capacity_scoring or behaviour.volume_capacity_priority:
-        names = behaviour.tells_utilization_values
+    if behavior.storage_capacity_scoring or behavior.volume_capacity_priority:
+        names = behavior.reports_utilization_values
         return problems + shape_problems(shape_path, args.get("shape", []), names_utilization=names)
     if "shape" in args:
         shape = [
             {"Utilization": point.get("utilization", 0), "Score": point.get("score", 0)} for point in args["shape"]
         ]
-        gate = "VolumeCapacityPriority" if behaviour.has_volume_capacity_priority else "StorageCapacityScoring"
+        gate = "VolumeCapacityPriority" if behavior.has_volume_capacity_priority else "StorageCapacityScoring"
         detail = f"unexpected field `shape`, remove it or turn on the feature gate {gate}"
         problems.append(invalid(shape_path, shape, detail))
     return problems
@@ -225,7 +225,7 @@ PLUGIN = in_tree(
     awaits=lambda: [
         on("StorageClass", WRITTEN),
         on("PersistentVolumeClaim", WRITTEN),
-        on("PersistentVolume", WRITTEN, is_modelled=True),
+        on("PersistentVolume", WRITTEN, is_modeled=True),
         on_node(Action.ADD | Action.UPDATE_NODE_LABEL),
         on("CSINode", WRITTEN),
         on("CSIDriver", Action.UPDATE),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
-from kpreempt.report.evidence import by_text, describe, distance, refusal_of
+from kpreempt.report.evidence import by_text, describe, distance, rejection_of
 from kpreempt.report.explain.headline import for_many, no_nodes
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Outcome, Status, Verdict
@@ -32,7 +32,7 @@ def filter_section(verdict: Verdict, options: RenderOptions) -> Section:
     return Section(
         "1 FILTER",
         describe_fitting(verdict),
-        _refusals(verdict, options),
+        _rejections(verdict, options),
         heading="Filter results",
         anchor="filter",
         is_reasoning=True,
@@ -41,10 +41,10 @@ def filter_section(verdict: Verdict, options: RenderOptions) -> Section:
     )
 
 
-def _refusals(verdict: Verdict, options: RenderOptions) -> list[Block]:
+def _rejections(verdict: Verdict, options: RenderOptions) -> list[Block]:
     if (status := verdict.pre_filter) is not None:
         seen = describe(status.detail)
-        helps = "may help" if may_be_mended(status.code) else "doesn't help"
+        helps = "may help" if may_be_fixed(status.code) else "doesn't help"
         reason = (strong(status.message), Span(f"  {status.plugin}", "dim"))
         return [Listing([[reason, *([seen] if seen else []), f"preemption {helps}"]])]
     failures = {node: status for node, status in verdict.filter.items() if not status.is_success}
@@ -53,18 +53,18 @@ def _refusals(verdict: Verdict, options: RenderOptions) -> list[Block]:
     is_tried = verdict.eligibility is not None and verdict.eligibility.eligible
     is_hope_unknown = not is_tried and any(status.code == Code.NONE for status in verdict.filter.values())
     if len(failures) < len(verdict.filter) or is_hope_unknown:
-        return [refusal_list(failures, options, causes=causes)]
+        return [rejection_list(failures, options, causes=causes)]
     hopeful, hopeless = split_by_hope(verdict)
     blocks: list[Block] = []
     if hopeful:
         blocks.append(Sentence((strong(count(len(hopeful), "node")), " where preemption could help:")))
-        blocks.append(refusal_list(hopeful, options, causes=causes))
+        blocks.append(rejection_list(hopeful, options, causes=causes))
     if hopeless:
         helps = f" where {'it' if hopeful else 'preemption'} doesn't help:"
         blocks.append(Sentence((strong(count(len(hopeless), "node")), helps)))
         # The findings on the hopeless nodes matter only if there is nothing better.
         is_aside = causes == 1 and verdict.candidates
-        blocks.append(refusal_list(hopeless, options, causes=0 if is_aside else causes))
+        blocks.append(rejection_list(hopeless, options, causes=0 if is_aside else causes))
     return blocks
 
 
@@ -75,7 +75,7 @@ def _screened(verdict: Verdict) -> Section:
         failed = {node: status for node, status in verdict.filter.items() if not status.is_success}
         if not failed:
             return nothing
-        clauses = {refusal_of(status) for status in failed.values()}
+        clauses = {rejection_of(status) for status in failed.values()}
         is_one = len(clauses) == 1 and len(failed) > 1
         why = f", which {for_many(*clauses)}" if is_one else f": {in_clauses(failed)}"
         return Section("OTHER NODES", f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated{why}")
@@ -129,14 +129,14 @@ def is_crowd(verdict: Verdict, options: RenderOptions) -> bool:
     return len(verdict.filter) > _CROWD and not options.verbose
 
 
-def refusal_list(statuses: Mapping[str, Status], options: RenderOptions, *, causes: int) -> Listing:
+def rejection_list(statuses: Mapping[str, Status], options: RenderOptions, *, causes: int) -> Listing:
     """Rejected nodes grouped by reasons, the largest group first, each with up to ``causes`` causes."""
     groups = group_by_reasons(statuses)
     digits = max((len(f"{len(group.nodes):,}") for group in groups), default=0)
     items: list[list[Words]] = []
     for group in groups:
-        is_refusal = group.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-        reasons = group.reasons or ("rejected without a reason" if is_refusal else str(group.code))
+        is_rejection = group.code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        reasons = group.reasons or ("rejected without a reason" if is_rejection else str(group.code))
         plugin = Span(f"  {group.plugin}" if group.plugin else "", "dim")
         shown = group.causes if options.verbose else group.causes[:causes]
         lines = [_cause(cause, options, _NAMES_SHOWN if causes > 1 else 1) for cause in shown]
@@ -156,7 +156,7 @@ def _cause(cause: Cause, options: RenderOptions, named: int = _NAMES_SHOWN) -> W
 
 def in_clauses(statuses: Mapping[str, Status]) -> str:
     """Why nodes reject the pod, most frequent reason first: ``node-f is cordoned, 2 are too full``."""
-    ranked = list(by_text({node: refusal_of(status) for node, status in statuses.items()}).items())
+    ranked = list(by_text({node: rejection_of(status) for node, status in statuses.items()}).items())
     clauses = [
         f"{named[0]} {clause}" if len(named) == 1 else f"{len(named):,} {for_many(clause)}"
         for clause, named in ranked[:_CLAUSES_SHOWN]
@@ -194,7 +194,7 @@ def group_by_reasons(statuses: Mapping[str, Status]) -> list[FailureGroup]:
     return sorted(groups, key=lambda group: -len(group.nodes))
 
 
-def may_be_mended(code: Code) -> bool:
+def may_be_fixed(code: Code) -> bool:
     """Whether evictions could make a node with this status fit; without codes, that cannot be ruled out."""
     return code in (Code.UNSCHEDULABLE, Code.NONE)
 
@@ -205,7 +205,7 @@ def split_by_hope(verdict: Verdict) -> tuple[dict[str, Status], dict[str, Status
     hopeful = {
         node: status
         for node, status in verdict.filter.items()
-        if (node in tried if status.code == Code.NONE else may_be_mended(status.code))
+        if (node in tried if status.code == Code.NONE else may_be_fixed(status.code))
     }
     return hopeful, {node: status for node, status in verdict.filter.items() if node not in hopeful}
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kpreempt.model.extra_fields import ExtraFields, ObjectKind
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, LAST_APPLIED, AnnotatedMeta
-from kpreempt.model.wanted import ObjectKind, Wanted
 from kpreempt.snapshot.decode import BadObjectError, Json, is_later, parse_json, record_of
 from kpreempt.snapshot.kinds import plural_of
 from kpreempt.verdict import Assumption
@@ -29,14 +29,14 @@ class Filed(NamedTuple):
     is_partial: bool
 
 
-class Filing:
+class ObjectStore:
     """Takes in the objects of the kinds that are wanted."""
 
-    def __init__(self, wanted: Wanted, *, defaults_namespace: bool) -> None:
+    def __init__(self, extra_fields: ExtraFields, *, defaults_namespace: bool) -> None:
         self._defaults_namespace = defaults_namespace
         self._by_kind: dict[str, list[ObjectKind]] = {}
         self._files: dict[str, dict[tuple[str, str], Filed]] = {}
-        for kind in wanted.kinds:
+        for kind in extra_fields.kinds:
             self._by_kind.setdefault(kind.kind, []).append(kind)
             self._files[kind.key] = {}
 
@@ -93,7 +93,7 @@ class Filing:
         is_same_version = bool(version) and version == known.named.metadata.resource_version
         return known.document == filed.document or is_same_version
 
-    def add_beside(self, kind: ObjectKind, filed: Filed, *, is_kept: bool) -> None:
+    def add_extra(self, kind: ObjectKind, filed: Filed, *, is_kept: bool) -> None:
         """File an object beside its record. ``is_kept`` says whether that is the one which stays of two of one name.
 
         One that is equal to a record before brings what a dump of kpreempt's has left out.
@@ -111,13 +111,13 @@ class Filing:
         """The documents by ``ObjectKind.key``, each kind in the order of the input."""
         return {key: [each.document for each in file.values()] for key, file in self._files.items()}
 
-    def lacking(self, kept_whole: Container[str]) -> list[Assumption]:
+    def lacking(self, is_kept_complete: Container[str]) -> list[Assumption]:
         """What is not known of the wanted kinds because a dump of kpreempt's is read, which keeps few whole objects.
 
-        Of kinds that are ``kept_whole``, by their keys, it has all that there were.
+        Of kinds that are ``is_kept_complete``, by their keys, it has all that there were.
         """
         found = []
-        for kind in (each for kinds in self._by_kind.values() for each in kinds if each.key not in kept_whole):
+        for kind in (each for kinds in self._by_kind.values() for each in kinds if each.key not in is_kept_complete):
             filed, is_record = self._files[kind.key].values(), is_kept_anyway(kind)
             if not any(each.is_partial for each in filed) if is_record else filed:
                 continue

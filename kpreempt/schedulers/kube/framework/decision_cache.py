@@ -30,10 +30,10 @@ Answer = TypeVar("Answer")
 SomeColumn = TypeVar("SomeColumn")
 
 # Kinds of pods that are remembered: those that came last, so many of them or what is known of so many nodes.
-LEAST_LIKENESSES = 8
+MIN_KEYS = 8
 MOST_ON_NODES = 50_000
 # And those that ask the same of a node, whatever else they are.
-MOST_SHAPES = 256
+MAX_SHAPES = 256
 # Nodes of clusters before that may stay in memory besides those that are there.
 MOST_OUTDATED = 100
 
@@ -111,7 +111,7 @@ class Memory:
     def __init__(self, *, expects_alike: bool = False) -> None:
         self._expects_alike = expects_alike
         self._changes = Changes()
-        self._most_likenesses = LEAST_LIKENESSES
+        self._max_keys = MIN_KEYS
         # Those of the cluster that was asked about last.
         self.budgets: SelectingBudgets | None = None
         # The latest last.
@@ -121,11 +121,11 @@ class Memory:
     def follow(self, cluster: ClusterState) -> None:
         """What is asked from now on is asked about this cluster."""
         self._changes.follow(cluster)
-        self._most_likenesses = max(LEAST_LIKENESSES, MOST_ON_NODES // max(len(cluster.node_infos), 1))
+        self._max_keys = max(MIN_KEYS, MOST_ON_NODES // max(len(cluster.node_infos), 1))
 
     def of(self, pod: Pod) -> Findings | None:
         """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
-        return self._latest(self._findings, likeness(pod), self._most_likenesses)
+        return self._latest(self._findings, equivalence_key(pod), self._max_keys)
 
     def of_shape(self, pod: Pod) -> Findings | None:
         """What is known about pods that ask the same of a node, for plugins in the tree that look at no more.
@@ -133,7 +133,7 @@ class Memory:
         ``None`` where none came before, and for pods whose volumes or claims have a part in it.
         """
         key = shape(pod)
-        return self._latest(self._shapes, key, MOST_SHAPES) if key is not None else None
+        return self._latest(self._shapes, key, MAX_SHAPES) if key is not None else None
 
     def _latest(self, findings: dict[bytes, Findings | None], key: bytes, most: int) -> Findings | None:
         has_come = key in findings or self._expects_alike
@@ -152,7 +152,7 @@ class Memory:
                 known.trim(nodes)
 
 
-def likeness(pod: Pod) -> bytes:
+def equivalence_key(pod: Pod) -> bytes:
     """Equal for pods that no plugin can tell apart while it filters and scores.
 
     Who a pod is matters where claims are named after it. Its status does not: the pod has nothing yet.

@@ -8,8 +8,8 @@ It follows ``preCheckForNode`` and ``AdmissionCheck`` in ``pkg/scheduler/eventha
 not fit on the node as it is stay aside, whatever plugin refused them. What a profile configures has no part in it, and
 nominated pods have none.
 
-And ``room_of_nodes`` is how many more pods like one fit on each node as it is, where what a node says hangs on that
-node alone; ``is_refused_for_good`` whether a pod that no node takes could be held by any state of these nodes.
+And ``capacity_of_nodes`` is how many more pods like one fit on each node as it is, where what a node says hangs on that
+node alone; ``is_permanently_unschedulable`` whether a pod that no node takes could be held by any state of these nodes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from kpreempt.model.frozen import frozen
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.foreign import attributed_to
 from kpreempt.schedulers.kube.framework.interface import FrameworkError, PluginError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, host_ports_of
+from kpreempt.schedulers.kube.framework.out_of_tree import attributed_to
 from kpreempt.schedulers.kube.framework.resources import Resource, pod_requests
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
@@ -31,7 +31,7 @@ from kpreempt.schedulers.kube.preemption.evaluator import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims import without_potential_victims
 from kpreempt.schedulers.kube.versions import Behaviour
 from kpreempt.verdict import Code, NodeEvaluation, Status
-from kpreempt.verdict.status import is_lasting
+from kpreempt.verdict.status import is_permanent
 
 
 def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEvaluation:
@@ -46,7 +46,7 @@ def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEv
         return NodeEvaluation(pre_filter=error.status)
     if not pre_filter.is_success:
         return NodeEvaluation(pre_filter=pre_filter)
-    nominated = framework.nominated_pods_beside(pod, node_info.name)
+    nominated = framework.nominated_pods_except(pod, node_info.name)
     lower, without_lower = _without_evictable(framework, state, pod, node_info, nominated)
     return NodeEvaluation(
         excluded_by=restricting if node_names is not None and node_info.name not in node_names else [],
@@ -102,44 +102,44 @@ def _run_filters(
                     answers.append(plugin.filter(run_state, pod, run_node))
                 except PluginError as error:
                     answers.append(Status(Code.ERROR, [str(error)]))
-            refusals = (status for status in answers if not status.is_success)
-            statuses.append(next(refusals, answers[-1]).of_plugin(plugin.name))
+            rejections = (status for status in answers if not status.is_success)
+            statuses.append(next(rejections, answers[-1]).of_plugin(plugin.name))
     return statuses
 
 
 _REPELLING = frozenset(("NoSchedule",))
 
 
-def fits_on(pod: Pod, node_info: NodeInfo, behaviour: Behaviour) -> bool:
+def fits_on(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
     """Whether resources, required node affinity, the node's name, host ports and taints let the pod onto the node."""
     node = node_info.node
     return (
-        _has_room(pod, node_info, behaviour)
+        _fits(pod, node_info, behavior)
         and pod.spec.selects(node.name, node.labels)
         and pod.spec.node_name in ("", node.name)
         and not any(
             node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port)
-            for port in host_ports_of(pod, counts_sidecars=behaviour.counts_ports_of_sidecars)
+            for port in host_ports_of(pod, counts_sidecars=behavior.counts_ports_of_sidecars)
         )
         and find_untolerated_taint(node.spec.taints, pod.spec.tolerations, _REPELLING) is None
     )
 
 
-def _has_room(pod: Pod, node_info: NodeInfo, behaviour: Behaviour) -> bool:
-    wanted = Resource.from_nano(pod_requests(pod, pod_level=behaviour.pod_level_resources))
+def _fits(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
+    requested = Resource.from_nano(pod_requests(pod, pod_level=behavior.pod_level_resources))
     total, used = node_info.allocatable, node_info.requested
     amounts = [
-        (wanted.milli_cpu, used.milli_cpu, total.milli_cpu),
-        (wanted.memory, used.memory, total.memory),
-        (wanted.ephemeral_storage, used.ephemeral_storage, total.ephemeral_storage),
-        *((want, used.scalar.get(name, 0), total.scalar.get(name, 0)) for name, want in wanted.scalar.items()),
+        (requested.milli_cpu, used.milli_cpu, total.milli_cpu),
+        (requested.memory, used.memory, total.memory),
+        (requested.ephemeral_storage, used.ephemeral_storage, total.ephemeral_storage),
+        *((want, used.scalar.get(name, 0), total.scalar.get(name, 0)) for name, want in requested.scalar.items()),
     ]
     return node_info.num_pods < total.allowed_pod_number and all(
         want == 0 or want <= whole - there for want, there, whole in amounts
     )
 
 
-def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int] | None:
+def capacity_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int] | None:
     """How many such pods each node holds, ``most`` at most; ``None`` where another node's pods could matter.
 
     One pod after the other takes its room, and where all filters that run look at nothing but the node, it is the same
@@ -151,12 +151,12 @@ def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int
     state = CycleState(records_steps=False)
     try:
         names, status, _ = framework.run_pre_filter(state, pod)
-        if not framework.looks_at_nodes_alone(state):
+        if not framework.all_filters_are_node_local(state):
             return None
         if not status.is_success:
             return {}
         cluster = framework.cluster
-        info = PodInfo(pod, cluster.behaviour)
+        info = PodInfo(pod, cluster.behavior)
         found = {}
         for node_info in cluster.node_infos:
             if names is not None and node_info.name not in names:
@@ -176,7 +176,7 @@ def room_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int
     return found
 
 
-def is_refused_for_good(
+def is_permanently_unschedulable(
     framework: Framework, state: CycleState, pod: Pod, status_of: Callable[[str], Status], pre_filter: Status | None
 ) -> bool:
     """Whether each node refuses the pod whatever runs there, be it by a filter that was not reached.
@@ -194,8 +194,8 @@ def is_refused_for_good(
     ]
     try:
         return all(
-            is_lasting(status_of(node_info.name))
-            or any(is_lasting(plugin.filter(state, pod, node_info)) for plugin in filters)
+            is_permanent(status_of(node_info.name))
+            or any(is_permanent(plugin.filter(state, pod, node_info)) for plugin in filters)
             for node_info in framework.cluster.node_infos
         )
     except PluginError:

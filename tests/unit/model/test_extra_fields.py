@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpreempt.model.wanted import NOTHING_WANTED, ObjectKind, Wanted, all_wanted
+from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields, ObjectKind, all_extras
 
 QUOTA = ObjectKind("ElasticQuota", "scheduling.x-k8s.io", "v1alpha1")
 CLASS = ObjectKind("PriorityClass", "scheduling.k8s.io", is_namespaced=False)
@@ -45,19 +45,19 @@ def test_what_is_no_kind_or_must_not_be_read_is_refused(parts: tuple[str, ...]) 
 
 def test_what_several_want_is_wanted_once() -> None:
     bare = ObjectKind("ElasticQuota", "scheduling.x-k8s.io")
-    wanted = all_wanted([Wanted((bare,)), Wanted((CLASS, QUOTA)), Wanted(pod_annotations=True)])
-    assert wanted == Wanted((QUOTA, CLASS), pod_annotations=True)
-    assert wanted.beyond(Wanted((bare,))) == Wanted((CLASS,), pod_annotations=True)
-    assert not wanted.beyond(wanted)
-    conditions = Wanted(pod_conditions=True)
-    assert wanted | conditions == Wanted((QUOTA, CLASS), pod_annotations=True, pod_conditions=True)
-    assert conditions.beyond(wanted) == conditions
-    assert not conditions.beyond(wanted | conditions)
+    extra_fields = all_extras([ExtraFields((bare,)), ExtraFields((CLASS, QUOTA)), ExtraFields(pod_annotations=True)])
+    assert extra_fields == ExtraFields((QUOTA, CLASS), pod_annotations=True)
+    assert extra_fields.beyond(ExtraFields((bare,))) == ExtraFields((CLASS,), pod_annotations=True)
+    assert not extra_fields.beyond(extra_fields)
+    conditions = ExtraFields(pod_conditions=True)
+    assert extra_fields | conditions == ExtraFields((QUOTA, CLASS), pod_annotations=True, pod_conditions=True)
+    assert conditions.beyond(extra_fields) == conditions
+    assert not conditions.beyond(extra_fields | conditions)
 
 
 def test_nothing_is_wanted_unless_something_asks() -> None:
-    assert not NOTHING_WANTED
-    assert all_wanted([]) == NOTHING_WANTED == NOTHING_WANTED | Wanted()
-    assert Wanted((QUOTA,))
-    assert Wanted(pod_annotations=True)
-    assert Wanted(pod_conditions=True)
+    assert not NO_EXTRAS
+    assert all_extras([]) == NO_EXTRAS == NO_EXTRAS | ExtraFields()
+    assert ExtraFields((QUOTA,))
+    assert ExtraFields(pod_annotations=True)
+    assert ExtraFields(pod_conditions=True)

@@ -25,7 +25,7 @@ from kpreempt.library.options import Request, fields_of, kind_of, option_of
 from kpreempt.library.requests import AtRisk, Budgets, Check, Compare, Drain, Explain, Pending
 from kpreempt.report.escape import printable
 from kpreempt.scheduler_table import LATEST_ALGORITHM
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.manifest import manifest_in
 
 _INSTRUCTIONS = (
@@ -87,9 +87,9 @@ def serve(cluster: Callable[[], Cluster]) -> None:
             files: Any = wire
             async with stdio_server(stdin=files, stdout=files) as (read, write):
 
-                async def reply(refusal: Refusal) -> None:
-                    error = types.ErrorData(code=refusal.code, message=refusal.message)
-                    await write.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=refusal.id, error=error)))
+                async def reply(rejection: Refusal) -> None:
+                    error = types.ErrorData(code=rejection.code, message=rejection.message)
+                    await write.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=rejection.id, error=error)))
 
                 wire.begin(reply)
                 await server.run(read, write, server.create_initialization_options())
@@ -105,7 +105,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-def refusal_of(line: bytes) -> Refusal | None:
+def rejection_of(line: bytes) -> Refusal | None:
     """What is wrong with a line of a client, or ``None`` if it is a message. The SDK passes over what is wrong.
 
     The message repeats nothing of the line.
@@ -165,10 +165,10 @@ class _Wire:
         while line := await anyio.to_thread.run_sync(self._next):
             if not line.strip():
                 continue
-            refusal = refusal_of(line)
-            if refusal is not None:
+            rejection = rejection_of(line)
+            if rejection is not None:
                 self._unanswered += 1
-                await self._reply(refusal)
+                await self._reply(rejection)
             else:
                 self._unanswered += {"id", "method"} <= from_json(line).keys()
                 yield line.decode()
@@ -377,7 +377,7 @@ def answered(name: str, arguments: Mapping[str, Any], cluster: Callable[[], Clus
 
 
 def _objects(manifest: str) -> list[dict[str, Any]]:
-    found = [each.document for each in manifest_in(manifest.encode(), "manifest", Intake(_LARGEST_MANIFEST * 16))]
+    found = [each.document for each in manifest_in(manifest.encode(), "manifest", InputLimits(_LARGEST_MANIFEST * 16))]
     if not found:
         raise InputError("has no objects", source="manifest")
     return found

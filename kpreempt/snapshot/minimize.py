@@ -90,13 +90,13 @@ def _trim_pod(pod: Pod) -> Pod:
         metadata = msgspec.structs.replace(pod.metadata, annotations=annotations.changed(config_mirror=""))
         pod = msgspec.structs.replace(pod, metadata=metadata)
     conditions = pod.status.conditions
-    if not any(map(_has_foreign_message, conditions)):
+    if not any(map(_has_unknown_message, conditions)):
         return pod
-    kept = [msgspec.structs.replace(each, message="") if _has_foreign_message(each) else each for each in conditions]
+    kept = [msgspec.structs.replace(each, message="") if _has_unknown_message(each) else each for each in conditions]
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=kept))
 
 
-def _has_foreign_message(condition: PodCondition) -> bool:
+def _has_unknown_message(condition: PodCondition) -> bool:
     return bool(condition.message) and condition.type != _SCHEDULERS_CONDITION
 
 

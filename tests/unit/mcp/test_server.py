@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mcp import Client, StdioServerParameters
 
 from kpreempt import Cluster
-from kpreempt.assistant.server import (
+from kpreempt.mcp.server import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     LEAST,
@@ -26,7 +26,7 @@ from kpreempt.assistant.server import (
     TOOLS,
     answer_text,
     cut,
-    refusal_of,
+    rejection_of,
 )
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
@@ -210,9 +210,9 @@ WRONG_LINES = [
 
 @pytest.mark.parametrize(("line", "id_", "code"), WRONG_LINES)
 def test_a_line_that_is_wrong_is_refused(line: bytes, id_: int | str | None, code: int) -> None:
-    refusal = refusal_of(line)
-    assert refusal is not None
-    assert (refusal.id, refusal.code) == (id_, code)
+    rejection = rejection_of(line)
+    assert rejection is not None
+    assert (rejection.id, rejection.code) == (id_, code)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_line_that_is_wrong_is_refused(line: bytes, id_: int | str | None, cod
     ],
 )
 def test_a_message_is_not_refused(line: bytes) -> None:
-    assert refusal_of(line) is None
+    assert rejection_of(line) is None
 
 
 def test_the_server_answers_every_wrong_line_and_goes_on() -> None:

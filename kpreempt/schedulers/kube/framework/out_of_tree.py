@@ -58,7 +58,7 @@ from kpreempt.verdict import Candidate, Code, Eligibility, Status
 _LONGEST_MESSAGE = 300
 
 
-class ForeignPlugin(
+class OutOfTreePlugin(
     QueueSortPlugin, PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, PreScorePlugin, ScorePlugin
 ):
     """An out-of-tree plugin, at whichever extension points it is enabled; ``plugin`` is the plugin itself."""

@@ -20,15 +20,15 @@ from kpreempt.files import name_of
 from kpreempt.model.cluster import REDACTED_AT, PodOrder
 from kpreempt.model.event import PREEMPTED
 from kpreempt.model.kinds import KINDS
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, Change, Kept, What
 from kpreempt.snapshot.recording.orders import NodeOrders
-from kpreempt.snapshot.recording.pods import pod_line, seen_pod
+from kpreempt.snapshot.recording.pods import observed_pod, pod_line
 from kpreempt.snapshot.recording.recorder import ALIVE_SECONDS, follow
 from kpreempt.snapshot.recording.runs import runs_of
-from kpreempt.snapshot.recording.segments import Segment, began, named_line, segments_in
+from kpreempt.snapshot.recording.segments import Segment, began, object_name_of_line, segments_in
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.verify import DecisionKind
 
@@ -65,10 +65,10 @@ class Past(NamedTuple):
     orders: dict[str, PodOrder]
 
 
-def past_of(folder: str, moment: Moment, intake: Intake) -> Past:
+def state_before(folder: str, moment: Moment, input_limits: InputLimits) -> Past:
     """The cluster at a moment. Raises ``InputError`` for one that the recording does not have."""
     segments = _segments_for(folder, moment)
-    state = _State(segments[0], intake)
+    state = _State(segments[0], input_limits)
     version = moment.version
     if version is None:
         first = takewhile(lambda each: each.seen <= moment.time, segments[0].changes())
@@ -78,10 +78,10 @@ def past_of(folder: str, moment: Moment, intake: Intake) -> Past:
     for change in chain.from_iterable(each.changes() for each in segments):
         if not moment.is_end and change.seen > moment.time + LATE:
             break
-        is_seen = change.seen <= moment.time
-        if is_seen:
+        was_seen = change.seen <= moment.time
+        if was_seen:
             last_seen = max(last_seen, change.seen)
-        if is_seen if change.kind == _EVENT or not change.version else change.version <= version:
+        if was_seen if change.kind == _EVENT or not change.version else change.version <= version:
             state.apply(change)
         else:
             state.note_later(change, moment, version)
@@ -107,7 +107,7 @@ def _segments_for(folder: str, moment: Moment) -> list[Segment]:
 class _State:
     """The cluster while changes are applied to it."""
 
-    def __init__(self, segment: Segment, intake: Intake) -> None:
+    def __init__(self, segment: Segment, input_limits: InputLimits) -> None:
         self.header = segment.header
         self.kept = Kept()
         self._orders = NodeOrders(segment.end.orders)
@@ -115,11 +115,11 @@ class _State:
         self._unread: dict[str, int] = {}
         self._gaps: list[str] = []
         self._binding: dict[str, str] = {}
-        for line in segment.base(intake):
-            named = named_line(line)
+        for line in segment.base(input_limits):
+            named = object_name_of_line(line)
             self.kept[named.kind][named.key] = line
             if named.kind == "Pod":
-                self._orders.put(seen_pod(line))
+                self._orders.put(observed_pod(line))
 
     def apply(self, change: Change) -> None:
         """Follow a change."""
@@ -300,7 +300,7 @@ def info_of(folder: str) -> RecordingInfo:
         ends = segment.end.taken_at
         begins = begins or ends
         # What a damaged base holds would come out only when it is needed.
-        deque(segment.base(Intake()), maxlen=0)
+        deque(segment.base(InputLimits()), maxlen=0)
         for change in segment.changes():
             ends = max(ends, change.seen)
             changes[change.kind] += change.what in OBJECT_CHANGES

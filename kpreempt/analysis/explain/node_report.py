@@ -21,7 +21,7 @@ from kpreempt.analysis.explain.change_search import (
     Trial,
     candidate_on,
     is_preemptor,
-    refusals_of,
+    rejections_of,
 )
 from kpreempt.analysis.explain.single_edits import Edit
 from kpreempt.verdict import ChangeKind, NodeReport, Outcome, Proposal, ProposalSearch, Status, Verdict
@@ -42,10 +42,12 @@ _MAX_NODES_WITH_STEPS = 1000
 _ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
-def tell_story(scheduler: Scheduler, situation: Situation, node_name: str, stated: int, *, now: datetime) -> NodeReport:
+def explain_node(
+    scheduler: Scheduler, situation: Situation, node_name: str, stated: int, *, now: datetime
+) -> NodeReport:
     """The story of a node of the cluster, in the light of the verdict. Raises ``KeyError`` for an unknown node."""
     verdict = situation.verdict
-    evaluation = scheduler.tell_node(situation.prepared, situation.pod, node_name)
+    evaluation = scheduler.describe_node(situation.prepared, situation.pod, node_name)
     is_chosen = node_name in destinations(verdict)
     found = Found([], ProposalSearch([node_name]))
     if not is_chosen and verdict.outcome not in _UNANSWERED:
@@ -112,9 +114,9 @@ def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list
     may_evict = is_preemptor(situation.pod)
     ranked = []
     for order, name in enumerate(_sample(situation.verdict)):
-        evaluation = scheduler.tell_node(situation.prepared, situation.pod, name)
-        refusals = refusals_of(evaluation, may_evict=may_evict)
-        ranked.append((len(refusals), sum(map(_distance, refusals)), order, name))
+        evaluation = scheduler.describe_node(situation.prepared, situation.pod, name)
+        rejections = rejections_of(evaluation, may_evict=may_evict)
+        ranked.append((len(rejections), sum(map(_distance, rejections)), order, name))
     return [name for *_, name in sorted(ranked)[:most]]
 
 
@@ -179,7 +181,7 @@ def _propose(
     found: list[tuple[tuple[int, int, float], Proposal]] = []
     trials: dict[str, list[Trial]] = {}
     nodes = {node.name: node for node in situation.cluster.nodes}
-    if is_anywhere and (raised_to := search.least_priority(situation)) is not None:
+    if is_anywhere and (raised_to := search.lowest_priority(situation)) is not None:
         edit, verdict = raised_to
         found.append(((1, *edit.weight), _proposal(destinations(verdict)[0], [edit], verdict, stated)))
     for name in node_names:
@@ -188,15 +190,15 @@ def _propose(
             found.append(((1, *edit.weight), _proposal(name, [edit], verdict, stated)))
     for name in node_names if not found else ():
         for pair, with_pair in search.try_pairs(situation.pod, nodes[name], trials[name]):
-            edits, verdict = search.at_least_priority(situation, pair, with_pair) if is_anywhere else (pair, with_pair)
+            edits, verdict = search.min_priority(situation, pair, with_pair) if is_anywhere else (pair, with_pair)
             found.append(((2, *max(edit.weight for edit in edits)), _proposal(name, edits, verdict, stated)))
     proposals: dict[object, Proposal] = {}
     for _, proposal in sorted(found, key=lambda each: each[0]):
         # One is as good as the other: the same changes, or less of the same resource.
-        likeness: tuple[object, ...] = tuple(proposal.options)
+        equivalence_key: tuple[object, ...] = tuple(proposal.options)
         if all(change.kind in (ChangeKind.REQUEST, ChangeKind.PRIORITY) for change in proposal.changes):
-            likeness = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
-        proposals.setdefault(likeness, proposal)
+            equivalence_key = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
+        proposals.setdefault(equivalence_key, proposal)
     return Found(
         list(proposals.values())[:_MAX_PROPOSALS],
         ProposalSearch(

@@ -58,7 +58,7 @@ class ObjectKind(msgspec.Struct, frozen=True):
         return self.plural or f"{self.kind.lower()}s"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class ExtraFields(msgspec.Struct, frozen=True):
     """The objects that are kept whole, whether pods keep all their annotations, and whether their conditions.
 
     Without ``pod_conditions`` there are few kinds of conditions, and those that hold say not since when.
@@ -71,32 +71,32 @@ class Wanted(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.kinds) or self.pod_annotations or self.pod_conditions
 
-    def __or__(self, other: Wanted) -> Wanted:
+    def __or__(self, other: ExtraFields) -> ExtraFields:
         """What either wants, each kind once: as the first has it who says a version, else as the first has it."""
         kinds: dict[str, ObjectKind] = {}
         for kind in (*self.kinds, *other.kinds):
             known = kinds.get(kind.key)
             if known is None or (kind.version and not known.version):
                 kinds[kind.key] = kind
-        return Wanted(
+        return ExtraFields(
             tuple(kinds.values()),
             self.pod_annotations or other.pod_annotations,
             self.pod_conditions or other.pod_conditions,
         )
 
-    def beyond(self, known: Wanted) -> Wanted:
+    def beyond(self, known: ExtraFields) -> ExtraFields:
         """What this one wants and ``known`` does not."""
         keys = {kind.key for kind in known.kinds}
-        return Wanted(
+        return ExtraFields(
             tuple(kind for kind in self.kinds if kind.key not in keys),
             self.pod_annotations and not known.pod_annotations,
             self.pod_conditions and not known.pod_conditions,
         )
 
 
-NOTHING_WANTED = Wanted()
+NO_EXTRAS = ExtraFields()
 
 
-def all_wanted(each: Iterable[Wanted]) -> Wanted:
+def all_extras(each: Iterable[ExtraFields]) -> ExtraFields:
     """What any of them wants."""
-    return reduce(Wanted.__or__, each, NOTHING_WANTED)
+    return reduce(ExtraFields.__or__, each, NO_EXTRAS)

@@ -16,7 +16,7 @@ TAINT = Taint("dedicated", "gpu", "NoSchedule")
 
 def evaluate(cluster: ClusterSnapshot, pod: Pod, node: str = "a") -> NodeEvaluation:
     scheduler = KubeScheduler()
-    return scheduler.tell_node(scheduler.prepare(cluster, now=NOW), pod, node)
+    return scheduler.describe_node(scheduler.prepare(cluster, now=NOW), pod, node)
 
 
 def refusing(evaluation: NodeEvaluation, *, without_lower: bool = False) -> list[str]:

@@ -22,13 +22,13 @@ from kpreempt.model.quantity import quantity
 from kpreempt.phases import NO_PHASES
 from kpreempt.schedulers.extender_protocol import CURRENT, ExtenderError, ExtenderSettings, HttpExtender
 from kpreempt.schedulers.kube.configuration.loading import scheduler_from_configuration
-from kpreempt.schedulers.kube.extending import Extending
+from kpreempt.schedulers.kube.extender_session import ExtenderSession
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.interface import NodeToStatus
 from kpreempt.schedulers.kube.plugin_table import EnabledPlugin
 from kpreempt.schedulers.kube.profile import PointConfig, Profile
 from kpreempt.schedulers.kube.scheduler import MIN_PODS_OF_TABLE, KubeScheduler
-from kpreempt.schedulers.kube.versions import behaviour
+from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.verdict import Code, Outcome, Status, Verdict
 from tests.conformance.made_up_extenders import (
     PREDICATES,
@@ -201,10 +201,10 @@ def test_find_nodes_that_pass_extenders(made_up: list[MadeUp], nodes: str, statu
     filtered = NodeToStatus()
     filtered.absent = PRE_FILTER
     state = ClusterState(
-        ClusterSnapshot(nodes=[make_node(name) for name in nodes]), behaviour(), now=NOW, scheduler_names=frozenset()
+        ClusterSnapshot(nodes=[make_node(name) for name in nodes]), behavior(), now=NOW, scheduler_names=frozenset()
     )
     with reached(made_up, way) as extenders:
-        passing = Extending(extenders, state, make_pod("p"), NO_PHASES).filter(list(state.node_infos), filtered)
+        passing = ExtenderSession(extenders, state, make_pod("p"), NO_PHASES).filter(list(state.node_infos), filtered)
     assert [node_info.name for node_info in passing] == ["a"]
     assert {name: (status.code, *status.reasons) for name, status in filtered.statuses.items()} == statuses
     assert filtered.absent is PRE_FILTER

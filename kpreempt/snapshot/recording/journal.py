@@ -13,13 +13,13 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.model.node import Node
 from kpreempt.model.pod import TERMINAL_PHASES
 from kpreempt.model.policy import PodDisruptionBudget
-from kpreempt.snapshot.archives import Intake
+from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.kinds import resource_of
 from kpreempt.snapshot.recording.changes import Change, What
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
-from kpreempt.snapshot.recording.segments import named_line
+from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.history import History, HistoryEvent, HistoryEventType
 from kpreempt.verdict.verify import DecisionKind
 
@@ -81,8 +81,8 @@ class _Chronicler:
 
     def steps(self) -> Iterator[HistoryEvent]:
         """The steps of the run, in the order in which they happened."""
-        for line in self._run.segments[0].base(Intake()):
-            named = named_line(line)
+        for line in self._run.segments[0].base(InputLimits()):
+            named = object_name_of_line(line)
             if named.kind == "Pod":
                 pod = pod_line(line)
                 self._pods[pod.key] = pod

@@ -19,7 +19,7 @@ from functools import cached_property
 from shlex import quote
 from typing import Any
 
-from kpreempt.analysis.check.gate import Objection
+from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.controller_inputs import number
 from kpreempt.analysis.check.rollout.records import Adoption, Plan, PlannedWorkload, Reset
@@ -96,7 +96,7 @@ def objections(
     after: ClusterSnapshot,
     simulation: Simulation,
     protection: ProtectionRules,
-) -> list[Objection]:
+) -> list[StaticFinding]:
     """All of them. ``apis`` are the API versions of the change's objects, ``protection`` is of the same plan.
 
     The first of ``versions`` that names a minor version, ``v1.36.2`` or ``kube-1.36``, is the cluster's.
@@ -105,31 +105,31 @@ def objections(
     missing = plan.missing_namespaces
     absent = some_of([*missing.absent, *missing.late])
     without_namespace = (
-        [Objection(RuleId.APPLY_REJECTED, f"Namespace {absent}", missing.detail, change=missing.objects[0])]
+        [StaticFinding(RuleId.APPLY_REJECTED, f"Namespace {absent}", missing.detail, change=missing.objects[0])]
         if absent
         else []
     )
     return [
         *_of_removed_apis(apis, minor),
         *without_namespace,
-        *(Objection(RuleId.APPLY_REJECTED, *each, _RENAME) for each in plan.rejections.items()),
+        *(StaticFinding(RuleId.APPLY_REJECTED, *each, _RENAME) for each in plan.rejections.items()),
         *protection.objections(after),
-        *(Objection(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
+        *(StaticFinding(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
         *_of_placement(plan, after, simulation),
     ]
 
 
-def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Objection]:
+def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[StaticFinding]:
     for subject, version in apis.items():
         kinds = _REMOVED.get(version, {})
         removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
         if removed is not None and minor is not None and removed <= minor + 1:
-            yield Objection(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
+            yield StaticFinding(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
 
 
-def _of_reset(reset: Reset) -> Objection:
+def _of_reset(reset: Reset) -> StaticFinding:
     count = abs(reset.current - reset.written)
     pods = "1 pod" if count == 1 else f"{count} pods"
     them = "it" if count == 1 else "them"
@@ -139,10 +139,12 @@ def _of_reset(reset: Reset) -> Objection:
         else f"makes {pods} more until the autoscaler deletes {them} again"
     )
     detail = f"{reset.autoscaler} has set {reset.current} and the apply sets {reset.written}, which {done}"
-    return Objection(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
+    return StaticFinding(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
 
 
-def of_autoscalers(autoscalers: Sequence[tuple[str, str]], now: Simulation, most: Simulation) -> Iterator[Objection]:
+def of_autoscalers(
+    autoscalers: Sequence[tuple[str, str]], now: Simulation, most: Simulation
+) -> Iterator[StaticFinding]:
     """The autoscalers, each with what it scales, of which the most replicas do not fit as those of ``now`` do."""
     evicted = len(most.displaced) - len(now.displaced)
     for name, workload in autoscalers:
@@ -153,28 +155,28 @@ def of_autoscalers(autoscalers: Sequence[tuple[str, str]], now: Simulation, most
         found += [f"{evicted} more pods evicted"] if evicted > 0 and not found else []
         if found:
             detail = f"with the most replicas of {name}: {', '.join(found)}"
-            yield Objection(RuleId.AUTOSCALED_MAXIMUM, workload, detail, change=name)
+            yield StaticFinding(RuleId.AUTOSCALED_MAXIMUM, workload, detail, change=name)
 
 
-def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[Objection]:
+def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -> Iterator[StaticFinding]:
     stuck = {each.workload for each in simulation.workloads if each.is_changed and not each.is_done}
     for each in workloads:
         if each.before is None or each.after is None or each.is_same_template:
             continue
         name = each.change.object
-        detail, fix = _kept_by(each, mapping_in(each.after, "spec"))
+        detail, fix = _retained_by(each, mapping_in(each.after, "spec"))
         if detail:
-            yield Objection(RuleId.ROLLOUT_STUCK, name, detail, fix)
+            yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail, fix)
         elif name in stuck and _keeps_apart(each.after):
             own = (waiting for waiting in simulation.pending if waiting.workload == name)
             messages = [waiting.message for waiting in own if waiting.message]
             if not messages or any(words in messages[0] for words in _APART):
                 detail = "its new pods must not be on a node with old ones, and no other node takes them"
                 detail = "; ".join([detail, *messages[:1]])
-                yield Objection(RuleId.ROLLOUT_STUCK, name, detail, _MAKE_ROOM.get(each.kind, ""), is_grave=True)
+                yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail, _MAKE_ROOM.get(each.kind, ""), is_critical=True)
 
 
-def _kept_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
+def _retained_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
     """What keeps pods of the old template, and what mends it; empty texts where nothing does."""
     update = mapping_in(spec, "updateStrategy")
     if update.get("type") == "OnDelete":
@@ -196,13 +198,13 @@ def _keeps_apart(workload: Document) -> bool:
     labels, spec = mapping_in(template, "metadata", "labels"), mapping_in(template, "spec")
     rules = mapping_in(spec, "affinity", "podAntiAffinity")
     for term in mappings_in(rules, "requiredDuringSchedulingIgnoredDuringExecution"):
-        wanted = mapping_in(term, "labelSelector", "matchLabels")
-        if term.get("topologyKey") == _HOST and wanted and wanted.items() <= labels.items():
+        desired = mapping_in(term, "labelSelector", "matchLabels")
+        if term.get("topologyKey") == _HOST and desired and desired.items() <= labels.items():
             return True
     return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))
 
 
-def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[Objection]:
+def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[StaticFinding]:
     """All of them. ``after`` is the cluster at the end of the simulation."""
     # Why pods that have a node do not run there in the end, by reason and workload.
     steps = {step.pod: step for step in simulation.steps if step.kind is StepKind.BLOCKED}
@@ -220,10 +222,12 @@ def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) ->
     for each in plan.changes:
         if each.kind is ChangeKind.CREATED and each.object.startswith(_NODE):
             detail = "the API server taints it node.kubernetes.io/not-ready:NoSchedule, and no kubelet runs there"
-            yield Objection(RuleId.CREATED_NODES, each.object, detail)
+            yield StaticFinding(RuleId.CREATED_NODES, each.object, detail)
 
 
-def _of_volumes(workloads: Sequence[PlannedWorkload], blocked: dict[str, list[SimulationStep]]) -> Iterator[Objection]:
+def _of_volumes(
+    workloads: Sequence[PlannedWorkload], blocked: dict[str, list[SimulationStep]]
+) -> Iterator[StaticFinding]:
     by_name = {each.change.object: each for each in workloads}
     for name, steps in blocked.items():
         workload = by_name.get(name)
@@ -232,19 +236,19 @@ def _of_volumes(workloads: Sequence[PlannedWorkload], blocked: dict[str, list[Si
         fix = _ONE_AT_A_TIME if is_single else _OWN_VOLUMES
         pods = [step.pod for step in steps]
         detail = f"{some_of(pods)} on {steps[0].node}: {steps[0].message}"
-        yield Objection(RuleId.VOLUME_ATTACHED_ELSEWHERE, name, detail, fix, pods=pods)
+        yield StaticFinding(RuleId.VOLUME_ATTACHED_ELSEWHERE, name, detail, fix, pods=pods)
 
 
 def _of_node_names(
     plan: Plan, after: ClusterSnapshot, blocked: dict[str, list[SimulationStep]], simulation: Simulation
-) -> Iterator[Objection]:
+) -> Iterator[StaticFinding]:
     nodes = {each.name: each for each in after.nodes}
     rule = RuleId.BYPASSES_SCHEDULER
     for name in dict.fromkeys([*plan.node_names, *blocked]):
         steps = blocked.get(name, [])
         if steps:
             pods = [step.pod for step in steps]
-            yield Objection(rule, name, f"{some_of(pods)}: {steps[0].message}", is_grave=True, pods=pods)
+            yield StaticFinding(rule, name, f"{some_of(pods)}: {steps[0].message}", is_critical=True, pods=pods)
             continue
         node = nodes.get(plan.node_names[name])
         victims: list[str] = []
@@ -262,12 +266,12 @@ def _of_node_names(
             detail = f"node {node.name} is cordoned, and its kubelet starts the pods nevertheless"
         else:
             detail = f"nodeName is {node.name}, and the scheduler's filters (taints, affinity, spreading) do not apply"
-            yield Objection(rule, name, detail)
+            yield StaticFinding(rule, name, detail)
             continue
-        yield Objection(rule, name, detail, is_grave=True)
+        yield StaticFinding(rule, name, detail, is_critical=True)
 
 
-def _of_adoption(adoption: Adoption, simulation: Simulation) -> Objection:
+def _of_adoption(adoption: Adoption, simulation: Simulation) -> StaticFinding:
     objects = [each.removeprefix("Pod ") for each in adoption.objects]
     them, its = ("it", "its") if len(objects) == 1 else ("them", "their")
     has_sets = adoption.objects[0].startswith("ReplicaSet ")
@@ -275,20 +279,22 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> Objection:
         gone = adoption.surplus
         deletes = f"scales {them} to 0 unless {its} template is its own" if has_sets else f"deletes {gone} of {them}"
     else:
-        gone_pods = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
+        deleted_pods = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
         pods = {
             step.pod
-            for step in gone_pods
+            for step in deleted_pods
             if step.pod in objects
             or (has_sets and step.owner.replace(" ", f" {step.pod.partition('/')[0]}/", 1) in adoption.objects)
         }
         gone = len(pods)
         deletes = f"deletes {'1 pod' if gone == 1 else f'{gone} pods'}{f' of {them}' if has_sets else ''}"
     detail = f"{some_of(objects)}" + (f", and {deletes}" if gone else ", and keeps all of them")
-    return Objection(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_grave=gone > 0)
+    return StaticFinding(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_critical=gone > 0)
 
 
-def removals(before: ClusterSnapshot, plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> list[Objection]:
+def removals(
+    before: ClusterSnapshot, plan: Plan, after: ClusterSnapshot, simulation: Simulation
+) -> list[StaticFinding]:
     """What the change takes away; ``before`` is the cluster without it, ``after`` that at the end of the simulation."""
     changes = {each.object: each for each in plan.changes if each.kind is not ChangeKind.UNCHANGED}
     if not changes:
@@ -311,7 +317,7 @@ def _reason(change: Change) -> str:
     return f"with {change.deleted_with}" if change.deleted_with else f"by {change.deleted_by}"
 
 
-def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change]) -> Objection:
+def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change]) -> StaticFinding:
     name = change.object.removeprefix(_NAMESPACE)
     own = [each for each in changes if each.deleted_with == change.object]
     pods = [each.key for each in before.pods if each.metadata.namespace == name and not each.is_terminal]
@@ -323,10 +329,10 @@ def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change
     detail = f"with everything in it{': ' if content else ''}{', '.join(content)}"
     if others:
         detail += f"; not in the manifests: {some_of(others)}"
-    return Objection(RuleId.NAMESPACE_DELETION, change.object, detail, pods=pods)
+    return StaticFinding(RuleId.NAMESPACE_DELETION, change.object, detail, pods=pods)
 
 
-def _volumes(before: ClusterSnapshot, plan: Plan, changes: Mapping[str, Change]) -> Iterator[Objection]:
+def _volumes(before: ClusterSnapshot, plan: Plan, changes: Mapping[str, Change]) -> Iterator[StaticFinding]:
     deleted = {name for name, each in changes.items() if each.kind is ChangeKind.DELETED}
     retired = dict(_claims_of_sets(plan.workloads, before))
     for claim in before.persistent_volume_claims:
@@ -344,12 +350,12 @@ def _volumes(before: ClusterSnapshot, plan: Plan, changes: Mapping[str, Change])
             volume = claim.spec.volume_name or "volume"
             detail = f"{reason}; its volume {volume} loses its data unless its reclaim policy is Retain"
             cause = next((each for each in (subject, *above) if each in changes), "")
-            yield Objection(RuleId.VOLUME_DELETION, subject, detail, change=cause)
+            yield StaticFinding(RuleId.VOLUME_DELETION, subject, detail, change=cause)
     for each in before.persistent_volumes:
         change, bound_to = changes.get(f"{_VOLUME} {each.metadata.name}"), each.spec.claim_ref
         if change is not None and change.is_unlisted_deletion and bound_to is not None:
             detail = f"{_reason(change)}; it has the data of {_CLAIM} {bound_to.namespace}/{bound_to.name}"
-            yield Objection(RuleId.VOLUME_DELETION, change.object, detail)
+            yield StaticFinding(RuleId.VOLUME_DELETION, change.object, detail)
 
 
 def _claims_of_sets(workloads: Iterable[PlannedWorkload], before: ClusterSnapshot) -> Iterator[tuple[str, str]]:
@@ -407,7 +413,7 @@ class _PodsOf:
 
 def _services(
     before: ClusterSnapshot, after: ClusterSnapshot, changes: Mapping[str, Change], pods: _PodsOf, evicted: set[str]
-) -> Iterator[Objection]:
+) -> Iterator[StaticFinding]:
     """Services that had pods and are deleted, or select none in the end."""
     had, have = _selectable(pods.before), _selectable(pods.after)
     remaining = {(each.metadata.namespace, each.metadata.name): each for each in after.services}
@@ -430,7 +436,7 @@ def _services(
             detail = f"no longer selects any of its {behind}: {_selector(service)} → {_selector(left)}"
         else:
             detail = f"loses its {behind}: no pod with {_selector(left)} is left"
-        yield Objection(RuleId.SERVICE_OUTAGE, subject, detail, change=cause, pods=[each.key for each in lost])
+        yield StaticFinding(RuleId.SERVICE_OUTAGE, subject, detail, change=cause, pods=[each.key for each in lost])
 
 
 def _selector(service: Service) -> str:
@@ -449,7 +455,7 @@ def _selectable(pods: Sequence[Pod]) -> Callable[[Service], list[Pod]]:
     return selected
 
 
-def _scaled_to_zero(changes: Mapping[str, Change], pods: _PodsOf, nodes: int) -> Iterator[Objection]:
+def _scaled_to_zero(changes: Mapping[str, Change], pods: _PodsOf, nodes: int) -> Iterator[StaticFinding]:
     for change in changes.values():
         is_daemon = change.object.startswith("DaemonSet ") and change.kind is not ChangeKind.CREATED
         if change.kind is ChangeKind.DELETED or not (change.replicas == 0 or is_daemon):
@@ -458,9 +464,9 @@ def _scaled_to_zero(changes: Mapping[str, Change], pods: _PodsOf, nodes: int) ->
         if is_daemon:
             if first and not last:
                 detail = f"{len(first):,} → 0 pods: none of the {nodes:,} nodes runs it any more"
-                yield Objection(RuleId.SCALED_TO_ZERO, change.object, detail, pods=first)
+                yield StaticFinding(RuleId.SCALED_TO_ZERO, change.object, detail, pods=first)
         elif first or (change.replicas_before and not change.object.startswith("Job ")):
             detail = f"{max(change.replicas_before or 0, len(first)):,} → 0 pods"
             if change.object.startswith("CronJob "):
                 detail = "suspended, so that it starts no more Jobs"
-            yield Objection(RuleId.SCALED_TO_ZERO, change.object, detail, pods=first)
+            yield StaticFinding(RuleId.SCALED_TO_ZERO, change.object, detail, pods=first)

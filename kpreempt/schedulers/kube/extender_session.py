@@ -31,13 +31,13 @@ _T = TypeVar("_T")
 _STATE_KEY = TreeKey("extenders")
 
 
-class Extending:
+class ExtenderSession:
     """The extenders of a scheduler, asked about one pod; ``calls`` are what they were asked and what came of it."""
 
     def __init__(self, extenders: Sequence[HttpExtender], cluster: ClusterState, pod: Pod, phases: Phases) -> None:
         self.calls: list[ExtenderCall] = []
         # Nodes that are refused without a reason, and by whom.
-        self.refused_silently: dict[str, str] = {}
+        self.rejected_silently: dict[str, str] = {}
         self._interested = [extender for extender in extenders if extender.is_interested(pod)]
         self._cluster = cluster
         self._pod = pod
@@ -78,7 +78,9 @@ class Extending:
             left = {node_info.name for node_info in nodes}
             reasons = found.failed | found.unresolvable
             names = [node_info.name for node_info in asked]
-            self.refused_silently |= {name: extender.name for name in names if name not in left and name not in reasons}
+            self.rejected_silently |= {
+                name: extender.name for name in names if name not in left and name not in reasons
+            }
             self.calls.append(
                 ExtenderCall(
                     extender.name,
@@ -105,7 +107,7 @@ class Extending:
             # A node that comes back as an object is taken as it is: upstream makes a node without pods of it, and
             # scores that.
             passing[each.name] = (
-                known[each.name] if each.returned is None else NodeInfo(each.returned, (), self._cluster.behaviour)
+                known[each.name] if each.returned is None else NodeInfo(each.returned, (), self._cluster.behavior)
             )
         return answer, list(passing.values())
 
@@ -149,7 +151,7 @@ class Extending:
             if not extender.supports_preemption:
                 continue
             asked = left
-            answer = self._ask(extender, "preempt", len(asked), partial(self._left_by, extender, asked))
+            answer = self._ask(extender, "preempt", len(asked), partial(self._nodes_after, extender, asked))
             if answer is None:
                 continue
             left = answer
@@ -174,7 +176,7 @@ class Extending:
             )
         return {node: CandidateVictims(list(each.pods), each.num_violations) for node, each in left.items()}
 
-    def _left_by(self, extender: HttpExtender, candidates: Mapping[str, NodeVictims]) -> dict[str, NodeVictims]:
+    def _nodes_after(self, extender: HttpExtender, candidates: Mapping[str, NodeVictims]) -> dict[str, NodeVictims]:
         from kpreempt.schedulers.extender_protocol import ExtenderError  # noqa: PLC0415
 
         found = extender.process_preemption(self._pod, candidates, self._pods_of)
@@ -204,15 +206,15 @@ class Extending:
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error
 
 
-def ask_extenders(state: CycleState, extending: Extending) -> None:
+def call_extenders(state: CycleState, extender_session: ExtenderSession) -> None:
     """Have a cycle with this state ask the extenders, too."""
-    state.write(_STATE_KEY, extending)
+    state.write(_STATE_KEY, extender_session)
 
 
-def extending_of(state: CycleState) -> Extending | None:
+def extender_session_of(state: CycleState) -> ExtenderSession | None:
     """Asks the extenders about the pod of this state, where there are any."""
-    extending = state.read(_STATE_KEY)
-    return extending if isinstance(extending, Extending) else None
+    extender_session = state.read(_STATE_KEY)
+    return extender_session if isinstance(extender_session, ExtenderSession) else None
 
 
 def _keys(victims: NodeVictims | None) -> list[str] | None:
