@@ -1,11 +1,11 @@
-"""What must hold on clusters as they are, and whether it does: ``python -m benchmarks.bounds``.
+"""Performance bounds on realistic clusters, and whether they hold: ``python -m benchmarks.bounds``.
 
-Decisions are held against the real scheduler's code on the same dump, as a ratio; what has no counterpart there is held
-against seconds and bytes. Seconds are those of the machine on which bounds were set, where the real code decides the
-first case in ``GENUINE_SECONDS``: beside each such row it is measured how long that takes here, and ``here`` is the
-bound in seconds of this machine. Both sides are measured in turn, as medians of the processor time that they spend, so
-that other load disturbs little. Ours is on one core; the real code's is divided by the cores that it has, which is the
-least that it can take of the clock. What runs on several cores is measured by the clock.
+Decisions are compared with the real scheduler's code on the same dump, as a ratio; everything without a counterpart
+there is compared with seconds and bytes. Seconds are those of the machine on which bounds were set, where the real code
+decides the first case in ``GENUINE_SECONDS``: each row also measures how long that takes here, and ``here`` is the
+bound in seconds of this machine. Both sides are measured alternately, as medians of processor time, so that other load
+matters little. Ours runs on one core; the real code's time is divided by the cores that it uses, which is a lower bound
+for its elapsed time. Commands that use several cores are measured in elapsed time.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ PODS_PER_NODE = 30
 NODES, SMALL = 5_000, 100
 WAITING, KINDS = 2_000, 60
 LIVE = 110
-# Of its 20 namespaces, one with 7,484 pods.
+# Of its 20 namespaces, one has 7,484 pods.
 NAMESPACE = "team-04"
-# The most that a decision may take of what the real scheduler's code does.
+# The maximum ratio of a decision to the real scheduler's code.
 OF_TIES, OF_OTHERS = 0.2, 0.4
 PAGE = Path("docs/performance.md")
-# The middle of what was measured when the bounds were set (0.8 to 1.4), of a decision on 5,000 nodes with ties.
+# The median ratio when the bounds were set (0.8 to 1.4), for a decision on 5,000 nodes with ties.
 GENUINE_SECONDS = 1.1
-# Around the table there.
+# Frames the table there.
 _BEGIN, _END = "<!-- bounds -->", "<!-- end of bounds -->"
 PROGRAM = str(Path(sys.executable).parent / "kpreempt")
-# More goroutines than these the real scheduler's code does not use.
+# The real scheduler's code uses at most this many goroutines.
 _WORKERS = 16
-# So short a decision is worth more runs.
+# Decisions this short get more runs.
 _RUNS_OF_SMALL = 9
 
 
 class Figures(NamedTuple):
-    """What was measured of a case: ours, and what the real scheduler's code takes where it is held against that."""
+    """Measurements of a case: ours, and those of the real scheduler's code if compared with it."""
 
     ours: float
     genuine: float | None = None
@@ -61,7 +61,7 @@ class Figures(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where and how often it is measured; ``genuine`` says whether the real code is."""
+    """How a case is measured, and how often; ``genuine`` is true if the real code is measured, too."""
 
     folder: Path
     runs: int
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A case, the most that it may take, in ``unit`` (``x``: of the genuine code's), and how that is measured."""
+    """A case, its bound in ``unit`` (``x``: relative to the real code), and how it is measured."""
 
     name: str
     case: str
@@ -100,7 +100,7 @@ def main() -> None:
             is_scaled = row.unit == "s" and place.genuine
             before = _slowness(place) if is_scaled else 1.0
             figures = row.figures(place)
-            # Other load comes and goes while the row is measured.
+            # Other load may change while the row is measured.
             after = _slowness(place) if is_scaled else 1.0
             cells.append(_cells(row, figures, (before + after) / 2))
     headers = ["row", "case", "bound", "here", "genuine", "ours", "ratio", "holds", ""]
@@ -112,13 +112,13 @@ def main() -> None:
 
 
 def _slowness(place: Place) -> float:
-    """How many times as long as when the bounds were set the real code takes here and now."""
+    """Return the slowdown of the real code here and now, relative to when the bounds were set."""
     seconds = reference_bench(_cluster(place, NODES, ()), question(), 1)["cpu"] / _cores()
     return seconds / GENUINE_SECONDS
 
 
 def _cores() -> int:
-    """As many cores as the real code uses."""
+    """Return the number of cores that the real code uses."""
     return min(len(os.sched_getaffinity(0)), _WORKERS)
 
 
@@ -129,7 +129,7 @@ def _cells(row: Row, found: Figures, slowness: float) -> list[str]:
     ratio = None if found.genuine is None else found.ours / found.genuine
     measured = ratio if row.unit == "x" else found.ours
     holds = "" if measured is None else "yes" if measured <= bound else "NO"
-    told = "" if ratio is None else f"{ratio:.2f}"
+    reported = "" if ratio is None else f"{ratio:.2f}"
     return [
         row.name,
         row.case,
@@ -137,7 +137,7 @@ def _cells(row: Row, found: Figures, slowness: float) -> list[str]:
         f"{bound:.3g} s" if row.unit == "s" else "",
         genuine,
         f"{found.ours:.3g} {unit}",
-        told,
+        reported,
         holds,
         found.note,
     ]
@@ -195,11 +195,11 @@ print(json.dumps(clock))
 
 @cache
 def _measured(place: Place, nodes: int, features: Sequence[Feature]) -> tuple[dict[str, float], float | None]:
-    """The medians of our phases, and of the real code's decision, measured in turn."""
+    """Return the medians of our phases and of the real code's decision, measured alternately."""
     cluster, pod = _cluster(place, nodes, features), question(features)
     phases, genuine = [], []
     command = [sys.executable, "-c", _DECIDE, str(cluster), json.dumps(pod)]
-    # As in every command. NumPy's threads for linear algebra, which nothing uses, otherwise spin for some milliseconds.
+    # As in every command. Otherwise NumPy's unused linear algebra threads spin for some milliseconds.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     runs = place.runs if nodes > SMALL else max(place.runs, _RUNS_OF_SMALL)
     for _ in range(runs):
@@ -229,7 +229,7 @@ def _of_ties(name: str, place: Place) -> Figures:
 
 @cache
 def _explain(place: Place) -> tuple[float, float]:
-    """Seconds, and megabytes at the highest, of a whole ``explain`` on the big cluster with ties."""
+    """Return the seconds and peak megabytes of a complete ``explain`` on the big cluster with ties."""
     cluster, pod, profile = _cluster(place, NODES, ()), place.folder / "pod.json", place.folder / "profile.json"
     pod.write_text(json.dumps(question()), encoding="utf-8")
     command = ["explain", "--algorithm", "kube-1.36", "-f", str(pod), "--snapshot", str(cluster)]
@@ -262,7 +262,7 @@ def _at_risk(place: Place) -> Figures:
 
 
 def _volcano(place: Place) -> Figures:
-    """Both as whole commands, which read the cluster, too."""
+    """Measure both as complete commands, including reading the cluster."""
     cluster, configuration = place.folder / "volcano.json", place.folder / "volcano.yaml"
     items = list(volcano.cluster(1_000))
     cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
@@ -271,7 +271,7 @@ def _volcano(place: Place) -> Figures:
     ours = _command(place, ["volcano", *options])
     if not place.genuine:
         return ours
-    # It builds the program, which only this comparison needs.
+    # Builds the program, which only this comparison needs.
     from tests.parity.volcano_reference import volcano_program  # noqa: PLC0415
 
     scenario = json.dumps({"name": "", "objects": items, "conf": configuration.read_text(encoding="utf-8")})
@@ -281,8 +281,8 @@ def _volcano(place: Place) -> Figures:
 
 
 def _live(place: Place) -> Figures:
-    """Of a server in this process, whose own time does not count but on the clock."""
-    # Tests are there in a checkout alone.
+    """Measure a server in this process, whose own time only counts in elapsed time."""
+    # Only a checkout has the tests.
     from tests.fake_api import FakeApi, FakeCluster, objects_by_kind  # noqa: PLC0415
 
     items = json.loads(_cluster(place, LIVE, ()).read_text(encoding="utf-8"))["items"]
@@ -297,14 +297,14 @@ def _help(place: Place) -> Figures:
 
 
 class Seconds(NamedTuple):
-    """What a command takes: of the processor, and by the clock."""
+    """The processor time and the elapsed time of a command."""
 
     processor: float
     clock: float
 
 
 def _command(place: Place, arguments: Sequence[str], *, by_clock: bool = False) -> Figures:
-    """The median of its processor time, and a note of that by the clock; or the other way round."""
+    """Return the median of processor time with elapsed time as a note, or vice versa."""
     runs = [_seconds(place, arguments) for _ in range(place.runs)]
     processor = statistics.median(run.processor for run in runs)
     clock = statistics.median(run.clock for run in runs)
@@ -314,7 +314,7 @@ def _command(place: Place, arguments: Sequence[str], *, by_clock: bool = False) 
 
 
 def _seconds(place: Place, arguments: Sequence[str]) -> Seconds:
-    """Of the command; what it says of the cluster is not looked at. It is compiled, as if installed."""
+    """Return the command's time; its output is ignored. It is compiled, as if installed."""
     compiled = place.folder / "compiled"
     environment: dict[str, Any] = {**os.environ, "PYTHONPYCACHEPREFIX": str(compiled)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -328,7 +328,7 @@ def _seconds(place: Place, arguments: Sequence[str]) -> Seconds:
 
 
 def _timed(run: Callable[[], object]) -> Seconds:
-    """What the processes take that ``run`` starts, and waits for."""
+    """Return the time of the processes that ``run`` starts and waits for."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     run()
     after, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start

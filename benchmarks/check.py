@@ -1,7 +1,7 @@
-"""How long whole rollouts take to check, from reading the files to the answer: ``python -m benchmarks.check``.
+"""Time to check complete rollouts, from reading files to the result: ``python -m benchmarks.check``.
 
-Every node has 20 pods. ``fits`` is a new Deployment for which there is room; ``displaces`` is one whose pods have to
-evict others, which come again elsewhere.
+Every node has 20 pods. ``fits`` is a new Deployment that fits; ``displaces`` is one whose pods must evict others, which
+are recreated elsewhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tabulate import tabulate
 from benchmarks.clusters import write_cluster
 
 PODS_PER_NODE = 20
-# Of the 64 CPUs of a node its pods ask for some 15.
+# Its pods request some 15 of the 64 CPUs of a node.
 REQUESTS = {"fits": {"cpu": "2", "memory": "1Gi"}, "displaces": {"cpu": "55", "memory": "1Gi"}}
 
 

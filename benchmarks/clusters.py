@@ -1,12 +1,12 @@
-"""Seeded clusters of any size as kubectl writes them, to load and to analyse in benchmarks.
+"""Seeded clusters of any size, in kubectl's format, to load and analyze in benchmarks.
 
-Besides ``plain`` pods there are the flavours ``budgets`` (every app has a PodDisruptionBudget), ``affinity`` (and a
-third of the apps keep their pods apart by required anti-affinity and spread them over zones) and ``volumes`` (and a
-tenth of the apps have a claim per pod, bound to a volume of the node's zone). ``question`` is a pod that must preempt
-there.
+The variants other than ``plain`` are ``budgets`` (every app has a PodDisruptionBudget), ``affinity`` (in addition, a
+third of the apps separate their pods by required anti-affinity and spread them over zones) and ``volumes`` (in
+addition, a tenth of the apps have a claim per pod, bound to a volume in the node's zone). ``question`` is a pod that
+must preempt there.
 
-``lean`` pods have what a scheduler reads. ``fat`` ones have all that kubectl prints of a running pod besides:
-environment, mounts, conditions, container statuses, managed fields; with its indentation some 7 KB each.
+``lean`` pods have only what a scheduler reads. ``fat`` ones have everything that kubectl prints for a running pod:
+environment, mounts, conditions, container statuses, managed fields; about 7 KB each with indentation.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def write_cluster(
 
 
 def objects(*, nodes: int, pods_per_node: int) -> Iterator[dict[str, Any]]:
-    """What ``write_cluster`` writes of a fat and plain cluster, one by one."""
+    """Yield what ``write_cluster`` writes for a fat, plain cluster."""
     for item in _items(random.Random(_SEED), nodes, pods_per_node, "json", True, "plain"):
         yield json.loads(item)
 
@@ -59,7 +59,7 @@ def _frame(style: Style, fat: bool) -> tuple[str, str, str]:
 
 
 def question(flavour: Flavour) -> dict[str, Any]:
-    """A pod that fits on no node of a cluster of 30 pods a node before some of them go."""
+    """Return a pod that fits on no node of a cluster with 30 pods per node until some are evicted."""
     pod: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -113,7 +113,7 @@ def _with(pod: dict[str, Any], flavour: str) -> dict[str, Any]:
 
 
 def _placement(app: str, *, max_skew: int) -> dict[str, Any]:
-    """Apart from pods of the same app, and spread over zones."""
+    """Separate from pods of the same app, and spread over zones."""
     selector = {"matchLabels": {"app": app}}
     term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
     return {
@@ -134,7 +134,7 @@ def _volumes(claim: str) -> dict[str, Any]:
 
 
 def _storage(name: str, zone: int, namespace: str = "team-01") -> list[dict[str, Any]]:
-    """A claim and the volume in a zone that it is bound to."""
+    """A claim, and the volume in a zone that it is bound to."""
     term = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [f"zone-{zone}"]}
     size = {"storage": "10Gi"}
     claim = {
@@ -207,7 +207,7 @@ def _fill(template: str, values: dict[str, str]) -> str:
 
 
 def _text(item: dict[str, Any], style: Style, fat: bool) -> str:
-    """One item as kubectl writes it within a List: keys sorted, YAML lists not indented."""
+    """One item as kubectl writes it in a List: keys sorted, YAML lists not indented."""
     if style == "yaml":
         text = yaml.safe_dump([item], width=1 << 20).replace("'", '"')
         for number in ("XTIMEX", "XVERSIONX"):

@@ -1,7 +1,8 @@
-"""How long answers take on clusters of any size: ``python -m benchmarks.decide --sizes 100,1000 --against-reference``.
+"""Decision times on clusters of any size: ``python -m benchmarks.decide --sizes 100,1000 --against-reference``.
 
-A process of its own reads the dump and answers twice, and tells the phases of both; another is the whole command. All
-figures are medians of several runs. The reference is the real scheduler's code, on the same dump and cores.
+A separate process reads the dump and decides twice, and reports the phases of both; another one runs the complete
+command. All figures are medians of several runs. The reference is the real scheduler's code, on the same dump and
+cores.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Seconds = dict[str, float]
 
 
 class Case(NamedTuple):
-    """A cluster to ask about."""
+    """A cluster to decide on."""
 
     nodes: int
     flavour: Flavour
@@ -87,7 +88,7 @@ def _cases(options: argparse.Namespace) -> Iterator[Case]:
 
 
 def measure(case: Case, folder: Path, runs: int, *, against_reference: bool) -> dict[str, Any]:
-    """All figures of a case: seconds, and bytes of memory at the highest."""
+    """Return all figures of a case: seconds, and peak memory in bytes."""
     snapshot, pod = folder / f"cluster.{case.style}", folder / "pod.json"
     size = write_cluster(
         snapshot, nodes=case.nodes, pods_per_node=PODS_PER_NODE, style=case.style, fat=case.fat, flavour=case.flavour
@@ -115,7 +116,7 @@ def measure(case: Case, folder: Path, runs: int, *, against_reference: bool) -> 
 
 
 def _explain(snapshot: Path, pod: Path, profile: Path) -> tuple[float, dict[str, Any]]:
-    """Seconds of the whole command, and its profile."""
+    """Return the seconds of the complete command, and its profile."""
     program = [str(Path(sys.executable).parent / "kpreempt"), "explain", "--algorithm", "kube-1.36"]
     program += ["-f", str(pod), "--snapshot", str(snapshot)]
     start = time.perf_counter()
@@ -143,14 +144,14 @@ print(json.dumps({"first": first - begin, "second": time.perf_counter() - first}
 
 
 def _answer_twice(snapshot: Path, flavour: Flavour) -> Seconds:
-    """Seconds of the first answer, with reading, and of the second one in the same process."""
+    """Return the seconds of the first decision, including reading, and of the second one in the same process."""
     arguments = [sys.executable, "-c", _TWICE, str(snapshot), json.dumps(question(flavour))]
     answer: Seconds = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
     return answer
 
 
 def reference_seconds(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
-    """Seconds of the real scheduler's phases; what PreFilter takes belongs to the filters."""
+    """Return the seconds of the real scheduler's phases; PreFilter counts toward the filters."""
     bench = reference_bench(snapshot, pod, runs)
     return {
         "filter": bench["preFilter"] + bench["filter"],
@@ -160,8 +161,8 @@ def reference_seconds(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds
 
 
 def reference_bench(snapshot: Path, pod: dict[str, Any], runs: int) -> Seconds:
-    """What the reference program says of its phases, each a median of ``runs``, and of their processor time."""
-    # It builds the program, which only this comparison needs.
+    """Return the reference program's phases, each a median of ``runs``, and their processor time."""
+    # Builds the program, which only this comparison needs.
     from tests.parity.reference import program  # noqa: PLC0415
 
     scenario = json.dumps({"name": "", "objects": [], "pod": pod})
@@ -176,7 +177,9 @@ def _medians(runs: Sequence[Seconds], names: Sequence[str]) -> Seconds:
 
 
 def to_table(results: Sequence[dict[str, Any]]) -> str:
-    """Seconds a phase; ``growth`` is that of the whole command per growth of the cluster, against the line before."""
+    """Print the seconds per phase; ``growth`` is the command's growth relative to the cluster's, against the line
+    above.
+    """
     headers = ["flavour", "nodes", *PHASES, "whole", "growth", "MB", "first", "second", "real", "ratio"]
     rows = []
     for index, result in enumerate(results):

@@ -1,8 +1,8 @@
-"""What it costs to allocate devices: ``python -m benchmarks.devices --nodes 5000``.
+"""Cost of allocating devices: ``python -m benchmarks.devices --nodes 5000``.
 
-Every node has 8 devices, half of them allocated, and the pod's claim has two requests with selectors. The seconds are
-the processor's, so that what else runs on the machine matters little. With ``--against-reference`` the real scheduler's
-code filters the same cluster, on the same machine; its seconds are those of a clock, on all cores.
+Every node has 8 devices, half of them allocated, and the pod's claim has two requests with selectors. Seconds are
+processor time, so that other processes matter little. With ``--against-reference`` the real scheduler's code filters
+the same cluster on the same machine, measured in elapsed time on all cores.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
     pod: Pod = decode_object("Pod", document)
     scheduler = KubeScheduler()
     prepared = scheduler.prepare(cluster, now=NOW)
-    # As the program does once it has read a cluster.
+    # As the program does after reading a cluster.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECTION_THRESHOLDS)

@@ -1,8 +1,8 @@
-"""What a drain costs: ``python -m benchmarks.drain --nodes 1000 --drained 50``.
+"""Cost of a drain: ``python -m benchmarks.drain --nodes 1000 --drained 50``.
 
-Every node has 20 pods of ReplicaSets, whose sizes fall as Zipf's law has it and whose replicas started in one second;
-every other one has a budget, and nodes have room for some more. Loading, every simulation and the
-answer count, as with ``kpreempt drain``; the seconds are those of a clock.
+Every node has 20 pods of ReplicaSets, whose sizes follow Zipf's law and whose replicas started within one second; every
+other ReplicaSet has a PodDisruptionBudget, and nodes have capacity for a few more pods. Loading, all simulations and
+the result count, as in ``kpreempt drain``; seconds are elapsed time.
 """
 
 from __future__ import annotations

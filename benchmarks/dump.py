@@ -1,7 +1,7 @@
-"""How long a big cluster takes to be written, and how much memory: ``python -m benchmarks.dump``.
+"""Time and memory to write a dump of a big cluster: ``python -m benchmarks.dump``.
 
-Each run is a process of its own, which loads the cluster first. Memory is the process's own (anonymous) memory at its
-highest, without the pages of the mapped file.
+Each run is a separate process, which loads the cluster first. Memory is the process's peak anonymous memory, without
+the pages of the mapped file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A sweep over many clusters on two workers beside one plain process: ``python -m benchmarks.fleet``.
+"""A sweep over many clusters on two workers, compared with one plain process: ``python -m benchmarks.fleet``.
 
-A third of the clusters are parts of one given with ``--parts-of`` (a List of nodes and pods), the others random. On the
-way a worker is killed, one snapshot is cut off, and one is too big for a worker; every row must be there once.
+A third of the clusters are parts of the one given with ``--parts-of`` (a List of nodes and pods), the others are
+random. During the run a worker is killed, one snapshot is truncated, and one is too big for a worker; every row must be
+there once.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def write_plan(folder: Path, queries: int) -> Path:
 
 
 def plain_seconds(folder: Path, path: Path) -> float:
-    """Seconds of one process that asks one cluster after the other, without Dask."""
+    """Return the seconds of one process that evaluates the clusters one after the other, without Dask."""
     program = "import sys, pathlib, benchmarks.fleet as b; b.plain(pathlib.Path(sys.argv[1]), sys.argv[2])"
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", program, str(folder), str(path)], check=True)
@@ -135,7 +136,7 @@ def plain(folder: Path, path: str) -> None:
 
 
 def sweep_seconds(folder: Path, plan: Path) -> tuple[float, str, int]:
-    """Seconds of the command, what it said, and how many workers were killed on the way."""
+    """Return the seconds of the command, its output, and the number of workers killed."""
     words = ["sweep", str(plan), "--snapshots", f"{folder}/dumps/*", "--to", str(folder / "out")]
     words += ["--workers", "2", "--worker-memory", str(WORKER_MEMORY)]
     start = time.perf_counter()
@@ -162,7 +163,7 @@ def sweep_seconds(folder: Path, plan: Path) -> tuple[float, str, int]:
 
 
 def _workers_of(parent: int) -> list[int]:
-    """The processes that Dask has started: children that are no tracker of resources."""
+    """Return the processes that Dask started, except resource trackers."""
     found = []
     for each in Path("/proc").glob("[0-9]*"):
         try:
@@ -179,7 +180,7 @@ def peaks(said: str) -> list[str]:
 
 
 def check(folder: Path, clusters: int, queries: int) -> None:
-    """Every row is there once, failures are named, and all is what the plain process wrote."""
+    """Check that every row is there once, failures are named, and the rest matches the plain process."""
     key = "count(*), count(DISTINCT (cluster, query, algorithm))"
     sql = f"SELECT {key} FROM '{folder}/out/*/verdicts.parquet' WHERE item = 0"
     assert duckdb.sql(sql).fetchall() == [(clusters * queries, clusters * queries)]

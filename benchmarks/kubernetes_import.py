@@ -1,7 +1,7 @@
-"""What the kubeconfig loader of the ``kubernetes`` package would cost: ``python -m benchmarks.kubernetes_import``.
+"""Cost of using the kubeconfig loader of the ``kubernetes`` package: ``python -m benchmarks.kubernetes_import``.
 
-``explain`` reads a live cluster of 110 nodes as it does, and again after a kubeconfig was loaded by the package. The
-server is in this process, whose own time does not count. ``docs/live.md`` has the figures.
+``explain`` reads a live cluster of 110 nodes as usual, and again after the package loaded a kubeconfig. The server is
+in this process, whose own time does not count. ``docs/live.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VARIANTS = {
 
 
 def main() -> None:
-    """Run the variants in turn, and print the CPU time of each."""
+    """Run the variants alternately, and print the CPU time of each."""
     with tempfile.TemporaryDirectory() as folder:
         cluster, pod, config = (Path(folder, name) for name in ("cluster.json", "pod.json", "config"))
         write_lifelike(cluster, nodes=LIVE, pods_per_node=PODS_PER_NODE, features=())
@@ -56,7 +56,7 @@ def main() -> None:
             }
             environment.pop("PYTHONDONTWRITEBYTECODE", None)
             seconds: dict[str, list[float]] = {name: [] for name in _VARIANTS}
-            # All is compiled in the first run.
+            # The first run compiles everything.
             for run in range(_RUNS + 1):
                 for name, code in _VARIANTS.items():
                     taken = _seconds(code, pod, environment)

@@ -1,7 +1,7 @@
-"""How long Kueue's answers take on big clusters: ``python -m benchmarks.kueue --sizes 50,500``.
+"""Times of Kueue commands on big clusters: ``python -m benchmarks.kueue --sizes 50,500``.
 
-A size is a number of ClusterQueues in cohorts of ten below one; there are 40 Workloads and 10 nodes for each. Nineteen
-of twenty Workloads have quota, the others wait; some ClusterQueues borrow. The seconds are without reading the dump.
+A size is a number of ClusterQueues in cohorts of ten below one root; there are 40 Workloads and 10 nodes for each.
+Nineteen of twenty Workloads have quota, the others wait; some ClusterQueues borrow. Seconds exclude reading the dump.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def measure(size: int, folder: Path, runs: int) -> Iterator[list[Any]]:
-    """A row for each question, its seconds the median of ``runs`` whole commands."""
+    """Return a row for each command, its seconds the median of ``runs`` complete commands."""
     dump, job, profile = folder / "cluster.json", folder / "job.json", folder / "profile.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster(size))}), encoding="utf-8")
     job.write_text(json.dumps(asked()), encoding="utf-8")
@@ -52,7 +52,7 @@ def measure(size: int, folder: Path, runs: int) -> Iterator[list[Any]]:
 
 
 def cluster(size: int) -> Iterator[dict[str, Any]]:
-    """The objects of a cluster; the same for the same size."""
+    """Return the objects of a cluster, the same for the same size."""
     draws = random.Random(size)
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     yield _queueing("ResourceFlavor", "main", {"nodeLabels": {"pool": "main"}})
@@ -82,7 +82,7 @@ def cluster(size: int) -> Iterator[dict[str, Any]]:
 
 
 def asked() -> dict[str, Any]:
-    """The Job that is asked about: more than its ClusterQueue has left."""
+    """Return the Job to explain: it requests more than its ClusterQueue has left."""
     container = {"name": "c", "image": "c", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}
     return {
         "apiVersion": "batch/v1",

@@ -1,10 +1,10 @@
-"""Seeded clusters with what real ones have: replicas that share their second, big and small apps, and all the rest.
+"""Seeded clusters like real ones: replicas that start in the same second, big and small apps, and much more.
 
-App sizes fall as Zipf's law has it, and a quarter of an app's replicas start in one second, as in a rollout. There are
-seven priorities, pods without requests, DaemonSets, budgets that select an app or a whole namespace, pods on their way
-out, and nodes of several sizes. ``Feature`` names what a cluster may have besides, of which a tenth of the apps, or of
-the nodes, has some. ``question`` is a pod that must preempt there, and that every node is dry-run for; ``waiting`` are
-pods of several kinds that wait: some land, some preempt, and some fit nowhere.
+App sizes follow Zipf's law, and a quarter of an app's replicas start in one second, as in a rollout. There are seven
+priorities, pods without requests, DaemonSets, budgets that select an app or an entire namespace, terminating pods, and
+nodes of several sizes. ``Feature`` names optional features, each of which a tenth of the apps or nodes has.
+``question`` is a pod that must preempt there, with a dry run on every node; ``waiting`` are pending pods of several
+kinds: some fit, some preempt, and some fit on no node.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class _App(NamedTuple):
 
     @property
     def is_special(self) -> bool:
-        """Whether it is one of those that have the cluster's features."""
+        """Return whether it is one of those that have the cluster's features."""
         return self.number % 10 == 3
 
 
 def write_lifelike(path: Path, *, nodes: int, pods_per_node: int, features: Sequence[Feature] = ()) -> int:
-    """Write a List to ``path`` and return how many pods are on its nodes."""
+    """Write a List to ``path``, and return the number of pods on its nodes."""
     chance = random.Random(_SEED)
     count = 0
     with path.open("w", encoding="utf-8") as file:
@@ -63,7 +63,7 @@ def write_lifelike(path: Path, *, nodes: int, pods_per_node: int, features: Sequ
 
 
 def question(features: Sequence[Feature] = ()) -> Object:
-    """A pod that fits on no node before some pods go, and looks at what the cluster's ``features`` are about."""
+    """Return a pod that fits on no node without evictions, and that uses the cluster's ``features``."""
     container: Object = {"name": "main", "resources": {"requests": {"cpu": "55", "memory": "64Gi"}}}
     spec: Object = {"priority": 100_000, "schedulerName": "default-scheduler", "containers": [container]}
     if "affinity" in features:
@@ -79,7 +79,7 @@ def question(features: Sequence[Feature] = ()) -> Object:
 
 
 def waiting(count: int, kinds: int) -> Iterator[Object]:
-    """Pending pods of so many kinds, each of its own priority, size or app."""
+    """Return pending pods of several kinds, each with a different priority, size or app."""
     for index in range(count):
         kind = index % kinds
         app, cpu = f"waiting-{kind:03d}", _WAITING_CPUS[kind % len(_WAITING_CPUS)]
@@ -105,7 +105,7 @@ def _items(chance: random.Random, nodes: int, pods_per_node: int, features: froz
         for name in _DAEMONS:
             yield _daemon(name, index)
         drawn = chance.choices(apps, cum_weights=weights, k=pods_per_node - len(_DAEMONS))
-        # No two pods of a node can have one port.
+        # Two pods on a node cannot use the same port.
         holder = next((place for place, app in enumerate(drawn) if app.is_special), None)
         for place, app in enumerate(drawn):
             yield from _replica(chance, app, index, features if place == holder else features - {"ports"})
@@ -166,7 +166,7 @@ def _daemon(name: str, node: int) -> Object:
 
 
 def _nominated(node: int) -> Object:
-    """A pod of less priority than the question, or of more, that waits for its room."""
+    """A nominated pod with a lower or higher priority than the pod in question."""
     priority = 200_000 if node % 20 else 20_000
     pod = _pod(f"nominated-{node:05d}", "team-07", node, priority, ("2", "4Gi"), "")
     del pod["spec"]["nodeName"]
@@ -180,7 +180,7 @@ def _owner(kind: str, name: str) -> Object:
 
 
 def _placement(app: str, *, max_skew: int) -> Object:
-    """Apart from pods of the same app, and spread over zones."""
+    """Separate from pods of the same app, and spread over zones."""
     selector = {"matchLabels": {"app": app}}
     term = {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
     zones = {"labelSelector": selector, "maxSkew": max_skew, "topologyKey": "topology.kubernetes.io/zone"}
@@ -195,7 +195,7 @@ def _volumes(claim: str) -> Object:
 
 
 def _storage(name: str, namespace: str, zone: int) -> list[Object]:
-    """A claim and the volume that it is bound to; that of the question can be used anywhere."""
+    """A claim and the volume that it is bound to; that of the pod in question is usable anywhere."""
     size = {"storage": "10Gi"}
     claim = {
         "apiVersion": "v1",

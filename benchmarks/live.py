@@ -1,8 +1,8 @@
-"""How long a live cluster takes to load, beside kubectl: ``python -m benchmarks.live``.
+"""Time to load a live cluster, compared with kubectl: ``python -m benchmarks.live``.
 
-A control plane is started on loopback and filled with nodes and pods as they run in clusters; then
-``kubectl get pods,nodes -A -o json`` and kpreempt read it in turn. kpreempt reads two dozen kinds, kubectl two. Both
-are processes of their own, so start-up counts. Needs Go for the control plane, and kubectl.
+A control plane is started on loopback and filled with realistic nodes and pods; then ``kubectl get pods,nodes -A -o
+json`` and kpreempt read it alternately. kpreempt reads two dozen kinds, kubectl two. Both are separate processes, so
+startup counts. Needs Go for the control plane, and kubectl.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
-    """Create the objects through the API, several at once."""
+    """Create the objects through the API, several at a time."""
     mine = local()
 
     def create(document: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ def fill(plane: ControlPlane, nodes: int, pods: int) -> None:
 
 
 def _items(nodes: int, pods: int) -> list[dict[str, Any]]:
-    """Nodes, priority classes and so many pods, as kubectl shows those of a running cluster."""
+    """Yield nodes, priority classes and pods as kubectl prints those of a running cluster."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "cluster.json")
         write_cluster(path, nodes=nodes, pods_per_node=-(-pods // nodes), style="json", fat=True)
@@ -106,7 +106,7 @@ def _items(nodes: int, pods: int) -> list[dict[str, Any]]:
 
 
 def compare(kubectl: str, kubeconfig: str, dump: Path, runs: int) -> None:
-    """Time both in turn, and print what they took."""
+    """Time both alternately, and print the results."""
     environment = {**os.environ, "KUBECONFIG": kubeconfig}
     theirs, ours, load = [], [], []
     for _ in range(runs):

@@ -1,7 +1,7 @@
-"""How long big clusters take to load, and how much memory: ``python -m benchmarks.load``.
+"""Time and memory to load big clusters: ``python -m benchmarks.load``.
 
-Each dump is written to a temporary folder and loaded by a process of its own. Memory is the process's own (anonymous)
-memory at its highest, without the pages of the mapped file.
+Each dump is written to a temporary folder and loaded by a separate process. Memory is the process's peak anonymous
+memory, without the pages of the mapped file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 
 
 class Dump(NamedTuple):
-    """A dump to load, and what is asked of it."""
+    """A dump to load, and how."""
 
     name: str
     style: Style
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measure(path: Path) -> tuple[int, float, float, int]:
-    """Pods, seconds to load, seconds of the whole process, and the highest anonymous memory in bytes."""
+    """Return pods, seconds to load, seconds of the entire process, and peak anonymous memory in bytes."""
     begin = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", _LOAD, str(path)], stdout=subprocess.PIPE, text=True)
     peak = highest_memory(process)
@@ -76,7 +76,7 @@ def measure(path: Path) -> tuple[int, float, float, int]:
 
 
 def highest_memory(process: subprocess.Popen[Any]) -> int:
-    """The highest anonymous memory in bytes of a process, which is waited for."""
+    """Wait for a process, and return its peak anonymous memory in bytes."""
     peak = 0
     while process.poll() is None:
         status = Path(f"/proc/{process.pid}/status")

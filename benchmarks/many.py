@@ -1,4 +1,4 @@
-"""How long many what-ifs against one big snapshot take, on one core and on all: ``python -m benchmarks.many``."""
+"""Time of many what-ifs on one big snapshot, on one core and on all: ``python -m benchmarks.many``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def scenarios(flavour: Flavour) -> Iterator[dict[str, Any]]:
 
 
 def _batch(folder: Path, jobs: int) -> float:
-    """Seconds of the whole command."""
+    """Return the seconds of the complete command."""
     program = [str(Path(sys.executable).parent / "kpreempt"), "batch", str(folder / "lines.jsonl")]
     start = time.perf_counter()
     subprocess.run(

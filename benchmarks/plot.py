@@ -1,6 +1,6 @@
-"""Seconds over pods as an SVG, both axes logarithmic, so that linear growth is a straight line at 45 degrees.
+"""Plot seconds over pods as an SVG with logarithmic axes: linear growth is a straight line at 45 degrees.
 
-Each line is named with the exponent that fits it best: 1 is linear.
+Each line is labeled with the exponent that fits it best: 1 is linear.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COLOURS = (
 
 
 def growth_plot(series: Mapping[str, Points]) -> str:
-    """One line for each of ``series``: pods and seconds (of memory, gigabytes), all above zero."""
+    """Draw one line for each of ``series``: pods and seconds (for memory, gigabytes), all above zero."""
     points = [point for each in series.values() for point in each]
     columns, rows = _decades(x for x, _ in points), _decades(y for _, y in points)
 
@@ -44,19 +44,19 @@ def growth_plot(series: Mapping[str, Points]) -> str:
         color = _COLOURS[index % len(_COLOURS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
-        told = f"{name} (^{exponent_of(line):.2f})"
-        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, told, "start", color))
+        reported = f"{name} (^{exponent_of(line):.2f})"
+        parts.append(_text(_WIDTH - _RIGHT + 12, _TOP + 16 + 18 * index, reported, "start", color))
     return "\n".join([*parts, "</svg>\n"])
 
 
 def exponent_of(points: Points) -> float:
-    """The slope of the line that fits best, by least squares of the logarithms; 0 of a single point."""
+    """Return the slope of the best-fitting line, by least squares of the logarithms; 0 for a single point."""
     across, up = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
     return statistics.linear_regression(across, up).slope if len(set(across)) > 1 else 0.0
 
 
 def _decades(values: Iterable[float]) -> list[int]:
-    """The powers of ten from below the least value to above the greatest."""
+    """Return the powers of ten from below the smallest to above the largest value."""
     logarithms = [math.log10(max(value, 1e-6)) for value in values]
     low, high = math.floor(min(logarithms)), math.ceil(max(logarithms))
     return list(range(low, max(high, low + 1) + 1))

@@ -1,9 +1,9 @@
-"""What it takes to record a big cluster that changes all the time: ``python -m benchmarks.recorder``.
+"""Cost of recording a big cluster that changes all the time: ``python -m benchmarks.recorder``.
 
-An API server of our own on loopback lists nodes and running pods as fat as real ones, and then tells the watches of
-pods and nodes so many changes a second: pods come, are bound, start, are marked and go, and kubelets write the status
-of pods and nodes. ``kpreempt record`` is a process of its own, so that everything counts: HTTP, decoding, least fields,
-segments and fsync. Processor time and memory are the kernel's figures of that process.
+A test API server on loopback lists nodes and running pods of realistic size, and then sends a fixed rate of changes to
+the watches of pods and nodes: pods are created, bound, started, marked and deleted, and kubelets write the status of
+pods and nodes. ``kpreempt record`` is a separate process, so that everything counts: HTTP, decoding, minimizing fields,
+segments and fsync. Processor time and memory are the kernel's figures for that process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PATHS = {
     "/apis/apps/v1/deployments": "Deployment",
     "/apis/apps/v1/replicasets": "ReplicaSet",
 }
-# Pods of a Deployment, and the ReplicaSets of a Deployment: those of ten former templates are kept.
+# Pods of a Deployment, and its ReplicaSets: those of ten old templates are kept.
 _REPLICAS = 30
 _TEMPLATES = 11
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
@@ -47,14 +47,14 @@ Object = dict[str, Any]
 
 
 class Line(NamedTuple):
-    """A line of a watch, and of which kind's."""
+    """A line of a watch, and its kind."""
 
     kind: str
     text: bytes
 
 
 class Used(NamedTuple):
-    """Processor time in seconds that a process has taken so far, and its highest resident memory in bytes."""
+    """A process's processor time in seconds, and its peak resident memory in bytes."""
 
     seconds: float
     peak: int
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 class Busy:
-    """A cluster that answers lists, and watches change by change as they are due; ``begun`` once it is watched."""
+    """A cluster that answers lists, and sends changes to watches when they are due; ``begun`` once it is watched."""
 
     def __init__(self, nodes: int, pods_per_node: int, rate: int, seconds: int) -> None:
         found = list(objects(nodes=nodes, pods_per_node=pods_per_node))
@@ -87,19 +87,19 @@ class Busy:
         self._rate = rate
         self._begin = 0.0
 
-    def __call__(self, asked: Asked) -> Answer | None:
-        kind = _PATHS.get(asked.path)
+    def __call__(self, request: Asked) -> Answer | None:
+        kind = _PATHS.get(request.path)
         if kind is None:
             return None
-        if asked.query.get("watch"):
+        if request.query.get("watch"):
             if not self.begun.is_set():
                 self._begin = time.monotonic()
                 self.begun.set()
             return Answer(stream=self._told(kind))
-        start = int(asked.query.get("continue", "0"))
+        start = int(request.query.get("continue", "0"))
         end, items = start + _PAGE, self.items[kind]
         head = {"resourceVersion": str(_VERSION), **({"continue": str(end)} if end < len(items) else {})}
-        version = b"v1" if asked.path.startswith("/api/") else b"apps/v1"
+        version = b"v1" if request.path.startswith("/api/") else b"apps/v1"
         body = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[%s]}'
         return Answer(body=body % (kind.encode(), version, _text(head), b",".join(items[start:end])))
 
@@ -112,11 +112,11 @@ class Busy:
 
 
 def measure(cluster: Busy, seconds: int, folder: Path) -> None:
-    """Record the cluster, and print what that took."""
+    """Record the cluster, and print the cost."""
     server = FakeCluster({}, version=_VERSION, special=cluster, holder="one")
     to = folder / "recording"
     with FakeApi(server) as api:
-        # The second half has a base of its own, a quarter before its end.
+        # The second half has a separate base, a quarter before its end.
         every = f"{seconds + seconds // 2}s"
         command = ["-m", "kpreempt", "record", "--server", api.url, "--to", str(to), "--base-every", every, "-q"]
         environment = {**os.environ, "KUBECONFIG": os.devnull}
@@ -131,10 +131,10 @@ def measure(cluster: Busy, seconds: int, folder: Path) -> None:
             for _ in range(2):
                 time.sleep(seconds)
                 marks.append(used(process.pid))
-            # The last change is on the disk a second later, on a quiet machine.
+            # The last change is on disk a second later, on an idle machine.
             time.sleep(5)
         finally:
-            # A recording is whole whenever it is killed.
+            # A recording is intact whenever the recorder is killed.
             process.kill()
             process.wait()
             cluster.over.set()
@@ -159,7 +159,7 @@ def measure(cluster: Busy, seconds: int, folder: Path) -> None:
 
 
 def used(pid: int) -> Used:
-    """What a process has taken so far."""
+    """Return the process's usage so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     peak = _PEAK.search(Path(f"/proc/{pid}/status").read_text(encoding="utf-8"))
     assert peak is not None
@@ -167,7 +167,7 @@ def used(pid: int) -> Used:
 
 
 def _changes(chance: random.Random, of: Mapping[str, list[Object]]) -> Iterator[Line]:
-    """Changes without end: of twelve, three are a pod that comes, two one that goes, and seven are status."""
+    """Yield changes endlessly: of twelve, three create a pod, two delete one, and seven change status."""
     pods, nodes = list(of["Pod"]), of["Node"]
     version = _VERSION
 
@@ -217,7 +217,7 @@ def _deployment(pod: Object, number: int) -> Object:
 
 
 def _replica_set(deployment: Object, number: int) -> Object:
-    """One of the ReplicaSets of a Deployment, of which the last has the pods."""
+    """One of the ReplicaSets of a Deployment; the last one has the pods."""
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment["metadata"]["name"], "controller": True}
     name = f"{owner['name']}-{number}"
     return {

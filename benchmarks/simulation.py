@@ -1,7 +1,7 @@
-"""What it costs to simulate many pods that come at once: ``python -m benchmarks.simulation --pods 500 --nodes 1000``.
+"""Cost of simulating many pods created at once: ``python -m benchmarks.simulation --pods 500 --nodes 1000``.
 
-Every node has 20 pods and room for some more, so that all of them land, each with a decision of its own. The
-seconds are the processor's, so that what else runs on the machine matters little.
+Every node has 20 pods and capacity for some more, so that all of them fit, each with a separate decision. Seconds are
+processor time, so that other processes matter little.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def measure(flavour: Flavour, options: argparse.Namespace) -> list[str | int | f
 
 
 def pods(flavour: Flavour, number: int) -> list[Pod]:
-    """Equal pods under names of their own."""
+    """Equal pods with different names."""
     document = question(flavour)
     document["spec"]["containers"][0]["resources"]["requests"] = REQUESTS
     (pod,) = cluster_from_json([msgspec.Raw(json.dumps(document).encode())], "the pod").pods

@@ -1,4 +1,4 @@
-"""How long ``kpreempt --help`` takes: ``python -m benchmarks.startup``."""
+"""Time of ``kpreempt --help``: ``python -m benchmarks.startup``."""
 
 from __future__ import annotations
 

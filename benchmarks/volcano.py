@@ -1,7 +1,7 @@
-"""How long a session of Volcano takes on clusters of several sizes: ``python -m benchmarks.volcano --sizes 100,1000``.
+"""Time of a Volcano session on clusters of several sizes: ``python -m benchmarks.volcano --sizes 100,1000``.
 
-Every node runs 20 pods of gangs of 100, whose five queues hold more than they deserve. 20 gangs of 10 pods of a higher
-priority wait, half of them in queues that hold nothing, so that the session preempts and reclaims.
+Every node runs 20 pods of gangs of 100, whose five queues hold more than they deserve. 20 gangs of 10 pods with a
+higher priority wait, half of them in queues that hold nothing, so the session preempts and reclaims.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def measure(nodes: int, folder: Path, runs: int) -> list[int | float]:
-    """A row of the table, its seconds the median of ``runs`` whole commands that print the report."""
+    """Return a row of the table, its seconds the median of ``runs`` complete commands that print the report."""
     dump, configuration = folder / "cluster.json", folder / "configuration.yaml"
     items = list(cluster(nodes))
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
@@ -63,7 +63,7 @@ def measure(nodes: int, folder: Path, runs: int) -> list[int | float]:
 
 
 def _play(dump: Path, configuration: Path, form: str) -> str:
-    """The report of the whole command."""
+    """Print the report of the complete command."""
     program = [str(Path(sys.executable).parent / "kpreempt"), "volcano", "--snapshot", str(dump)]
     options = ["--scheduler-config", str(configuration), "--now", NOW, "-o", form]
     return subprocess.run(

@@ -1,7 +1,7 @@
-"""What each version's scheduler answers on the fixtures of ``fixtures/algorithms``, in a few words.
+"""The result of each version's scheduler on the fixtures of ``fixtures/algorithms``, in a few words.
 
-A fixture is a small cluster, in which the pod ``shop/new`` is pending. ``docs/algorithms.md`` shows the answers in
-tables, which ``tests/generated.py`` writes.
+A fixture is a small cluster with the pending pod ``shop/new``. ``docs/algorithms.md`` shows the results in tables,
+which ``tests/generated.py`` writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kpreempt.snapshot.decode import decode_object
 from kpreempt.snapshot.load import load_snapshot
 from kpreempt.verdict import Outcome, Verdict
 
-# The old schedulers, and the usual one of those that share an engine.
+# The old schedulers, and the default one of those that share an engine.
 SHOWN = ("kube-1.8", "kube-1.13", "kube-1.18", DEFAULT_ALGORITHM)
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "algorithms"
@@ -39,20 +39,20 @@ def verdicts_on(fixture: str) -> dict[str, Verdict]:
     """The verdict of each algorithm on the pod of a fixture."""
     cluster = load_snapshot([str(FIXTURES / f"{fixture}.yaml")]).cluster
     found = pod_in_cluster(cluster, "new", "shop")
-    asked = question_in_cluster(found, Overrides(), decode_object)
+    request = question_in_cluster(found, Overrides(), decode_object)
     return {
-        algorithm: explain_pods(AnalysisContext(asked.cluster, scheduler_for(algorithm), _NOW), asked.questions)[0]
+        algorithm: explain_pods(AnalysisContext(request.cluster, scheduler_for(algorithm), _NOW), request.questions)[0]
         for algorithm in SHOWN
     }
 
 
 def answers_on(fixture: str) -> list[str]:
-    """The answers of the algorithms, in their order, in words."""
+    """The results of the algorithms, in order, in words."""
     return [words(verdict) for verdict in verdicts_on(fixture).values()]
 
 
 def words(verdict: Verdict) -> str:
-    """Where the pod lands and whom it evicts, or whether it tries; and who loses a nomination."""
+    """Where the pod is placed and which pods it evicts, or whether it tries; and which pods lose a nomination."""
     cleared = [effect.target.removeprefix("pod ") for effect in verdict.effects if effect.action == _CLEARED]
     losses = [
         "loses its nomination" if key == _POD else f"clears the nomination of {key.partition('/')[2]}"
@@ -76,7 +76,7 @@ def _victims(verdict: Verdict, node: str) -> str:
 
 
 def with_answers(text: str) -> str:
-    """A document with the table behind every ``<!-- answers: FIXTURE -->`` as the schedulers answer now."""
+    """A document with the current results after every ``<!-- answers: FIXTURE -->``."""
 
     def table(match: re.Match[str]) -> str:
         rows = [[name.removeprefix("kube-") for name in SHOWN], ["---"] * len(SHOWN), answers_on(match["fixture"])]

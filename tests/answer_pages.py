@@ -1,4 +1,4 @@
-"""Pages of answers for tests: of recorded answers, of the same with hostile names, and very large ones."""
+"""HTML pages for tests: of recorded results, the same with hostile names, and very large ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Answer = Verdict | VerdictList | PendingPods | Comparison | PreemptionsOfPod
 
 @cache
 def answers() -> dict[str, Answer]:
-    """Recorded answers of every kind that has a page, by name."""
+    """Recorded results of every kind that has a page, by name."""
     verdicts: dict[str, Verdict | VerdictList] = {}
     for path in sorted((FIXTURES / "golden").glob("*/verdict.json")):
         document = path.read_bytes()
@@ -48,7 +48,7 @@ def answers() -> dict[str, Answer]:
 
 
 def occupancy(answer: Answer) -> Occupancy:
-    """How full the nodes of its verdicts may be; each victim frees a core."""
+    """Node utilization for its verdicts; each victim frees a core."""
     verdicts = answer.items if isinstance(answer, VerdictList) else [answer] if isinstance(answer, Verdict) else []
     use = NodeUse({"cpu": 4000, "memory": 8 * _GI, "pods": 110}, {"cpu": 3000, "memory": 2 * _GI, "pods": 3})
     nodes = {node: use for verdict in verdicts for node in verdict.filter}
@@ -57,12 +57,12 @@ def occupancy(answer: Answer) -> Occupancy:
 
 
 def page_of(answer: Answer, *, verbose: bool = False) -> str:
-    """The answer's page, with the nodes drawn."""
+    """The page, with the nodes drawn."""
     return render_answer(answer, "html", RenderOptions(now=NOW, verbose=verbose, occupancy=occupancy(answer)))
 
 
 def spoilt(answer: Answer) -> Answer:
-    """The answer with markup before every text that it holds, names that are keys included."""
+    """The result with markup before every text in it, including names that are keys."""
     changed: Answer = _spoilt(answer)
     return changed
 

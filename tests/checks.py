@@ -1,4 +1,4 @@
-"""Answers of ``check`` for tests of its formats: passing ones, one with something in every part, one that breaks every
+"""Results of ``check`` for tests of its formats: passing ones, one with something in every part, one that breaks every
 rule, ones of hostile names, and a very large one."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kpreempt.verdict.simulation import (
 )
 from tests.factories import NOW
 
-# What a name could hold to break out of a format, to drive a terminal, or to mislead who reads it.
+# Names that could break out of a format, drive a terminal, or mislead a reader.
 HOSTILE = (
     "esc\x1b[31m\x07",
     "nul\x00bell",
@@ -55,7 +55,7 @@ HOSTILE = (
     "</details>",
     "x" * 5000,
 )
-# A name that leaves every place in which a page may put it, if it can; and one that turns round what is read.
+# A name that breaks out of every place in a page if it can, and one that reverses the text direction.
 MARKUP = "</title></style></script><script>document.title='pwned'</script><img src=x onerror=alert(1)>\"'&amp;--><!--"
 TURNED = "shop/\u202eevil\u2066\x1b[31m\x00"
 _GI = 2**30
@@ -67,12 +67,12 @@ def replaced(check: Check, **fields: object) -> Check:
 
 
 def rule(rule_id: RuleId, **fields: object) -> RuleResult:
-    """A rule that holds, unless ``fields`` say otherwise."""
+    """A rule that holds, unless ``fields`` change that."""
     return RuleResult(rule=rule_id, **fields)  # type: ignore[arg-type]
 
 
 def finding(rule_id: RuleId, subject: str = "cluster", **fields: object) -> GateFinding:
-    """A finding with a fingerprint of its own."""
+    """A finding with a unique fingerprint."""
     fields.setdefault("fingerprint", f"{list(RuleId).index(rule_id):032x}")
     return GateFinding(rule=rule_id, subject=subject, **fields)  # type: ignore[arg-type]
 
@@ -99,7 +99,7 @@ WORKER = Change(
 
 
 def passed() -> Check:
-    """A change of which every pod lands."""
+    """A change of which every pod is placed."""
     return Check(
         passed=True,
         algorithm="kube-1.36",
@@ -305,14 +305,14 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", amount=1, detail="the dump has none"),
         finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="it was broken off before it came to an end"),
     ]
-    # A rule with nothing special to show needs no finding of its own here.
+    # A rule without anything special needs no finding here.
     others = [rule_id for rule_id in RuleId if rule_id not in {each.rule for each in found}]
     found += [finding(rule_id, "Deployment shop/api", amount=1, detail="a detail") for rule_id in others]
     return sorted(found, key=lambda each: list(RuleId).index(each.rule))
 
 
 def of_many(number: int, **fields: object) -> list[SimulationStep]:
-    """A step of each of many equal pods, spread over five nodes."""
+    """One step for each of many equal pods, spread over five nodes."""
     return [
         SimulationStep(pod=f"shop/api-old-{place:03}", node=f"node-{place % 5}", **fields)  # type: ignore[arg-type]
         for place in range(number)
@@ -320,7 +320,7 @@ def of_many(number: int, **fields: object) -> list[SimulationStep]:
 
 
 def hostile(texts: Sequence[str] = HOSTILE) -> Check:
-    """The failed one with a hostile name in every place for a text from the input."""
+    """The failed check with a hostile name in every text from the input."""
     check = failed()
     findings = [
         msgspec.structs.replace(
@@ -390,7 +390,7 @@ def _of(texts: Sequence[str], place: int) -> str:
 
 
 def whole_check(**named: str) -> Check:
-    """A check that fails, with something in every part; ``name``, ``node`` and ``message`` replace what is shown."""
+    """A failing check with every part; ``name``, ``node`` and ``message`` replace the displayed values."""
     name, node = named.get("name", "shop/web-5d8f-1"), named.get("node", "node-b")
     message = named.get("message", "0/3 nodes are available: 3 Insufficient cpu.")
     web, api, batch = "Deployment shop/web", "Deployment shop/api", "Deployment batch/crunch"
@@ -523,7 +523,7 @@ def whole_check(**named: str) -> Check:
 
 
 def quiet_check() -> Check:
-    """A check of which nothing comes."""
+    """A check without any effects."""
     simulation = Simulation(
         end=SimulationEnd.SETTLED, seconds=0.0, depth=0, starts_at={}, displaced=[], pending=[], budgets=[], steps=[]
     )
@@ -532,12 +532,12 @@ def quiet_check() -> Check:
 
 
 def hostile_check() -> Check:
-    """The whole check with names and messages that would break out of a page."""
+    """The complete check with names and messages that try to break out of a page."""
     return whole_check(name=f"shop/{MARKUP}", node=TURNED, message=f"{MARKUP}\n{TURNED}")
 
 
 def big_check(pods: int = 5000, name_length: int = 200) -> Check:
-    """Long names, each pod of a workload of its own evicting another one, at another moment on another node."""
+    """Long names; each pod belongs to a separate workload and evicts another one, at another time on another node."""
     long = "n" * name_length
     steps, displaced, workloads, findings, nodes, budgets = [], [], [], [], [], []
     for number in range(pods):

@@ -1,4 +1,4 @@
-"""What applies to all tests: the tiers (``tests/tiers.py``), and how many examples properties are tried with."""
+"""Settings for all tests: the tiers (``tests/tiers.py``), and the number of examples of property tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from hypothesis import settings
 
 from tests.tiers import LEFT_OUT, MAX_EXAMPLES, MIN_SCENARIOS, Sample, Tier, is_accepted, quick_indexes, share
 
-# A continuous integration run draws the same examples each time, so that a red one can be repeated; whoever works on
-# the code draws new ones.
+# A CI run uses the same examples each time, so failures are repeatable; local runs draw new ones.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None)
 settings.register_profile("new examples", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "new examples")
 
-# How many tests, parameter sets and recorded scenarios were left out, by what the summary calls them.
+# The number of tests, parameter sets and recorded scenarios that were skipped, by their name in the summary.
 _LEFT_OUT: pytest.StashKey[Counter[str]] = pytest.StashKey()
 _SCENARIOS = "recorded scenarios"
 _PROPERTIES = "properties"
@@ -72,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sampled(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """The parameter sets that the quick tier leaves out, of tests with the mark ``sampled``."""
+    """The parameter sets that the quick tier skips, of tests with the mark ``sampled``."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled"):
@@ -87,7 +86,7 @@ def _sampled(items: Iterable[pytest.Item]) -> set[pytest.Item]:
 
 
 def _limit_examples(item: pytest.Item) -> None:
-    """Try a property with a few examples only."""
+    """Limit a property to a few examples."""
     test: Any = item.obj  # type: ignore[attr-defined]
     test = getattr(test, "__func__", test)
     own: settings = test._hypothesis_internal_use_settings
@@ -103,7 +102,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what a process of pytest-xdist has left out: each collects all tests, and runs some of them."""
+    """Collect what a pytest-xdist worker skipped: each worker collects all tests, and runs some of them."""
     total, of_node = node.config.stash[_LEFT_OUT], Counter(getattr(node, "workeroutput", {}).get("left out", {}))
     scenarios = total.pop(_SCENARIOS, 0) + of_node.pop(_SCENARIOS, 0)
     total |= of_node

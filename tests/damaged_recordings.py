@@ -1,4 +1,4 @@
-"""Recordings whose check sums are right and whose content kpreempt did not write."""
+"""Recordings with valid checksums and content that kpreempt did not write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kpreempt.snapshot.recording.segments import MAGIC, Limits, block_bytes, rea
 from tests.fuzz.mutations import mangled, mutated
 from tests.unit.snapshot.recording.making import Making, a_node, a_pod
 
-# Every way in which a command reads a recording, which is the folder ``past``.
+# All ways in which a command reads a recording, the folder ``past``.
 READERS: tuple[tuple[str, ...], ...] = (
     ("pending", "-A", "--snapshot", "past"),
     ("explain", "pod/api", "-n", "shop", "--snapshot", "past"),
@@ -51,7 +51,7 @@ CHANGE = {
 
 
 def recorded(folder: Path, base_every: timedelta = timedelta(minutes=1)) -> Path:
-    """Record a preemption and what changes around it, in two segments unless bases come less often; the folder."""
+    """Record a preemption and related changes in two segments, unless bases are less frequent; return the folder."""
     objects: dict[str, list[dict[str, Any]]] = {
         "Node": [a_node("node-a", "3"), a_node("node-b", "1")],
         "Pod": [a_pod("agent", "node-a", priority=2000), a_pod("encode-1", "node-a")],
@@ -103,13 +103,13 @@ _EVENT = {
 
 
 def rewritten(content: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
-    """The segment with the lines that ``change`` makes of each block's, with check sums that are right."""
+    """The segment with each block's lines changed by ``change``, with valid checksums."""
     blocks = [(block.kind, block.content().split(b"\n")) for block in read_blocks(BytesIO(content), len(content))]
     return MAGIC + b"".join(block_bytes(kind, b"\n".join(change(lines))) for kind, lines in blocks)
 
 
 def damaged(content: bytes, random: Random) -> bytes:
-    """The segment with another content in up to three lines, or another order of lines."""
+    """The segment with other content in up to three lines, or with lines in another order."""
     count = 0
 
     def note(lines: list[bytes]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Claims, slices and classes of devices for tests, as manifests have them."""
+"""ResourceClaims, ResourceSlices and DeviceClasses for tests, as in manifests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRIVER = "gpu.example.com"
 
 
 def record(kind: str, **document: Any) -> Any:
-    """An object as the reader of snapshots has it."""
+    """An object as the snapshot reader returns it."""
     return decode_object(kind, {"kind": kind, **document})
 
 
@@ -28,7 +28,7 @@ def gpu_class(name: str = "gpu", **spec: Any) -> DeviceClass:
 
 
 def gpus(node: str, *devices: str | dict[str, Any], **spec: Any) -> ResourceSlice:
-    """The devices of a node, in a pool of its name."""
+    """The devices of a node, in a pool with its name."""
     stated = [{"name": each} if isinstance(each, str) else each for each in devices]
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
     whole = {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": stated, **spec}
@@ -37,7 +37,7 @@ def gpus(node: str, *devices: str | dict[str, Any], **spec: Any) -> ResourceSlic
 
 
 def exactly(name: str = "gpu", **request: Any) -> dict[str, Any]:
-    """A request for one device, as the API server has it."""
+    """A request for one device, with API defaults."""
     stated = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1, **request}
     return {"name": name, "exactly": stated}
 
@@ -50,7 +50,7 @@ def claim(
     namespace: str = "shop",
     constraints: tuple[dict[str, Any], ...] = (),
 ) -> ResourceClaim:
-    """A claim; with ``held`` (``node/device``) it has that device, for these pods."""
+    """A claim; with ``held`` (``node/device``) it has that device, reserved for these pods."""
     document: dict[str, Any] = {
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"devices": {"requests": list(requests or (exactly(),)), "constraints": list(constraints)}},

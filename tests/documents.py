@@ -11,13 +11,13 @@ import yaml
 
 
 def read_documents(path: Path) -> list[dict[str, Any]]:
-    """The documents of a file, without empty ones. Each call gets copies of its own."""
+    """The nonempty documents of a file. Each call returns independent copies."""
     documents: list[dict[str, Any]] = pickle.loads(_pickled(path))
     return documents
 
 
 def objects_of(path: Path) -> list[dict[str, Any]]:
-    """The Kubernetes objects of a file, those in lists among them."""
+    """The Kubernetes objects of a file, including those in lists."""
     return [item for each in read_documents(path) for item in each.get("items", [each])]
 
 

@@ -1,4 +1,4 @@
-"""Drains in short, for tests of what becomes of them."""
+"""Shortcuts to simulate drains in tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def snapshot(documents: Sequence[Document]) -> ClusterSnapshot:
 
 
 def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
-    """The answer to ``kubectl drain LINE``; ``more`` goes to the question, but for ``algorithm`` and ``upgrade``."""
+    """The result of ``kubectl drain LINE``; ``more`` goes to the request, except ``algorithm`` and ``upgrade``."""
     command = parse_command(shlex.split(line))
     cluster, shifts = snapshot(documents), plain_drain(command.nodes)
     upgrade: Upgrade | None = more.pop("upgrade", None)
@@ -51,7 +51,7 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
 
 
 def budget(name: str, app: str = "", **spec: Any) -> Document:
-    """A budget of the pods of ``app``, which is called as it is unless that is said."""
+    """A budget of the pods of ``app``, with the same name by default."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -61,7 +61,7 @@ def budget(name: str, app: str = "", **spec: Any) -> Document:
 
 
 def altered(documents: Sequence[Document], name: str, **status: Any) -> list[Document]:
-    """The documents, of which the pod of this name has another status."""
+    """The documents, with another status for the pod of this name."""
     return [
         {**each, "status": {**each["status"], **status}} if each["metadata"]["name"] == name else each
         for each in documents

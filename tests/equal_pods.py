@@ -1,4 +1,4 @@
-"""What a verdict tells of equal pods, spelt out."""
+"""The possible outcomes of equal pods in a verdict, expanded."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from itertools import combinations, product
 
 from kpreempt.verdict import PossibleOutcome, Verdict
 
-# A node, the victims there, and how many of them violate a budget.
+# A node, its victims, and the number of PDB violations.
 Told = tuple[str, frozenset[str], int]
 
 
 def told_outcomes(verdict: Verdict) -> set[Told]:
-    """Every outcome of a preemption that the verdict tells of; none where there is no preemption."""
-    return {told for outcome in verdict.possible_outcomes for told in told_of(outcome)}
+    """Every outcome of a preemption in the verdict; none if there is no preemption."""
+    return {reported for outcome in verdict.possible_outcomes for reported in told_of(outcome)}
 
 
 def told_of(outcome: PossibleOutcome) -> set[Told]:
-    """An outcome with each choice made in every way."""
+    """An outcome with each choice expanded in every way."""
     chosen = product(*(combinations(choice.pods, choice.count) for choice in outcome.choices))
     return {
         (

@@ -1,4 +1,4 @@
-"""Small pods, nodes and budgets for tests, with just what a test is about."""
+"""Small pods, nodes and budgets for tests, with only the fields a test needs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot import redact
 from kpreempt.verdict import Verdict
 
-# The minor version after all that are modeled.
+# The minor version after all modeled ones.
 LATER_VERSION = f"1.{int(LATEST_VERSION.partition('.')[2]) + 1}"
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def redaction_of(cluster: ClusterSnapshot) -> redact.Redaction:
-    """What redaction makes of a cluster now."""
+    """The result of redacting a cluster now."""
     return redact.redaction_of(cluster, NOW, b"a key", ImageSizes(cluster).rounded)
 
 
@@ -46,7 +46,7 @@ def make_pod(
     phase: str = "",
     **spec: Any,
 ) -> Pod:
-    """A pod with one container, running where it has a node."""
+    """A pod with one container, running if it has a node."""
     requests = {key: quantity(value) for key, value in (("cpu", cpu), ("memory", memory)) if value}
     spec.setdefault("containers", [Container(name="main", resources=ResourceRequirements(requests=requests))])
     return Pod(
@@ -59,7 +59,7 @@ def make_pod(
 
 
 def owned(pod: Pod, kind: str, name: str) -> Pod:
-    """The pod as one that such a controller made; of kinds that nobody knows, too."""
+    """The pod as created by such a controller, including unknown kinds."""
     group = {"Node": "v1", "Job": "batch/v1", "CloneSet": "x/v1"}.get(kind, "apps/v1")
     owner = OwnerReference(kind=kind, name=name, uid=name, api_version=group, controller=True)
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, owner_references=[owner]))
@@ -74,7 +74,7 @@ def make_node(
     labels: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> Node:
-    """A node with room for some pods."""
+    """A node with capacity for some pods."""
     allocatable = {"cpu": quantity(cpu), "memory": quantity(memory), "pods": quantity(pods)}
     all_labels = {"kubernetes.io/hostname": name, **(labels or {})}
     return Node(
@@ -104,5 +104,5 @@ def decide(cluster: ClusterSnapshot, pod: Pod) -> Verdict:
 
 
 def reasons(verdict: Verdict) -> dict[str, str]:
-    """The reason on each node that was refused."""
+    """The reason on each node that was rejected."""
     return {name: status.message for name, status in verdict.filter.items() if not status.is_success}

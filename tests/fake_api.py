@@ -1,4 +1,4 @@
-"""An API server of the test's own on loopback: answers as it is told, over HTTP or TLS, and notes what it is asked."""
+"""A test API server on loopback: returns prepared answers over HTTP or TLS, and records requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERSION = {"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
 
 
 class Asked(NamedTuple):
-    """One request; ``headers`` has every value of a name, in lower case."""
+    """One request; ``headers`` has all values of a name, in lower case."""
 
     path: str
     query: dict[str, str]
@@ -30,9 +30,9 @@ class Asked(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What to answer; ``cut`` bytes of the body are sent before the connection is dropped, ``None`` for all.
+    """An answer; ``cut`` bytes of the body are sent before the connection is dropped, ``None`` for all.
 
-    A ``stream`` is sent in place of a body, piece by piece as it comes, until it ends.
+    A ``stream`` is sent instead of a body, piece by piece, until it ends.
     """
 
     status: int = 200
@@ -57,7 +57,7 @@ def good(value: Any) -> Answer:
 
 
 class FakeApi:
-    """The server, in threads of its own while the block runs. ``certificate`` makes it speak TLS."""
+    """The server, in separate threads within the block. ``certificate`` makes it use TLS."""
 
     def __init__(self, answering: Answering, *, certificate: str = "", wants_client: bool = False) -> None:
         self.asked: list[Asked] = []
@@ -69,9 +69,9 @@ class FakeApi:
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
                 headers = {name.lower(): self.headers.get_all(name) or [] for name in self.headers}
-                asked = Asked(parts.path, dict(parse_qsl(parts.query)), headers)
-                fake.asked.append(asked)
-                self._send(answering(asked))
+                request = Asked(parts.path, dict(parse_qsl(parts.query)), headers)
+                fake.asked.append(request)
+                self._send(answering(request))
 
             def do_CONNECT(self) -> None:
                 fake.asked.append(Asked(self.path, {}, {name.lower(): [text] for name, text in self.headers.items()}))
@@ -100,7 +100,7 @@ class FakeApi:
             daemon_threads = True
 
             def handle_error(self, *_: Any) -> None:
-                """A client that goes away is what many tests are about."""
+                """Clients that disconnect are what many tests are about."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         if certificate:
@@ -108,10 +108,10 @@ class FakeApi:
             context.load_cert_chain(TLS / certificate)
             if wants_client:
                 context.verify_mode = ssl.CERT_REQUIRED
-                # With 1.3 a client may see the connection closed before it sees why.
+                # With 1.3 a client may see the connection closed before the reason.
                 context.maximum_version = ssl.TLSVersion.TLSv1_2
                 context.load_verify_locations(TLS / "ca.crt")
-            # Each connection's handshake is in its own thread.
+            # Each connection's handshake is in a separate thread.
             self._server.socket = context.wrap_socket(
                 self._server.socket, server_side=True, do_handshake_on_connect=False
             )
@@ -132,7 +132,7 @@ class FakeApi:
 class FakeCluster:
     """Answers lists of objects by kind in pages of ``page`` objects, all at resource version ``version``.
 
-    ``special`` answers some requests otherwise: it is asked first, and ``None`` leaves a request to the rest.
+    ``special`` is called first, and may answer a request; with ``None`` the default applies.
     """
 
     def __init__(
@@ -158,30 +158,30 @@ class FakeCluster:
             for version in api_versions_of(kind)
         }
 
-    def __call__(self, asked: Asked) -> Answer:
-        answer = self.special(asked)
+    def __call__(self, request: Asked) -> Answer:
+        answer = self.special(request)
         if answer is not None:
             return answer
-        if asked.path == "/version":
+        if request.path == "/version":
             return good(VERSION)
-        if asked.path == LEASES:
-            return self._lease(asked)
-        if asked.path not in self._kinds:
+        if request.path == LEASES:
+            return self._lease(request)
+        if request.path not in self._kinds:
             return refused(404, "the server could not find the requested resource")
-        kind, api_version = self._kinds[asked.path]
-        if asked.query.get("watch"):
-            return self._watch(kind, asked)
-        version, _, start = asked.query.get("continue", f"{self.version}:0").partition(":")
-        reason = asked.query.get("fieldSelector", "").removeprefix("reason=")
+        kind, api_version = self._kinds[request.path]
+        if request.query.get("watch"):
+            return self._watch(kind, request)
+        version, _, start = request.query.get("continue", f"{self.version}:0").partition(":")
+        reason = request.query.get("fieldSelector", "").removeprefix("reason=")
         items = [item for item in self.objects.get(kind, []) if not reason or item["reason"] == reason]
         shown, rest = items[int(start) : int(start) + self._page], len(items) - int(start) - self._page
-        metadata: dict[str, Any] = {"resourceVersion": asked.query.get("resourceVersion", version)}
+        metadata: dict[str, Any] = {"resourceVersion": request.query.get("resourceVersion", version)}
         if rest > 0:
             metadata |= {"continue": f"{version}:{int(start) + self._page}", "remainingItemCount": rest}
         return good({"kind": f"{kind}List", "apiVersion": api_version, "metadata": metadata, "items": shown})
 
     def change(self, what: str, kind: str, document: dict[str, Any]) -> int:
-        """Change an object, at the version that comes next, and tell who watches; gives that version."""
+        """Change an object at the next version, notify watches, and return that version."""
         with self._news:
             self.version += 1
             metadata = {**document["metadata"], "resourceVersion": str(self.version)}
@@ -200,7 +200,7 @@ class FakeCluster:
             return self.version
 
     def forget(self) -> None:
-        """Let go of all changes so far, so that no watch can go on from before them; all watches end."""
+        """Drop all changes so far, so that no watch can continue from before them; all watches end."""
         with self._news:
             self.changes = []
             self._forgotten = self.version
@@ -214,14 +214,14 @@ class FakeCluster:
 
     _forgotten = 0
 
-    def _lease(self, asked: Asked) -> Answer:
-        if asked.query.get("watch"):
-            return self._watch("Lease", asked)
+    def _lease(self, request: Asked) -> Answer:
+        if request.query.get("watch"):
+            return self._watch("Lease", request)
         items = [{"spec": {"holderIdentity": self.holder}}] if self.holder else []
         return good({"kind": "LeaseList", "metadata": {"resourceVersion": str(self.version)}, "items": items})
 
-    def _watch(self, kind: str, asked: Asked) -> Answer:
-        version, reason = int(asked.query["resourceVersion"]), asked.query.get("fieldSelector", "")
+    def _watch(self, kind: str, request: Asked) -> Answer:
+        version, reason = int(request.query["resourceVersion"]), request.query.get("fieldSelector", "")
         if version < self._forgotten:
             return refused(410, "too old resource version")
         return Answer(stream=self._told(kind, version, reason.removeprefix("reason=")))

@@ -1,4 +1,4 @@
-"""An extender of the test's own on loopback, which speaks bytes: it can answer well, badly, slowly or not at all."""
+"""A test extender on loopback that sends raw bytes: it can answer correctly, badly, slowly or not at all."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Asked(NamedTuple):
 
 
 class Dripping(NamedTuple):
-    """Bytes that are sent again and again, until the client goes away or the server ends."""
+    """Bytes that are sent repeatedly, until the client disconnects or the server ends."""
 
     start: bytes
     drop: bytes
 
 
 class Reset(NamedTuple):
-    """Some bytes, and then the connection is reset."""
+    """Some bytes, and then a connection reset."""
 
     start: bytes = b""
 
@@ -55,20 +55,20 @@ def good(value: Any, status: str = "200 OK", *headers: str) -> bytes:
 
 
 def raw(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    """An answer with this body."""
+    """A response with this body."""
     return head(status, f"Content-Length: {len(body)}", *headers) + body
 
 
 def head(status: str = "200 OK", *headers: str) -> bytes:
-    """What comes before a body."""
+    """The response head before a body."""
     lines = [f"HTTP/1.1 {status}", "Content-Type: application/json", *headers]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
 class FakeExtender:
-    """The server, in threads of its own while the block runs. ``certificate`` makes it speak TLS.
+    """The server, in separate threads within the block. ``certificate`` makes it use TLS.
 
-    One that does not listen answers to the first bytes, whatever they are.
+    If it does not listen, it answers to the first bytes, whatever they are.
     """
 
     def __init__(

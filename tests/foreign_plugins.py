@@ -1,4 +1,4 @@
-"""Today's scheduler with out-of-tree plugins, as ``--plugin`` enables them."""
+"""The current scheduler with out-of-tree plugins, as enabled by ``--plugin``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kpreempt.schedulers.kube.configuration import FoundPlugin
 
 
 def scheduler_with(*plugins: type[Plugin], configuration: dict[str, Any] | None = None) -> Scheduler:
-    """The scheduler that runs these plugins, in a configuration of its own or in the default profile."""
+    """A scheduler that runs these plugins, in a custom configuration or in the default profile."""
     found = [FoundPlugin(plugin, "a test", is_requested=configuration is None) for plugin in plugins]
     return scheduler_for(configuration=configuration, plugins=found)
 

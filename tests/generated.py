@@ -1,9 +1,9 @@
-"""Rewrites the files that the program itself generates, or with ``--check`` says which are out of date.
+"""Rewrite the files that the program itself generates, or with ``--check`` print which are out of date.
 
 ``python -m tests.generated [--check]``: the examples in README.md and docs/, help included, the tables in
 docs/algorithms.md, docs/versions.md, the counts in docs/fidelity.md, outputs and tables in docs/writing-plugins.md, the
 completions, the tables of docs/naming.md, the table of rules in docs/gate.md, a page for each in docs/rules/, the JSON
-Schema of a verdict, and everywhere in them the latest version that is modeled.
+Schema of a verdict, and in all of them the latest modeled version.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ from tests.version_answers import DOCUMENT as VERSIONS
 from tests.version_answers import document as versions_document
 
 ROOT = Path(__file__).parent.parent
-# What users read.
+# Files that users read.
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ALGORITHMS = ROOT / "docs" / "algorithms.md"
 INDEX = ROOT / "docs" / "README.md"
 RULE_PAGES = ROOT / "docs" / "rules"
 GATE = ROOT / "docs" / "gate.md"
 SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
-# A comment with a command, and the block of code after it that shows the command and what it prints.
+# A comment with a command, and the code block after it with the command and its output.
 EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
 
 # The head of the table of rules, and its rows.
 _RULE_LINKS = re.compile(r"(?m)^(- Each rule, with an example: ).*$")
 _FIRST_VERSION = next(iter(RELEASES))
-# The versions of kube-scheduler that are modeled, in sentences; "up to" is for other ranges.
+# The modeled versions of kube-scheduler in sentences; "up to" is for other ranges.
 _VERSIONS = re.compile(rf"({re.escape(_FIRST_VERSION)}`? to\s`?(?:kube-)?)1\.\d+")
 _RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\|.*\n)*")
 
 
 @cache
 def kpreempt(*arguments: str) -> str:
-    """What the program prints, at 80 columns and without colour."""
+    """The program's output, at 80 columns and without color."""
     run = run_kpreempt(arguments)
-    # A gate that fails is an answer, too.
+    # A failing check has output, too.
     if run.returncode not in (0, 1):
         raise SystemExit(run.stderr)
     return run.stdout
 
 
 def with_examples(text: str) -> str:
-    """A file with every example as the program prints it now."""
+    """A file with the current output of every example."""
 
     def example(match: re.Match[str]) -> str:
         program, *arguments = shlex.split(match["command"])
@@ -104,7 +104,7 @@ def wanted() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Rewrite or check; 1 where a file is out of date."""
+    """Rewrite or check; return 1 if a file is out of date."""
     stale = {
         path: text for path, text in wanted().items() if not path.exists() or path.read_text(encoding="utf-8") != text
     }

@@ -1,4 +1,4 @@
-"""A parser of pages that fails on markup that does not close."""
+"""A page parser that fails on unclosed markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Element:
         self.words: list[str] = []
 
     def all(self, name: str = "", class_: str = "") -> list[Element]:
-        """The elements within it, in order, of this name and with this class."""
+        """The descendants with this name and class, in order."""
         found = []
         for child in self.children:
             classes = child.attributes.get("class", "").split()
@@ -28,7 +28,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """All text within it, in order."""
+        """All text in it, in order."""
         return "".join(self.words)
 
 
@@ -65,7 +65,7 @@ class _Parser(HTMLParser):
 
 
 def parse(page: str) -> Element:
-    """The page as a tree; fails where something does not close, closes twice, or has an attribute twice."""
+    """Parse the page to a tree; fail if an element does not close, closes twice, or has a duplicate attribute."""
     parser = _Parser()
     parser.feed(page)
     parser.close()

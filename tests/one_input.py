@@ -1,4 +1,4 @@
-"""One input, put to ``explain``, ``pending`` and ``batch`` in all ways in which its objects can be handed in."""
+"""Run ``explain``, ``pending`` and ``batch`` on one input, passed in every possible way."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = ("--now", "2026-11-21T03:12:00Z")
 
 
 class Evicted(NamedTuple):
-    """A victim, as far as all commands tell of it."""
+    """A victim, as far as all commands report it."""
 
     pod: str
     priority: int
@@ -26,7 +26,7 @@ class Evicted(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What all commands tell of a pod; victims on all nodes that it may get."""
+    """The result for a pod that all commands report; victims on every node it may get."""
 
     outcome: str
     priority: int
@@ -36,26 +36,26 @@ class Answer(NamedTuple):
 
 
 def ask_all_ways(objects: Sequence[Object], directory: Path) -> dict[str, Answer]:
-    """The answers about the pod that is named ``new``, by the way in which it was asked."""
+    """The results for the pod ``new``, by the way in which the input was passed."""
     answers = {way: _answer_of(_asked(objects, way, directory)) for way in _WAYS if way != "pending"}
     return {**answers, "pending": _answer_of_item(_asked(objects, "pending", directory)["items"])}
 
 
 def assumptions_of(objects: Sequence[Object], way: str, directory: Path) -> list[Object]:
-    """The assumptions of one of the answers."""
+    """The assumptions of one of the results."""
     found: list[Object] = _asked(objects, way, directory).get("assumptions", [])
     return found
 
 
 def write_list(directory: Path, name: str, objects: Sequence[Object]) -> str:
-    """The path of a file of these objects."""
+    """Write a file of these objects, and return its path."""
     path = directory / f"{name}.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
     return str(path)
 
 
 _WAYS = ("explain", "--with", "pending", "batch", "batch over a snapshot")
-# What a line of a batch means.
+# The meaning of a batch line.
 _AS_RECORDED = ("--algorithm", "kube-1.36")
 
 

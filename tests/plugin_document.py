@@ -1,9 +1,8 @@
-"""``docs/writing-plugins.md`` as it should be: its files are written, its commands run, and its tables made from code.
+"""``docs/writing-plugins.md`` brought up to date: its files are written, its commands run, and its tables generated.
 
-A block of code after ``<!-- file: NAME -->`` is a file, which stays as it is. In a block ``console`` each line after
-``$ `` is a command; what follows it is what it prints, standard error included. All run in one folder, which is empty
-at first, in the order of the document, by bash, at 80 columns. ``<!-- table: NAME -->`` stands above a table that is
-made of the code.
+A code block after ``<!-- file: NAME -->`` is a file. In a ``console`` block each line after ``$ `` is a command; the
+text that follows is its output, standard error included. All run in one folder, which is empty at first, in document
+order, by bash, at 80 columns. ``<!-- table: NAME -->`` precedes a table that is generated from the code.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ DOCUMENT = ROOT / "docs" / "writing-plugins.md"
 _BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<language>\w*)\n(?P<text>(?:(?!```).*\n)*)```\n")
 _TABLE = re.compile(r"(<!-- table: (?P<name>.+?) -->\n)(?:\|.*\n)*")
 _SECONDS = 120
-# 4 is a bug of ours.
+# 4 is an internal error.
 _EXIT_CODES = (0, 1, 2, 3)
 
 
 class Folder:
-    """A folder of its own with ``kpreempt`` and ``pip`` on the path, neither of which reaches a network."""
+    """A separate folder with ``kpreempt`` and ``pip`` on the path, neither of which uses a network."""
 
     def __init__(self, path: Path) -> None:
         self.path = path / "work"
@@ -44,13 +43,13 @@ class Folder:
         self._programs.mkdir()
         for name in ("kpreempt", "pip"):
             program = self._programs / name
-            # Without the current directory, as installed programs have it.
+            # Without the current directory, like installed programs.
             program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m {name} "$@"\n', encoding="utf-8")
             program.chmod(0o755)
         self._announce_own()
 
     def _announce_own(self) -> None:
-        """Have kpreempt announce its plugins as ``pyproject.toml`` says, however long ago it was installed here."""
+        """Make kpreempt register its plugins as in ``pyproject.toml``, regardless of when it was installed here."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         folder = self._announced / f"kpreempt-{__version__}.dist-info"
         folder.mkdir(parents=True)
@@ -66,7 +65,7 @@ class Folder:
         (self.path / name).write_text(text, encoding="utf-8")
 
     def run(self, command: str) -> str:
-        """What a command prints. Raises ``SystemExit`` where it ends in a way that no document shows."""
+        """Return a command's output. Raises ``SystemExit`` if it ends in a way that no document shows."""
         run = subprocess.run(
             ["bash", "-o", "pipefail", "-c", command],
             cwd=self.path,
@@ -83,7 +82,7 @@ class Folder:
                 "HOME": str(self.path),
                 "COLUMNS": "80",
                 "NO_COLOR": "1",
-                # With the build backend that is there, and nothing from an index.
+                # With the installed build backend, and nothing from an index.
                 "PIP_TARGET": str(self._installed),
                 "PIP_NO_INDEX": "1",
                 "PIP_NO_DEPS": "1",
@@ -99,7 +98,7 @@ class Folder:
 
 
 def with_outputs(text: str) -> str:
-    """The document with what its commands print now, and its tables as the code has them."""
+    """The document with its commands' current output, and its generated tables."""
     with tempfile.TemporaryDirectory() as folder:
         return _TABLE.sub(_table, _BLOCK.sub(_shown_by(Folder(Path(folder))), text))
 
@@ -140,16 +139,16 @@ _Table = tuple[Sequence[str], list[list[str]]]
 def _extension_points() -> _Table:
     rows = []
     for point, interface in EXTENSION_POINTS.items():
-        where = [f"`{point}`", f"`{interface.__name__}`"]
+        location = [f"`{point}`", f"`{interface.__name__}`"]
         if point in NOT_RUN:
-            rows.append([*where, "", "Recognized, but not run in a what-if."])
+            rows.append([*location, "", "Recognized, but not run in a what-if."])
         methods = _methods_of(interface)
-        rows += [[*where, _signature(interface, method), _told(interface, method)] for method in methods]
+        rows += [[*location, _signature(interface, method), _told(interface, method)] for method in methods]
     return ["point", "class", "method", "result"], rows
 
 
 def _methods_of(interface: type[Plugin]) -> Iterator[str]:
-    """The methods that a plugin may have at a point, those that it has to have first."""
+    """The methods of a plugin at an extension point, required ones first."""
     yield from sorted(getattr(interface, "__abstractmethods__", ()))
     if interface is PreFilterPlugin:
         yield from ("add_pod", "remove_pod")

@@ -1,4 +1,4 @@
-"""Events for scheduling queues in few words, and what the queue looks like after they happened."""
+"""Events for scheduling queues in short form, and the queue's state after them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Event = dict[str, Any]
 def add(
     name: str, priority: int = 0, *, labels: dict[str, str] | None = None, nominated: str = "", **spec: Any
 ) -> Event:
-    """A pod comes; on a node where ``nodeName`` is given."""
+    """A pod is created; on a node if ``nodeName`` is set."""
     metadata = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": labels or {}}
     status = {"nominatedNodeName": nominated} if nominated else {}
     return {
@@ -70,7 +70,7 @@ def pop() -> Event:
 
 
 def fail(*plugins: str, pod: str = "", **more: Any) -> Event:
-    """The attempt at the pod that was popped fails; without plugins, with an error."""
+    """The attempt of the popped pod fails; without plugins, with an error."""
     named = {"pod": f"ns/{pod}"} if pod else {}
     return {"event": "unschedulable", "plugins": list(plugins), **({} if plugins else {"error": True}), **named, **more}
 
@@ -92,7 +92,7 @@ def wait(time: str) -> Event:
 
 
 def at(time: str, event: Event) -> Event:
-    """The event so long after the one before it: ``+5s``."""
+    """The event after a delay since the previous one: ``+5s``."""
     return {**event, "time": time}
 
 
@@ -116,7 +116,7 @@ def apply(algorithm: str, *events: Event, queue: SchedulingQueue | None = None) 
 
 
 def state(step: QueueStep) -> str:
-    """Where the pods are after a step: ``active a b, backoff c, unschedulable d``."""
+    """The pods' positions after a step: ``active a b, backoff c, unschedulable d``."""
     parts = []
     for place in QueueName:
         names = [each.pod.removeprefix("ns/") for each in step.pods if each.queue == place]
@@ -126,5 +126,5 @@ def state(step: QueueStep) -> str:
 
 
 def popped(steps: list[QueueStep]) -> str:
-    """The pods that were popped, in order."""
+    """The popped pods, in order."""
     return " ".join(step.popped.removeprefix("ns/") or "-" for step in steps if step.event == "pop")

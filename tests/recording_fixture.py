@@ -1,6 +1,6 @@
-"""The recording in ``fixtures/recording``: pods come to a node, and one of them is preempted.
+"""The recording in ``fixtures/recording``: pods are scheduled on a node, and one of them is preempted.
 
-``python -m tests.recording_fixture`` writes it anew.
+``python -m tests.recording_fixture`` writes it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REFUSED = {
 
 
 def make(folder: Path) -> None:
-    """Record into a folder that is not there yet."""
+    """Record to a new folder."""
     making = Making(folder, {"Node": [a_node("node-a", "3")], "Pod": [a_pod("agent", "node-a", priority=2000)]})
     for name in ("encode-2", "encode-1"):
         making.change("ADDED", "Pod", a_pod(name))

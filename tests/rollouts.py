@@ -1,4 +1,4 @@
-"""Clusters and changes in short, for tests of what becomes of rollouts."""
+"""Shortcuts to build clusters and changes for tests of rollouts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def priority_class(name: str, value: int, **more: Any) -> Document:
     } | more
 
 
-# One of another namespace: a dump that has it was made with ResourceQuotas.
+# A ResourceQuota in another namespace: a dump that has it includes ResourceQuotas.
 QUOTA: Document = {
     "apiVersion": "v1",
     "kind": "ResourceQuota",
@@ -82,7 +82,7 @@ def workload(kind: str, name: str, *, cpu: str = "1", image: str = "one", **more
 
 
 def running(manifest: Document, on: Sequence[str], priority: int = 0) -> list[Document]:
-    """The workload of a manifest as it is in a cluster, with a ready pod on each of the nodes."""
+    """The workload of a manifest in a cluster, with a ready pod on each of the nodes."""
     document = json.loads(json.dumps(manifest))
     kind, name, spec = document["kind"], document["metadata"]["name"], document["spec"]
     document["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": BEFORE}
@@ -150,7 +150,7 @@ def _owner(document: Document) -> Document:
 
 
 def snapshot_of(cluster: Sequence[Document], absent: Sequence[str] = ()) -> ClusterSnapshot:
-    """The cluster of these documents, as the commands prepare it, of a dump without objects of the ``absent`` kinds."""
+    """The cluster of these documents, prepared like the commands do, from a dump without ``absent`` kinds."""
     read = cluster_from_json([msgspec.Raw(json.dumps(each).encode()) for each in cluster], "cluster")
     snapshot, _ = fill_budget_statuses(apply_cluster_defaults(read))
     return msgspec.structs.replace(snapshot, unread={kind: Unread(ABSENT) for kind in absent})
@@ -167,7 +167,7 @@ def planned(
     prunes: bool = False,
     absent: Sequence[str] = (),
 ) -> Plan:
-    """What the change does to the cluster of these documents."""
+    """The plan of the change for the cluster of these documents."""
     documents, before = ([ManifestDocument(each, "change.yaml", 1) for each in given] for given in (change, base))
     options = ApplyOptions(namespace="shop", prunes=prunes, job_seconds=job_seconds, applied_by=applied_by)
     return plan_change(
@@ -190,9 +190,9 @@ def checked(
     absent: Sequence[str] = (),
     **more: Any,
 ) -> Check:
-    """The answer about the change, which deletes what only ``pruned_from`` has.
+    """The result for the change, which deletes what only ``pruned_from`` has.
 
-    ``more`` goes to the question, except for what the plan and the scheduler take.
+    ``more`` goes to the request, except what the plan and the scheduler take.
     """
     plan = planned(
         cluster,
@@ -216,7 +216,7 @@ def checked(
 
 
 def chances(seed: int) -> Choose:
-    """Draws branches by their weights."""
+    """Draw branches by their weights."""
     drawing = random.Random(seed)
 
     def choose(branches: Sequence[Branch]) -> Branch:
@@ -226,12 +226,12 @@ def chances(seed: int) -> Choose:
 
 
 def paces(seed: int) -> Pace:
-    """Everything at once by the seed 0, and in times that are drawn by all others."""
+    """Everything at once for seed 0, and at random times for all others."""
     return Pace(random.Random(seed).random) if seed else AT_ONCE
 
 
 def tale(check: Check) -> list[str]:
-    """The steps in short."""
+    """The steps in short form."""
     return [
         f"{step.at:g} {step.kind} {step.pod.removeprefix('shop/')}"
         + (f" {step.replicas}" if step.replicas is not None else "")
@@ -241,5 +241,5 @@ def tale(check: Check) -> list[str]:
 
 
 def end_of(check: Check, name: str) -> SimulatedWorkload:
-    """What becomes of a workload (``Deployment shop/api``)."""
+    """The outcome of a workload (``Deployment shop/api``)."""
     return next(each for each in check.simulation.workloads if each.workload == name)

@@ -1,4 +1,4 @@
-"""The examples of the gate's rules as commands that run, and what these print for the rules' pages."""
+"""The examples of the gate's rules as commands, and their output for the rules' pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOW = "2026-11-21T00:00:00Z"
 
 
 def lay_out(folder: Path, example: Example, *, mends: bool) -> None:
-    """Write the files that the commands of an example name into a folder."""
+    """Write the files that the commands of an example name to a folder."""
     shutil.copy(CLUSTER, folder / "cluster.yaml")
     for name, text in example.files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -25,16 +25,16 @@ def lay_out(folder: Path, example: Example, *, mends: bool) -> None:
 
 
 def arguments_of(example: Example, *, mends: bool) -> list[str]:
-    """What follows ``kpreempt`` in the command."""
-    asked = ["check", "-f", "change.yaml", "--snapshot", "cluster.yaml", *example.options]
+    """The arguments after ``kpreempt`` in the command."""
+    request = ["check", "-f", "change.yaml", "--snapshot", "cluster.yaml", *example.options]
     if example.uses_commands:
-        program, *asked = shlex.split((example.fix if mends else example.fails).replace("\\\n", ""))
+        program, *request = shlex.split((example.fix if mends else example.fails).replace("\\\n", ""))
         assert program == "kpreempt"
-    return asked if "--now" in asked else [*asked, "--now", _NOW]
+    return request if "--now" in request else [*request, "--now", _NOW]
 
 
 def output_of(rule: RuleId) -> str:
-    """What the command of the example that fails prints, as far as it is about the rule."""
+    """The output of the failing command of the example, as far as it is about the rule."""
     with TemporaryDirectory() as folder:
         lay_out(Path(folder), rule.row.example, mends=False)
         run = run_kpreempt(arguments_of(rule.row.example, mends=False), Path(folder))
@@ -44,7 +44,7 @@ def output_of(rule: RuleId) -> str:
 
 
 def part_about(rule: RuleId, text: str) -> str:
-    """What a report says first, and the part about a rule: as much as a page shows of it."""
+    """The head of a report, and the part about a rule: as much as a page shows."""
     head, *sections = text.split("\n\n")
     label, *lines = next(
         each for each in sections if each.startswith(("FINDINGS", "WARNINGS")) and rule in each
@@ -52,7 +52,7 @@ def part_about(rule: RuleId, text: str) -> str:
     shown: list[str] = []
     is_about = False
     for line in lines:
-        # What belongs to a finding is further to the right.
+        # Parts of a finding are indented more.
         is_about = is_about if line.startswith("    ") else line.startswith((f"  ✗ {rule}  ", f"  ! {rule}  "))
         shown += [line] if is_about else []
     return "\n".join([head, "", label, *shown]) + "\n"

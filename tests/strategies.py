@@ -1,7 +1,7 @@
-"""Random scheduling scenarios, as plain objects in the shape that ``kpreempt batch`` reads.
+"""Random scheduling scenarios, as plain objects in the format of ``kpreempt batch``.
 
-Small clusters on purpose: few names, labels and sizes, so that ties, conflicts and full nodes are common. Strategies
-are shared by the property tests and by the comparison with the real scheduler.
+Clusters are small on purpose: few names, labels and sizes, so that ties, conflicts and full nodes are common.
+Strategies are shared by the property tests and by the comparison with the real scheduler.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ selectors = st.one_of(
 
 @st.composite
 def taints(draw: st.DrawFn) -> list[Object]:
-    """No taint, mostly; else one or two."""
+    """Usually no taint, otherwise one or two."""
     drawn = draw(
         maybe(
             st.lists(
@@ -105,7 +105,7 @@ def nodes(draw: st.DrawFn, index: int) -> Object:
 
 @st.composite
 def containers(draw: st.DrawFn, name: str, *, has_ports: bool = True) -> Object:
-    """One container with some requests, and now and then a host port."""
+    """One container with some requests, and sometimes a host port."""
     requests = without_none(
         {
             "cpu": draw(maybe(cpu, one_in=2)) or draw(maybe(cpu, one_in=2)),
@@ -208,7 +208,7 @@ tolerations = st.sampled_from(
 
 @st.composite
 def placement(draw: st.DrawFn, *, rich: bool) -> Object:
-    """The parts of a pod's spec that say where it may go."""
+    """The parts of a pod's spec that restrict its nodes."""
     spec: Object = {}
     affinity: Object = {}
     if draw(st.integers(0, 5)) == 5:
@@ -233,7 +233,7 @@ def constraint_identity(constraint: Object) -> tuple[str, str]:
 
 @st.composite
 def running_pods(draw: st.DrawFn, index: int, node: str, *, rich: bool) -> Object:
-    """A pod on a node: mostly started, now and then without a start time, terminating or preempted already."""
+    """A pod on a node: usually started, sometimes without a start time, terminating or already preempted."""
     spec: Object = {
         "priority": draw(st.sampled_from(PRIORITIES)),
         "schedulerName": "default-scheduler",
@@ -301,7 +301,7 @@ def nominated_pods(draw: st.DrawFn, index: int, num_nodes: int) -> Object:
 
 @st.composite
 def incoming_pods(draw: st.DrawFn, num_nodes: int, *, rich: bool) -> Object:
-    """The pod in question."""
+    """The incoming pod."""
     spec: Object = {
         "priority": draw(st.sampled_from([0, 50, 500, 1000, 2000])),
         "schedulerName": "default-scheduler",
@@ -334,7 +334,7 @@ NAMESPACES: list[Object] = [
 
 @st.composite
 def scenarios(draw: st.DrawFn, *, rich: bool = True, max_nodes: int = 4, max_pods: int = 6) -> Object:
-    """A whole scenario. ``rich`` adds pod affinity and topology spread."""
+    """A complete scenario. ``rich`` adds pod affinity and topology spread."""
     num_nodes = draw(st.integers(1, max_nodes))
     objects = [draw(nodes(index)) for index in range(num_nodes)]
     objects += NAMESPACES

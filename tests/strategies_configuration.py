@@ -83,7 +83,7 @@ def spread_args(draw: st.DrawFn) -> Object:
 
 @st.composite
 def preemption_args(draw: st.DrawFn) -> Object:
-    """Arguments of DefaultPreemption; with few nodes they never matter to what is possible, only to the odds."""
+    """Arguments of DefaultPreemption; with few nodes they never affect the possible outcomes, only the odds."""
     return {
         "minCandidateNodesPercentage": draw(st.sampled_from([1, 50, 100])),
         "minCandidateNodesAbsolute": draw(st.sampled_from([1, 10, 100])),
@@ -119,7 +119,7 @@ def plugin_config(draw: st.DrawFn) -> list[Object]:
 
 @st.composite
 def plugin_sets(draw: st.DrawFn) -> Object:
-    """Plugins taken away and added, at some extension points."""
+    """Plugins disabled and enabled, at some extension points."""
     plugins: Object = {}
     if draw(st.integers(0, 2)) == 2:
         plugins["filter"] = {"disabled": [{"name": draw(st.sampled_from(FILTERS))}]}
@@ -165,20 +165,20 @@ def configurations(draw: st.DrawFn) -> str:
 
 @cache
 def gate_settings(version: str) -> tuple[dict[str, bool], ...]:
-    """Each modelled gate of the version with the value that it does not have by default, and what has to go with it."""
+    """Each modeled gate of the version with its non-default value, and the related gates."""
     known = known_gates(version)
     settings = [_turned(version, name) for name, gate in gates_of(version, MODELLED).items() if gate.stage != "locked"]
     return tuple(
         each
         for each in settings
         if not any(known[name].stage == "locked" and known[name].default != value for name, value in each.items())
-        # The API of devices was another one before it was there by default; it is not modelled.
+        # The API of devices was different before it was enabled by default; it is not modeled.
         and not each.get("DynamicResourceAllocation")
     )
 
 
 def _turned(version: str, name: str) -> dict[str, bool]:
-    """A gate with its other value; gates that need it go off with it, and those that it needs go on."""
+    """A gate with its other value; gates that need it are disabled with it, and those it needs are enabled."""
     known, needed = known_gates(version), needed_gates(version)
     setting = {name: not known[name].default}
     pending = [name]
@@ -195,7 +195,7 @@ def _turned(version: str, name: str) -> dict[str, bool]:
 def _is_consistent(version: str, setting: dict[str, bool]) -> bool:
     known, needed = known_gates(version), needed_gates(version)
     if version == "1.34" and setting.get("DRAConsumableCapacity"):
-        # Amounts are held against another device, and what was taken stays taken: an assumption says so.
+        # Amounts are compared with another device, and remain used: an assumption reports it.
         return False
     if setting.get("DRAExtendedResource") and setting.get("DynamicResourceAllocation") is False:
         # 1.34 does not check it, and crashes at the first pod with an extended resource.
@@ -205,7 +205,7 @@ def _is_consistent(version: str, setting: dict[str, bool]) -> bool:
 
 
 def feature_gates(version: str = DEFAULT_VERSION) -> st.SearchStrategy[dict[str, bool]]:
-    """One or two modelled gates of the version with another value, and what has to go with them."""
+    """One or two modeled gates of the version with another value, and the related gates."""
     drawn = st.lists(st.sampled_from(gate_settings(version)), min_size=1, max_size=2)
     merged = drawn.map(lambda settings: {name: value for each in settings for name, value in each.items()})
     return merged.filter(lambda setting: _is_consistent(version, setting))

@@ -1,7 +1,7 @@
-"""Crowded nodes with all that decides who goes from one: replicas that share their second, budgets, ports, volumes.
+"""Crowded nodes with everything that affects victims: replicas that start together, budgets, ports, volumes.
 
-There are more pods on a node than Go's insertion sort takes, so that equals change places. Made from a seed, because
-Hypothesis is slow to draw some hundred pods one by one.
+There are more pods on a node than Go's insertion sort handles, so that equal ones change their order. Built from a
+seed, because Hypothesis is slow to draw some hundred pods one by one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _nominated(chance: random.Random, number: int, nodes: int, features: set[str
 
 
 def _pod(chance: random.Random, name: str, features: set[str], objects: list[Object], *, is_wanting: bool) -> Object:
-    """One that is wanting has what the features are about."""
+    """A pod; demanding ones use the features."""
     app = chance.choice(APPS)
     requests = {"cpu": chance.choice(("50m", "100m", "250m", "500m")), "memory": chance.choice(("128Mi", "512Mi"))}
     container: Object = {"name": "c0", "image": "img0", "resources": {"requests": requests}}
@@ -93,7 +93,7 @@ def _pod(chance: random.Random, name: str, features: set[str], objects: list[Obj
     if is_wanting and "extended" in features:
         requests[EXTENDED] = str(chance.choice((1, 2)))
     if is_wanting and "volumes" in features:
-        # Now and then one that somebody else has as well.
+        # Sometimes one that another pod uses as well.
         claim = "shared" if chance.random() < 0.15 else f"claim-{name}"
         if not any(each["metadata"]["name"] == claim for each in objects):
             objects += _storage(chance, claim)

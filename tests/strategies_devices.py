@@ -1,4 +1,4 @@
-"""Random devices: classes, pools of slices, claims that have some or want some, taint rules, and pods that use them."""
+"""Random devices: classes, pools of slices, claims with and without devices, taint rules, and pods that use them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.strategies import EXTENDED, HOSTNAME, NAMESPACE, ZONE, ZONES, Object,
 GPU, NIC = "gpu.example.com", "nic.example.com"
 NUMA = "dra.example.com/numa"
 _API = {"apiVersion": "resource.k8s.io/v1"}
-# A version's devices that share counters stood beside these, in the same slice, until 1.34.
+# Until 1.34, devices that share counters were listed next to these, in the same slice.
 COUNTERS_APART_SINCE = 35
 
 SELECTORS = (
@@ -32,7 +32,7 @@ def _class(name: str, *expressions: str, **more: object) -> Object:
 
 @st.composite
 def device_classes(draw: st.DrawFn) -> list[Object]:
-    """Classes of which one may be missing; one or two may stand for an extended resource."""
+    """Classes, one of which may be missing; one or two may define an extended resource."""
     backs = draw(maybe(st.just({"extendedResourceName": EXTENDED}), one_in=2)) or {}
     found = [
         _class("gpu", SELECTORS[0], **backs),
@@ -68,7 +68,7 @@ tolerations = st.lists(
 
 @st.composite
 def devices(draw: st.DrawFn, index: int, driver: str, *, shares: bool) -> Object:
-    """One device; with ``shares`` it may be that of several claims at once."""
+    """One device; with ``shares`` several claims may use it at once."""
     attributes: Object = {"index": {"int": index}}
     if draw(st.integers(0, 9)):
         attributes["model"] = {"string": draw(st.sampled_from(["t4", "a100", "a100", "h100"]))}
@@ -128,7 +128,7 @@ def _selector(key: str, *values: str) -> Object:
 
 @st.composite
 def pools(draw: st.DrawFn, name: str, num_nodes: int, place: Object | None, minor: int) -> list[Object]:
-    """The slices of one pool: one or two of the newest generation, maybe one too few, and maybe an older one."""
+    """The slices of one pool: one or two of the newest generation, possibly one too few, and possibly an older one."""
     driver = draw(st.sampled_from([GPU, GPU, GPU, NIC]))
     kind = draw(st.sampled_from(["plain", "plain", "plain", "shares", "counters", "by device"]))
     stated = [draw(devices(index, driver, shares=kind == "shares")) for index in range(draw(st.integers(1, 4)))]
@@ -159,7 +159,7 @@ def pools(draw: st.DrawFn, name: str, num_nodes: int, place: Object | None, mino
 
 @st.composite
 def _counters(draw: st.DrawFn, stated: list[Object]) -> list[Object]:
-    """Two counter sets, of which all of the devices ``stated`` take something."""
+    """Two counter sets, which all of the devices ``stated`` consume."""
     for each in stated:
         memory = draw(st.sampled_from(["10Gi", "20Gi", "40Gi"]))
         names = draw(st.sampled_from([("whole",), ("whole",), ("other",), ("whole", "other")]))
@@ -176,7 +176,7 @@ def _slice(name: str, spec: Object) -> Object:
 
 @st.composite
 def _wanted(draw: st.DrawFn, *, is_alternative: bool = False) -> Object:
-    """What one request, or one alternative of it, asks for."""
+    """One request, or one alternative of it."""
     request: Object = {"deviceClassName": draw(_classes), "allocationMode": "ExactCount", "count": 1}
     mode = draw(st.sampled_from(["one", "one", "one", "two", "three", "all"]))
     if mode == "all":
@@ -199,7 +199,7 @@ def _wanted(draw: st.DrawFn, *, is_alternative: bool = False) -> Object:
 
 @st.composite
 def claim_specs(draw: st.DrawFn) -> Object:
-    """One or two requests, with or without alternatives, and now and then what their devices have in common."""
+    """One or two requests, with or without alternatives, and sometimes constraints across their devices."""
     requests: list[Object] = []
     names = []
     for index in range(draw(st.sampled_from([1, 1, 2]))):
@@ -239,7 +239,7 @@ def _user(pod: Object) -> Object:
 
 @st.composite
 def _allocations(draw: st.DrawFn, given: list[tuple[Object, Object]], node: str) -> Object:
-    """What a claim has been given: some of the devices ``given`` (each a slice's spec and a device)."""
+    """The allocation of a claim: some of the devices ``given`` (each a slice's spec and a device)."""
     results = []
     for spec, device in given:
         result = {"request": "r0", "driver": spec["driver"], "pool": spec["pool"]["name"], "device": device["name"]}
@@ -261,7 +261,7 @@ def _allocations(draw: st.DrawFn, given: list[tuple[Object, Object]], node: str)
 
 @st.composite
 def _held(draw: st.DrawFn, slices: list[Object], pods: list[Object], num_nodes: int) -> list[Object]:
-    """Claims that have devices, each that of a pod on a node, of the pod in question besides, or of nobody."""
+    """Claims with devices, each used by a pod on a node, also by the incoming pod, or unused."""
     free = [(each["spec"], device) for each in slices for device in each["spec"].get("devices", ())]
     users = [pod for pod in pods if pod["metadata"]["namespace"] == NAMESPACE and "nodeName" in pod["spec"]]
     found = []
@@ -291,7 +291,7 @@ def _use(pod: Object, claim: str) -> None:
 
 @st.composite
 def _of_incoming(draw: st.DrawFn, pod: Object, held: list[Object]) -> list[Object]:
-    """The claims of the pod in question: new ones, one of a template, one that others have, or a missing one."""
+    """The claims of the incoming pod: new ones, one of a template, one that others use, or a missing one."""
     found: list[Object] = []
     kind = draw(st.sampled_from(["own", "own", "own", "own", "two", "template", "held", "held", "extended", "missing"]))
     if kind in ("own", "two", "template"):
@@ -339,9 +339,9 @@ def taint_rules(draw: st.DrawFn, index: int) -> Object:
 
 
 def without_crash(objects: list[Object]) -> None:
-    """Take the selectors from classes that stand for extended resources.
+    """Remove the selectors from classes that define extended resources.
 
-    The real scheduler crashes where NodeResourcesBalancedAllocation is to score such a resource.
+    The real scheduler crashes if NodeResourcesBalancedAllocation scores such a resource.
     """
     for each in objects:
         if "extendedResourceName" in each.get("spec", {}):
@@ -350,11 +350,11 @@ def without_crash(objects: list[Object]) -> None:
 
 @st.composite
 def device_objects(draw: st.DrawFn, num_nodes: int, pods: list[Object], incoming: Object, version: str) -> list[Object]:
-    """All about devices of a cluster of the minor ``version``; ``pods`` and ``incoming`` get claims."""
+    """All device objects of a cluster of the minor ``version``; ``pods`` and ``incoming`` get claims."""
     minor = int(version.partition(".")[2])
     slices = []
     for index in range(draw(st.integers(1, num_nodes + 1))):
-        # Most nodes have a pool of their own, so that the pod may land.
+        # Most nodes have a separate pool, so that the pod may fit.
         place = {"nodeName": f"n{index}"} if index < num_nodes and draw(st.integers(0, 3)) else None
         slices += draw(pools(f"pool-{index}", num_nodes, place, minor))
     held = draw(_held(slices, pods, num_nodes))

@@ -1,4 +1,4 @@
-"""Random requests of every kind: limits, huge pages, init containers and sidecars, overhead, whole pods, resizes."""
+"""Random requests of every kind: limits, huge pages, init containers and sidecars, overhead, pod level, resizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESTARTS_ALL = {
 
 @st.composite
 def node_allocatable(draw: st.DrawFn) -> Object:
-    """More resources of a node, now and then none of them."""
+    """More resources of a node, sometimes zero."""
     return without_none(
         {
             "ephemeral-storage": draw(st.sampled_from(["10Gi", "6Gi", "20Gi", None])),
@@ -31,7 +31,7 @@ def node_allocatable(draw: st.DrawFn) -> Object:
 
 @st.composite
 def requirements(draw: st.DrawFn, *, is_pod: bool = False) -> Object:
-    """Requests and limits of a container, or of a whole pod."""
+    """Requests and limits of a container, or of a pod."""
     requests = without_none(
         {
             "cpu": draw(maybe(cpu, one_in=2)),
@@ -49,7 +49,7 @@ def requirements(draw: st.DrawFn, *, is_pod: bool = False) -> Object:
         )
     limits = {name: amount for name, amount in requests.items() if name in (EXTENDED, OTHER_EXTENDED, HUGE_PAGES)}
     if draw(st.integers(0, 5)) == 5:
-        # A request that is missing is the limit, by the API's defaults.
+        # A missing request defaults to the limit.
         limits["cpu"] = draw(st.sampled_from(["1", "2"]))
         requests.pop("cpu", None)
     return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
@@ -57,13 +57,13 @@ def requirements(draw: st.DrawFn, *, is_pod: bool = False) -> Object:
 
 @st.composite
 def demanding_containers(draw: st.DrawFn, name: str) -> Object:
-    """One container that asks for anything."""
+    """One container that requests anything."""
     return {"name": name, "image": draw(st.sampled_from(["img0", "img1"])), "resources": draw(requirements())}
 
 
 @st.composite
 def demands(draw: st.DrawFn) -> Object:
-    """The parts of a pod's spec that ask for resources."""
+    """The parts of a pod's spec with resource requests."""
     spec: Object = {"containers": [draw(demanding_containers(f"c{n}")) for n in range(draw(st.integers(1, 2)))]}
     init = [draw(demanding_containers(f"i{number}")) for number in range(draw(st.sampled_from([0, 0, 1, 2, 3])))]
     for container in init:
@@ -105,7 +105,7 @@ def resizes(draw: st.DrawFn, spec: Object) -> Object:
         status["conditions"] = [{"type": "PodResizePending", "status": "True", "reason": reason}]
     if "resources" in spec and draw(st.booleans()):
         status["resources"] = draw(requirements(is_pod=True))
-        # An API server never keeps an empty one.
+        # An API server never stores an empty one.
         if allocated := draw(requirements(is_pod=True)).get("requests"):
             status["allocatedResources"] = allocated
     return status

@@ -82,7 +82,7 @@ def persistent_volumes(draw: st.DrawFn, index: int) -> Object:
 
 @st.composite
 def claims(draw: st.DrawFn, index: int, volume: Object | None) -> Object:
-    """A claim, bound to ``volume`` where there is one (which is changed to say so), or waiting."""
+    """A claim, bound to ``volume`` if given (which is updated), or waiting."""
     metadata: Object = {"name": f"pvc{index}", "namespace": NAMESPACE, "uid": f"uid-pvc{index}"}
     spec: Object = {
         "accessModes": [draw(st.sampled_from(MODES))],
@@ -119,7 +119,7 @@ def claims(draw: st.DrawFn, index: int, volume: Object | None) -> Object:
 
 @st.composite
 def capacities(draw: st.DrawFn, index: int) -> Object:
-    """What a driver says is left in a zone."""
+    """The remaining capacity in a zone that a driver reports."""
     capacity = {
         **_STORAGE,
         "kind": "CSIStorageCapacity",
@@ -134,9 +134,9 @@ def capacities(draw: st.DrawFn, index: int) -> Object:
 
 @st.composite
 def storage_objects(draw: st.DrawFn, num_nodes: int) -> list[Object]:
-    """All the storage of a cluster; claims are named ``pvc0`` to ``pvc4``, some of which may be missing.
+    """All storage objects of a cluster; claims are named ``pvc0`` to ``pvc4``, some of which may be missing.
 
-    So may be the claim that an ephemeral volume of the pod in question brings with it, or it is another's.
+    The claim of an ephemeral volume of the incoming pod may be missing, too, or belong to another pod.
     """
     objects = [each for each in STORAGE_CLASSES if draw(st.integers(0, 7))]
     objects += [draw(csi_nodes(f"n{index}")) for index in range(num_nodes) if draw(st.integers(0, 3))]
@@ -191,7 +191,7 @@ in_line_volumes = st.sampled_from(
 
 @st.composite
 def pod_volumes(draw: st.DrawFn) -> list[Object]:
-    """Volumes of a pod: claims, mostly, and disks."""
+    """Volumes of a pod: usually claims, and disks."""
     volumes: list[Object] = []
     for index in draw(st.lists(st.integers(0, 4), max_size=2, unique=True)):
         claim = {"claimName": f"pvc{index}"}

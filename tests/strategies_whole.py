@@ -1,7 +1,7 @@
 """Random scenarios of every kind, for the comparison with the real scheduler.
 
-Each scenario draws which features it has, so that most have a few and some have many; a scenario with everything in it
-would mostly end at the first filter.
+Each scenario draws its features, so that most have a few and some have many; a scenario with every feature would
+usually end at the first filter.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FEATURES = (
     "config",
     "odd",
 )
-# Slow to draw, and of what a redacted dump does not tell all: asked for by name.
+# Slow to draw, and incomplete in a redacted dump: only on request.
 DEVICES = "devices"
 # Devices had another API before.
 DEVICES_SINCE = 34
@@ -66,10 +66,10 @@ host_ports = st.fixed_dictionaries(
 
 @st.composite
 def whole_nodes(draw: st.DrawFn, index: int, features: frozenset[str]) -> Object:
-    """A node with what the features add to it."""
+    """A node with the additions of the features."""
     node = draw(nodes(index))
     status = node["status"]
-    # Most nodes take pods, or every scenario would be about the few plugins that come first.
+    # Most nodes accept pods, or every scenario would be about the first few plugins.
     if draw(st.integers(0, 2)):
         node["spec"] = {}
     if draw(st.integers(0, 3)):
@@ -114,7 +114,7 @@ def _odd_node(draw: st.DrawFn, node: Object) -> None:
 
 @st.composite
 def whole_running_pods(draw: st.DrawFn, index: int, node: str, features: frozenset[str]) -> Object:
-    """A pod on a node with what the features add to it."""
+    """A pod on a node with the additions of the features."""
     pod = draw(running_pods(index, node, rich="affinity" in features))
     spec, status = pod["spec"], pod["status"]
     if "demands" in features and draw(st.booleans()):
@@ -142,7 +142,7 @@ def whole_running_pods(draw: st.DrawFn, index: int, node: str, features: frozens
 
 @st.composite
 def small_pods(draw: st.DrawFn, index: int, node: str) -> Object:
-    """A pod of a crowd, with little to draw; crowds are there to be sorted."""
+    """A pod in a crowd, with few draws; crowds test sorting."""
     priority, start = draw(st.sampled_from(PRIORITIES)), draw(st.sampled_from((*STARTS, None)))
     requests = {"cpu": draw(st.sampled_from(["100m", "250m"]))}
     return {
@@ -166,7 +166,7 @@ def small_pods(draw: st.DrawFn, index: int, node: str) -> Object:
 
 @st.composite
 def whole_nominated_pods(draw: st.DrawFn, index: int, num_nodes: int, features: frozenset[str]) -> Object:
-    """A nominated pod, now and then one that waits elsewhere or may not be scheduled yet."""
+    """A nominated pod, sometimes one that waits elsewhere or is gated."""
     pod = draw(nominated_pods(index, num_nodes))
     if "affinity" in features and draw(st.integers(0, 2)) == 2:
         pod["spec"]["affinity"] = draw(affinities())
@@ -186,7 +186,7 @@ def whole_nominated_pods(draw: st.DrawFn, index: int, num_nodes: int, features: 
 
 @st.composite
 def services(draw: st.DrawFn, index: int) -> Object:
-    """A Service, or a controller, whose selector spreads the pods that it selects by default."""
+    """A Service, or a controller, whose selector spreads its pods by default."""
     kind, api_version = draw(
         st.sampled_from(
             [("Service", "v1"), ("ReplicationController", "v1"), ("ReplicaSet", "apps/v1"), ("StatefulSet", "apps/v1")]
@@ -205,10 +205,10 @@ def services(draw: st.DrawFn, index: int) -> Object:
 
 @st.composite
 def whole_incoming_pods(draw: st.DrawFn, num_nodes: int, features: frozenset[str], owners: list[Object]) -> Object:
-    """The pod in question with what the features add to it."""
+    """The incoming pod with the additions of the features."""
     pod = draw(incoming_pods(num_nodes, rich="affinity" in features))
     spec = pod["spec"]
-    # Mostly important, and now and then big, so that there is something to evict.
+    # Usually important, and sometimes big, so that evictions are needed.
     spec["priority"] = draw(st.sampled_from([2000, 2000, 1000, 1000, 500, 50, 0]))
     if draw(st.integers(0, 2)) == 2:
         spec["containers"][0]["resources"] = {"requests": {"cpu": draw(st.sampled_from(["1500m", "1800m", "3"]))}}
@@ -232,7 +232,7 @@ def whole_incoming_pods(draw: st.DrawFn, num_nodes: int, features: frozenset[str
 
 @st.composite
 def _neighbours(draw: st.DrawFn, spec: Object) -> None:
-    """More often than not, rules about the pods beside it."""
+    """Usually, constraints relative to other pods."""
     if draw(st.integers(0, 3)):
         spec["affinity"] = spec.get("affinity", {}) | draw(affinities())
     if draw(st.booleans()):
@@ -277,7 +277,7 @@ def _odd_incoming(draw: st.DrawFn, pod: Object) -> None:
 
 @st.composite
 def whole_budgets(draw: st.DrawFn, index: int) -> Object:
-    """A budget, now and then with a selector that selects nothing."""
+    """A budget, sometimes with a selector that matches nothing."""
     budget = draw(budgets(index))
     kind = draw(st.sampled_from(["", "", "", "", "none", "broken", "expressions"]))
     if kind == "none":
@@ -317,9 +317,9 @@ def whole_scenarios(
     version: str = DEFAULT_VERSION,
     always: frozenset[str] = frozenset(),
 ) -> Object:
-    """A scenario with any of the features ``among`` which is drawn, with or without a scheduling queue.
+    """A scenario with drawn features from ``among``, with or without a scheduling queue.
 
-    It is for a minor ``version`` of kube-scheduler, whose gates it may set. It has the features of ``always`` for sure.
+    It is for a minor ``version`` of kube-scheduler, whose gates it may set. It always has the features of ``always``.
     """
     features = always | frozenset(name for name in among if draw(st.integers(0, 2)) == 2)
     num_nodes = min(draw(st.sampled_from([1, 2, 3, 4, 4, 5, 5])), max_nodes)
@@ -345,7 +345,7 @@ def whole_scenarios(
         "queued": draw(st.booleans()),
     }
     if scenario["queued"] and features & {"volumes", "odd"}:
-        # The reference program does not look at a nominated node that PreFilter left out, as a running scheduler does.
+        # Unlike a running scheduler, the reference program does not check a nominated node that PreFilter excluded.
         scenario["pod"]["status"].pop("nominatedNodeName", None)
     if "gates" in features:
         scenario["featureGates"] = draw(feature_gates(version))
@@ -360,7 +360,7 @@ def whole_scenarios(
 
 
 def _take_huge_pages_from_whole_pods(objects: list[Object]) -> None:
-    """The API server of 1.32 refuses such pods (``IsSupportedPodLevelResource``), so none is ever scheduled."""
+    """The API server of 1.32 rejects such pods (``IsSupportedPodLevelResource``), so none is ever scheduled."""
     for part in (each[name] for each in objects for name in ("spec", "status") if name in each):
         for amounts in part.get("resources", {}).values():
             amounts.pop(HUGE_PAGES, None)

@@ -1,9 +1,9 @@
-"""Which tests `make test` runs, and what it leaves to `make test-all`.
+"""Which tests `make test` runs, and which only `make test-all`.
 
-The quick tier validates a checkout in a few minutes: unit tests, golden answers, a sample of each recorded suite, and
-a few examples of each property. A test belongs to it as it is, unless it has one of the marks in ``LEFT_OUT``, which
-leave it out, or ``sampled(count)``, which keeps that many of its parameter sets. The fixture ``sample`` does the same
-for a test that goes through recorded scenarios itself.
+The quick tier validates a checkout in a few minutes: unit tests, golden files, a sample of each recorded suite, and a
+few examples of each property. A test belongs to it by default, unless it has one of the marks in ``LEFT_OUT``, which
+exclude it, or ``sampled(count)``, which keeps that many of its parameter sets. The fixture ``sample`` does the same for
+a test that iterates over recorded scenarios itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-# The fixture ``sample``: what the tier takes of a suite's scenarios.
+# The fixture ``sample``: the tier's scenarios of a suite.
 Sample = Callable[[Iterable[Any]], list[Any]]
 
 MIN_SCENARIOS = 30
@@ -23,14 +23,14 @@ MAX_EXAMPLES = 5
 
 
 class Tier(StrEnum):
-    """What is run: everything, the quick tier, or what the quick tier leaves out."""
+    """What is run: everything, the quick tier, or the rest."""
 
     ALL = "all"
     QUICK = "quick"
     REST = "rest"
 
 
-# The marks of tests that the quick tier leaves out, and what the summary calls these tests.
+# The marks of tests that the quick tier excludes, and their names in the summary.
 LEFT_OUT: Mapping[str, str] = {
     "slow": "slow",
     "browser": "in a browser",
@@ -39,8 +39,8 @@ LEFT_OUT: Mapping[str, str] = {
     "live": "on a live control plane",
 }
 
-# Reasons for skips that CI accepts, as regular expressions, and why. Any other skip fails the run: what is missing
-# can be installed, unless ``.ci/run`` tried and names it in ``CANNOT_INSTALL``.
+# Reasons for skips that CI accepts, as regular expressions, and why. Any other skip fails the run: missing parts can be
+# installed, unless ``.ci/run`` tried and names them in ``CANNOT_INSTALL``.
 CANNOT_INSTALL = "KPREEMPT_CANNOT_INSTALL"
 ACCEPTED_SKIPS: Mapping[str, str] = {
     "^root may read everything$": "CI may run as root, who can read every file",
@@ -60,7 +60,7 @@ def is_accepted(reason: str) -> bool:
 
 
 def share(items: Iterable[T], tier: Tier, count: int = MIN_SCENARIOS) -> list[T]:
-    """The items that a tier takes: the quick one ``count``, spread evenly over all, the rest those in between."""
+    """The items of a tier: the quick one takes ``count``, spread evenly over all, the rest those in between."""
     listed: Sequence[T] = list(items)
     if tier is Tier.ALL:
         return list(listed)
@@ -69,7 +69,7 @@ def share(items: Iterable[T], tier: Tier, count: int = MIN_SCENARIOS) -> list[T]
 
 
 def quick_indexes(total: int, count: int) -> set[int]:
-    """The places of ``count`` items that are spread evenly over ``total``, the first and the last among them."""
+    """The indexes of ``count`` items spread evenly over ``total``, including the first and the last."""
     if total <= max(count, 1):
         return set(range(total))
     return {round(index * (total - 1) / max(count - 1, 1)) for index in range(count)}

@@ -1,7 +1,7 @@
-"""What two neighbouring versions of Kubernetes answer on the fixtures of ``fixtures/versions``, in a line each.
+"""The results of two adjacent versions of Kubernetes on the fixtures of ``fixtures/versions``, one line each.
 
-A fixture is named after the change that it shows, and is a small cluster in which the pod ``shop/new`` is pending. The
-first line of the file says what is special about it. ``docs/versions.md`` is written from them.
+A fixture is named after the change that it shows: a small cluster with the pending pod ``shop/new``. The first line of
+the file describes it. ``docs/versions.md`` is generated from them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def verdict_on(fixture: Path, scheduler: KubeScheduler) -> Verdict:
 
 
 def answers_on(fixture: Path, older: KubeScheduler, newer: KubeScheduler) -> tuple[str, str]:
-    """What each of two schedulers answers: what becomes of the pod, or where that is the same, what is said of it."""
+    """The results of two schedulers: the pod's outcome or, if equal, the assumptions and messages."""
     verdicts = [verdict_on(fixture, each) for each in (older, newer)]
     ours, theirs = map(_decision, verdicts)
     if ours != theirs:

@@ -1,4 +1,4 @@
-"""Small sessions of Volcano for tests, with just what a test is about."""
+"""Small Volcano sessions for tests, with only the fields a test needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.factories import NOW, make_pod
 
 
 def make_task(name: str, *, job: str = "job", template: str = "", spec_name: str = "", **pod: Any) -> Pod:
-    """A pod of a job in ``shop`` that asks for a CPU, unless told otherwise; running where it has a node."""
+    """A pod of a job in ``shop`` that requests a CPU by default; running if it has a node."""
     if "containers" not in pod:
         pod.setdefault("cpu", "1")
     made = make_pod(name, scheduler_name="volcano", **pod)
@@ -60,18 +60,18 @@ def play(
 
 
 def bound(session: SessionVerdict) -> dict[str, str]:
-    """The tasks that were bound, by name, with their nodes."""
+    """The bound tasks by name, with their nodes."""
     return {bind.task.partition("/")[2]: bind.node for action in session.actions for bind in action.binds}
 
 
 def attempt_of(session: SessionVerdict, name: str) -> Attempt:
-    """The attempt to find room for a task, by its name."""
+    """The placement attempt of a task, by name."""
     return next(
         attempt for action in session.actions for attempt in action.attempts if attempt.task.partition("/")[2] == name
     )
 
 
 def rejections(session: SessionVerdict, name: str) -> dict[str, str]:
-    """Why nodes refused a task: what the predicates say, or the error in which they end."""
+    """Why nodes rejected a task: the predicates' messages, or their error."""
     attempt = attempt_of(session, name)
     return {node: attempt.explanations.get(node, reason) for node, reason in attempt.rejected.items()}

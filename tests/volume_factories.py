@@ -1,4 +1,4 @@
-"""Claims, volumes and what drivers say of nodes, with just what a test is about."""
+"""Claims, volumes and CSINodes for tests, with only the fields a test needs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make_claim(
     phase: str = "",
     **metadata: Any,
 ) -> PersistentVolumeClaim:
-    """A claim in ``shop``, bound to ``volume`` where there is one."""
+    """A claim in ``shop``, bound to ``volume`` if given."""
     bound = {BIND_COMPLETED: "yes"} if volume else {}
     return PersistentVolumeClaim(
         metadata=AnnotatedMeta(
@@ -102,7 +102,7 @@ def make_class(
     binds: Literal["Immediate", "WaitForFirstConsumer"] = "WaitForFirstConsumer",
     zones: Sequence[str] = (),
 ) -> StorageClass:
-    """A storage class that binds when a pod needs it, of existing volumes unless it has a provisioner."""
+    """A storage class that binds for its first consumer, to existing volumes unless it has a provisioner."""
     topologies = [TopologySelectorTerm([TopologySelectorLabelRequirement(ZONE, list(zones))])] if zones else []
     return StorageClass(AnnotatedMeta(name=name), provisioner, binds, topologies)
 
@@ -110,7 +110,7 @@ def make_class(
 def make_csi_node(
     name: str, limits: Mapping[str, int | None] | None = None, annotations: Mapping[str, str] | None = None
 ) -> CSINode:
-    """What drivers say of a node: how many volumes each takes, ``None`` for any number."""
+    """A CSINode: how many volumes of each driver the node takes, ``None`` for any number."""
     drivers = [
         CSINodeDriver(driver, name, None if limit is None else VolumeNodeResources(limit))
         for driver, limit in (limits or {}).items()

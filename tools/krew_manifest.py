@@ -1,8 +1,8 @@
-"""Packs the single files in a folder as Krew wants them, and fills in the manifest: names, SHA-256, version, places.
+"""Packs the single files in a folder for Krew, and fills in the manifest: names, SHA-256, version, URLs.
 
-``python tools/krew_manifest.py FOLDER HOMEPAGE URL``: for each ``kpreempt-VERSION-SYSTEM-MACHINE.pex`` an archive
-beside it, and ``FOLDER/kpreempt.yaml`` from ``packaging/krew/kpreempt.yaml``. URL is where the archives will be. The
-same files give the same bytes.
+``python tools/krew_manifest.py FOLDER HOMEPAGE URL``: for each ``kpreempt-VERSION-SYSTEM-MACHINE.pex`` an archive next
+to it, and ``FOLDER/kpreempt.yaml`` from ``packaging/krew/kpreempt.yaml``. URL is the location of the archives. The same
+files give the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TEMPLATE = ROOT / "packaging" / "krew" / "kpreempt.yaml"
-# Krew wants the licence in the archive; who installs by hand finds what completes there, too.
+# Krew requires the license in the archive; the completion script is for manual installation.
 _BESIDE = (ROOT / "LICENSE", ROOT / "completions" / "kubectl_complete-kpreempt")
 _SINGLE_FILE = re.compile(r"kpreempt-(?P<version>[^-]+)-(?P<system>[a-z]+-[a-z0-9_]+)\.pex")
 _PLATFORM = re.compile(r"    - selector:\n(?:      .*\n)+")
@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"\{(archive|sha256):([a-z0-9_-]+)\}")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the archives and the manifest; 1 where the folder has no single file, or those of several versions."""
+    """Write the archives and the manifest; return 1 if the folder has no single file, or those of several versions."""
     folder, homepage, url = Path(arguments[0]), arguments[1], arguments[2]
     files = [match for path in sorted(folder.iterdir()) if (match := _SINGLE_FILE.fullmatch(path.name))]
     versions = {match["version"] for match in files}
@@ -40,9 +40,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def pack(single_file: Path) -> Path:
-    """The archive of a single file: it as ``kubectl-kpreempt``, with what stands beside it."""
+    """The archive of a single file as ``kubectl-kpreempt``, with the additional files."""
     archive = single_file.with_suffix(".tar.gz")
-    # Its parts are compressed already, so the level costs time alone.
+    # Its parts are already compressed, so a higher level only costs time.
     with archive.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as stream:  # noqa: SIM117 - one opens the other
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for name, path in [("kubectl-kpreempt", single_file), *((path.name, path) for path in _BESIDE)]:
@@ -54,7 +54,7 @@ def pack(single_file: Path) -> Path:
 
 
 def fill(template: str, archives: dict[str, Path], *, version: str, homepage: str, url: str) -> str:
-    """The manifest for the archives, which go by their system; the template's first comment and other systems go."""
+    """The manifest for the archives, by system; the template's first comment and other systems are removed."""
     text = template[template.index("apiVersion:") :]
     text = _PLATFORM.sub(lambda match: match[0] if _system_of(match[0]) in archives else "", text)
     text = _PLACEHOLDER.sub(lambda match: _filled(match[1], archives[match[2]]), text)

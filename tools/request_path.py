@@ -91,7 +91,7 @@ print(len(loaded), *(f"{module}:{name}" for module, name in received.items()), f
 
 
 def measure(command: str) -> tuple[int, list[str]]:
-    """How many modules a command loads, and the modules that receive its request, each with the first function."""
+    """The number of modules a command loads, and the modules that receive its request, each with the first function."""
     words = [sys.executable, "-c", _TRACED, *command.split()]
     run = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     loaded, *received = run.stderr.splitlines()[-1].split()
@@ -99,7 +99,7 @@ def measure(command: str) -> tuple[int, list[str]]:
 
 
 def main() -> int:
-    """Print the figures; the exit code is 1 where one is above its bound."""
+    """Print the figures; return 1 if one is above its limit."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--max-path", type=int, metavar="N", help="at most so many modules receive a request")
     parser.add_argument("--max-loaded", type=int, metavar="N", help="explain loads at most so many modules")

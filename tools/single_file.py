@@ -27,7 +27,7 @@ from packaging import markers, tags
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements.lock"
-# pex keeps what it fetched and built here, from one run to the next.
+# pex caches what it downloaded and built here, from one run to the next.
 CACHE = ROOT / ".cache" / "pex"
 # A pin of a lock file with its hashes.
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==.*\n(?: .*\n)+", re.M)
@@ -37,7 +37,7 @@ _GLIBC = re.compile(r"manylinux_(\d+)_(\d+)_")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the file; the exit code is that of pex."""
+    """Build the file; return the exit code of pex."""
     wheel, folder = Path(arguments[0]).resolve(), Path(arguments[1])
     pythons = list(arguments[2:]) or supported_pythons()
     target = folder / f"kpreempt-{parse_wheel_filename(wheel.name)[1]}-{system()}.pex"
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
             platforms += ["--complete-platform", str(described)]
         command = [sys.executable, "-m", "pex", "--requirement", str(requirements), *platforms]
         command += ["--pex-root", str(CACHE), "--use-pip-config", "--resolver-version", "pip-2020-resolver"]
-        # Unpacked once for each user, and from then on started by a shell: 0.2 s instead of a second at each start.
+        # Unpacked once for each user, and then started by a shell: 0.2 s instead of a second at each start.
         command += ["--venv", "--sh-boot", "--script", "kpreempt", "--output-file", str(target)]
         code = subprocess.run(command, check=False).returncode
     if code == 0:
@@ -73,14 +73,14 @@ def system() -> str:
 
 
 def locked_runtime() -> str:
-    """The lines of requirements.lock that kpreempt needs to run, without those to build it."""
+    """The lines of requirements.lock that kpreempt needs at runtime, without build dependencies."""
     needed = _closure("kpreempt")
     pins = _PIN.finditer(LOCK.read_text(encoding="utf-8"))
     return "".join(pin[0] for pin in pins if canonicalize_name(pin["name"]) in needed)
 
 
 def _closure(root: str) -> set[str]:
-    """Names of the distributions that one needs, as those installed here say; itself included."""
+    """The names of a distribution and its dependencies, according to those installed here."""
     found: set[str] = set()
     waiting = [root]
     while waiting:
@@ -91,7 +91,7 @@ def _closure(root: str) -> set[str]:
         try:
             required = metadata.requires(name) or []
         except metadata.PackageNotFoundError:
-            # Needed on other systems only.
+            # Only needed on other systems.
             continue
         waiting += [each.name for each in map(Requirement, required) if "extra" not in str(each.marker)]
     return found
@@ -103,7 +103,7 @@ def _pin_of(wheel: Path) -> str:
 
 
 def complete_platform(python: str) -> dict[str, object]:
-    """A machine like this one with a version of CPython, as ``pex --complete-platform`` takes it."""
+    """A platform like this machine with a version of CPython, in the format of ``pex --complete-platform``."""
     version = tuple(map(int, python.split(".")))
     interpreter = "cp" + python.replace(".", "")
     platforms = [each for each in tags.platform_tags() if _is_old_enough(each)]
@@ -124,7 +124,7 @@ def complete_platform(python: str) -> dict[str, object]:
 def _is_old_enough(platform_tag: str) -> bool:
     glibc = _GLIBC.match(platform_tag)
     if glibc is None:
-        # A wheel for "linux" would be one that was built on some machine.
+        # A wheel for "linux" would be one built on some machine.
         return not platform_tag.startswith("linux_")
     return (int(glibc[1]), int(glibc[2])) <= _NEWEST_GLIBC
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = "kpreempt"
 RECORD = Path(__file__).with_suffix(".json")
 MAX_PARAMETERS = 8
-# All other figures get better by getting smaller.
+# All other figures improve by getting smaller.
 _BETTER_IF_GREATER = {"medianFunction"}
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -190,14 +190,14 @@ def _out_of_bounds(
         elif request is not None and _is_less(most, request):
             yield f"{bound}, but request is {request}"
     for name, ratio in item.max_limit_request_ratio.items():
-        asked, most_used = requests.get(name, _ZERO), limits.get(name, _ZERO)
+        requested_amount, most_used = requests.get(name, _ZERO), limits.get(name, _ZERO)
         bound = f"{name} max limit to request ratio per {item.type} is {ratio}"
-        if asked.nano == 0:
+        if requested_amount.nano == 0:
             yield f"{bound}, but no request is specified or request is 0"
         elif most_used.nano == 0:
             yield f"{bound}, but no limit is specified or limit is 0"
-        elif Fraction(most_used.nano, asked.nano) > Fraction(ratio.nano, 10**9):
-            yield f"{bound}, but provided ratio is {most_used.nano / asked.nano:f}"
+        elif Fraction(most_used.nano, requested_amount.nano) > Fraction(ratio.nano, 10**9):
+            yield f"{bound}, but provided ratio is {most_used.nano / requested_amount.nano:f}"
 
 
 def _is_less(left: Quantity, right: Quantity) -> bool:

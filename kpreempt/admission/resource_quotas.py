@@ -65,21 +65,21 @@ def rejection(quota: ResourceQuota, used: Mapping[str, Quantity], pod: Pod, usag
     name, hard = quota.metadata.name, quota.limits
     if missing := _unspecified(pod, [each for each in hard if counts_pods(each)]):
         return f"failed quota: {name}: must specify {missing}"
-    asked = {key: amount for key, amount in usage.items() if key in hard and amount.nano}
-    if unknown := sorted(key for key in asked if key not in used):
+    counted = {key: amount for key, amount in usage.items() if key in hard and amount.nano}
+    if unknown := sorted(key for key in counted if key not in used):
         return f"status unknown for quota: {name}, resources: {','.join(unknown)}"
-    exceeded = [key for key, amount in asked.items() if used[key].nano + amount.nano > hard[key].nano]
+    exceeded = [key for key, amount in counted.items() if used[key].nano + amount.nano > hard[key].nano]
     if not exceeded:
         return ""
-    requested, there, limited = (_listed(amounts, exceeded) for amounts in (asked, used, hard))
+    requested, there, limited = (_listed(amounts, exceeded) for amounts in (counted, used, hard))
     return f"exceeded quota: {name}, requested: {requested}, used: {there}, limited: {limited}"
 
 
 def rejected_by_quotas(pod: Pod, cluster: ClusterSnapshot) -> list[Assumption]:
     """Return an assumption for each quota that would reject a new pod."""
-    asked = [quota for quota in cluster.resource_quotas if covers(quota, pod)]
+    covering = [quota for quota in cluster.resource_quotas if covers(quota, pod)]
     counts, usage = QuotaCounts(cluster.pods), usage_of(pod)
-    rejections = {quota.key: rejection(quota, counts.used_of(quota), pod, usage) for quota in asked}
+    rejections = {quota.key: rejection(quota, counts.used_of(quota), pod, usage) for quota in covering}
     return [
         Assumption(
             f"ResourceQuota {key}",

@@ -1,4 +1,4 @@
-"""Chromium without a window and without a network."""
+"""Headless Chromium without a network."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# A start takes a second or two; a machine that is busy may take much longer.
+# A start takes a second or two, and much longer on a busy machine.
 _TIMEOUT = 120
 _ALONE = (
     "--headless",
-    # Root has no sandbox to give; the pages are the test's own.
+    # Root cannot use the sandbox; the pages are the test's own.
     "--no-sandbox",
     "--disable-gpu",
     "--disable-dev-shm-usage",
@@ -25,12 +25,12 @@ _ALONE = (
     "--disable-component-update",
     "--no-first-run",
     "--hide-scrollbars",
-    # Whatever a page asks for leads nowhere.
+    # Requests of the page lead nowhere.
     "--proxy-server=127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )
-# The page is shown in a frame, since a window has a least width; its script tells the outer page what it finds.
+# The page is shown in a frame, since windows have a minimum width; its script reports to the outer page.
 _PROBE = """<script>
 parent.document.documentElement.setAttribute("data-probe", JSON.stringify({expression}));
 </script>"""
@@ -39,18 +39,18 @@ _FRAME = """<!DOCTYPE html><html><head><meta charset="utf-8"></head><body style=
 
 
 class Chromium:
-    """One installed browser with a folder of its own; every question starts it anew."""
+    """An installed browser with a separate profile; every call starts it."""
 
     def __init__(self, program: str, folder: Path) -> None:
         self._program = program
         self._folder = folder
 
     def dom(self, page: str, *, options: tuple[str, ...] = ()) -> str:
-        """The document as it is once the page is loaded."""
+        """Return the document after the page has loaded."""
         return self._run(page, *options, "--dump-dom")
 
     def probe(self, page: str, expression: str, *, width: int = 1280, options: tuple[str, ...] = ()) -> str:
-        """What a script finds in the page, as JSON, in a copy that lets scripts in and is so many pixels wide."""
+        """Return a script's findings in the page as JSON, in a copy that allows scripts, with a width in pixels."""
         open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
         assert open_page != page
         probed = open_page.replace("</body>", _PROBE.replace("{expression}", expression) + "</body>")
@@ -60,13 +60,13 @@ class Chromium:
         return html.unescape(found[1])
 
     def screenshot(self, page: str, *, width: int) -> bytes:
-        """A PNG of the top of the page."""
+        """Return a PNG of the top of the page."""
         target = self._folder / "page.png"
         self._run(page, f"--window-size={width},900", f"--screenshot={target}")
         return target.read_bytes()
 
     def pdf(self, page: str) -> bytes:
-        """The page as it is printed."""
+        """Return the page as printed."""
         target = self._folder / "page.pdf"
         self._run(page, "--no-pdf-header-footer", f"--print-to-pdf={target}")
         return target.read_bytes()
@@ -83,7 +83,7 @@ class Chromium:
 
 
 def installed() -> str:
-    """The browser's program, or the test is skipped and says why. ``KPREEMPT_CHROMIUM`` names another one."""
+    """Return the browser's program, or skip the test. ``KPREEMPT_CHROMIUM`` names another one."""
     named = os.environ.get("KPREEMPT_CHROMIUM", "")
     found = next(filter(None, map(shutil.which, (named,) if named else _NAMES)), None)
     if found is None:

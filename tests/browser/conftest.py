@@ -1,4 +1,4 @@
-"""One browser for all the tests."""
+"""One browser for all tests."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.browser.chromium import Chromium, installed
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Chromium:
-    """A browser; the tests are skipped where there is none."""
+    """A browser; the tests are skipped if there is none."""
     return Chromium(installed(), tmp_path_factory.mktemp("chromium"))

@@ -1,4 +1,4 @@
-"""The pages of answers in a browser that has no network: on screens wide and narrow, and on paper."""
+"""HTML pages in a browser without a network: on wide and narrow screens, and on paper."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.html_pages import parse
 
 pytestmark = pytest.mark.browser
 
-# One of each kind, and those with the most in them.
+# One of each kind, and those with the most content.
 NAMES = ["node-loses-the-choice", "never-lands", "aftermath", "many-verdicts", "pending", "compare", "who-evicted"]
-# Labels of a narrow table stand beside their cells, and never on the next one.
+# Labels of a narrow table stand next to their cells, and never on the next one.
 CROWDED = """[...document.querySelectorAll(".stack td")].filter(cell =>
   cell.offsetParent && cell.scrollHeight > cell.clientHeight + 1).map(cell => cell.outerHTML.slice(0, 120))"""
 
@@ -46,12 +46,12 @@ def test_hostile_names_run_no_script(chromium: Chromium, name: str) -> None:
     assert not shown.all("script")
     assert not shown.all("img")
     counts = "[document.images.length, document.scripts.length, document.title === 'pwned']"
-    # The one script is the probe.
+    # The only script is the probe.
     assert json.loads(chromium.probe(page(name, is_hostile=True), counts)) == [0, 1, False]
 
 
 def test_what_is_folded_is_on_paper(chromium: Chromium) -> None:
-    """Folded or not, as many sheets are printed."""
+    """The number of sheets is the same, folded or not."""
     folded, unfolded = page("many-verdicts"), page("many-verdicts", verbose=True)
     without = folded.replace('class="folded"', 'class="folded" hidden')
     sheets = [sheets_of(chromium.pdf(each)) for each in (folded, unfolded, without)]
@@ -61,7 +61,7 @@ def test_what_is_folded_is_on_paper(chromium: Chromium) -> None:
 @pytest.mark.parametrize(
     ("preferred", "ground"), [("1", "rgb(255, 255, 255)"), ("0", "rgb(16, 21, 27)")], ids=["light", "dark"]
 )
-def test_colours_follow_what_is_preferred(chromium: Chromium, preferred: str, ground: str) -> None:
+def test_colors_follow_the_preferred_scheme(chromium: Chromium, preferred: str, ground: str) -> None:
     options = (f"--blink-settings=preferredColorScheme={preferred}",)
     shown = "getComputedStyle(document.body).backgroundColor"
     assert json.loads(chromium.probe(page("pending"), shown, options=options)) == ground

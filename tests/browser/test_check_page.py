@@ -1,4 +1,4 @@
-"""The page of a check in a browser that has no network: what it makes of it, on screens and on paper."""
+"""The page of a check in a browser without a network, on screens and on paper."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PARTS = [
     "findings", "not-counted", "rules", "changes", "timeline", "victims", "budgets", "workloads", "waiting",
     "stranded", "outcomes", "nodes", "waivers", "assumptions",
 ]  # fmt: skip
-# What reaches beyond the window; an element that is hidden from sight alone does not count.
+# Elements that extend beyond the window; visually hidden ones do not count.
 TOO_WIDE = """[...document.querySelectorAll("body *")].filter(each => {
   const box = each.getBoundingClientRect();
   return box.width > 1 && box.right > document.documentElement.clientWidth + 1;
 }).map(each => each.outerHTML.slice(0, 120))"""
 
 
-def test_the_browser_reads_the_parts_that_were_written(chromium: Chromium) -> None:
+def test_the_browser_reads_the_written_parts(chromium: Chromium) -> None:
     page = parse(chromium.dom(WHOLE))
     assert [each.attributes["aria-labelledby"] for each in page.all("section")] == PARTS
     assert len(page.all(class_="lane")) == 3
@@ -51,8 +51,8 @@ def test_nothing_reaches_beyond_the_window(chromium: Chromium, page: str, width:
     assert (found[1], found[2]) == (width, [])
 
 
-def test_the_style_is_let_in_by_the_policy(chromium: Chromium) -> None:
-    """The policy stays, so no script can tell: the picture is another one where the style is refused."""
+def test_the_style_is_allowed_by_the_policy(chromium: Chromium) -> None:
+    """The policy stays, so no script can check this: the picture differs if the style is blocked."""
     refused = WHOLE.replace("sha256-", "sha256-AAAA", 1)
     assert refused != WHOLE
     assert chromium.screenshot(WHOLE, width=1280) != chromium.screenshot(refused, width=1280)
@@ -77,7 +77,7 @@ def test_hostile_names_run_no_script_with_the_policy_or_without(chromium: Chromi
     assert json.loads(chromium.probe(HOSTILE_PAGE, counts)) == ["kpreempt check: failed", 0, 2]
 
 
-def test_the_search_is_let_in_by_the_policy_and_absent_without_its_script(chromium: Chromium) -> None:
+def test_the_search_is_allowed_by_the_policy_and_absent_without_its_script(chromium: Chromium) -> None:
     (box,) = parse(chromium.dom(WHOLE)).all(class_="search")
     assert "hidden" not in box.attributes
     (without,) = parse(chromium.dom(re.sub(r"<script>.*</script>", "", WHOLE, flags=re.S))).all(class_="search")
@@ -97,16 +97,16 @@ def test_the_search_is_let_in_by_the_policy_and_absent_without_its_script(chromi
 )
 def test_a_search_leaves_what_has_all_the_words(chromium: Chromium, words: str, standing: str, cards: int) -> None:
     page = render_answer(whole_check(), "html", RenderOptions())
-    asked = f"""(() => {{
+    request = f"""(() => {{
       const words = document.querySelector(".search input"), kind = document.querySelector(".search select");
       words.value = {json.dumps(words)}; kind.value = {json.dumps(standing)};
       words.dispatchEvent(new Event("input"));
       return [...document.querySelectorAll(".card")].filter(each => !each.hidden).length;
     }})()"""
-    assert json.loads(chromium.probe(page, asked)) == cards
+    assert json.loads(chromium.probe(page, request)) == cards
 
 
-def test_a_script_that_came_in_would_be_refused(chromium: Chromium) -> None:
+def test_an_injected_script_would_be_blocked(chromium: Chromium) -> None:
     script = "<script>document.documentElement.setAttribute('data-ran', 'yes')</script></body>"
     spoilt = WHOLE.replace("</body>", script)
     assert "data-ran=" not in chromium.dom(spoilt)
@@ -127,7 +127,7 @@ def test_what_is_folded_is_hidden_on_a_screen_until_it_is_opened(chromium: Chrom
 
 
 def test_what_is_folded_is_on_paper(chromium: Chromium) -> None:
-    """Folded or not, as many sheets are printed."""
+    """The number of sheets is the same, folded or not."""
     folded, unfolded = (render_answer(FOLDED, "html", RenderOptions(verbose=verbose)) for verbose in (False, True))
     assert folded != unfolded
     without = folded.replace('class="folded"', 'class="folded" hidden')
@@ -144,14 +144,14 @@ def test_paper_is_a4_and_white_whatever_the_screen_is(chromium: Chromium) -> Non
 @pytest.mark.parametrize(
     ("preferred", "ground"), [("1", "rgb(255, 255, 255)"), ("0", "rgb(16, 21, 27)")], ids=["light", "dark"]
 )
-def test_colours_follow_what_is_preferred(chromium: Chromium, preferred: str, ground: str) -> None:
+def test_colors_follow_the_preferred_scheme(chromium: Chromium, preferred: str, ground: str) -> None:
     options = (f"--blink-settings=preferredColorScheme={preferred}",)
     shown = "getComputedStyle(document.body).backgroundColor"
     assert json.loads(chromium.probe(WHOLE, shown, options=options)) == ground
 
 
 def readable(document: bytes) -> bytes:
-    """A PDF with its packed parts unpacked beside it."""
+    """A PDF with its compressed parts decompressed."""
     packed = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", document, re.S)
     unpacked = []
     for each in packed:
@@ -163,5 +163,5 @@ def readable(document: bytes) -> bytes:
 
 
 def sheets_of(document: bytes) -> int:
-    """How many pages a PDF has."""
+    """The number of pages of a PDF."""
     return len(re.findall(rb"/Type\s*/Page\b", readable(document)))

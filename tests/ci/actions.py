@@ -1,4 +1,4 @@
-"""Runs the ``run`` steps of GitHub's actions and workflows as its runner does: expressions, variables, files, bash."""
+"""Run the ``run`` steps of GitHub actions and workflows like its runner: expressions, variables, files, bash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMAND = re.compile(r"::([a-z-]+)(?: [^:]*)?::(.*)")
 
 
 class Ended(NamedTuple):
-    """A step that ran: its exit code, what it printed, and the outputs that it set."""
+    """A step that ran: its exit code, output, and outputs."""
 
     code: int
     log: str
@@ -23,21 +23,21 @@ class Ended(NamedTuple):
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The document of an action or a workflow. YAML 1.1 takes the key ``on`` for true."""
+    """Load an action or a workflow. YAML 1.1 reads the key ``on`` as true."""
     document: dict[Any, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return {("on" if key is True else key): value for key, value in document.items()}
 
 
 def step(steps: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """The step with that id or name."""
+    """Return the step with that id or name."""
     (found,) = (each for each in steps if name in (each.get("id"), each.get("name")))
     return found
 
 
 def evaluated(text: str, contexts: Mapping[str, Any]) -> str:
-    """A text with each expression replaced; only names such as ``steps.base.outputs.folder`` are known.
+    """Replace each expression in a text; only names such as ``steps.base.outputs.folder`` are supported.
 
-    Raises ``KeyError`` for a context or an input that is not there. Outputs that no step has set are empty.
+    Raises ``KeyError`` for an unknown context or input. Outputs that no step has set are empty.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -75,7 +75,7 @@ def run_step(
 
 
 def commands(log: str) -> Iterator[tuple[str, str]]:
-    """The commands that the runner takes from a log, with what they say; those that end a stop are left out."""
+    """Return the commands that the runner reads from a log with their messages, without those that end a stop."""
     token = ""
     for line in log.splitlines():
         if token:
@@ -88,12 +88,12 @@ def commands(log: str) -> Iterator[tuple[str, str]]:
 
 
 def scripts(document: Mapping[str, Any]) -> list[str]:
-    """All scripts of an action or a workflow."""
+    """Return all scripts of an action or a workflow."""
     lists = [document["runs"]["steps"]] if "runs" in document else [job["steps"] for job in document["jobs"].values()]
     return [each["run"] for steps in lists for each in steps if "run" in each]
 
 
 def used(document: Mapping[str, Any]) -> list[str]:
-    """The actions that it uses."""
+    """Return the actions that it uses."""
     lists = [document["runs"]["steps"]] if "runs" in document else [job["steps"] for job in document["jobs"].values()]
     return [each["uses"] for steps in lists for each in steps if "uses" in each]

@@ -1,4 +1,4 @@
-"""What a change may contain to hide its damage from a pipeline, or to excuse it, and the repository that it is in."""
+"""Ways to hide or excuse a change's damage from a pipeline, and the repository they are in."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ _BUDGET = {
     "metadata": {"name": "store", "namespace": "shop"},
     "spec": {"minAvailable": 5, "selector": {"matchLabels": {"app": "store"}}},
 }
-# The files of the target branch, which are as the cluster has them.
+# The files of the target branch, which match the cluster.
 BEFORE: Mapping[str, list[Document]] = {
     "base.yaml": [_NAMESPACE, *_CLASSES],
     "budget.yaml": [_BUDGET],
     "store.yaml": [_STORE],
     "web.yaml": [_WEB],
 }
-# It fits on no node unless two pods of the store are evicted, of which their budget allows one.
+# It fits on no node unless two pods of the store are evicted; their budget allows one.
 EVIL = workload("Deployment", "evil", cpu="3", replicas=1, pod={"priorityClassName": "high"})
 
 
 def cluster() -> str:
-    """The cluster, as ``kubectl get -o json`` writes it."""
+    """The cluster, as ``kubectl get -o json`` prints it."""
     places = ["n1", "n2", "n3"]
     pods = [*running(_STORE, places * 2, priority=10), *running(_WEB, places, priority=1000)]
     return as_list([*nodes(3, "4"), _NAMESPACE, *_CLASSES, _BUDGET, *pods])
 
 
 def repository(folder: Path, attack: Attack, *, base: Mapping[str, str] | None = None, is_merged: bool = True) -> Path:
-    """A repository with a change that ``attack`` makes to what ``main`` has.
+    """A repository with a change that ``attack`` makes to the content of ``main``.
 
-    HEAD merges the change into ``main``, which is its first parent. Unless it ``is_merged``: then the change is staged,
-    and HEAD is ``main``. ``base`` are further files of ``main``.
+    HEAD merges the change into ``main``, which is its first parent, unless ``is_merged``: then the change is staged,
+    and HEAD is ``main``. ``base`` are additional files of ``main``.
     """
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")
@@ -98,7 +98,7 @@ def _marked(document: Document, **annotations: str) -> Document:
 
 
 def _has(text: str | bytes | Document, name: str = "evil.yaml") -> Attack:
-    """The change has a file with this in it."""
+    """The change contains a file with this content."""
     content = _dump(text) if isinstance(text, dict) else text
     return lambda folder: _write(folder, name, content)
 
@@ -121,7 +121,7 @@ def _both(*attacks: Attack) -> Attack:
 
 
 def _writes(name: str, text: str) -> Attack:
-    """The change damages, and has a file beside the manifests to excuse it."""
+    """The change causes damage, and contains a file next to the manifests to excuse it."""
 
     def attack(folder: Path) -> None:
         _has(EVIL)(folder)
@@ -138,7 +138,7 @@ def _links(folder: Path) -> None:
 
 
 def _links_to(target: str, name: str = "evil.yaml") -> Attack:
-    """A manifest is a link to a file beside the manifests, or to nowhere."""
+    """A manifest is a link to a file next to the manifests, or to nowhere."""
 
     def attack(folder: Path) -> None:
         (folder / "outside").mkdir()
@@ -177,7 +177,7 @@ _PIPELINE = "jobs: {check: {steps: [{uses: x/kpreempt@v0, with: {arguments: --re
 _GITLAB = "kpreempt: {script: ['true'], variables: {APPLIED_BY: helm}}\n"
 _PRE_COMMIT = "repos: [{repo: x, rev: v0, hooks: [{id: kpreempt-check, args: [--report-only]}]}]\n"
 
-# What is in a file that is not read as it should be.
+# Content of a file that is not read as it should be.
 _SPELLINGS: Mapping[str, Attack] = {
     "a byte order mark": _has(b"\xef\xbb\xbf" + _dump(EVIL).encode()),
     "UTF-16 as PowerShell writes it": _has(_dump(EVIL).encode("utf-16")),
@@ -194,7 +194,7 @@ _SPELLINGS: Mapping[str, Attack] = {
     "items of an unknown kind": _has({"apiVersion": "example.com/v1", "kind": "Widget", "items": [EVIL]}),
     "items of a hook": _has({**_marked(_WEB, **{_HOOK: "test"}), "items": [EVIL]}, "web.yaml"),
 }
-# What another tool would leave out, or apply in another order.
+# Content that another tool would omit, or apply in another order.
 _HOOKS: Mapping[str, Attack] = {
     "a test of Helm": _has(_marked(EVIL, **{_HOOK: "test"})),
     "a hook of Helm for deletions": _has(_marked(EVIL, **{_HOOK: "pre-delete"})),
@@ -211,7 +211,7 @@ _HOOKS: Mapping[str, Attack] = {
         _writes("kpreempt.toml", '[check]\napplied-by = "helm"\n'), _has(_marked(EVIL, **{_HOOK: "test"}))
     ),
 }
-# What the change itself takes away or weakens.
+# Protection that the change itself removes or weakens.
 _DAMAGE: Mapping[str, Attack] = {
     "an object that is written twice": _has(_dump(EVIL, _changed(EVIL, "spec.replicas", 0))),
     "an object in two files": _both(_has(EVIL, "a.yaml"), _has(_changed(EVIL, "spec.replicas", 0), "b.yaml")),
@@ -227,13 +227,13 @@ _DAMAGE: Mapping[str, Attack] = {
     "a node that is not there": _has(_changed(EVIL, "spec.template.spec.nodeName", "n7")),
     "a node object that makes room": _both(_has(EVIL), _has(_NODE, "node.yaml")),
 }
-# What the base has and the change deletes: found only by pipelines that compare with it, and set to prune.
+# Objects of the base that the change deletes: found only by pipelines that compare with it and prune.
 DELETIONS: Mapping[str, Attack] = {
     "a deleted file with a budget": _deletes("budget.yaml"),
     "a deleted file with a workload": _deletes("store.yaml"),
     "a workload that is commented out": _has("# gone\n", "web.yaml"),
 }
-# What is to let the damage pass.
+# Content meant to let the damage pass.
 _EXCUSES: Mapping[str, Attack] = {
     "rules that are off": _writes("kpreempt.toml", LAX),
     "rules that only warn": _writes("kpreempt.toml", _WARNS),

@@ -9,7 +9,7 @@ from tests.ci.places import environment, kpreempt_program, lay_out
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """A folder for the path, with ``kpreempt`` in it."""
+    """A folder for the path, containing ``kpreempt``."""
     folder = tmp_path / "programs"
     kpreempt_program(folder)
     return folder

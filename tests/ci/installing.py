@@ -1,4 +1,4 @@
-"""How the Makefile installs kpreempt, which whatever else installs it is held to."""
+"""How the Makefile installs kpreempt; all other installations must match it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 from tests.ci.places import ROOT
 
-# Where a copy is installed, nothing is edited; an image keeps no cache.
+# Copies need no editable install; an image keeps no cache.
 _BESIDE = {"--no-cache-dir", "--editable"}
 
 
 def makefile_installs() -> list[list[str]]:
-    """The words after ``-m pip`` of the two commands of ``.runtime``, in order, but for those that may differ."""
+    """Return the arguments of ``-m pip`` in the two commands of ``.runtime``, except those that may differ."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     (common,) = re.findall(r"^PIP_INSTALL := \$\(PYTHON\) -m pip (.+)$", text, re.MULTILINE)
     recipe = text.partition("$(VENV)/.runtime:")[2].partition("\n\n")[0]
@@ -20,5 +20,5 @@ def makefile_installs() -> list[list[str]]:
 
 
 def essence(words: list[str]) -> list[str]:
-    """The words of a command of pip, but for those that may differ."""
+    """Return the arguments of a pip command, except those that may differ."""
     return [word for word in words if word not in _BESIDE]

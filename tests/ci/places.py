@@ -1,4 +1,4 @@
-"""Stand-ins for what a CI system has: a folder with a change, a repository, and programs on the path."""
+"""Stand-ins for a CI system: a folder with a change, a repository, and programs on the path."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _RUN_FROM_HERE = "import sys; sys.path.insert(0, {root!r}); from kpreempt.cli im
 
 
 def cluster_documents() -> list[dict[str, Any]]:
-    """The objects of the example's cluster; what kubectl says of versions is none."""
+    """The objects of the example's cluster; kubectl's version output is not one."""
     return [each for each in read_documents(OUTAGE / "cluster.yaml") if "kind" in each]
 
 
 def as_list(documents: Iterable[Mapping[str, Any]]) -> str:
-    """Objects as ``kubectl get -o json`` writes them."""
+    """Objects as ``kubectl get -o json`` prints them."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(documents)})
 
 
@@ -38,7 +38,7 @@ def lay_out(folder: Path) -> None:
 
 
 def program(folder: Path, name: str, body: str) -> Path:
-    """A shell script ``name`` in ``folder``, for a path."""
+    """Create a shell script ``name`` in ``folder``, for a path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
@@ -47,31 +47,31 @@ def program(folder: Path, name: str, body: str) -> Path:
 
 
 def kpreempt_program(folder: Path) -> Path:
-    """``kpreempt`` as an installed one is: it takes no module from the folder that it runs in."""
+    """``kpreempt`` like an installed one: it imports no module from the working directory."""
     code = _RUN_FROM_HERE.format(root=str(ROOT))
     return program(folder, "kpreempt", f'exec {shlex.quote(sys.executable)} -I -c {shlex.quote(code)} "$@"')
 
 
 def noting(folder: Path, name: str, log: Path, answer: str = "") -> Path:
-    """A program that notes its words, one a line and a blank line at the end, and runs ``answer``, a shell script."""
+    """A program that records its arguments, one per line plus a blank line, and runs the script ``answer``."""
     return program(folder, name, f'printf "%s\\n" "$@" "" >> {shlex.quote(str(log))}\n{answer}')
 
 
 def noted(log: Path) -> list[list[str]]:
-    """The words of each call that a program of ``noting`` has noted."""
+    """The arguments of each recorded call of a ``noting`` program."""
     text = log.read_text(encoding="utf-8") if log.exists() else ""
     return [call.splitlines() for call in text.split("\n\n") if call]
 
 
 def environment(programs: Path, home: Path, **more: str) -> dict[str, str]:
-    """What a job has, with ``programs`` before the system's own, and nothing of who runs the tests."""
+    """A job's environment, with ``programs`` before the system's own, and nothing of the user who runs the tests."""
     path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     home.mkdir(exist_ok=True)
     return {"PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git says in ``folder``, as somebody without settings."""
+    """Run git in ``folder`` without user settings, and return its output."""
     settings = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.com", "-c", "commit.gpgsign=false"]
     ours = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     command = ["git", "-C", str(folder), *settings, *words]
@@ -81,7 +81,7 @@ def git(folder: Path, *words: str) -> str:
 def pull_request(folder: Path, *, base_has_manifests: bool) -> None:
     """A repository whose HEAD merges a pull request with the outage into ``main``, which is its first parent.
 
-    Where the base has manifests, theirs do the same: nothing of what the change brings about is new.
+    If the base has manifests, they have the same effect: the change introduces nothing new.
     """
     folder.mkdir()
     git(folder, "init", "--quiet", "--initial-branch=main")

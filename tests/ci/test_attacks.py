@@ -1,4 +1,4 @@
-"""Changes that damage and try to hide or excuse it, run through the pipelines that ship: all of them are red."""
+"""Harmful changes that try to hide or excuse it, run through the shipped pipelines: all fail."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GATE = actions.load(ROOT / "deploy" / "ci" / "github-workflow.yml")
 
 
 class Runner(NamedTuple):
-    """Where a pipeline runs: the programs on its path, its environment, and a file of the cluster."""
+    """The environment of a pipeline: the programs on its path, its variables, and a file of the cluster."""
 
     programs: Path
     temporary: Path
@@ -33,7 +33,7 @@ def runner(tmp_path: Path, programs: Path, job: dict[str, str]) -> Runner:
 
 
 def action(repository: Path, runner: Runner, **inputs: str) -> actions.Ended:
-    """The action's check of a repository with these inputs."""
+    """Run the action's check of a repository with these inputs."""
     given = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | inputs
     installed = {"install": {"outputs": {"kpreempt": str(runner.programs / "kpreempt")}}}
     contexts = {"inputs": given, "steps": installed, "github": {"action_repository": "", "action_ref": ""}}
@@ -42,7 +42,7 @@ def action(repository: Path, runner: Runner, **inputs: str) -> actions.Ended:
 
 
 def github(repository: Path, runner: Runner, *, prunes: bool = False, **variables: str) -> int:
-    """The check of ``github-workflow.yml``, with the inputs that are in it."""
+    """Run the check of ``github-workflow.yml`` with its inputs."""
     env = {**GATE["env"], **variables}
     job = {**runner.job, **env}
     base = actions.run_step(actions.step(GATE["jobs"]["check"]["steps"], "base"), {}, repository, runner.temporary, job)
@@ -55,13 +55,13 @@ def github(repository: Path, runner: Runner, *, prunes: bool = False, **variable
 
 
 def gitlab(repository: Path, runner: Runner, *, prunes: bool = False, **variables: str) -> int:
-    """The job of ``gitlab-ci.yml``."""
+    """Run the job of ``gitlab-ci.yml``."""
     variables |= {"SNAPSHOT": runner.snapshot, **({"PRUNE": "true"} if prunes else {})}
     return test_gitlab_job.run(repository, runner.job, **variables).returncode
 
 
 def pre_commit(repository: Path, runner: Runner, **variables: str) -> int:
-    """The hook, as it runs before the change is committed."""
+    """Run the hook, as before the change is committed."""
     arguments = [
         "--filename=manifests",
         f"--snapshot={runner.snapshot}",
@@ -86,55 +86,55 @@ TABLE = [
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize(("pipeline", "name", "attack"), TABLE)
 def test_no_attack_passes(pipeline: Pipeline, name: str, attack: Attack, tmp_path: Path, runner: Runner) -> None:
-    where = repository(tmp_path / "repository", attack, is_merged=pipeline is not pre_commit)
+    folder = repository(tmp_path / "repository", attack, is_merged=pipeline is not pre_commit)
     prunes = {"prunes": True} if name in DELETIONS else {}
-    assert pipeline(where, runner, **prunes) in (1, 3)
+    assert pipeline(folder, runner, **prunes) in (1, 3)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
 def test_a_harmless_change_passes(pipeline: Pipeline, tmp_path: Path, runner: Runner) -> None:
-    where = repository(tmp_path / "repository", HARMLESS, is_merged=pipeline is not pre_commit)
-    assert pipeline(where, runner) == 0
+    folder = repository(tmp_path / "repository", HARMLESS, is_merged=pipeline is not pre_commit)
+    assert pipeline(folder, runner) == 0
 
 
 def test_an_action_that_takes_the_rules_of_a_pull_request_warns_of_it(tmp_path: Path, runner: Runner) -> None:
-    where = repository(tmp_path / "repository", ATTACKS["rules that are off"])
+    folder = repository(tmp_path / "repository", ATTACKS["rules that are off"])
     runner = runner._replace(job={**runner.job, "GITHUB_EVENT_NAME": "pull_request"})
     inputs = {"files": "manifests", "snapshot": runner.snapshot}
-    ended = action(where, runner, **inputs)
+    ended = action(folder, runner, **inputs)
     assert ended.code == 0
     assert tuple(kind for kind, _ in actions.commands(ended.log))[:2] == ("warning", "stop-commands")
     assert "off: max-pdb-violations" in ended.log
-    trusted = action(where, runner, **inputs, **{"config-from": "HEAD^1"})
+    trusted = action(folder, runner, **inputs, **{"config-from": "HEAD^1"})
     assert "warning" not in [kind for kind, _ in actions.commands(trusted.log)]
 
 
 def test_a_baseline_of_the_pull_request_is_none(tmp_path: Path, runner: Runner) -> None:
-    where = repository(tmp_path / "repository", ATTACKS["a baseline"])
+    folder = repository(tmp_path / "repository", ATTACKS["a baseline"])
     inputs = {"files": "manifests", "snapshot": runner.snapshot, "baseline": "kpreempt-baseline.json"}
-    assert action(where, runner, **inputs, **{"config-from": "HEAD^1"}).code == 3
+    assert action(folder, runner, **inputs, **{"config-from": "HEAD^1"}).code == 3
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
 def test_what_the_target_branch_allows_is_allowed(pipeline: Pipeline, tmp_path: Path, runner: Runner) -> None:
     attack, is_merged = ATTACKS["attributes of git"], pipeline is not pre_commit
-    where = repository(tmp_path / "repository", attack, base={"kpreempt.toml": LAX}, is_merged=is_merged)
-    assert pipeline(where, runner) == 0
+    folder = repository(tmp_path / "repository", attack, base={"kpreempt.toml": LAX}, is_merged=is_merged)
+    assert pipeline(folder, runner) == 0
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
 @pytest.mark.parametrize("has_file", [True, False], ids=["by the file of the target branch", "by the pipeline"])
-def test_hooks_count_if_the_target_branch_or_the_pipeline_says_who_applies_them(
+def test_hooks_count_if_the_target_branch_or_the_pipeline_declares_the_tool(
     pipeline: Pipeline, has_file: bool, tmp_path: Path, runner: Runner
 ) -> None:
     attack, is_merged = ATTACKS["a test of Helm"], pipeline is not pre_commit
     base = {"kpreempt.toml": '[check]\napplied-by = "helm"\n'} if has_file else {}
-    where = repository(tmp_path / "repository", attack, base=base, is_merged=is_merged)
-    assert pipeline(where, runner, **({} if has_file else {"APPLIED_BY": "helm"})) == 0
+    folder = repository(tmp_path / "repository", attack, base=base, is_merged=is_merged)
+    assert pipeline(folder, runner, **({} if has_file else {"APPLIED_BY": "helm"})) == 0
 
 
-def test_the_pipelines_run_for_every_change() -> None:
-    """A required check whose workflow is filtered is skipped on very large changes."""
+def test_pipelines_run_for_every_change() -> None:
+    """A required check with a filtered workflow is skipped on very large changes."""
     assert "paths" not in GATE["on"]["pull_request"]
     assert "edited" in GATE["on"]["pull_request"]["types"]
     assert [sorted(each) for each in test_gitlab_job.JOB["rules"]] == [["if"]]

@@ -1,4 +1,4 @@
-"""``deploy/ci/Containerfile``: its instructions, and its last installation, carried out without a network."""
+"""``deploy/ci/Containerfile``: its instructions, and its last installation, run without a network."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ BUILD, FINAL = ALL[:_LAST], ALL[_LAST:]
 
 
 def _copied() -> list[tuple[list[str], str]]:
-    """Sources and target of each ``COPY`` from the repository."""
+    """Return sources and target of each ``COPY`` from the repository."""
     found = [shlex.split(each.text) for each in ALL if each.name == "COPY" and not each.text.startswith("--from=")]
     return [(words[:-1], words[-1]) for words in found]
 
 
 def _installs() -> list[list[str]]:
-    """The words after ``-m pip`` of each command."""
+    """Return the arguments of ``-m pip`` of each command."""
     found = [shlex.split(each.text) for each in ALL if each.name == "RUN" and " -m pip " in each.text]
     assert all(words[:3] == [_PYTHON, "-m", "pip"] for words in found)
     return [words[3:] for words in found]
@@ -70,7 +70,7 @@ def test_the_base_can_be_named_and_is_no_moving_target() -> None:
     name, _, image = argument.partition("=")
     assert name == "BASE"
     repository, _, tag = image.partition(":")
-    # No host: from where the image comes is for the machine to say that builds.
+    # No host: the machine that builds decides where the image comes from.
     assert "/" not in repository
     assert re.fullmatch(r"3\.1[1-4](\.\d+)?-\S+", tag)
     assert {each.text.split()[0] for each in ALL if each.name == "FROM"} == {"${BASE}"}
@@ -116,8 +116,8 @@ def test_what_it_copies_is_enough_to_install_from_and_to_run(tmp_path: Path) -> 
         [sys.executable, "-I", "-c", code, *words], cwd=tmp_path, check=False, capture_output=True, text=True
     )
     assert checked.returncode == 1
-    where, *annotations = checked.stdout.splitlines()
-    assert Path(where).is_relative_to(target)
+    location, *annotations = checked.stdout.splitlines()
+    assert Path(location).is_relative_to(target)
     assert [each.partition(" ")[0] for each in annotations] == ["::error", "::error"]
 
 

@@ -1,4 +1,4 @@
-"""``docs/ci.md``: its commands run, in order, and the rest of its code is that of the files that it tells of."""
+"""``docs/ci.md``: its commands run, in order, and its other code matches the files it describes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.fake_api import FakeApi, FakeCluster, objects_by_kind
 _TEXT = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 _COMMANDS = re.findall(r"<!-- ends with (\d) -->\n```sh\n(.*?)```", _TEXT, re.DOTALL)
 
-# What a container sees: the files below /manifests, read by the program that the image starts.
+# The container's view: the files below /manifests, read by the image's program.
 _PODMAN = '[ "$1" = build ] || { while [ "$1" != kpreempt ]; do shift; done; shift; exec kpreempt "$@"; }'
 
 
@@ -60,14 +60,14 @@ def test_every_command_ends_as_the_document_says(
         )
         ended.append(run)
     assert [str(each.returncode) for each in ended] == [code for code, _ in _COMMANDS]
-    # The snapshot says all that the change needs, and when it was taken.
+    # The snapshot has everything that the change needs, and its time.
     assert "\n  2 rules violated: max-cascade-depth, max-broken-dependencies.\n" in ended[0].stdout
     assert {each[0] for each in noted(tmp_path / "kubectl-calls")} == {"apply", "create"}
     assert [each[0] for each in noted(tmp_path / "podman-calls")] == ["build", "run"]
     assert "accepted" in ended[-1].stdout
 
 
-def test_a_snapshot_is_as_good_as_the_dump_that_it_is_made_of(checkout: Path, job: dict[str, str]) -> None:
+def test_a_snapshot_equals_its_dump(checkout: Path, job: dict[str, str]) -> None:
     script = (
         "kpreempt snapshot --snapshot cluster.json --to less.json; kpreempt check -f manifests --snapshot less.json"
     )
@@ -80,7 +80,7 @@ def test_every_block_is_run_or_taken_from_a_file() -> None:
     blocks = re.findall(r"```(\w*)\n(.*?)```", _TEXT, re.DOTALL)
     assert [text for language, text in blocks if language == "sh"] == [script for _, script in _COMMANDS]
     others = [(language, text) for language, text in blocks if language != "sh"]
-    # The configuration of pre-commit is run in test_pre_commit_hook.py.
+    # The pre-commit configuration is tested in test_pre_commit_hook.py.
     assert [text for language, text in others if language == "yaml" and text.startswith("repos:")]
     left = [text for _, text in others if not text.startswith("repos:")]
     assert left

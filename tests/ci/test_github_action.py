@@ -1,4 +1,4 @@
-"""``action.yml``: its scripts, run as GitHub does, with the real kpreempt in the place of the installed one."""
+"""``action.yml``: its scripts, run like GitHub does, with the real kpreempt instead of the installed one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Check = Callable[..., actions.Ended]
 
 @pytest.fixture
 def temporary(tmp_path: Path) -> Path:
-    """The runner's folder, of which the path has a space."""
+    """The runner's folder, with a space in its path."""
     folder = tmp_path / "runner temp"
     folder.mkdir()
     return folder
@@ -37,7 +37,7 @@ def temporary(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def check(checkout: Path, programs: Path, temporary: Path, job: dict[str, str]) -> Check:
-    """Run the step ``check`` with inputs; those that are not given have their defaults."""
+    """Run the step ``check`` with inputs; missing ones have their defaults."""
 
     def run(github: dict[str, str] | None = None, **inputs: str) -> actions.Ended:
         assert set(inputs) <= set(ACTION["inputs"])
@@ -75,7 +75,7 @@ def test_the_log_has_the_answer_and_annotations_on_the_files_of_the_change(check
     assert "::error file=manifests/rollout.yaml,line=2,title=kpreempt check%3A max-cascade-depth::" in log
 
 
-def test_what_the_base_does_anyway_leaves_the_gate_open(check: Check, checkout: Path) -> None:
+def test_existing_violations_in_the_base_pass(check: Check, checkout: Path) -> None:
     shutil.copytree(checkout / "manifests", checkout / "before")
     ended = check(files="manifests", snapshot="cluster.json", base="before")
     assert (ended.code, ended.outputs["exit-code"]) == (0, "0")
@@ -154,7 +154,7 @@ def test_files_of_such_names_are_read(check: Check, checkout: Path) -> None:
         shutil.copy(OUTAGE / "rollout.yaml", checkout / name)
     ended = check(files="\n".join(names), snapshot="cluster.json")
     assert ended.code == 1
-    # Of an object that is there twice the last counts.
+    # Of a duplicate object, the last counts.
     assert f"file={printable(names[-1]).replace(':', '%3A')}," in ended.log
     assert {kind for kind, _ in actions.commands(ended.log)} == {"stop-commands", "error"}
     assert {each.name for each in checkout.iterdir()} == {"manifests", "cluster.json", *names}
@@ -168,13 +168,13 @@ def test_the_folder_that_is_checked_cannot_bring_its_own_modules(check: Check, c
 
 
 def of_file(action: Path, temporary: Path, job: dict[str, str]) -> actions.Ended:
-    """The step that says which file is wanted, for the action in a folder."""
+    """The step that determines the file, for the action in a folder."""
     contexts = {"steps": {"python": {"outputs": {"python-path": sys.executable}}}}
     environment = {**job, "GITHUB_ACTION_PATH": str(action)}
     return actions.run_step(actions.step(STEPS, "file"), contexts, action, temporary, environment)
 
 
-def test_the_file_is_another_one_where_anything_in_it_is(tmp_path: Path, temporary: Path, job: dict[str, str]) -> None:
+def test_any_difference_changes_the_file(tmp_path: Path, temporary: Path, job: dict[str, str]) -> None:
     action = tmp_path / "the action"
     (action / "kpreempt" / "inner").mkdir(parents=True)
     (action / "tools").mkdir()
@@ -194,7 +194,8 @@ def test_the_file_is_another_one_where_anything_in_it_is(tmp_path: Path, tempora
 
 def test_the_file_is_built_from_what_the_lock_files_pin(tmp_path: Path, temporary: Path, job: dict[str, str]) -> None:
     log = tmp_path / "calls"
-    # Stands for the Python that was set up: copies itself to where a virtual environment's is, makes what is asked for.
+    # A stand-in for the Python that was set up: it copies itself to the virtual environment, and creates what is
+    # requested.
     python = program(
         tmp_path / "python 3",
         "python",
@@ -220,7 +221,7 @@ def test_the_file_is_built_from_what_the_lock_files_pin(tmp_path: Path, temporar
     assert (ended.code, ended.log) == (0, "")
     assert [each.name for each in target.iterdir()] == ["kpreempt.pex"]
     _, locked, pex, _, _, own, packs = noted(log)
-    # -I comes first: nothing is taken from the folder that is checked.
+    # -I comes first: nothing is imported from the folder that is checked.
     assert all(each[0] == "-I" for each in noted(log))
     pip = ["-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     assert locked == [*pip, "--require-hashes", "--requirement", str(ROOT / "requirements.lock")]
@@ -240,7 +241,7 @@ def test_only_pex_is_taken_from_the_lock_file_of_the_development() -> None:
     assert taken.count("--hash=sha256:") >= 1
 
 
-def test_it_is_kept_before_anything_of_the_change_is_read_and_built_where_it_is_not_kept() -> None:
+def test_it_is_cached_before_the_change_is_read_or_built_again() -> None:
     order = [each.get("id") or each.get("uses", "").partition("@")[0] for each in STEPS]
     assert order == ["python", "file", "cache", "build", "actions/cache/save", "install", "check"]
     restored, saved = (each["with"] for each in STEPS if "cache" in each.get("uses", ""))
@@ -265,10 +266,10 @@ def test_the_program_runs_the_file_by_the_python_that_was_set_up(
     }
     ended = actions.run_step(actions.step(STEPS, "install"), contexts, tmp_path, temporary, job)
     assert (ended.code, ended.log) == (0, "")
-    asked = [ended.outputs["kpreempt"], "a b", "$(c)", ""]
-    said = subprocess.run(asked, capture_output=True, check=True, text=True, cwd=tmp_path, env=job).stdout
+    request = [ended.outputs["kpreempt"], "a b", "$(c)", ""]
+    stated = subprocess.run(request, capture_output=True, check=True, text=True, cwd=tmp_path, env=job).stdout
     root = Path(ended.outputs["kpreempt"]).parent / "root"
-    assert said == f"1 {root} {asked[1:]}\n"
+    assert stated == f"1 {root} {request[1:]}\n"
 
 
 def test_findings_link_to_the_pages_of_this_very_action(check: Check) -> None:

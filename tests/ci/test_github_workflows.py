@@ -1,4 +1,4 @@
-"""``deploy/ci/github-*.yml``: the rights of their jobs, and their scripts, run one after the other."""
+"""``deploy/ci/github-*.yml``: the permissions of their jobs, and their scripts, run one after the other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_other_actions_are_named_by_commit(name: str) -> None:
     assert [each for each in others if not re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40}", each)] == []
 
 
-def test_jobs_have_no_rights_but_those_that_they_need() -> None:
+def test_jobs_have_only_the_permissions_they_need() -> None:
     assert (GATE["permissions"], SNAPSHOT["permissions"]) == ({}, {})
     assert {name: job.get("permissions") for name, job in GATE["jobs"].items()} == {
         "check": {"actions": "read", "contents": "read"},
@@ -64,7 +64,7 @@ def test_the_action_is_handed_inputs_that_it_has_and_outputs_that_there_are() ->
     assert set(re.findall(r"steps\.check\.outputs\.([a-z-]+)", text)) <= set(ACTION["outputs"])
 
 
-# Says that run 42 is the newest, and brings the files of the run before.
+# Reports run 42 as the newest, and downloads the files of the previous run.
 _GH = """
 case "$1 $2" in
   "run list") echo 42 ;;
@@ -81,7 +81,7 @@ def _run(job: str, name: str, contexts: dict[str, Any], folder: Path, at: Path, 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("base_has_manifests", "code"), [(True, 0), (False, 1)], ids=["as it was", "all is new"])
-def test_the_change_is_held_against_the_branch_that_it_goes_to(
+def test_the_change_is_compared_with_its_target_branch(
     base_has_manifests: bool, code: int, tmp_path: Path, programs: Path, temporary: Path, job: dict[str, str]
 ) -> None:
     pull_request(repository := tmp_path / "repository", base_has_manifests=base_has_manifests)
@@ -105,7 +105,7 @@ def test_the_change_is_held_against_the_branch_that_it_goes_to(
     given = {"inputs": inputs, "steps": done, "github": {"action_repository": "", "action_ref": ""}}
     assert actions.run_step(check, given, repository, temporary, job).code == code
     listed, downloaded = noted(tmp_path / "calls")
-    # A pull request can start a run of a workflow of this name, but not on a schedule.
+    # A pull request can run a workflow with this name, but not on a schedule.
     assert [listed[listed.index(word) + 1] for word in ("--workflow", "--event", "--status")] == [
         "kpreempt-snapshot.yml",
         "schedule",
@@ -154,7 +154,7 @@ def test_the_report_is_what_the_check_has_uploaded() -> None:
     assert sarif["with"]["sarif_file"] == "${{ runner.temp }}/report/kpreempt.sarif"
 
 
-# What Volcano and Kueue have is of questions that no gate asks.
+# Resources of Volcano and Kueue are only for commands that no gate uses.
 QUEUEING = {"scheduling.volcano.sh", "kueue.x-k8s.io"}
 
 
@@ -168,7 +168,7 @@ def test_a_snapshot_has_all_that_the_role_may_list(
         if not QUEUEING & set(rule.get("apiGroups", []))
         for resource in rule.get("resources", [])
     }
-    # A server that does not serve all of them, and more.
+    # A server that lacks some of them, and has others.
     served = {*listed, "widgets.example.com"} - {each for each in listed if each.endswith("resource.k8s.io")}
     (tmp_path / "served").write_text("\n".join(sorted(served)) + "\n", encoding="utf-8")
     answer = f'cat "$KUBECONFIG" > seen; if [ "$1" = get ]; then echo "{{}}"; else cat "{tmp_path}/served"; fi'
@@ -178,8 +178,8 @@ def test_a_snapshot_has_all_that_the_role_may_list(
     contexts = {"secrets": {"KUBECONFIG": secret}}
     step = actions.step(steps, "What the schedulers look at")
     assert actions.run_step(step, contexts, tmp_path, temporary, job).code == 0
-    asked, call = noted(tmp_path / "calls")
-    assert asked == ["api-resources", "--verbs=list", "--output", "name"]
+    request, call = noted(tmp_path / "calls")
+    assert request == ["api-resources", "--verbs=list", "--output", "name"]
     assert set(call[call.index("get") + 1].split(",")) == served - {"events", "widgets.example.com"}
     assert "--all-namespaces" in call
     assert (tmp_path / "seen").read_text(encoding="utf-8") == f"{secret}\n"

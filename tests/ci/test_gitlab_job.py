@@ -1,4 +1,4 @@
-"""``deploy/ci/gitlab-ci.yml``: the job's script, run in a repository as GitLab's runner does."""
+"""``deploy/ci/gitlab-ci.yml``: the job's script, run in a repository like GitLab's runner does."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ REPORTS = JOB["artifacts"]["reports"]
 def run(
     repository: Path, job: dict[str, str], *, shell: str = "sh", **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """The script with the job's variables and those of the pipeline, in the shell that the image has."""
+    """Run the script with the variables of the job and the pipeline, in the image's shell."""
     given = {
         "CI_PROJECT_DIR": str(repository),
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(repository, "rev-parse", "HEAD^1"),
         "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
     }
-    # The runner fetches all branches where GIT_DEPTH is 0.
+    # The runner fetches all branches if GIT_DEPTH is 0.
     git(repository, "update-ref", "refs/remotes/origin/main", "HEAD^1")
     own = {name: string.Template(text).safe_substitute(given) for name, text in JOB["variables"].items()}
     script = "\n".join(["set -e", *JOB["script"]])
@@ -71,7 +71,7 @@ def test_a_new_folder_that_breaks_rules_fails_and_leaves_the_reports(
     assert all(any((repository / line[3:]).is_relative_to(each) for each in kept) for line in left)
 
 
-def test_what_the_target_branch_does_anyway_passes_and_has_reports_too(
+def test_existing_violations_in_the_target_branch_pass_with_reports(
     tmp_path: Path, job: dict[str, str], snapshot: str
 ) -> None:
     pull_request(repository := tmp_path / "repository", base_has_manifests=True)
@@ -81,7 +81,7 @@ def test_what_the_target_branch_does_anyway_passes_and_has_reports_too(
     assert {each["severity"] for each in findings} == {"info"}
 
 
-def test_without_a_file_the_cluster_of_the_context_is_asked(tmp_path: Path, job: dict[str, str]) -> None:
+def test_without_a_file_the_cluster_of_the_context_is_read(tmp_path: Path, job: dict[str, str]) -> None:
     pull_request(repository := tmp_path / "repository", base_has_manifests=False)
     with FakeApi(FakeCluster(objects_by_kind(cluster_documents()))) as server:
         config = {
@@ -106,7 +106,7 @@ def test_a_variable_is_a_path_whatever_it_looks_like(name: str, tmp_path: Path, 
     assert not (repository / "x").exists()
 
 
-def test_the_reports_are_kept_where_the_gate_is_shut() -> None:
+def test_reports_are_kept_if_the_check_fails() -> None:
     assert JOB["artifacts"]["when"] == "always"
     assert JOB.get("allow_failure", False) is False
 

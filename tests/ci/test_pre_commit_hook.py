@@ -1,4 +1,4 @@
-"""``.pre-commit-hooks.yaml``: the hook's command, put together and run as pre-commit does."""
+"""``.pre-commit-hooks.yaml``: the hook's command, assembled and run like pre-commit does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DOCUMENT = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
 
 
 def _documented() -> dict[str, Any]:
-    """The hook as the document has it in a ``.pre-commit-config.yaml``."""
+    """The hook as documented for a ``.pre-commit-config.yaml``."""
     (block,) = (each for each in re.findall(r"```yaml\n(.*?)```", _DOCUMENT, re.DOTALL) if each.startswith("repos:"))
     (repository,) = yaml.safe_load(block)["repos"]
     (hook,) = repository["hooks"]
@@ -29,7 +29,7 @@ def _documented() -> dict[str, Any]:
 def run(
     checkout: Path, job: dict[str, str], hook: dict[str, Any], staged: list[str]
 ) -> subprocess.CompletedProcess[str]:
-    """The entry, the arguments, and the files that match if the hook wants them."""
+    """Run the entry, the arguments, and the files that match if the hook wants them."""
     merged = {**HOOK, **hook}
     names = [name for name in staged if re.search(merged["files"], name)]
     command = [*shlex.split(merged["entry"]), *merged.get("args", []), *(names if merged["pass_filenames"] else [])]
@@ -37,7 +37,7 @@ def run(
 
 
 def commit(folder: Path) -> None:
-    """Make the folder a repository, and commit what is in it."""
+    """Turn the folder into a repository, and commit its content."""
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "before")
@@ -66,7 +66,7 @@ def test_the_hook_takes_its_rules_from_the_last_commit_and_not_from_the_one_that
     assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 1
     git(checkout, "commit", "--quiet", "--message", "rules")
     assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 0
-    # In CI the last commit is the one that is judged: an argument names another.
+    # In CI the last commit is checked: an argument names another one.
     git(checkout, "branch", "trusted", "HEAD~1")
     hook = {**_documented(), "args": [*_documented()["args"], "--config-from=trusted"]}
     assert run(checkout, job, hook, ["manifests/rollout.yaml"]).returncode == 1
@@ -81,7 +81,7 @@ def test_no_annotation_of_the_commit_waives_a_rule(checkout: Path, job: dict[str
     assert run(checkout, job, _documented(), ["manifests/rollout.yaml"]).returncode == 1
 
 
-def test_a_hook_without_arguments_says_which_are_missing(checkout: Path, job: dict[str, str]) -> None:
+def test_a_hook_without_arguments_reports_the_missing_ones(checkout: Path, job: dict[str, str]) -> None:
     commit(checkout)
     ended = run(checkout, job, {}, ["manifests/rollout.yaml"])
     assert ended.returncode == 2

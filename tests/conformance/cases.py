@@ -1,4 +1,4 @@
-"""Reads recorded scenarios and upstream's table cases, and turns their objects into records."""
+"""Read recorded scenarios and upstream's table tests, and convert their objects to records."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def without_nulls(value: Any) -> Any:
-    """Go reads null as the zero value, which is what a missing field is."""
+    """Go reads null as the zero value, like a missing field."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -83,7 +83,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def record(document: dict[str, Any], kind: type[T]) -> T:
-    """``document`` as a record; unlike the reader of snapshots it takes objects without a name."""
+    """Convert ``document`` to a record; unlike the snapshot reader, accept objects without a name."""
     return msgspec.convert(without_nulls(document), kind, dec_hook=_decode_quantity)
 
 
@@ -93,7 +93,7 @@ def pod_of(document: dict[str, Any]) -> Pod:
 
 
 def cluster_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
-    """A cluster of the objects, in their order."""
+    """A cluster of the objects, in order."""
     lists: dict[str, list[Any]] = {}
     for document in objects:
         kind, field = KINDS[document["kind"]]
@@ -102,7 +102,7 @@ def cluster_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
 
 
 def gates_of(settings: dict[str, bool] | None) -> Behaviour:
-    """Feature gates, where those that are not given have their defaults; unknown ones are left out."""
+    """Feature gates, with defaults for those that are not set; unknown ones are omitted."""
     return behavior(gates=settings)
 
 

@@ -1,7 +1,7 @@
-"""Compares verdicts with recorded expectations, one by one or as ``kpreempt batch`` answers a suite of them.
+"""Compare verdicts with recorded expectations, individually or as ``kpreempt batch`` prints them.
 
 Every key of the expectation must be in the verdict with an equal value. Nothing, null, and an empty list, object or
-text are the same. The order of some lists does not count, and in ``filter`` and ``dryRun`` the nodes must be complete.
+string are equal. The order of some lists does not matter, and in ``filter`` and ``dryRun`` the nodes must be complete.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ COMPLETE = ("filter", "dryRun")
 
 
 def disagreements(expected: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
-    """What differs, one line each."""
+    """Return the differences, one line each."""
     return list(_differences(_plain(expected), _plain(verdict), ""))
 
 
 def batch_answers(scenarios: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """What ``kpreempt batch`` answers to recorded scenarios, in their order; ``folder`` takes its files."""
+    """Return the output of ``kpreempt batch`` for recorded scenarios, in order; ``folder`` holds its files."""
     given, answered = folder / "in.jsonl", folder / "out.jsonl"
     texts = (json.dumps({key: value for key, value in each.items() if key != "expect"}) for each in scenarios)
     given.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
@@ -42,7 +42,7 @@ def batch_answers(scenarios: Sequence[dict[str, Any]], folder: Path) -> list[dic
 
 
 def disagreeing(scenarios: Sequence[dict[str, Any]], answers: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
-    """What differs, by the scenario's name; scenarios that are recorded with an error are left out."""
+    """Return the differences by scenario name; scenarios recorded with an error are omitted."""
     found = {
         each["name"]: disagreements(each["expect"], answer.get("verdict", {}))
         for each, answer in zip(scenarios, answers, strict=True)

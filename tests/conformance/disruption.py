@@ -1,7 +1,7 @@
-"""The disruption controller of recorded lines, where every object is known: what is not there does not exist.
+"""The disruption controller for recorded lines, in which every object is known: missing objects do not exist.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/disruption/disruption.go`` (``trySync`` and the finders of
-``getExpectedScale``). Which other kinds there are is known from the objects; one that states its replicas has a scale.
+``getExpectedScale``). Other kinds are inferred from the objects; a kind with replicas has a scale.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VERSION = "v1"
 
 
 def synced(stored: StoredBudget, pods: Iterable[Pod], scale_of: ScaleOf, now: datetime) -> tuple[StoredBudget, bool]:
-    """The budget after the disruption controller has looked at it, and whether it wrote its status."""
+    """Return the budget after a sync of the disruption controller, and whether it wrote its status."""
     before = status_of(stored)
     try:
         if problem := problem_of(stored.budget.spec.selector):
@@ -62,7 +62,7 @@ class SizedObject(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DiscoveredScales:
-    """The sizes of what the objects of a cluster are.
+    """The sizes of a cluster's objects.
 
     ``known`` are groups, versions and kinds of others that the API server serves, with whether they have a scale.
     """
@@ -80,7 +80,7 @@ class DiscoveredScales:
         self._scaled.update(known)
 
     def scale_of(self, namespace: str, owner: OwnerReference) -> Scale | None:
-        """The workload that ``owner`` counts as. Raises ``SyncError``."""
+        """Return the workload that ``owner`` counts as. Raises ``SyncError``."""
         group, version = _parsed(owner.api_version)
         if owner.kind == "ReplicaSet" and group in ("apps", "extensions"):
             found = self._found("apps", owner.kind, namespace, owner.name, owner.uid)
@@ -113,7 +113,7 @@ def _scale(each: SizedObject) -> Scale:
 
 
 def _parsed(api_version: str) -> tuple[str, str]:
-    """Group and version. Raises ``SyncError``."""
+    """Return group and version. Raises ``SyncError``."""
     if api_version.count("/") > 1:
         raise SyncError(f"unexpected GroupVersion string: {api_version}")
     group, _, version = api_version.rpartition("/")
@@ -121,7 +121,7 @@ def _parsed(api_version: str) -> tuple[str, str]:
 
 
 def _resource(group: str, kind: str) -> str:
-    """The resource of a kind, as the API server guesses its plural."""
+    """Return the resource of a kind, as the API server guesses its plural."""
     name = kind.lower()
     if name.endswith("s"):
         name += "es"

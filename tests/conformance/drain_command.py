@@ -1,4 +1,4 @@
-"""The command line of ``kubectl drain``, as recorded runs and tests have it.
+"""Parse the command line of ``kubectl drain`` in recorded runs and tests.
 
 Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go``.
 """
@@ -35,7 +35,7 @@ class DrainCommand(msgspec.Struct, frozen=True):
 
 
 def parse_command(arguments: Sequence[str]) -> DrainCommand:
-    """The command that ``kubectl drain ARGUMENTS`` is. Raises ``CommandError``."""
+    """Parse the arguments of ``kubectl drain``. Raises ``CommandError``."""
     nodes, found = _split(arguments)
     selector = found.get("--selector", "")
     if nodes and selector:

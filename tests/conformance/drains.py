@@ -1,16 +1,16 @@
-"""Answers recorded lines about evictions and drains: ``python -m tests.conformance.drains FILE``, ``-`` for stdin.
+"""Answer recorded lines about evictions and drains: ``python -m tests.conformance.drains FILE``, ``-`` for stdin.
 
 JSON lines in, an answer for each out, as ``../shared/conformance/check.py`` expects from a command. There are four
 kinds of lines:
 
 * ``eviction`` with ``pod`` and ``podDisruptionBudgets``: the API server's answer, with budgets and pod afterwards;
 * ``objects`` with ``now``: the status of each budget after one sync of the disruption controller;
-* ``node``, ``pods``, ``daemonSets``, ``options`` and ``now``: which pods ``kubectl drain`` chooses;
-* ``command`` with ``objects``: a whole run of ``kubectl drain``, with ``lines`` and their seconds, ``exit`` (null: it
-  never ends) and the objects ``after`` it. Kubelets are played, by the annotation ``play`` of pods: new pods are ready,
-  and old ones gone, after half a second.
+* ``node``, ``pods``, ``daemonSets``, ``options`` and ``now``: which pods ``kubectl drain`` selects;
+* ``command`` with ``objects``: a complete run of ``kubectl drain``, with ``lines`` and seconds, ``exit`` (null: it
+  never ends) and the objects ``after`` it. Kubelets are simulated, by the annotation ``play`` of pods: new pods are
+  ready, and old ones gone, after half a second.
 
-``<now>`` in an answer is the time of the call. The evictions, budgets and choices themselves are the product's.
+``<now>`` in an answer is the time of the call. Evictions, budgets and selections are computed by the product's code.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class DrainLine(msgspec.Struct, rename="camel"):
-    """A cluster and a command; ``now`` is when it is given, ``stopped_after_seconds`` when a run without an end is."""
+    """A cluster and a command; ``now`` is its start, ``stopped_after_seconds`` when an endless run is stopped."""
 
     command: list[str]
     objects: list[_Document]
@@ -65,7 +65,7 @@ class DrainLine(msgspec.Struct, rename="camel"):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer the lines of a file; 3 is the exit code if one of them is bad."""
+    """Answer the lines of a file; exit with 3 if one of them is invalid."""
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 2
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def answer(line: bytes, now: datetime, source: str = "line") -> _Document:
-    """The answer to a line: its name and a verdict, or an error with a message."""
+    """Return the answer to a line: its name and a verdict, or an error with a message."""
     name = ""
     try:
         with within_calendar(source):
@@ -97,24 +97,24 @@ def answer(line: bytes, now: datetime, source: str = "line") -> _Document:
     return found
 
 
-def _answer_drain(asked: DrainLine, source: str, scheduler: Scheduler, now: datetime) -> _Document:
-    if asked.command[:2] != ["kubectl", "drain"]:
+def _answer_drain(request: DrainLine, source: str, scheduler: Scheduler, now: datetime) -> _Document:
+    if request.command[:2] != ["kubectl", "drain"]:
         raise InputError("command: expected kubectl drain", source=source)
-    now = asked.now or now
-    snapshot = cluster_from_json([msgspec.json.encode(each) for each in asked.objects], source)
-    objects = _Objects(asked.objects, source)
+    now = request.now or now
+    snapshot = cluster_from_json([msgspec.json.encode(each) for each in request.objects], source)
+    objects = _Objects(request.objects, source)
     try:
-        command = parse_command(asked.command[2:])
+        command = parse_command(request.command[2:])
         names = _nodes_of(command, snapshot)
         selector = parse_selector(command.options.pod_selector)
     except CommandError as error:
-        return _described(_rejected(str(error)), asked.objects)
+        return _described(_rejected(str(error)), request.objects)
     except SelectorError:
         text = "error: --pod-selector=<pod_selector> must be a valid label selector"
-        return _described(_rejected(text), asked.objects)
+        return _described(_rejected(text), request.objects)
 
     def place(pods: Sequence[Pod], cordoned: Collection[str], pod: Pod) -> Placement | None:
-        """Where the scheduler puts a pod, the first of the nodes that it may choose."""
+        """Return the node that the scheduler chooses for a pod, the first of equal ones."""
         prepared = scheduler.prepare(_as_it_is(snapshot, pods, cordoned), now=now, is_queued=True)
         verdict = scheduler.decide(prepared, pod, records_steps=False)
         if verdict.lands_on:
@@ -143,12 +143,12 @@ def _answer_drain(asked: DrainLine, source: str, scheduler: Scheduler, now: date
         seconds=_AT_START,
     )
     daemon_sets = {namespace_and_name(each, source) for each in objects.of("DaemonSet")}
-    run = DrainRun(cluster, command, selector, daemon_sets, asked.stopped_after_seconds).run(names)
+    run = DrainRun(cluster, command, selector, daemon_sets, request.stopped_after_seconds).run(names)
     return _described(run, objects.after(cluster))
 
 
 class _Objects:
-    """The objects of a line. Raises ``InputError`` where metadata, spec or status of one is no object."""
+    """The objects of a line. Raises ``InputError`` if metadata, spec or status of one is not an object."""
 
     def __init__(self, objects: Sequence[_Document], source: str) -> None:
         for each in objects:
@@ -157,15 +157,15 @@ class _Objects:
         self._objects, self._source = objects, source
 
     def of(self, kind: str) -> list[_Document]:
-        """Those of a kind."""
+        """Return the objects of a kind."""
         return [each for each in self._objects if each.get("kind") == kind]
 
     def others(self) -> list[_Document]:
-        """All but nodes, pods and budgets."""
+        """Return all objects except nodes, pods and budgets."""
         return [each for each in self._objects if each.get("kind") not in ("Node", "Pod", "PodDisruptionBudget")]
 
     def where(self, kind: str, part: str, field: str, value: str) -> list[tuple[str, str]]:
-        """Namespaces and names of those of a kind with a value in a field."""
+        """Return namespace and name of objects of a kind with a value in a field."""
         return [
             namespace_and_name(each, self._source)
             for each in self.of(kind)
@@ -173,7 +173,7 @@ class _Objects:
         ]
 
     def after(self, cluster: ReplayedCluster) -> list[_Document]:
-        """The objects as they are in the cluster; pods come last."""
+        """Return the objects as they are in the cluster, pods last."""
         found: list[_Document] = []
         for each in self._objects:
             namespace, name = namespace_and_name(each, self._source)
@@ -188,7 +188,7 @@ class _Objects:
 
 
 def _nodes_of(command: DrainCommand, cluster: ClusterSnapshot) -> list[str]:
-    """The nodes that are meant, in the order in which they are drained. Raises ``CommandError``."""
+    """Return the selected nodes, in the order in which they are drained. Raises ``CommandError``."""
     there = {each.metadata.name: each.metadata.labels for each in cluster.nodes}
     if command.selector:
         try:
@@ -213,7 +213,7 @@ def _as_it_is(snapshot: ClusterSnapshot, pods: Sequence[Pod], cordoned: Collecti
 
 
 def _play(pods: Sequence[_Document]) -> dict[str, str]:
-    """How the kubelets play with pods, as the annotation ``play`` says."""
+    """Return how the simulated kubelets treat pods, by the annotation ``play``."""
     plays: dict[str, str] = {}
     for each in pods:
         metadata = each.get("metadata") or {}

@@ -1,4 +1,4 @@
-"""Answers recorded lines: one eviction, one sync of the disruption controller, or the pods that a drain chooses."""
+"""Answer recorded lines: one eviction, one sync of the disruption controller, or the pods that a drain selects."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from tests.conformance.eviction_requests import (
 _Document = dict[str, Any]
 _NOW = "<now>"
 _A_WHILE = 2
-# How long the server waits between two tries.
+# How long the server waits between two attempts.
 _SECONDS_BETWEEN_TRIES = 0.5
 _A_MOMENT = 1e-6
-# The custom resources of the cluster that such lines are about, with whether they have a scale.
+# The custom resources of the clusters in these lines, with whether they have a scale.
 _SERVED = {("example.com", "v1", "Shard"): True, ("example.com", "v1", "Ring"): False}
 
 
@@ -60,7 +60,7 @@ class _Eviction(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Meanwhile(msgspec.Struct, rename="camel"):
-    """What others do while a request is answered."""
+    """What others do while a request is processed."""
 
     pdb_status_conflicts: int = 0
     pdb_status_then: list[_Document] | None = None
@@ -85,7 +85,7 @@ class EvictionLine(msgspec.Struct, rename="camel"):
 
 
 class DisruptionLine(msgspec.Struct, rename="camel"):
-    """A cluster that the disruption controller looks at."""
+    """A cluster that the disruption controller syncs."""
 
     now: Time
     objects: list[_Document]
@@ -102,18 +102,18 @@ class DrainFilterLine(msgspec.Struct, rename="camel"):
 
 
 def answer_line(line: bytes, source: str, rules: EvictionRules) -> _Document:
-    """The answer to a line about evictions. Raises ``InputError``."""
+    """Answer a line about evictions. Raises ``InputError``."""
     try:
-        asked = msgspec.json.decode(line, type=_Kinds)
-        if bytes(asked.eviction):
+        requested = msgspec.json.decode(line, type=_Kinds)
+        if bytes(requested.eviction):
             return _answer_eviction(line, source, rules)
-        return _answer_drain_filter(line, source) if bytes(asked.pods) else _answer_disruption(line, source)
+        return _answer_drain_filter(line, source) if bytes(requested.pods) else _answer_disruption(line, source)
     except msgspec.ValidationError as error:
         raise InputError(str(error).replace("Expected", "expected"), source=source) from None
 
 
 class _RecordedStore(Store):
-    """A store in which others write meanwhile."""
+    """A store to which others write meanwhile."""
 
     def __init__(self, pod: Pod | None, budgets: list[StoredBudget], meanwhile: _Meanwhile) -> None:
         super().__init__(pod, budgets)
@@ -153,19 +153,21 @@ class _RecordedStore(Store):
 
 
 def _answer_eviction(line: bytes, source: str, rules: EvictionRules) -> _Document:
-    asked = msgspec.json.decode(line, type=EvictionLine)
-    pod = decode_pod(asked.pod, source) if asked.pod is not None else None
+    requested = msgspec.json.decode(line, type=EvictionLine)
+    pod = decode_pod(requested.pod, source) if requested.pod is not None else None
     created = pod.metadata.creation_timestamp if pod is not None else None
-    # A time that no object has, so that it can be told from theirs.
+    # A time that no object has, so that it is distinguishable.
     now = later(created or datetime(2000, 1, 1, tzinfo=UTC), _A_MOMENT)
     store = _RecordedStore(
-        pod, [decode_budget(each, source) for each in asked.pod_disruption_budgets], asked.meanwhile or _Meanwhile()
+        pod,
+        [decode_budget(each, source) for each in requested.pod_disruption_budgets],
+        requested.meanwhile or _Meanwhile(),
     )
     request = EvictionRequest(
-        url_name=asked.eviction.metadata.name if asked.url_name is None else asked.url_name,
-        name=asked.eviction.metadata.name,
-        options=asked.eviction.delete_options or DeleteOptions(),
-        query_dry_run=tuple(asked.create_options.dry_run or ()),
+        url_name=requested.eviction.metadata.name if requested.url_name is None else requested.url_name,
+        name=requested.eviction.metadata.name,
+        options=requested.eviction.delete_options or DeleteOptions(),
+        query_dry_run=tuple(requested.create_options.dry_run or ()),
     )
     answer = evict(request, store, now, rules)
     after = store.pod
@@ -203,32 +205,32 @@ def _deletion_time(before: Pod, after: Pod, now: datetime) -> str:
 
 
 def _answer_disruption(line: bytes, source: str) -> _Document:
-    asked = msgspec.json.decode(line, type=DisruptionLine)
-    pods = [decode_pod(each, source) for each in asked.objects if each.get("kind") == "Pod"]
-    budgets = [each for each in asked.objects if each.get("kind") == "PodDisruptionBudget"]
-    others = [each for each in asked.objects if each.get("kind") not in ("Pod", "PodDisruptionBudget")]
+    requested = msgspec.json.decode(line, type=DisruptionLine)
+    pods = [decode_pod(each, source) for each in requested.objects if each.get("kind") == "Pod"]
+    budgets = [each for each in requested.objects if each.get("kind") == "PodDisruptionBudget"]
+    others = [each for each in requested.objects if each.get("kind") not in ("Pod", "PodDisruptionBudget")]
     scale_of = decode_scales(others)
     answers = {}
     for document in budgets:
         stored = decode_budget(document, source)
         namespace = stored.budget.metadata.namespace
         own = [pod for pod in pods if pod.metadata.namespace == namespace]
-        changed, is_written = synced(stored, own, scale_of, asked.now)
+        changed, is_written = synced(stored, own, scale_of, requested.now)
         answers[stored.budget.key] = {**told_budget(changed), "written": is_written}
-        told = answers[stored.budget.key]
-        told["conditions"] = _with_token(told["conditions"], asked.now)
+        reported = answers[stored.budget.key]
+        reported["conditions"] = _with_token(reported["conditions"], requested.now)
     return answers
 
 
 def _answer_drain_filter(line: bytes, source: str) -> _Document:
-    asked = msgspec.json.decode(line, type=DrainFilterLine)
+    requested = msgspec.json.decode(line, type=DrainFilterLine)
     try:
-        selector = parse_selector(asked.options.pod_selector)
+        selector = parse_selector(requested.options.pod_selector)
     except SelectorError as error:
         return {"pods": [], "warnings": [], "errors": [str(error)]}
-    daemon_sets = {namespace_and_name(each, source) for each in asked.daemon_sets}
-    pods = [decode_pod(each, source) for each in asked.pods]
-    choice = choose_pods(pods, asked.node, asked.options, selector, daemon_sets, asked.now)
+    daemon_sets = {namespace_and_name(each, source) for each in requested.daemon_sets}
+    pods = [decode_pod(each, source) for each in requested.pods]
+    choice = choose_pods(pods, requested.node, requested.options, selector, daemon_sets, requested.now)
     return {
         "pods": [each.key for each in choice.pods],
         "warnings": choice.shown_warnings(),
@@ -237,12 +239,12 @@ def _answer_drain_filter(line: bytes, source: str) -> _Document:
 
 
 def decode_scales(documents: Iterable[_Document]) -> ScaleOf:
-    """The sizes of the workloads among the documents. Raises ``msgspec.ValidationError``."""
+    """Return the sizes of the workloads among the documents. Raises ``msgspec.ValidationError``."""
     return DiscoveredScales((msgspec.convert(each, type=SizedObject) for each in documents), _SERVED).scale_of
 
 
 def part_of(document: _Document, key: str, source: str) -> _Document:
-    """A part of a document, empty where there is none. Raises ``InputError`` where it is something else."""
+    """Return a part of a document, empty if there is none. Raises ``InputError`` for another type."""
     part = document.get(key)
     if part is not None and not isinstance(part, dict):
         raise InputError(f"{key}: expected an object", source=source)
@@ -250,7 +252,7 @@ def part_of(document: _Document, key: str, source: str) -> _Document:
 
 
 def namespace_and_name(document: _Document, source: str) -> tuple[str, str]:
-    """Where an object is and what it is called. Raises ``InputError``."""
+    """Return an object's namespace and name. Raises ``InputError``."""
     metadata = part_of(document, "metadata", source)
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
     if not isinstance(namespace, str) or not isinstance(name, str):
@@ -267,7 +269,7 @@ def decode_pod(document: _Document, source: str) -> Pod:
 
 
 def decode_budget(document: _Document, source: str) -> StoredBudget:
-    """A budget as it is stored, also where its selector is one that the API server would not have taken."""
+    """Decode a budget as stored, including selectors that the API server would not accept."""
     spec = dict(part_of(document, "spec", source))
     selector = spec.pop("selector", None)
     status = part_of(document, "status", source)
@@ -312,7 +314,7 @@ def _conditions(status: _Document) -> tuple[BudgetCondition, ...]:
 
 
 def told_budget(stored: StoredBudget) -> _Document:
-    """A budget's status, all of it."""
+    """Return a budget's complete status."""
     status = status_of(stored)
     conditions = [
         {"observedGeneration": each.observed_generation, **msgspec.to_builtins(each)} for each in stored.conditions
@@ -329,7 +331,7 @@ def told_budget(stored: StoredBudget) -> _Document:
 
 
 def _with_token(value: Any, now: datetime) -> Any:
-    """The value with a token where it says what the time is."""
+    """Replace the current time in the value by a token."""
     if isinstance(value, dict):
         return {key: _with_token(each, now) for key, each in value.items()}
     if isinstance(value, list):

@@ -1,9 +1,9 @@
-"""Requests to the eviction subresource of pods: preconditions, dry runs, conflicts, and the delete that it issues.
+"""Requests to the eviction subresource of pods: preconditions, dry runs, conflicts, and the resulting delete.
 
 Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/registry/core/pod/storage/eviction.go`` (``Create``,
 ``addConditionAndDeletePod``); for preconditions and grace periods ``pkg/registry/core/pod/strategy.go``
-(``CheckGracefulDelete``) and ``k8s.io/apiserver`` v0.36.3 ``pkg/registry/rest/delete.go`` (``BeforeDelete``). What
-budgets say is the product's.
+(``CheckGracefulDelete``) and ``k8s.io/apiserver`` v0.36.3 ``pkg/registry/rest/delete.go`` (``BeforeDelete``). Budgets
+are evaluated by the product's code.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 
 CONFLICT = 409
 DEFAULT_GRACE = 30
-# How often the server tries after conflicts.
+# How often the server retries after conflicts.
 TRIES = 20
 _OPTION = "ignoreStoreReadErrorWithClusterBreakingPotential"
 
 
 class Preconditions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What must hold of a pod that is deleted. An empty UID is none."""
+    """What must hold for a pod that is deleted. An empty UID is none."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -64,13 +64,13 @@ class DeleteOptions(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
         return self.preconditions.resource_version if self.preconditions is not None else None
 
     def with_version(self, version: str) -> DeleteOptions:
-        """These, for a pod of this resourceVersion alone."""
+        """These options, for a pod with this resourceVersion only."""
         conditions = msgspec.structs.replace(self.preconditions or Preconditions(), resource_version=version)
         return msgspec.structs.replace(self, preconditions=conditions)
 
 
 def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
-    """Raise ``EvictionRejectedError`` where the pod is not the one that is meant."""
+    """Raise ``EvictionRejectedError`` if the pod is not the intended one."""
     wanted, found = options.preconditions or Preconditions(), pod.metadata
     if wanted.uid and wanted.uid != found.uid:
         problem = (
@@ -89,7 +89,7 @@ def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
 
 
 def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = USUAL) -> Pod | None:
-    """The pod once it was told to end with ``grace_period`` seconds, or with its own; ``None`` where it is gone."""
+    """Return the pod after a delete with ``grace_period`` seconds or its own; ``None`` if it is gone."""
     metadata = pod.metadata
     generation, until = metadata.generation, metadata.deletion_timestamp
     if until is None:
@@ -98,7 +98,7 @@ def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRu
             return None
         until, generation = later(now, grace), generation + 1 if generation > 0 else 0
     else:
-        # It has been told to end already: only a shorter time makes a difference.
+        # It is already terminating: only a shorter time makes a difference.
         granted = metadata.deletion_grace_period_seconds
         if not granted:
             return pod if metadata.finalizers else None
@@ -118,17 +118,17 @@ def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRu
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
-def grace_seconds(pod: Pod, asked: int | None) -> int:
-    """How long a pod that is deleted now has to end."""
+def grace_seconds(pod: Pod, requested: int | None) -> int:
+    """Return the grace period of a pod that is deleted now."""
     own = pod.spec.termination_grace_period_seconds
-    period = asked if asked is not None else own if own is not None else DEFAULT_GRACE
+    period = requested if requested is not None else own if own is not None else DEFAULT_GRACE
     if not pod.spec.node_name or pod.status.phase in TERMINAL_PHASES:
         return 0
     return period if period >= 0 else 1
 
 
 class EvictionRequest(msgspec.Struct, frozen=True):
-    """A POST to ``pods/URL_NAME/eviction``. Dry run may be said in the query and in the options."""
+    """A POST to ``pods/URL_NAME/eviction``. Dry run may be set in the query and in the options."""
 
     url_name: str
     name: str
@@ -137,10 +137,10 @@ class EvictionRequest(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """What the API server keeps of a pod and the budgets, and counts of what it wrote.
+    """The API server's stored pod and budgets, with counts of its writes.
 
-    A caller who changes it while a request is answered does so in ``before_budgets_are_read`` and in ``update``, and
-    says that the store is not ``is_alone``.
+    A caller who changes them while a request is processed does so in ``before_budgets_are_read`` and in ``update``, and
+    clears ``is_alone``.
     """
 
     def __init__(self, pod: Pod | None, budgets: list[StoredBudget]) -> None:
@@ -171,13 +171,13 @@ class Store:
 
 
 def with_next_version(pod: Pod) -> Pod:
-    """The pod as it is stored once more: with another resourceVersion, where it has one that is a number."""
+    """Return the pod as stored again: with another resourceVersion, if that is a number."""
     changed = str((parse_int64(pod.metadata.resource_version) or 0) + 1)
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=changed))
 
 
 def evict(request: EvictionRequest, store: Store, now: datetime, rules: EvictionRules = USUAL) -> Answer:
-    """The server's answer; what it changes is in ``store``. To a plain request the product has to give the same."""
+    """Return the server's answer; its changes are in ``store``. For a plain request, the product must match it."""
     is_plain = store.is_alone and request == EvictionRequest(
         request.name, request.name, DeleteOptions(request.options.grace_period_seconds)
     )
@@ -194,7 +194,7 @@ def evict(request: EvictionRequest, store: Store, now: datetime, rules: Eviction
 
 
 def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
-    """How the pod is to be deleted. Raises ``EvictionRejectedError`` for a request that contradicts itself."""
+    """Return how the pod is deleted. Raises ``EvictionRejectedError`` for a contradictory request."""
     if request.url_name != request.name:
         message = "name in URL does not match name in Eviction object"
         raise EvictionRejectedError(Answer(400, "BadRequest", message))
@@ -207,17 +207,17 @@ def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
         cause = Cause(reason="FieldValueInvalid", message=problem, field=field)
         details = Details(name=request.url_name, group="policy", kind="Eviction", causes=(cause,))
         raise EvictionRejectedError(Answer(422, "Invalid", message, details))
-    asked, said = list(request.query_dry_run), list(options.dry_run or [])
-    if asked and said and asked != said:
-        shown = " and ".join(f"[{' '.join(each)}]" for each in (asked, said))
+    requested, said = list(request.query_dry_run), list(options.dry_run or [])
+    if requested and said and requested != said:
+        shown = " and ".join(f"[{' '.join(each)}]" for each in (requested, said))
         raise EvictionRejectedError(Answer(500, "", f"Non-matching dry-run options in request and content: {shown}"))
-    return msgspec.structs.replace(options, dry_run=asked or said)
+    return msgspec.structs.replace(options, dry_run=requested or said)
 
 
 def _evict_without_budgets(
     request: EvictionRequest, store: Store, options: DeleteOptions, now: datetime, rules: EvictionRules
 ) -> bool:
-    """Whether the pod's state let it go without its budgets."""
+    """Return whether the pod's state allowed its eviction without its budgets."""
     for attempt in range(1, TRIES + 1):
         pod = _pod(request, store)
         if not ignores_budgets(pod):
@@ -262,7 +262,7 @@ def _evict_by_budget(
 def _charge(
     store: Store, stored: StoredBudget, pod: Pod, now: datetime, rules: EvictionRules, *, is_dry_run: bool
 ) -> None:
-    """Take the pod's disruption off its budget. Raises ``EvictionRejectedError``."""
+    """Count the pod's disruption against its budget. Raises ``EvictionRejectedError``."""
     for attempt in range(1, TRIES + 1):
         changed = granted(stored, pod.metadata.name, now, rules)
         if is_dry_run:
@@ -282,7 +282,7 @@ def _delete(store: Store, pod: Pod, options: DeleteOptions, now: datetime, rules
     check_preconditions(pod, options)
     if options.dry_run:
         return
-    # The pod with the condition that says that it is evicted.
+    # The pod with the condition that marks its eviction.
     new = PodCondition(
         type="DisruptionTarget",
         status="True",

@@ -1,6 +1,6 @@
-"""The extenders that upstream's tests make up, as objects and behind a real HTTP server.
+"""The fake extenders of upstream's tests, as objects and behind a real HTTP server.
 
-A ``MadeUp`` is what one does, in plain terms; ``Way`` says how a scheduler gets at it.
+A ``MadeUp`` describes one; ``Way`` is how a scheduler reaches it.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ SOME_ERROR = "some error"
 
 
 def only(*nodes: str) -> Predicate:
-    """Lets these nodes pass."""
+    """Accepts only these nodes."""
     return lambda node: Code.SUCCESS if node in nodes else Code.UNSCHEDULABLE
 
 
 def codes(by_node: Mapping[str, Code], otherwise: Code) -> Predicate:
-    """Answers with a code for each node."""
+    """Returns a code for each node."""
     return lambda node: by_node.get(node, otherwise)
 
 
 def prefers(preferred: str) -> Prioritizer:
-    """Ten for one node, and one for each other."""
+    """Scores ten for one node, and one for each other."""
     return lambda node: 10 if node == preferred else 1
 
 
 def fails(_: str) -> int:
-    """A prioritizer that ends in an error."""
+    """A prioritizer that returns an error."""
     raise ExtenderError(SOME_ERROR)
 
 
@@ -57,7 +57,7 @@ PREDICATES: dict[str, Predicate] = {
     "ErrorPredicateExtender": lambda _: Code.ERROR,
     "Node1PredicateExtender": only("node1"),
     "Node2PredicateExtender": only("node2"),
-    # The functions within TestFindNodesThatPassExtenders.
+    # The functions in TestFindNodesThatPassExtenders.
     "scheduler.TestFindNodesThatPassExtenders.func2": codes(
         {"a": Code.SUCCESS, "b": Code.UNSCHEDULABLE}, Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     ),
@@ -73,10 +73,10 @@ PRIORITIZERS: dict[str, Prioritizer] = {
 
 
 class MadeUp(NamedTuple):
-    """One extender: what it refuses, how it scores (with the weight of each), and what it is configured with.
+    """An extender: its predicates, prioritizers (with weights), and its configuration.
 
-    ``preemption`` is what becomes of candidates: ``predicates`` drops those that they refuse, ``""`` says that it has
-    no part in it, ``error`` fails, ``no victims`` names a node without any.
+    ``preemption`` is its effect on candidates: ``predicates`` drops those that they reject, ``""`` means that it does
+    not take part, ``error`` fails, ``no victims`` returns a node without any.
     """
 
     name: str
@@ -90,7 +90,7 @@ class MadeUp(NamedTuple):
     reason: str = 'FakeExtender: node "{}" failed'
 
     def judge(self, node: str) -> Code:
-        """What the first predicate says that refuses the node."""
+        """Return the first predicate's rejection of the node."""
         rejections = (code for predicate in self.predicates if (code := predicate(node)) != Code.SUCCESS)
         code = next(rejections, Code.SUCCESS)
         if code == Code.ERROR:
@@ -98,7 +98,7 @@ class MadeUp(NamedTuple):
         return code
 
     def filtered(self, nodes: Sequence[str]) -> tuple[list[str], dict[str, str], dict[str, str]]:
-        """The nodes that pass, and why others do not, of which the last are beyond help."""
+        """Return the nodes that pass, and why others do not; the last are unresolvable."""
         judged = {node: self.judge(node) for node in nodes}
         failed = [node for node, code in judged.items() if code == Code.UNSCHEDULABLE]
         beyond = [node for node, code in judged.items() if code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE]
@@ -113,13 +113,13 @@ class MadeUp(NamedTuple):
         return {node: sum(score(node) * weight for score, weight in self.prioritizers) for node in nodes}
 
     def remaining_of(self, nodes: Sequence[str]) -> list[str]:
-        """The candidates that it leaves."""
+        """Return the remaining candidates."""
         if self.preemption == "error":
             raise ExtenderError("extender preempt error")
         return self.filtered(nodes)[0]
 
     def settings(self, prefix: str, *, names: bool = True) -> ExtenderSettings:
-        """Its configuration. One that is not interested manages a resource that nobody asks for."""
+        """Its configuration. One that is not interested manages a resource that no pod requests."""
         return ExtenderSettings(
             url_prefix=prefix,
             filter_verb="filter" if self.predicates else "",
@@ -133,7 +133,7 @@ class MadeUp(NamedTuple):
 
 
 class AsObject(HttpExtender):
-    """A made-up extender as upstream's tests have it: an object, without JSON in between."""
+    """A fake extender as in upstream's tests: an object, without JSON in between."""
 
     def __init__(self, made_up: MadeUp) -> None:
         super().__init__(made_up.settings(made_up.name), CURRENT, _never_called)
@@ -158,38 +158,38 @@ def _never_called(_: str, __: bytes) -> bytes:
     raise AssertionError
 
 
-def answer(made_up: MadeUp, verb: str, asked: Any) -> bytes:
-    """What a made-up extender says over HTTP: an error of a filter in its answer, another one as a status."""
+def answer(made_up: MadeUp, verb: str, request: Any) -> bytes:
+    """Return the HTTP response of a fake extender: a filter's error in its body, others as a status."""
     try:
-        return good(_answer(made_up, verb, asked))
+        return good(_answer(made_up, verb, request))
     except ExtenderError as error:
         return good({"Error": str(error)}) if verb == "filter" else good({}, "500 Internal Server Error")
 
 
-def _answer(made_up: MadeUp, verb: str, asked: Any) -> Any:
+def _answer(made_up: MadeUp, verb: str, request: Any) -> Any:
     if verb == "preempt":
-        candidates = asked["NodeNameToMetaVictims"] or {
+        candidates = request["NodeNameToMetaVictims"] or {
             node: {**victims, "Pods": [{"UID": pod["metadata"]["uid"]} for pod in victims["Pods"]]}
-            for node, victims in asked["NodeNameToVictims"].items()
+            for node, victims in request["NodeNameToVictims"].items()
         }
         nothing = {"Pods": []} if made_up.preemption == "no victims" else {}
         left = made_up.remaining_of(list(candidates))
         return {"NodeNameToMetaVictims": {node: candidates[node] | nothing for node in left}}
-    objects = (asked["Nodes"] or {}).get("items") or []
-    names = asked["NodeNames"] or [node["metadata"]["name"] for node in objects]
+    objects = (request["Nodes"] or {}).get("items") or []
+    names = request["NodeNames"] or [node["metadata"]["name"] for node in objects]
     if verb == "prioritize":
         return [{"Host": node, "Score": score} for node, score in made_up.scores(names).items()]
     passing, failed, unresolvable = made_up.filtered(names)
     return {
         "Nodes": {"items": [node for node in objects if node["metadata"]["name"] in passing]} if objects else None,
-        "NodeNames": passing if asked["NodeNames"] is not None else None,
+        "NodeNames": passing if request["NodeNames"] is not None else None,
         "FailedNodes": failed,
         "FailedAndUnresolvableNodes": unresolvable,
     }
 
 
 class Way(Enum):
-    """How a scheduler gets at an extender; over HTTP by names or with whole objects."""
+    """How a scheduler reaches an extender; over HTTP by names or with complete objects."""
 
     OBJECT = "as objects"
     NAMES = "over HTTP, by names"
@@ -198,7 +198,7 @@ class Way(Enum):
 
 @contextmanager
 def reached(made_up: Sequence[MadeUp], way: Way) -> Iterator[list[HttpExtender]]:
-    """The extenders as a scheduler has them, while the block runs."""
+    """Provide the extenders as a scheduler has them, within the block."""
     if way == Way.OBJECT:
         yield [AsObject(each) for each in made_up]
         return
@@ -212,14 +212,14 @@ def serving(made_up: Sequence[MadeUp]) -> Iterator[str]:
     """The URL of a server that answers for each extender below its name."""
     by_name = {each.name: each for each in made_up}
 
-    def reply(asked: Asked) -> bytes:
-        name, verb = asked.path.strip("/").split("/")
-        return answer(by_name[name], verb, asked.body)
+    def reply(request: Asked) -> bytes:
+        name, verb = request.path.strip("/").split("/")
+        return answer(by_name[name], verb, request.body)
 
     with FakeExtender(reply) as server:
         yield server.url
 
 
 def name_of(extender: str) -> str:
-    """The name of a made-up extender, of what a verdict calls it."""
+    """Return the name of a fake extender, from its name in a verdict."""
     return extender.rpartition("/")[2]

@@ -1,7 +1,7 @@
-"""The plugins that upstream's tests make up, as out-of-tree plugins: each is known by name, and told by its arguments.
+"""The fake plugins of upstream's tests as out-of-tree plugins, identified by name and configured by arguments.
 
-They go through the same guard as every out-of-tree plugin. What a case says of one (codes by node, statuses, the nodes
-that it leaves) are its arguments.
+They go through the same guard as every out-of-tree plugin. A case's specification (codes by node, statuses, the
+remaining nodes) becomes their arguments.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ REASON_FAKE = "Nodes failed the fake plugin"
 
 
 class TrueFilter(FilterPlugin):
-    """Lets every node pass."""
+    """Accepts every node."""
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         return SUCCESS
 
 
 class FalseFilter(FilterPlugin):
-    """Refuses every node."""
+    """Rejects every node."""
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         return unschedulable(REASON_FAKE)
 
 
 class MatchFilter(FilterPlugin):
-    """Refuses nodes that are not called like the pod."""
+    """Rejects nodes whose name differs from the pod's."""
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         return SUCCESS if node_info.name == pod.metadata.name else unschedulable(REASON_FAKE)
 
 
 class NoPodsFilter(FilterPlugin):
-    """Refuses nodes that have pods."""
+    """Rejects nodes that have pods."""
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         return unschedulable(REASON_FAKE) if node_info.pods else SUCCESS
 
 
 class FakeFilter(FilterPlugin):
-    """Answers with the codes of ``failedNodeReturnCodeMap``, and counts how often it is asked about a node."""
+    """Returns the codes of ``failedNodeReturnCodeMap``, and counts the calls per node."""
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
@@ -83,7 +83,7 @@ class FakeFilter(FilterPlugin):
 
 
 class FakePreFilter(PreFilterPlugin):
-    """Answers with ``result`` and ``status``."""
+    """Returns ``result`` and ``status``."""
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -121,7 +121,7 @@ class FailingUpdates(PreFilterPlugin):
 
 
 class FakeUpdates(PreFilterPlugin):
-    """Fails where a pod is added, unless ``addPodStatus`` is Success."""
+    """Fails when a pod is added, unless ``addPodStatus`` is Success."""
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -134,7 +134,7 @@ class FakeUpdates(PreFilterPlugin):
 
 
 class FakeStatus(FilterPlugin):
-    """Answers with ``filterStatus``."""
+    """Returns ``filterStatus``."""
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         code = Code(self.args["filterStatus"])
@@ -142,7 +142,7 @@ class FakeStatus(FilterPlugin):
 
 
 class TrueMap(ScorePlugin):
-    """Gives every node 1."""
+    """Scores every node 1."""
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         return 1
@@ -156,14 +156,14 @@ class FalseMap(ScorePlugin):
 
 
 class NumericMap(ScorePlugin):
-    """Gives a node its name as a number."""
+    """Scores a node by its name as a number."""
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         return int(node_info.name)
 
 
 class ReverseNumericMap(NumericMap):
-    """The same the other way round."""
+    """Like NumericMap, but reversed."""
 
     name = "ReverseNumericMap"
 
@@ -179,7 +179,7 @@ class Node2Prioritizer(ScorePlugin):
 
 
 class FakePreScoreAndScore(PreScorePlugin, ScorePlugin):
-    """Answers with ``preScoreStatus``, ``score`` and ``scoreStatus``."""
+    """Returns ``preScoreStatus``, ``score`` and ``scoreStatus``."""
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
         return status_of(self.args["preScoreStatus"])
@@ -192,14 +192,14 @@ class FakePreScoreAndScore(PreScorePlugin, ScorePlugin):
 
 
 class ChosenVictims(PreemptionPlugin):
-    """Lets nothing but the pods of ``eligibleVictims`` go."""
+    """Allows only the pods of ``eligibleVictims`` to be evicted."""
 
     def is_eligible_pod(self, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
         return victim.pod.metadata.name in self.args["eligibleVictims"]
 
 
 class ChosenImportance(PreemptionPlugin):
-    """Orders pods as ``importanceOrder`` names them."""
+    """Orders pods as in ``importanceOrder``."""
 
     def is_more_important(self, one: PodInfo, other: PodInfo) -> bool:
         order = self.args["importanceOrder"]
@@ -207,7 +207,7 @@ class ChosenImportance(PreemptionPlugin):
 
 
 class FirstPodGoes(PreemptionPlugin):
-    """Upstream's selector that has the first pod of each node as the only victim, whether the pod would fit or not."""
+    """Upstream's selector whose only victim is the first pod of each node, whether or not the pod would fit."""
 
     def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
         return victim.key == self._first(node_info.name)
@@ -223,7 +223,7 @@ class FirstPodGoes(PreemptionPlugin):
 
 
 class FewestContainers(FirstPodGoes):
-    """The same, and the node is best whose victims have the fewest containers."""
+    """Like FirstPodGoes, preferring the node whose victims have the fewest containers."""
 
     name = "FewestContainers"
 
@@ -251,12 +251,12 @@ _KINDS: dict[str, type[Plugin]] = {
     "TrueMap": TrueMap,
     "test-plugin": FailingUpdates,
 }
-# Scores that count more than once; the cases do not say so.
+# Scores with a weight above 1, which the cases do not specify.
 WEIGHTS = {"ReverseNumericMap": 2}
 
 
 def made_up_args(case: Case) -> dict[str, Mapping[str, Any]]:
-    """What a case says of its plugins, by their names."""
+    """Return a case's specification of its plugins, by name."""
     given = case.get("input") or {}
     args: dict[str, Mapping[str, Any]] = dict(given.get("fakePlugins") or {})
     if given.get("nodesForFakeFilter"):
@@ -266,19 +266,19 @@ def made_up_args(case: Case) -> dict[str, Mapping[str, Any]]:
 
 
 def made_up_kind(name: str, args: Mapping[str, Any]) -> type[Plugin] | None:
-    """The class of a plugin; some names have numbers at the end."""
+    """Return the class of a plugin; some names end in a number."""
     if "fakePreFilterPlugin" in args:
         return FakePreFilterAndFilter
     return _KINDS.get(name) or _KINDS.get(name.rstrip("0123456789"))
 
 
 def registered(name: str, kind: type[Plugin]) -> Registration:
-    """A class as a plugin of that name."""
+    """Register a class as a plugin of that name."""
     plugin: type[Plugin] = type(kind.__name__, (kind,), {"name": name})
     return Registration(factory=plugin, points=points_of(plugin), plugin=plugin, source="upstream's tests")
 
 
 def registry_of(names: Sequence[str], args: Mapping[str, Mapping[str, Any]]) -> Registry:
-    """The plugins in the tree, and those of ``names`` that are made up."""
+    """Return the in-tree plugins, and the fake ones among ``names``."""
     kinds = {name: made_up_kind(name, args.get(name, {})) for name in names if name not in REGISTRY}
     return {**REGISTRY, **{name: registered(name, kind) for name, kind in kinds.items() if kind is not None}}

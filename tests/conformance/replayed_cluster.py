@@ -1,11 +1,11 @@
-"""The cluster of a recorded ``kubectl drain``, whose kubelets were played: it goes on while nodes are pod.
+"""The cluster of a recorded ``kubectl drain`` with simulated kubelets, which continues while nodes are drained.
 
-Modeled of Kubernetes 1.36: the eviction subresource, the disruption controller, which syncs a budget when one of its
+Modeled for Kubernetes 1.36: the eviction subresource, the disruption controller, which syncs a budget when one of its
 pods changes, and the controllers of ReplicaSets, ReplicationControllers, StatefulSets and Jobs, as far as they replace
-pods. The played kubelet takes fixed times to start and to stop a pod. A scheduler decides where pods land.
+pods. The simulated kubelet takes fixed times to start and stop a pod. A scheduler places pods.
 
-``kpreempt drain`` has none of this: it simulates a drain with ``kpreempt.analysis.simulation``, for which seconds do
-not count. Here every line of kubectl is compared with its second.
+``kpreempt drain`` has none of this: it simulates a drain with ``kpreempt.analysis.simulation``, in which seconds do not
+matter. Here every line of kubectl is compared, with its second.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodCondition
 from tests.conformance.disruption import synced
 from tests.conformance.eviction_requests import DeleteOptions, EvictionRequest, Store, deleted, evict
 
-# Seconds until a new pod is bound, then ready, and until one stops that is being deleted.
+# Seconds until a new pod is bound, then ready, and until a pod that is being deleted stops.
 _TO_BIND = 0.1
 _TO_BE_READY = 0.4
 _TO_STOP = 0.5
 _TO_STOP_SLOWLY = 3.0
-# Until a Job takes its finalizer off such a pod, and then makes another one after it has backed off from the failure.
+# Until a Job removes its finalizer from such a pod, and then creates another one after its backoff.
 _TO_RELEASE = 1.0
 _TO_BACK_OFF = 10.0
 
 
 class Placement(NamedTuple):
-    """Where a pod lands, and the keys of the pods that are deleted for it first."""
+    """The node of a pod, and the keys of the pods that are deleted for it first."""
 
     node: str
     victims: tuple[str, ...] = ()
 
 
-# Asked with all pods, the nodes that are cordoned, and the pod; ``None`` where it stays pending.
+# Called with all pods, the cordoned nodes, and the pod; ``None`` if it stays pending.
 Place = Callable[[Sequence[Pod], Collection[str], Pod], Placement | None]
 
 
 class Surroundings(NamedTuple):
-    """What stays the same during a run.
+    """The constants of a run.
 
-    ``play`` says of a pod, by the name of its owner or else its own, that it is ``stuck`` (never stops), ``slow``,
-    ``unready`` (a new one never gets ready) or ``done`` (finishes by itself). ``owners`` are the UIDs of the workloads
-    that exist.
+    ``play`` marks a pod, by the name of its owner or otherwise its own, as ``stuck`` (never stops), ``slow``,
+    ``unready`` (a new one never becomes ready) or ``done`` (finishes by itself). ``owners`` are the UIDs of the
+    workloads that exist.
     """
 
     start: datetime
@@ -67,7 +67,7 @@ class Surroundings(NamedTuple):
 
 
 class ReplayedCluster:
-    """Pods, budgets and nodes at a time, in seconds since the start; whoever waits is called when it has come."""
+    """Pods, budgets and nodes at a time, in seconds since the start; callbacks run when their time has come."""
 
     def __init__(
         self,
@@ -93,16 +93,16 @@ class ReplayedCluster:
 
     @property
     def now(self) -> datetime:
-        """The time of day."""
+        """The current time of day."""
         return later(self._around.start, self.seconds)
 
     def after(self, seconds: float, what: Callable[[], None]) -> None:
-        """Have ``what`` done so much later; what is due at the same time goes in the order in which it was asked."""
+        """Schedule ``what`` after a delay; callbacks due at the same time run in order of registration."""
         self._made += 1
         heapq.heappush(self._queue, (round(self.seconds + seconds, 6), self._made, what))
 
     def step(self) -> bool:
-        """Do what is due next, and say whether there was anything."""
+        """Run what is due next, and return whether there was anything."""
         if not self._queue:
             return False
         self.seconds, _, what = heapq.heappop(self._queue)
@@ -110,11 +110,11 @@ class ReplayedCluster:
         return True
 
     def collides(self, pod: Pod) -> bool:
-        """Whether another eviction has just written the pod's budget, so that this one has to try again."""
+        """Return whether another eviction has just written the pod's budget, which forces a retry."""
         return any(self._charged.get(each.budget.key) == self.seconds for each in self._budgets_of(pod))
 
     def evict(self, key: str, grace: int | None, *, is_dry_run: bool = False) -> Answer:
-        """The API server's answer to the eviction of a pod, and what comes of it."""
+        """Evict a pod: the API server's answer, and its effects."""
         namespace, _, name = key.partition("/")
         if namespace in self._around.terminating_namespaces:
             return being_terminated(namespace, name)
@@ -131,14 +131,14 @@ class ReplayedCluster:
         return answer
 
     def delete(self, key: str, grace: int | None = None, *, is_dry_run: bool = False) -> bool:
-        """Delete a pod without asking its budgets, and say whether there was one."""
+        """Delete a pod without checking budgets, and return whether it existed."""
         pod = self.pods.get(key)
         if pod is not None and not is_dry_run:
             self._changed(pod, deleted(pod, grace, self.now, self._around.rules))
         return pod is not None
 
     def _changed(self, old: Pod, pod: Pod | None) -> None:
-        """A pod has been told to end, or is gone."""
+        """Handle a pod that is terminating or gone."""
         if pod is None:
             self._gone(old)
             return
@@ -149,13 +149,13 @@ class ReplayedCluster:
         self._replace(old, is_deleted=False)
 
     def _ending(self, pod: Pod) -> None:
-        """A kubelet stops a pod that was told to end, within its grace period."""
+        """Let a kubelet stop a terminating pod within its grace period."""
         takes = {"stuck": None, "slow": _TO_STOP_SLOWLY}.get(self.play_of(pod), _TO_STOP)
         if takes is not None and pod.spec.node_name:
             self.after(min(takes, pod.metadata.deletion_grace_period_seconds or 0), lambda: self._stopped(pod))
 
     def _stopped(self, pod: Pod) -> None:
-        """Its kubelet confirms that a pod has ended; a Job takes its finalizer off a moment later."""
+        """Confirm that a pod has ended; a Job removes its finalizer a moment later."""
         found = self.pods.get(pod.key)
         if found is None or found.metadata.uid != pod.metadata.uid:
             return
@@ -178,7 +178,7 @@ class ReplayedCluster:
                 self._soon_bound(each)
 
     def _replace(self, pod: Pod, *, is_deleted: bool, was_told: bool = False) -> None:
-        """Its controller makes a pod in its place: once it is told to end, or only once it is gone."""
+        """Let its controller create a replacement: when it is deleted, or only once it is gone."""
         owner = controller_of(pod.metadata)
         if owner is None or owner.uid not in self._around.owners or pod.status.phase in TERMINAL_PHASES:
             return
@@ -195,7 +195,7 @@ class ReplayedCluster:
             self._make(pod)
 
     def _make(self, old: Pod) -> None:
-        """Make a pod in the place of an old one."""
+        """Create a pod to replace an old one."""
         self._made += 1
         fresh = replacement_of(old, suffix=f"new{self._made}", uid=f"new-{self._made}", now=self.now)
         if fresh is None:
@@ -239,13 +239,13 @@ class ReplayedCluster:
         self._sync(pod)
 
     def _sync(self, pod: Pod) -> None:
-        """The disruption controller looks at the budgets of a pod that has changed."""
+        """Sync the budgets of a pod that has changed, as the disruption controller does."""
         own = [each for each in self.pods.values() if each.metadata.namespace == pod.metadata.namespace]
         for each in self._budgets_of(pod)[:1]:
             self.budgets[each.budget.key], _ = synced(each, own, self._around.scale_of, self.now)
 
     def play_of(self, pod: Pod) -> str:
-        """How the pod plays its part."""
+        """Return the pod's ``play``."""
         owner = controller_of(pod.metadata)
         return self._around.play.get(f"{pod.metadata.namespace}/{owner.name}" if owner is not None else pod.key, "")
 

@@ -1,8 +1,7 @@
-"""A whole run of ``kubectl drain`` on a replayed cluster: what it prints, when, and how it ends.
+"""A complete run of ``kubectl drain`` on a replayed cluster: what it prints, when, and how it ends.
 
-Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and ``pkg/drain/drain.go``. Departures, where chance
-decides in the genuine program: pods are first asked for in the order of the list, and errors and warnings are in the
-order of their texts.
+Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and ``pkg/drain/drain.go``. Differences in parts that are
+random in the real program: pods are first evicted in list order, and errors and warnings are sorted.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from tests.conformance.replayed_cluster import ReplayedCluster
 _POLL = 1.0
 _COLLISION = 0.5
 _SERVER_ERROR = 500
-# kubectl's client: ten requests at once, then five a second.
+# kubectl's client: ten requests at once, then five per second.
 _BURST = 10
 _BETWEEN_REQUESTS = 0.2
-# A refusal that says when to ask again is sent again by the client, silently, so often.
+# The client silently retries a rejection with a retry delay this often.
 _SILENT_RETRIES = 10
-# Nothing happens any more that could let a pod go.
+# Nothing more can happen that would allow a pod's eviction.
 _FOR_EVER = 3600.0
 _MOST_STEPS = 200_000
 _OUT, _ERR = "stdout", "stderr"
@@ -51,7 +50,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """How a run ends. ``exit`` is ``None`` where it never does."""
+    """How a run ends. ``exit`` is ``None`` if it never does."""
 
     exit: int | None
     seconds: float
@@ -59,17 +58,17 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class _EndlessError(Exception):
-    """The run goes on for ever."""
+    """The run never ends."""
 
 
 _Work = Generator[float, None, str]
 
 
 class DrainRun:
-    """A run by a command whose pod selector is ``selector``.
+    """A run of a command with the pod selector ``selector``.
 
-    ``daemon_sets`` are namespaces and names of those that there are. A run without an end is ``stopped_after`` so many
-    seconds, or once nothing has happened for an hour.
+    ``daemon_sets`` are namespaces and names of existing ones. An endless run is ``stopped_after`` this many seconds, or
+    after an hour without any event.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class DrainRun:
             self._print(_ERR, f"error: {text}" if is_plain else text)
 
     def _drain(self, node: str) -> list[str]:
-        """Drain a node, and say what went wrong."""
+        """Drain a node, and return what went wrong."""
         choice = self._choose(node)
         if choice.errors:
             return choice.shown_errors()
@@ -160,7 +159,7 @@ class DrainRun:
         return self._together([self._wait_for_all(pods, deadline)]) if pods else []
 
     def _together(self, works: Sequence[_Work]) -> list[str]:
-        """Go on with all until each has ended; their errors in the order in which they come."""
+        """Continue all until each has ended; errors are in order of occurrence."""
         errors: list[str] = []
         left = len(works)
 
@@ -192,7 +191,7 @@ class DrainRun:
         raise _EndlessError
 
     def _state(self) -> object:
-        """What another eviction could depend on."""
+        """The state that another eviction could depend on."""
         return [
             (
                 each.metadata.uid,
@@ -204,7 +203,7 @@ class DrainRun:
         ]
 
     def _eviction(self, each: Pod, place: int, deadline: float) -> _Work:
-        """Evict a pod and wait until it is gone. Pauses are in seconds; the end is an error or an empty text."""
+        """Evict a pod and wait until it is gone. Yields pauses in seconds; returns an error or an empty string."""
         blocked_pods = max(place - _BURST + 1, 0) * _BETWEEN_REQUESTS
         pod, cluster, is_dry_run = each, self._cluster, self._command.dry_run == "server"
         while True:
@@ -241,7 +240,7 @@ class DrainRun:
         return still_there(pod, error) if error else ""
 
     def _asked(self, key: str, *, is_dry_run: bool) -> Generator[float, None, Answer]:
-        """The answer that kubectl sees: the server tries again after a conflict, the client as it is told."""
+        """Return the answer that kubectl sees: the server retries after a conflict, the client after a retry delay."""
         cluster = self._cluster
         for silent in range(_SILENT_RETRIES + 1):
             found = cluster.pods.get(key)
@@ -255,7 +254,7 @@ class DrainRun:
         return answer
 
     def _wait_for_all(self, pods: Sequence[Pod], deadline: float) -> _Work:
-        """Look every second whether the pods are gone; the end is an error or an empty text."""
+        """Check every second whether the pods are gone; returns an error or an empty string."""
         done = "deleted" if self._command.options.disable_eviction else "evicted"
         patience = self._command.options.skip_wait_for_delete_timeout_seconds
         left = list(pods)
@@ -295,5 +294,5 @@ def _joined(errors: Sequence[str]) -> str:
 
 
 def _refused(subject: str, answer: Answer) -> str:
-    """A pod is not evicted yet."""
+    """Handle a pod that is not evicted yet."""
     return f"error when evicting {subject} (will retry after 5s): {answer.message}"

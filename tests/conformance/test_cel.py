@@ -1,4 +1,4 @@
-"""CEL expressions about devices, decided by Kubernetes' own cel package and by kpreempt."""
+"""CEL expressions on devices, evaluated by Kubernetes' own cel package and by kpreempt."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_recorded_expression_is_decided_as_kubernetes_does(name: str, samp
         names = list(line["device"].get("attributes", {}))
         decided = _decide(line, names)
         if decided != expected and "cost" in expected:
-            # What a loop over a map costs depends on the order in which Go walks it, which is chance.
+            # The cost of a loop over a map depends on Go's random map order.
             assert ".exists(" in line["expression"] or ".all(" in line["expression"], line["expression"]
             orders = (names[at:] + names[:at] for at in range(len(names)))
             decided = next((other for order in orders if (other := _decide(line, order)) == expected), decided)

@@ -1,4 +1,4 @@
-"""Whole runs of ``kubectl drain``, as the genuine program and the genuine controllers were recorded."""
+"""Complete runs of ``kubectl drain``, recorded from the real program and the real controllers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from tests.conformance.drains import answer
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "conformance" / "evictions" / "drain-runs.jsonl.gz"
-# After the last of the recordings, and not long after.
+# Shortly after the last of the recordings.
 NOW = datetime(2026, 11, 22, 14, 0, tzinfo=UTC)
 _MADE_UP = re.compile(r"\b([a-z]+-(?:[0-9a-f]{8,10}-)?)(?:[a-z0-9]{5}|new\d+)\b")
 
@@ -35,7 +35,7 @@ def _answer(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_chance(text: str) -> str:
-    """The text without the ends of names that are made up, and with what is in no order in one."""
+    """The text without random name suffixes, and with unordered lines sorted."""
     text = _MADE_UP.sub(r"\1…", text)
     start, colon, rest = text.partition("Warning: ")
     return f"{start}{colon}{'; '.join(sorted(rest.split('; ')))}" if colon else text
@@ -46,7 +46,7 @@ def _lines(run: dict[str, Any]) -> Counter[tuple[str, str]]:
 
 
 def _pods(objects: list[dict[str, Any]]) -> Counter[tuple[str, str | None, bool]]:
-    """The pods with their nodes, and whether they end. How far a new one is, some tenths of a second decide."""
+    """The pods with their nodes, and whether they terminate. A new pod's progress varies by tenths of a second."""
     return Counter(
         (
             _without_chance(each["metadata"]["name"]),
@@ -73,7 +73,7 @@ def _budgets(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cordoned(run: dict[str, Any], objects: list[dict[str, Any]]) -> set[str]:
-    """Of the nodes of this run; others are drained at the same time."""
+    """The nodes of this run; others are drained at the same time."""
     own = {f"{run['name']}-{letter}" for letter in "abc"}
     return own & {
         each["metadata"]["name"] for each in objects if each["kind"] == "Node" and each["spec"].get("unschedulable")
@@ -81,7 +81,7 @@ def _cordoned(run: dict[str, Any], objects: list[dict[str, Any]]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_ends_as_the_genuine_one_did(name: str) -> None:
+def test_a_run_ends_like_the_recorded_one(name: str) -> None:
     run = RUNS[name]
     found = _answer(run)
     assert found["exit"] == run["exit"]
@@ -118,7 +118,7 @@ def test_without_a_timeout_a_blocked_run_never_ends() -> None:
         ),
     ],
 )
-def test_a_command_that_kubectl_refuses_ends_before_anything_is_cordoned(arguments: list[str], first: str) -> None:
+def test_a_command_that_kubectl_rejects_cordons_nothing(arguments: list[str], first: str) -> None:
     found = _answer({**RUNS["blocked"], "command": ["kubectl", "drain", *arguments]})
     assert found["exit"] == 1
     assert found["lines"][0]["text"].startswith(first)
@@ -137,7 +137,7 @@ def _texts(run: dict[str, Any]) -> list[str]:
     return [_without_chance(line["text"]) for line in _answer(run)["lines"]]
 
 
-def test_a_run_that_somebody_stops_ends_then() -> None:
+def test_a_stopped_run_ends() -> None:
     run = {**RUNS["blocked"], "command": ["kubectl", "drain", "blocked-a"], "stoppedAfterSeconds": 12}
     given = {key: run[key] for key in ("name", "command", "objects", "stoppedAfterSeconds")}
     texts = [each["text"] for each in answer(json.dumps(given).encode(), NOW)["verdict"]["lines"]]
@@ -148,7 +148,7 @@ def _with(run: dict[str, Any], *objects: dict[str, Any]) -> dict[str, Any]:
     return {**run, "objects": [*run["objects"], *objects]}
 
 
-def test_a_pod_of_two_budgets_is_not_asked_for_again() -> None:
+def test_a_pod_with_two_budgets_is_not_retried() -> None:
     run = RUNS["blocked"]
     budget = next(each for each in run["objects"] if each["kind"] == "PodDisruptionBudget")
     second = {**budget, "metadata": {**budget["metadata"], "name": "second"}}
@@ -169,7 +169,7 @@ def test_in_a_namespace_that_is_being_terminated_nothing_is_evicted() -> None:
     assert texts[2].startswith('error when evicting pod "web-55cf947b48-…" from terminating namespace "blocked" (will')
 
 
-def test_a_stateful_set_makes_its_pod_again_once_it_is_gone() -> None:
+def test_a_stateful_set_recreates_its_pod() -> None:
     run = RUNS["pod-selector"]
     pods = [each for each in run["objects"] if each["kind"] == "Pod" and each["metadata"]["name"].startswith("web-")]
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u-db", "controller": True}
@@ -190,7 +190,7 @@ def test_a_stateful_set_makes_its_pod_again_once_it_is_gone() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrong", [None, 3, "x", [1], {"a": 1}, "9999-12-31T23:59:59Z", 10**18])
-def test_whatever_stands_in_a_line_the_answer_is_an_answer_or_one_message(wrong: Any) -> None:
+def test_any_line_results_in_an_answer_or_one_message(wrong: Any) -> None:
     run = RUNS["budget-two"]
     given = {key: run[key] for key in ("name", "command", "objects")}
     for place, each in enumerate(given["objects"]):

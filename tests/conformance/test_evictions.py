@@ -1,4 +1,4 @@
-"""Evictions, disruption budgets and the pods that a drain chooses, as the genuine code was recorded."""
+"""Evictions, PodDisruptionBudgets and the pods that a drain selects, recorded from the real code."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _answer(line: dict[str, Any], algorithm: str = "kube-1.36") -> dict[str, Any
 
 
 def _agree(wanted: Any, got: Any) -> bool:
-    """Whether all that is wanted is there; nothing, an empty text and an empty list are the same."""
+    """Whether everything expected is there; missing, an empty string and an empty list are equal."""
     if isinstance(wanted, dict) and isinstance(got, dict):
         if "messageOneOf" in wanted:
-            # Which of these is told depends on the order of a Go map.
+            # Which of these is reported depends on the order of a Go map.
             assert wanted["message"] in got["messageOneOf"]
             wanted = {**wanted, "message": got["message"]}
         return all(_agree(value, got.get(key)) for key, value in wanted.items())
@@ -89,7 +89,7 @@ def test_since_1_37_a_broken_budget_is_named_in_a_cause(algorithm: str, cause: s
         ("kube-1.35", "The disruption budget web does not allow evicting pods currently because it failed sync: why"),
     ],
 )
-def test_since_1_35_a_refusal_tells_of_a_failed_sync(algorithm: str, cause: str) -> None:
+def test_since_1_35_a_rejection_reports_a_failed_sync(algorithm: str, cause: str) -> None:
     line = _named("open-8")
     condition = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "why"}
     status = {"observedGeneration": 1, "currentHealthy": 3, "conditions": [condition]}

@@ -1,4 +1,4 @@
-"""Cycles that Kueue 0.19.2 ran, recorded with every intermediate result, held against ours."""
+"""Cycles run by Kueue 0.19.2, recorded with every intermediate result, compared with ours."""
 
 from __future__ import annotations
 

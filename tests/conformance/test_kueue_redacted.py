@@ -1,4 +1,4 @@
-"""Kueue decides about a redacted cluster as about the cluster itself, up to the names."""
+"""Kueue's decisions on a redacted cluster equal those on the original, except for names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.conformance.cases import read_lines
 from tests.conformance.test_kueue import FOLDER, SUITES
 
 EVERY = 6
-# What a redacted cluster does not have: what was said before.
+# Previous messages, which a redacted cluster does not have.
 SAID_BEFORE = re.compile(r"Previously: .*", re.DOTALL)
 
 
@@ -55,7 +55,7 @@ def decided(cluster: ClusterSnapshot, scenario: dict[str, Any], now: datetime, o
 
 
 def plain(value: Any) -> Any:
-    """The same without what was said before, and with the names of domains written out."""
+    """The result without previous messages, and with the names of domains spelled out."""
     if isinstance(value, dict) and "roots" in value:
         return [f"{value.get('prefix', '')}{each}{value.get('suffix', '')}" for each in value["roots"]]
     if isinstance(value, dict):
@@ -66,13 +66,13 @@ def plain(value: Any) -> Any:
 
 
 def translated(value: Any, names: Mapping[str, str]) -> Any:
-    """The same under the names that were there before."""
+    """The result with the original names."""
     tokens = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
     return json.loads(tokens.sub(lambda found: names[found[0]], json.dumps(value)))
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_a_redacted_cluster_is_decided_as_the_cluster(suite: str) -> None:
+def test_decisions_on_a_redacted_cluster_equal_the_cluster(suite: str) -> None:
     for scenario in list(read_lines(FOLDER / f"{suite}.jsonl.gz"))[::EVERY]:
         now = datetime.fromisoformat(scenario["now"].replace("Z", "+00:00"))
         cluster = snapshot_of(scenario["objects"])

@@ -1,6 +1,6 @@
-"""What the real kube-scheduler 1.18.19 decided on recorded scenarios, and the table tests of its preemption.
+"""Decisions of the real kube-scheduler 1.18.19 on recorded scenarios, and the table tests of its preemption.
 
-Every case of the tables is run, on the filters that it names and on the default profile; there is nothing to leave out.
+Every case of the tables is run, with its own filters and with the default profile; none is omitted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REAL_PLUGINS = (NodeResourcesFit, InterPodAffinity, PodTopologySpread)
 
 
 class NamedFilter(FilterPlugin):
-    """Upstream's filters that look at names only, and its fake one, which is first and counts how often it is asked."""
+    """Upstream's filters on names, and its fake one, which is first and counts its calls."""
 
     def __init__(self, name: str, code: Code = Code.UNSCHEDULABLE) -> None:
         self.name = name  # type: ignore[misc]  # each instance stands for another upstream plugin
@@ -53,7 +53,7 @@ class NamedFilter(FilterPlugin):
 
 
 class FakeExtender:
-    """Upstream's extender of predicates over a node's name."""
+    """Upstream's extender with predicates on a node's name."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         self.name = "fake"
@@ -112,7 +112,7 @@ class Table:
         return {node: outcome for node, outcome in outcomes.items() if isinstance(outcome, Victims)}
 
     def preempt(self, statuses: dict[str, Status], extenders: Sequence[FakeExtender]) -> Verdict:
-        """The preemption after the filters said so."""
+        """The preemption after these filter results."""
         metadata = self.pod.pod.metadata
         frame = Verdict(
             algorithm="kube-1.18",
@@ -131,7 +131,7 @@ def shown(candidates: Mapping[str, Victims]) -> dict[str, Any]:
 
 
 def statuses_of(case: Case) -> dict[str, Status]:
-    """The given statuses; a node without one has passed, for all that is known."""
+    """The given statuses; a node without one has passed, as far as is known."""
     nodes = [each["metadata"]["name"] for each in case["objects"] if each["kind"] == "Node"]
     given = {node: Status(Code(case["filterCodes"][node]), reasons or []) for node, reasons in case["filter"].items()}
     return {node: given.get(node, SUCCESS) for node in nodes}
@@ -155,7 +155,7 @@ def test_victims_on_each_node(case: Case) -> None:
 
 
 @cases_of("pickOneNodeForPreemption")
-def test_node_that_is_chosen(case: Case) -> None:
+def test_the_chosen_node(case: Case) -> None:
     table = Table(case)
     candidates = table.candidates()
     assert shown(candidates) == case["expect"]["candidates"]

@@ -1,6 +1,6 @@
-"""What the schedulers of 1.8.15 and 1.13.12 decided on recorded scenarios, and the table tests of their preemption.
+"""Decisions of the schedulers 1.8.15 and 1.13.12 on recorded scenarios, and the table tests of their preemption.
 
-Every case of the tables is run; there is nothing to leave out.
+Every case of the tables is run; none is omitted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VERSIONS: dict[str, tuple[Version, Sequence[Filter]]] = {
 CASES = [case for minor in ("1.8", "1.13") for case in read_lines(LEGACY / "upstream" / f"upstream-{minor}.jsonl.gz")]
 KINDS = ("nodesWherePreemptionMightHelp", "pickOneNodeForPreemption", "preempt", "selectNodesForPreemption")
 
-# Upstream's predicates and extenders that look at a node's name only.
+# Upstream's predicates and extenders on a node's name.
 BY_NAME = {
     "truePredicate": lambda node, pod: True,
     "falsePredicate": lambda node, pod: False,
@@ -58,7 +58,7 @@ def filter_by_name(name: str) -> Filter:
 
 
 class FakeExtender:
-    """Upstream's extender of such predicates."""
+    """Upstream's extender with such predicates."""
 
     name = "fake"
 
@@ -114,17 +114,17 @@ class Table:
         return {node: outcome for node, outcome in outcomes.items() if isinstance(outcome, Victims)}
 
     def preempt(self, failed: Mapping[str, Sequence[str]], extenders: Iterable[Case]) -> Verdict:
-        """The preemption after the filters failed so."""
+        """The preemption after the filters failed."""
         metadata = self.pod.metadata
         summary = PodSummary(namespace=metadata.namespace, name=metadata.name)
         frame = Verdict(algorithm=self.version.algorithm, outcome=Outcome.NOT_SCHEDULED, pod=summary)
-        asked = [FakeExtender(each) for each in extenders]
-        cycle = Cycle(self.version, self.filters, asked, self.cluster, self.pod, frame, NO_PHASES)
+        request = [FakeExtender(each) for each in extenders]
+        cycle = Cycle(self.version, self.filters, request, self.cluster, self.pod, frame, NO_PHASES)
         return cycle.preempt({node: Status(Code.NONE, list(reasons or [])) for node, reasons in failed.items()})
 
 
 def shown(candidates: Mapping[str, Victims], expected: Mapping[str, Any]) -> dict[str, Any]:
-    """The candidates, with as much on each as is expected: 1.8 knows no violations."""
+    """The candidates, with the expected fields of each: 1.8 has no violations."""
     found = {
         node: {"numPDBViolations": each.num_violations, "victims": [info.key for info in each.pods]}
         for node, each in candidates.items()
@@ -154,7 +154,7 @@ def test_victims_on_each_node(case: Case) -> None:
 
 
 @cases_of("pickOneNodeForPreemption")
-def test_node_that_is_chosen(case: Case) -> None:
+def test_the_chosen_node(case: Case) -> None:
     table, expected = Table(case), case["expect"]
     candidates = table.candidates()
     assert shown(candidates, expected["candidates"]) == expected["candidates"]

@@ -1,4 +1,4 @@
-"""What the real kube-scheduler 1.36.3 decided on recorded scenarios, held against ``kpreempt batch``."""
+"""Decisions of the real kube-scheduler 1.36.3 on recorded scenarios, compared with ``kpreempt batch``."""
 
 from __future__ import annotations
 

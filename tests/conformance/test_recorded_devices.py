@@ -1,4 +1,4 @@
-"""What kube-scheduler 1.36.3 decided about pods with claims for devices."""
+"""Decisions of kube-scheduler 1.36.3 on pods with ResourceClaims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_all_verdicts_on_claims_for_devices_agree(tmp_path: Path, sample: Sample
     assert wrong == {}
 
 
-def test_a_line_whose_attempt_ends_in_an_error_has_it_beside_the_verdict(tmp_path: Path) -> None:
+def test_a_failed_attempt_has_its_error_next_to_the_verdict(tmp_path: Path) -> None:
     scenarios = [each for each in read_lines(SCENARIOS) if "error" in each["expect"]]
     answers = batch_answers(scenarios, tmp_path)
     assert [answer["error"]["message"] for answer in answers] == [each["expect"]["error"] for each in scenarios]

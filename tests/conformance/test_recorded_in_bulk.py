@@ -1,4 +1,4 @@
-"""The recorded scenarios once more, with the dry runs of all nodes at once that big clusters get."""
+"""The recorded scenarios again, with the bulk dry runs of all nodes used on big clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kube-scheduler since 1.29 decided on the same scenarios, and on some that are made for one difference."""
+"""Decisions of each kube-scheduler since 1.29 on the same scenarios, and on some made for one difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table tests of kube-scheduler 1.36.3 itself, run on kpreempt's pieces.
+"""The table tests of kube-scheduler 1.36.3, run on kpreempt's parts.
 
 Every case is either run or listed here with the reason why not.
 """
@@ -168,7 +168,7 @@ RUN: dict[str, Callable[[Case], list[str]]] = {
 
 
 def reason_left_out(case: Case) -> str | None:
-    """Why a case of a test that is run is not run itself."""
+    """Return why a case is not run although its test is."""
     given, objects = case.get("input") or {}, case.get("objects") or []
     if any(each["kind"] in ("ResourceSlice", "DeviceClass", "ResourceClaim") for each in objects):
         return NO_CLAIMS
@@ -184,7 +184,7 @@ def reason_left_out(case: Case) -> str | None:
 
 
 def run_of(case: Case) -> Callable[[Case], list[str]] | None:
-    """What runs a case; nothing for one of a test that is left out."""
+    """Return the function that runs a case, or ``None`` if its test is omitted."""
     if case["package"] in volumes.PACKAGES:
         return volumes.run_case
     if case["package"] in TOPOLOGY_PACKAGES:
@@ -213,7 +213,7 @@ def test_the_case_agrees_with_upstream(case: Case) -> None:
     assert run(case) == []
 
 
-def test_every_upstream_test_is_run_or_left_out_with_a_reason() -> None:
+def test_every_upstream_test_is_run_or_omitted_with_a_reason() -> None:
     whole_packages = TOPOLOGY_PACKAGES | volumes.PACKAGES
     names = {upstream_test(case) for case in CASES if case["package"] not in whole_packages}
     assert names == RUN.keys() | LEFT_OUT.keys()

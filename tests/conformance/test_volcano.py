@@ -1,4 +1,4 @@
-"""What Volcano 1.8.0 decided in recorded sessions, and what its arithmetic gives, held against ours."""
+"""Decisions of Volcano 1.8.0 in recorded sessions, and results of its arithmetic, compared with ours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_resource_list_is_read_as_volcano_reads_it(case: dict[str, Any]) -> No
     assert amounts.max_tasks == case["maxTaskNum"]
 
 
-# FitDelta is recorded too, but no session modelled here takes it.
+# FitDelta is recorded, too, but no modeled session uses it.
 @pytest.mark.parametrize("operation", sorted({key for case in PAIRS for key in case} - {"a", "b", "FitDelta"}))
 def test_an_operation_gives_what_volcanos_gives_on_all_pairs(operation: str) -> None:
     assert PAIRS
@@ -51,7 +51,7 @@ def test_an_operation_gives_what_volcanos_gives_on_all_pairs(operation: str) -> 
 
 
 def result_of(operation: str, left: dict[str, Any], right: dict[str, Any]) -> Any:
-    """What our operation of that name gives."""
+    """Return the result of our operation of that name."""
     a, b = resource(left), resource(right)
     zero, infinity = Missing.ZERO, Missing.INFINITY
     if operation == "Sub":
@@ -87,13 +87,13 @@ def result_of(operation: str, left: dict[str, Any], right: dict[str, Any]) -> An
 
 
 def resource(amounts: dict[str, Any]) -> Resource:
-    """A resource as the table writes it; no map of scalars and an empty one are told apart."""
+    """A resource as in the table; a missing and an empty map of scalars differ."""
     scalars = amounts["scalars"]
     return Resource(amounts["cpu"], amounts["memory"], None if scalars is None else dict(scalars))
 
 
 def plain(amounts: Resource) -> dict[str, Any]:
-    """A resource in the table's words."""
+    """A resource in the table's format."""
     return {"cpu": amounts.cpu, "memory": amounts.memory, "scalars": amounts.scalars}
 
 

@@ -1,4 +1,4 @@
-"""Upstream's table cases about plugins and whole cycles, replayed on a framework of just the plugins that they name."""
+"""Upstream's table tests of plugins and complete cycles, replayed on a framework of the plugins that they name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Bench:
 
 
 def profile_of(case: Case, scheduler_name: str = "") -> tuple[Profile, Registry]:
-    """The case's plugins, each at the extension points that the case names, or else at all that it has."""
+    """The case's plugins, each at the extension points that the case names, otherwise at all it has."""
     names = case.get("plugins") or []
     made_up = made_up_args(case)
     registry = registry_of(names, made_up)
@@ -70,13 +70,13 @@ def profile_of(case: Case, scheduler_name: str = "") -> tuple[Profile, Registry]
 
 
 def unassigned(document: dict[str, Any]) -> Pod:
-    """The case's pod; some carry a node name that upstream's test ignores."""
+    """The case's pod; some have a node name that upstream's test ignores."""
     spec = {key: value for key, value in document["spec"].items() if key != "nodeName"}
     return pod_of(document | {"spec": spec})
 
 
 def run_filters(case: Case) -> list[str]:
-    """PreFilter, then Filter on every node."""
+    """Run PreFilter, then Filter on every node."""
     bench = Bench(case)
     pod = pod_of(case["pod"]) if case["plugins"] == ["NodeName"] else unassigned(case["pod"])
     expect = case["expect"]
@@ -117,7 +117,7 @@ def _pre_filter_differences(
 
 
 def run_is_fit(case: Case) -> list[str]:
-    """Whether the pod would fit the node if it were empty."""
+    """Check whether the pod would fit on the node if it were empty."""
     bench = Bench(case | {"plugins": ["NodeResourcesFit"]})
     state, pod = CycleState(), unassigned(case["pod"])
     bench.framework.run_pre_filter(state, pod)
@@ -126,7 +126,7 @@ def run_is_fit(case: Case) -> list[str]:
 
 
 def run_scores(case: Case) -> list[str]:
-    """PreScore, Score, and where the case asks for it NormalizeScore; or what is wrong with the arguments."""
+    """Run PreScore, Score, and NormalizeScore if the case has it; or return what is wrong with the arguments."""
     if "configErrors" in case["expect"]:
         problems = node_resources_fit.arg_problems("", case["config"]["NodeResourcesFit"], behavior())
         return [
@@ -159,7 +159,7 @@ def run_scores(case: Case) -> list[str]:
 
 
 def run_post_filter(case: Case) -> list[str]:
-    """DefaultPreemption after given filter results."""
+    """Run DefaultPreemption after given filter results."""
     bench = Bench(case)
     state = CycleState()
     pod = pod_of(case["pod"])
@@ -182,7 +182,7 @@ def _nomination(result: PostFilterResult | None) -> str | None:
 
 
 def node_to_status(document: dict[str, Any]) -> NodeToStatus:
-    """Filter results as the cases write them."""
+    """Filter results in the format of the cases."""
     statuses = NodeToStatus()
     statuses.statuses = {name: status_of(status) for name, status in (document["nodes"] or {}).items()}
     statuses.absent = status_of(document["absentNodes"])
@@ -190,14 +190,14 @@ def node_to_status(document: dict[str, Any]) -> NodeToStatus:
 
 
 def all_refused() -> NodeToStatus:
-    """Every node refused in a way that evictions may mend."""
+    """Every node rejected with a status that evictions may change."""
     filtered = NodeToStatus()
     filtered.absent = Status(Code.UNSCHEDULABLE)
     return filtered
 
 
 def dry_run_all(bench: Bench, pod: Pod) -> PostFilterResult:
-    """A preemption on all nodes, as if each had been refused."""
+    """A preemption on all nodes, as if each had been rejected."""
     state = CycleState()
     bench.framework.run_pre_filter(state, pod)
     filtered = all_refused()
@@ -207,7 +207,7 @@ def dry_run_all(bench: Bench, pod: Pod) -> PostFilterResult:
 
 
 def run_dry_runs(case: Case) -> list[str]:
-    """Candidates of each cycle, where upstream looks at all nodes."""
+    """The candidates of each cycle, in which upstream tries all nodes."""
     found: list[str] = []
     pods = {document["metadata"]["name"]: pod_of(document) for document in case["input"]["testPods"]}
     for index, cycle in enumerate(case["expect"]["cycles"]):
@@ -223,7 +223,7 @@ def run_dry_runs(case: Case) -> list[str]:
             each.node: (sorted(victim.split("/")[-1] for victim in each.victims), each.num_pdb_violations)
             for each in evidence.candidates
         }
-        # Upstream may stop early; what it found must be what is found here.
+        # Upstream may stop early; its candidates must be found here, too.
         found += differ(f"cycle {index}", want, {node: got.get(node) for node in want})
         if given["numCandidates"] >= len(bench.cluster.node_infos):
             found += differ(f"cycle {index} nodes", sorted(want), sorted(got))
@@ -234,9 +234,9 @@ def run_dry_runs(case: Case) -> list[str]:
 
 
 def _looked_at_by_upstream(bench: Bench, given: dict[str, Any], candidates: Sequence[Candidate]) -> list[str]:
-    """The nodes up to the last that upstream looks at, one after the other; where it looks at several at a time, all.
+    """The nodes up to the last that upstream tries, if one by one; all if several at a time.
 
-    It goes on until it has as many candidates as are asked for, and among them one that violates no budget.
+    It continues until it has the requested number of candidates, with at least one that violates no budget.
     """
     names = sorted(node_info.name for node_info in bench.cluster.node_infos)
     offset = given["offset"] % len(names)
@@ -251,7 +251,7 @@ def _looked_at_by_upstream(bench: Bench, given: dict[str, Any], candidates: Sequ
 
 
 def calls_of_fake_filter(plugins: ProfilePlugins) -> Counter[str]:
-    """How often FakeFilter was asked about each node."""
+    """How often FakeFilter was called for each node."""
     (plugin,) = (each for each in plugins.filters if each.name == "FakeFilter")
     assert isinstance(plugin, OutOfTreePlugin)
     calls: Counter[str] = plugin.plugin.calls
@@ -267,7 +267,7 @@ def run_selection(case: Case) -> list[str]:
 
 
 def run_eligibility(case: Case) -> list[str]:
-    """``PodEligibleToPreemptOthers``."""
+    """Run ``PodEligibleToPreemptOthers``."""
     bench = Bench(case)
     pod = pod_of(case["pod"])
     filtered = NodeToStatus()
@@ -279,7 +279,7 @@ def run_eligibility(case: Case) -> list[str]:
 
 
 def run_preempt(case: Case) -> list[str]:
-    """A whole preemption: the node and the pods that are deleted."""
+    """Run a complete preemption: the node and the deleted pods."""
     result = dry_run_all(Bench(case), pod_of(case["pod"]))
     nominated = (result.nominated_node_names or [""])[0]
     want_node = (case["expect"]["result"] or {}).get("nominatedNodeName", "")
@@ -291,7 +291,7 @@ def run_preempt(case: Case) -> list[str]:
 
 
 def run_potential_nodes(case: Case) -> list[str]:
-    """The nodes whose status has the code that preemption may mend."""
+    """The nodes with a status code that preemption may change."""
     bench = Bench(case)
     statuses = node_to_status(case["input"]["nodeStatuses"])
     got = [node_info.name for node_info in potential_nodes(bench.cluster.node_infos, statuses)]

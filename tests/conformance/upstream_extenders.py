@@ -1,4 +1,4 @@
-"""Upstream's table cases with extenders: each put to them as objects and through a real HTTP server."""
+"""Upstream's table tests with extenders, each run with objects and through a real HTTP server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _made_up(number: int, described: Mapping[str, Any]) -> MadeUp:
 
 
 def in_every_way(run: InAWay) -> Callable[[Case], list[str]]:
-    """Runs a case in each way to reach an extender."""
+    """Run a case with each way to reach an extender."""
 
     def run_in_all(case: Case) -> list[str]:
         found = []
@@ -65,7 +65,7 @@ def _extender_calls(bench: Bench, case: Case, extenders: Sequence[HttpExtender])
 
 @in_every_way
 def run_passing(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
-    """Which nodes extenders let pass, and the statuses of the others."""
+    """Which nodes pass the extenders, and the statuses of the others."""
     bench, expect = Bench(case), case["expect"]
     statuses = node_to_status(case["input"]["filteredNodeStatuses"])
     try:
@@ -85,7 +85,7 @@ def run_passing(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
 
 @in_every_way
 def run_candidates(case: Case, extenders: list[HttpExtender], way: Way) -> list[str]:
-    """What extenders leave of the candidates for preemption."""
+    """The preemption candidates that extenders keep."""
     bench, expect = Bench(case), case["expect"]
     pods = {pod_info.pod.metadata.name: pod_info.pod for node in bench.cluster.node_infos for pod_info in node.pods}
     candidates = {
@@ -96,9 +96,9 @@ def run_candidates(case: Case, extenders: list[HttpExtender], way: Way) -> list[
         left = _extender_calls(bench, case, extenders).process_preemption(candidates)
     except FrameworkError as error:
         found = differ("status", expect["statusCode"], error.status.code.value)
-        # A status of HTTP says less than an error, and the node without victims is one that there is.
-        said = case["observed"]["status"]["reasons"] if way == Way.OBJECT else error.status.reasons
-        return found + differ("message", [each.replace("mock", "node1") for each in said], error.status.reasons)
+        # An HTTP status has less information than an error, and the node without victims must exist.
+        stated = case["observed"]["status"]["reasons"] if way == Way.OBJECT else error.status.reasons
+        return found + differ("message", [each.replace("mock", "node1") for each in stated], error.status.reasons)
     got = [
         {"node": node, "numPDBViolations": each.num_violations, "victims": [pod.metadata.name for pod in each.pods]}
         for node, each in left.items()
@@ -108,7 +108,7 @@ def run_candidates(case: Case, extenders: list[HttpExtender], way: Way) -> list[
 
 @in_every_way
 def run_preempt(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
-    """A whole preemption in which extenders have their say."""
+    """Run a complete preemption with extenders."""
     bench, expect, state = Bench(case), case["expect"], CycleState()
     pod = pod_of(case["pod"])
     bench.framework.run_pre_filter(state, pod)
@@ -122,7 +122,7 @@ def run_preempt(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
     found = differ("node", (expect["result"] or {}).get("nominatedNodeName", ""), nominated)
     found += differ("victims", sorted(expect["victims"] or ()), sorted(victim.split("/")[-1] for victim in victims))
     want = case["observed"]["status"]
-    # The plugin puts a word before what the evaluator says.
+    # The plugin prefixes the evaluator's message.
     reasons = [f"preemption: {reason}" for reason in want.get("reasons") or ()]
     return found + differ("status", (want["code"], reasons), (status.code.value, status.reasons))
 
@@ -145,7 +145,7 @@ def run_prioritize(case: Case, extenders: list[HttpExtender], _: Way) -> list[st
 
 @in_every_way
 def run_schedule_pod(case: Case, extenders: list[HttpExtender], _: Way) -> list[str]:
-    """A whole cycle that ends without a node."""
+    """Run a complete cycle that ends without a node."""
     verdict = decided(case, extenders)
     diagnosis = case["expect"]["fitError"]["diagnosis"]
     found = fit_error_differences(diagnosis, _without_addresses(verdict, extenders))
@@ -153,7 +153,7 @@ def run_schedule_pod(case: Case, extenders: list[HttpExtender], _: Way) -> list[
 
 
 def decided(case: Case, extenders: Sequence[HttpExtender]) -> Verdict:
-    """The verdict of a scheduler that has the case's plugins and these extenders."""
+    """The verdict of a scheduler with the case's plugins and these extenders."""
     pod = unassigned(case["pod"])
     profile, registry = profile_of(case, pod.spec.scheduler_name)
     scheduler = KubeScheduler(
@@ -163,7 +163,7 @@ def decided(case: Case, extenders: Sequence[HttpExtender]) -> Verdict:
 
 
 def _without_addresses(verdict: Verdict, extenders: Sequence[HttpExtender]) -> Verdict:
-    """Upstream's statuses do not say which extender they are from."""
+    """Upstream's statuses do not name their extender."""
     names = {extender.name for extender in extenders}
     for node, status in verdict.filter.items():
         if status.plugin in names:

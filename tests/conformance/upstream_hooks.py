@@ -1,4 +1,4 @@
-"""Upstream's table cases about preemptions that a build changes: who may go, who goes first, and what is best."""
+"""Upstream's table tests of customized preemption: eligible victims, their order, and the best candidate."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _NAME = "MadeUpPreemption"
 
 
 def run_custom_selection(case: Case) -> list[str]:
-    """The victims where a build lets some pods go only."""
+    """The victims if a build allows only some pods to be evicted."""
     evidence = preempted(case, ChosenVictims, pod_of(case["pod"]))
     return differ("victims", case["expect"]["victimsByNode"], _victims(evidence))
 
 
 def run_custom_ordering(case: Case) -> list[str]:
-    """The victims, in order, where a build orders pods in its own way."""
+    """The victims, in order, if a build has a custom pod order."""
     (victims,) = _victims(preempted(case, ChosenImportance, pod_of(case["pod"]))).values()
     return differ("victims", case["expect"]["victims"], victims)
 
 
 def run_first_pods(case: Case) -> list[str]:
-    """The candidates where the first pod of a node is its victim."""
+    """The candidates if the first pod of a node is its victim."""
     found = []
     for document, cycle in zip(case["input"]["testPods"], case["expect"]["cycles"], strict=True):
         want = {each["node"]: each["victims"] for each in cycle["candidates"]}
@@ -51,14 +51,14 @@ def run_first_pods(case: Case) -> list[str]:
 
 
 def run_best_candidate(case: Case) -> list[str]:
-    """The best node where a build has its own rules of the choice."""
+    """The best node if a build has custom rules for the choice."""
     selection = preempted(case, FewestContainers, pod_of(case["pod"])).selection
     assert selection is not None
     return differ("nominated", case["expect"]["nominatedNodeAnyOf"], selection.tied)
 
 
 def preempted(case: Case, kind: type[PreemptionPlugin], pod: Pod) -> PreemptionEvidence:
-    """What a preemption by that plugin finds, as if every node had been refused."""
+    """The result of a preemption by that plugin, as if every node had been rejected."""
     features = gates_of(case.get("featureGates"))
     cluster = ClusterState(
         cluster_of(case["objects"]), features, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])

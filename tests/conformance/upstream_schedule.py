@@ -1,4 +1,4 @@
-"""Upstream's table cases about whole scheduling cycles, with the plugins that they make up."""
+"""Upstream's table tests of complete scheduling cycles, with their fake plugins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Case = dict[str, Any]
 
 
 def decided(case: Case, pod: Pod) -> tuple[Verdict, Prepared]:
-    """The verdict of a scheduler that has the case's plugins, and what it made of the cluster."""
+    """The verdict of a scheduler with the case's plugins, and its view of the cluster."""
     profile, registry = profile_of(case, pod.spec.scheduler_name)
     scheduler = KubeScheduler([profile], gates_of(case.get("featureGates")), registry=registry)
     prepared = scheduler.prepare(cluster_of([_as_listed(each) for each in case["objects"]]), now=NOW)
@@ -31,9 +31,9 @@ def decided(case: Case, pod: Pod) -> tuple[Verdict, Prepared]:
 
 
 def _as_listed(document: dict[str, Any]) -> dict[str, Any]:
-    """A claim as upstream's test lists it: bound, by an annotation that the case's objects do not have.
+    """A claim as upstream's test lists it: bound, by an annotation that the case's objects lack.
 
-    Go writes a time of zero as null; so a deletion that is null was begun.
+    Go writes the zero time as null; so a null deletion time means that deletion has begun.
     """
     if document["kind"] != "PersistentVolumeClaim":
         return document
@@ -44,11 +44,11 @@ def _as_listed(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_schedule_pod(case: Case) -> list[str]:
-    """Which node is chosen, after a look at how many; or why there is none."""
+    """The chosen node and the number of evaluated nodes, or why there is none."""
     expect, observed = case["expect"], case.get("observed") or {}
     verdict, _ = decided(case, unassigned(case["pod"]))
     if "suggestedHostAnyOf" in expect:
-        # Where nothing scores, upstream takes the first node that it finds.
+        # Without scores, upstream takes the first node that it finds.
         found = differ("hosts", sorted(expect["suggestedHostAnyOf"]), sorted(verdict.chosen_nodes))
     elif "fitError" in expect:
         found = fit_error_differences(expect["fitError"]["diagnosis"], verdict)
@@ -62,9 +62,9 @@ def run_schedule_pod(case: Case) -> list[str]:
 
 
 def _evaluated(verdict: Verdict) -> int:
-    """How many nodes upstream looks at: it stops where it has found enough, and passes over what PreFilter leaves out.
+    """How many nodes upstream evaluates: it stops once it has found enough, and skips those PreFilter excludes.
 
-    With a sampling it is as many as are enough, where all that are looked at fit.
+    With sampling, it is the sample size if all evaluated nodes fit.
     """
     if verdict.sampling is not None:
         return verdict.sampling.nodes_to_find
@@ -72,14 +72,14 @@ def _evaluated(verdict: Verdict) -> int:
 
 
 def run_fit_error(case: Case) -> list[str]:
-    """A cycle in which no node fits."""
+    """Run a cycle in which no node fits."""
     verdict, _ = decided(case, unassigned(case["pod"]))
     found = fit_error_differences(case["expect"]["diagnosis"], verdict)
     return found + differ("message", case["observed"]["message"], verdict.message)
 
 
 def fit_error_differences(want: dict[str, Any], verdict: Verdict) -> list[str]:
-    """Where the statuses of nodes differ from those that a case wants."""
+    """Where the statuses of nodes differ from the expected ones."""
     statuses = want["nodeToStatus"]
     found = differ("feasible", [], verdict.feasible_nodes)
     found += differ("preFilter", want["preFilterMsg"], verdict.pre_filter.message if verdict.pre_filter else "")
@@ -93,7 +93,7 @@ def fit_error_differences(want: dict[str, Any], verdict: Verdict) -> list[str]:
 def run_call_counts(case: Case) -> list[str]:
     """How often a filter is called.
 
-    Here every node is looked at once. Upstream looks at the pod's nominated node alone first, and takes it if it fits.
+    Here every node is evaluated once. Upstream first evaluates the pod's nominated node alone, and takes it if it fits.
     """
     pod = pod_of(case["pod"])
     given = case["input"]
@@ -118,7 +118,7 @@ def run_call_counts(case: Case) -> list[str]:
 
 
 def run_nominated(case: Case) -> list[str]:
-    """Filters on a node to which another pod is nominated."""
+    """Run filters on a node to which another pod is nominated."""
     given = case["input"]
     made_up = {
         each["name"]: (kind, each)

@@ -1,6 +1,6 @@
-"""Upstream's table cases about pod affinity and topology spread: verdicts on nodes, scores, and the counts behind them.
+"""Upstream's table tests of pod affinity and topology spread: node verdicts, scores, and the underlying counts.
 
-Each function takes a case and returns what differs; nothing means agreement.
+Each function takes a case and returns the differences; nothing means agreement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Case = dict[str, Any]
 
 
 def run_case(case: Case) -> list[str]:
-    """Any case of the packages ``interpodaffinity`` and ``podtopologyspread``, or of the default selector."""
+    """Run a case of the packages ``interpodaffinity`` and ``podtopologyspread``, or of the default selector."""
     if case["test"] == "TestDefaultSelector":
         pod, cluster = pod_of(case["pod"]), cluster_of(case["objects"])
         return differ("selector", case["expect"]["selector"], selector_text(default_selector(pod, cluster)))
@@ -42,7 +42,7 @@ def run_case(case: Case) -> list[str]:
 
 
 def _filtering(case: Case) -> list[str]:
-    """PreFilter, the counts that it leaves, Filter on every node, and the counts after a pod came or went."""
+    """PreFilter with its counts, Filter on every node, and the counts after a pod was added or removed."""
     bench, pod, state, expect = Bench(case), unassigned(case["pod"]), CycleState(), case["expect"]
     _, status, _ = bench.framework.run_pre_filter(state, pod)
     (plugin,) = case["plugins"]
@@ -123,7 +123,7 @@ def _spread_state_differences(want: dict[str, Any], state: CycleState) -> list[s
 
 
 def _numbers(lowest: LowestCounts) -> list[int]:
-    """The counts alone: which of several equal domains comes first is free."""
+    """The counts alone: which of several equal domains comes first does not matter."""
     return [lowest.first[1], lowest.second[1]]
 
 
@@ -139,7 +139,7 @@ def _constraint(constraint: SpreadConstraint) -> dict[str, Any]:
 
 
 def _scoring(case: Case) -> list[str]:
-    """PreScore with the state that it leaves, Score, and where the case asks for it NormalizeScore."""
+    """PreScore with its state, Score, and NormalizeScore if the case has it."""
     bench, pod, state, expect = Bench(case), unassigned(case["pod"]), CycleState(), case["expect"]
     given = case.get("input") or {}
     out = set(given.get("filteredOutNodes") or [])
@@ -176,7 +176,7 @@ def _score_state_differences(want: dict[str, Any], state: CycleState) -> list[st
 
 
 def selector_text(selector: LabelSelector | None) -> str:
-    """A selector as Go prints it, in the order of keys. One that matches nothing and one that matches all are empty."""
+    """A selector as Go prints it, in key order. One that matches nothing and one that matches all are empty."""
     if selector is None:
         return ""
     parts = [(key, f"{key}={value}") for key, value in selector.match_labels.items()]

@@ -1,6 +1,6 @@
-"""Upstream's table cases about values: quantities, selectors, tolerations, requests, messages, budgets.
+"""Upstream's table tests of values: quantities, selectors, tolerations, requests, messages, budgets.
 
-Each function takes a case and returns what differs; nothing means agreement.
+Each function takes a case and returns the differences; nothing means agreement.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Case = dict[str, Any]
 
 
 def differ(what: str, want: object, got: object) -> list[str]:
-    """One line where the two are not equal."""
+    """One line if the two differ."""
     return [] if want == got else [f"{what}: want {want!r}, got {got!r}"]
 
 
 def parse_quantity(case: Case) -> list[str]:
-    """``ParseQuantity``, ``Value`` and ``MilliValue`` where they are exact."""
+    """``ParseQuantity``, ``Value`` and ``MilliValue`` if they are exact."""
     text, want = case["input"]["text"], case["expect"]
     try:
         parsed = Quantity(text)
@@ -54,7 +54,7 @@ def parse_quantity(case: Case) -> list[str]:
 
 
 def match_label_selector(case: Case) -> list[str]:
-    """``LabelSelectorAsSelector``: whether the selector can be built."""
+    """``LabelSelectorAsSelector``: whether the selector is valid."""
     given = case["input"]["labelSelector"]
     if given is None:
         return []
@@ -150,7 +150,7 @@ def pod_priority(case: Case) -> list[str]:
 
 
 def format_taint(case: Case) -> list[str]:
-    """A taint as text; kpreempt writes only taints with a key and an effect."""
+    """A taint as text; kpreempt only writes taints with a key and an effect."""
     taint = record(case["input"]["taint"], Taint)
     return differ("string", case["expect"]["string"], str(taint)) if taint.effect and taint.value else []
 
@@ -197,7 +197,7 @@ def requests_of_pod(case: Case) -> list[str]:
 
 
 def requests_for_scoring(case: Case) -> list[str]:
-    """Requests with the least that a container counts for."""
+    """Requests with the minimum that a container counts for."""
     requests = pod_requests(pod_of(case["pod"]), non_missing=NON_MISSING_REQUESTS)
     want = case["expect"]["podRequestForScoring"]
     got = {"cpu": requests["cpu"] // 10**6, "memory": requests["memory"] // 10**9}
@@ -220,7 +220,7 @@ def fit_error(case: Case) -> list[str]:
 
 
 def host_port_conflict(case: Case) -> list[str]:
-    """Host ports in use against one that is wanted."""
+    """Host ports in use, and one that is requested."""
     ports = HostPorts()
     for each in case["input"]["used"]:
         port = record(each, ContainerPort)
@@ -231,7 +231,7 @@ def host_port_conflict(case: Case) -> list[str]:
 
 
 def budget_violations(case: Case) -> list[str]:
-    """Which victims violate a budget, where each unit is one pod."""
+    """Which victims violate a budget if each unit is one pod."""
     observed = case.get("observed", {}).get("filterPodsWithPDBViolation")
     if observed is None:
         return []
@@ -255,7 +255,7 @@ def earliest(case: Case) -> list[str]:
 
 
 def piecewise(case: Case) -> list[str]:
-    """A function of straight lines; upstream's test allows a tenth."""
+    """A piecewise linear function; upstream's test allows a tenth."""
     shape = [(point["utilization"], point["score"]) for point in case["input"]["points"]]
     return [
         f"f({each['p']}): want {each['expected']}, got {got}"
@@ -279,7 +279,7 @@ def image_name(case: Case) -> list[str]:
 
 
 def nodes_to_find(case: Case) -> list[str]:
-    """How many nodes that fit are enough."""
+    """How many feasible nodes are enough."""
     given = case["input"]
     percentage = given["globalPercentage"] if given["profilePercentage"] is None else given["profilePercentage"]
     nodes = given["numAllNodes"]
@@ -288,7 +288,7 @@ def nodes_to_find(case: Case) -> list[str]:
 
 
 def term_namespaces(case: Case) -> list[str]:
-    """The namespaces that a pod affinity term names, or means."""
+    """The namespaces that a pod affinity term names or implies."""
     pod = Pod(metadata=PodMeta(namespace=case["input"]["podNamespace"]))
     term = AffinityTerm(pod, record(case["input"]["term"], PodAffinityTerm))
     return differ("namespaces", sorted(case["expect"]["namespaces"] or []), sorted(term.namespaces))

@@ -1,6 +1,6 @@
-"""Upstream's table cases about volumes and declared features, replayed on the plugins that they are about.
+"""Upstream's table tests of volumes and declared features, replayed on their plugins.
 
-``run_case`` returns what differs; nothing means agreement.
+``run_case`` returns the differences; nothing means agreement.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Case = dict[str, Any]
 
 PACKAGES = frozenset(["volumerestrictions", "nodevolumelimits", "volumebinding", "volumezone", "nodedeclaredfeatures"])
 
-# The listers of upstream's tests word this in another way than the real ones.
+# The listers of upstream's tests word this differently than the real ones.
 _REAL_WORDING = {
     'persistentvolumeclaims "': 'persistentvolumeclaim "',
     'storageclasses.storage.k8s.io "': 'storageclass.storage.k8s.io "',
@@ -53,7 +53,7 @@ _REAL_WORDING = {
 
 
 def reason_left_out(case: Case) -> str | None:
-    """Why a case of these packages is not run; ``None`` where it is."""
+    """Return why a case of these packages is not run; ``None`` if it is."""
     if case["package"] not in PACKAGES:
         return "not about volumes or declared features"
     return None
@@ -99,7 +99,7 @@ def _run_binder(case: Case) -> list[str]:
     provisions = [provision.claim.metadata.name for provision in found.provisions]
     differences = differ("conflictReasons", sorted(want["conflictReasons"] or []), sorted(found.reasons))
     if case["test"] == "TestCapacity":
-        # This test does not look at what would be bound or made.
+        # This test ignores what would be bound or provisioned.
         return differences
     wanted = {each["pvc"]: each["pv"] for each in want.get("staticBindings") or []}
     return (
@@ -167,7 +167,7 @@ def _plugin(case: Case, handle: Handle) -> Plugin:
 
 
 def _cluster(case: Case) -> tuple[ClusterState, Behaviour]:
-    """The case's objects as they are, without the binding mode that the API fills in."""
+    """The case's unchanged objects, without the binding mode that the API sets by default."""
     features = gates_of(case.get("featureGates"))
     snapshot = cluster_of(case["objects"])
     documents = [each for each in case["objects"] if each["kind"] == "StorageClass"]

@@ -10,7 +10,7 @@ from tests.fuzz.run import run_case, run_cases
 
 
 def main() -> int:
-    """Print how the cases ended; 1 where one did not end as it should."""
+    """Print how the cases ended; return 1 if one did not end as it should."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Command lines with files to read, drawn by chance: every command, on whole clusters that were mutated."""
+"""Random command lines with files to read: every command, on complete clusters that were mutated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.fuzz.mutations import NASTY, mangled, mutated, stretched
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 NOW = "2026-11-21T12:00:00Z"
-# Clusters with a change to them; the last ones bring pods of their own that wait.
+# Clusters with a change for them; the last ones have pending pods in the change.
 _CLUSTERS = (
     ("demo/cluster.yaml", "demo/api.yaml"),
     ("check/outage/cluster.yaml", "check/outage/rollout.yaml"),
@@ -47,7 +47,7 @@ _CLUSTERS = (
 )
 _CLUSTERS_OF_KUEUE = ("kueue/busy.yaml", "kueue/cluster.yaml")
 _JOBS_OF_KUEUE = tuple(f"kueue/{name}.yaml" for name in ("train", "wide", "large", "gang"))
-# Recorded scenarios, of which a few lines are taken.
+# Recorded scenarios, of which a few lines are used.
 _SCENARIOS = (
     *(f"conformance/kube-1.36/{name}.jsonl.gz" for name in ("affinity", "mixed", "spread", "volumes", "config")),
     *("conformance/dra/scenarios.jsonl.gz", "conformance/volcano-1.8/generated.jsonl.gz"),
@@ -117,10 +117,10 @@ _SCHEDULER = {
 
 
 class Case(NamedTuple):
-    """Words to run in a folder with these files; ``objects`` are what a live cluster answers, ``None`` without one.
+    """Arguments to run in a folder with these files; ``objects`` are those of a live cluster, ``None`` without one.
 
-    ``answers`` are bodies that it gives instead, by a part of the path. ``replies`` is how many lines it has to write
-    where each line that it reads has to be answered.
+    ``answers`` are replacement bodies by part of the path. ``replies`` is the number of lines to write if each line
+    read must be answered.
     """
 
     words: list[str]
@@ -188,7 +188,7 @@ def _of_command(command: str, random: Random) -> Case:
 def _read_from(
     cluster: list[Any], words: list[str], files: dict[str, bytes], random: Random
 ) -> tuple[list[dict[str, Any]] | None, dict[str, bytes]]:
-    """Has the cluster read from a file or from a server; what the server has, and answers instead."""
+    """Read the cluster from a file or from a server; return the server's objects, and its replacement answers."""
     if random.random() >= 0.2:
         name, content = _packed(cluster, random)
         files[name] = mangled(content, random)
@@ -203,7 +203,7 @@ def _read_from(
 
 
 def _of_recording(command: str, words: list[str], forms: tuple[str, ...], random: Random) -> Case:
-    """A question about a recording of which bytes are other ones, or are missing at its end."""
+    """A command on a recording with changed bytes, or with bytes missing at its end."""
     content = _RECORDING.read_bytes()
     if random.random() < 0.5:
         content = content[: random.randrange(len(content))]
@@ -215,7 +215,7 @@ def _of_recording(command: str, words: list[str], forms: tuple[str, ...], random
 
 
 def _damaged_recording(random: Random) -> Case:
-    """A question about a recording with right check sums, of which some lines are not what kpreempt writes."""
+    """A command on a recording with valid checksums and some lines that kpreempt did not write."""
     files = {
         name: damaged(content, random) if random.random() < 0.7 else content
         for name, content in _whole_recording().items()
@@ -234,7 +234,7 @@ def _whole_recording() -> dict[str, bytes]:
 
 
 def _extreme_numbers(random: Random) -> Case:
-    """A question with a configuration, a cluster and a change whose numbers are at the edges of their types."""
+    """A command with a configuration, a cluster and a change whose numbers are at the limits of their types."""
     path, change_path = random.choice(_CLUSTERS)
     cluster, change = _items(_documents(path)), _documents(change_path)
     cluster = stretched(cluster, random) if random.random() < 0.6 else cluster
@@ -254,7 +254,7 @@ def _extreme_numbers(random: Random) -> Case:
 
 
 def _bomb(random: Random) -> Case:
-    """A small file that unpacks to much, or a text whose values take many times their size."""
+    """A small file that decompresses to much more, or a text whose values take many times its size."""
     text = random.choice(_DENSE) * random.choice((1_000, 400_000, 4_000_000, 12_000_000))
     content = random.choice((b"", _LIST, b"kind: List\nitems:\n", b'{"items":[')) + text + random.choice((b"", b"1]}"))
     for _ in range(random.choice((0, 1, 1, 2, 3))):
@@ -276,7 +276,7 @@ def _in_tar(content: bytes) -> bytes:
 
 
 def _long_option(random: Random) -> Case:
-    """A command line with one value, in any option of any command, that is very long or not a number of its kind."""
+    """A command line with one value, in any option of any command, that is very long or not a valid number."""
     name, words = random.choice(list(RUNNABLE.items()))
     command = make_app(name)
     parameters = [
@@ -306,7 +306,7 @@ def _long_option(random: Random) -> Case:
 
 
 def _protocol(random: Random) -> Case:
-    """Lines for ``kpreempt mcp``, of which each request and each line that is not a message has to be answered."""
+    """Lines for ``kpreempt mcp``; each request and each line that is not a message must be answered."""
     lines = [_encoded({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _CLIENT})]
     for number in range(1, 12):
         method = random.choice(("ping", "tools/list", "tools/call", "x"))
@@ -318,7 +318,7 @@ def _protocol(random: Random) -> Case:
             line = random.choice((mangled(line, random), b"[%s]" % line, line[: random.randrange(len(line))]))
         lines.append(line.replace(b"\n", b" "))
     lines.append(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
-    # Nothing answers a notification, which is a valid message without an id.
+    # A notification, which is a valid message without an id, has no answer.
     answered = [each for each in lines if each.strip() and (b'"id"' in each or rejection_of(each) is not None)]
     words = ["mcp", "--snapshot", "cluster.yaml"]
     return Case(words, {"cluster.yaml": _yaml([NODE])}, b"\n".join(lines) + b"\n", replies=len(answered))
@@ -351,7 +351,7 @@ _PACKERS: tuple[Callable[[bytes], bytes], ...] = (
     *(lambda each: gzip.compress(each, 1, mtime=0), gzip.compress, zstandard.compress, zstandard.compress, _in_tar),
 )
 _CLIENT = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}}
-# What each command needs to run; none reaches a network or waits.
+# The required arguments of each command; none uses a network or waits.
 RUNNABLE: dict[str, list[str]] = {
     "explain": ["-f", "cluster.yaml", "--snapshot", "cluster.yaml"],
     **{name: ["-A", "--snapshot", "cluster.yaml"] for name in ("pending", "at-risk", "budgets")},
@@ -366,18 +366,18 @@ RUNNABLE: dict[str, list[str]] = {
     "history": ["a", "--snapshot", "past"],
     **{name: [] for name in ("rules", "plugins", "algorithms", "batch", "completion", "verify", "help")},
 }
-# A server, a program or a wait that is asked for.
+# Options that start a server, run a program or wait.
 UNATTENDED = ("--kubeconfig", "--context", "--contexts", "--server", "--kustomize", "--interval", "--help")
 
 
 def _items(documents: list[Any]) -> list[dict[str, Any]]:
-    """All objects, those of lists as well."""
+    """All objects, including those in lists."""
     listed = [item for each in documents if isinstance(each, dict) for item in each.get("items") or [each]]
     return [each for each in listed if isinstance(each, dict)]
 
 
 def _nodes(cluster: list[Any], random: Random) -> list[str]:
-    """Words about which nodes are drained, and how."""
+    """Arguments that select nodes to drain, and how."""
     nodes = [each for each in _items(cluster) if each.get("kind") == "Node"]
     metadata = [each["metadata"] for each in nodes if isinstance(each.get("metadata"), dict)]
     names = [str(each.get("name") or "none") for each in metadata] or ["node-a"]
@@ -393,7 +393,7 @@ def _written(forms: tuple[str, ...], random: Random) -> list[str]:
 
 
 def _gate(files: dict[str, bytes], random: Random) -> list[str]:
-    """Words about rules: their file, and for half of the cases a baseline or a former run."""
+    """Arguments for rules: their file, and for half of the cases a baseline or a previous run."""
     files["kpreempt.toml"] = mangled(_toml(mutated(_GATE, random) if random.random() < 0.7 else _GATE), random)
     if "change.yaml" not in files:
         return ["--config", "kpreempt.toml"]
@@ -411,7 +411,7 @@ def _gate(files: dict[str, bytes], random: Random) -> list[str]:
 
 
 def _scheduler(command: str, files: dict[str, bytes], random: Random) -> list[str]:
-    """Words about the scheduler, for some of the commands that take them."""
+    """Arguments for the scheduler, for some of the commands that accept them."""
     if random.random() < 0.6:
         return []
     if command == "volcano":
@@ -493,7 +493,7 @@ def _yaml(documents: Any) -> bytes:
 
 
 def _packed(cluster: Any, random: Random) -> tuple[str, bytes]:
-    """The cluster as one of the files that are read."""
+    """The cluster in one of the supported file formats."""
     whole = _encoded({"apiVersion": "v1", "kind": "List", "items": cluster})
     match random.randrange(5):
         case 0:
@@ -514,14 +514,14 @@ def _packed(cluster: Any, random: Random) -> tuple[str, bytes]:
 
 
 def _lines(random: Random) -> bytes:
-    """Scenarios as they were recorded, one under a hostile name, and mutated ones."""
+    """Recorded scenarios, one with a hostile name, and mutated ones."""
     recorded = [json.loads(random.choice(_recorded(random.choice(_SCENARIOS)))) for _ in range(3)]
     lines = [{**recorded[0], "name": "\u202e##[x]"}, *(mutated(each, random) for each in recorded * 2)]
     return b"\n".join(mangled(_encoded(each), random) for each in lines)
 
 
 def _answers(objects: list[Any], random: Random) -> dict[str, bytes]:
-    """What a server answers that is not well: about its version, or to one of the lists, by the end of the path."""
+    """Invalid server responses: to its version, or to one of the lists, by the end of the path."""
     if random.random() < 0.5:
         return {}
     version = {"major": "1", "minor": "36+", "gitVersion": "v1.36.3-eks-1"}
@@ -543,7 +543,7 @@ def _kubeconfig() -> dict[str, Any]:
 
 
 def _toml(value: Any) -> bytes:
-    """The table as TOML, in which tables are written inline; what TOML has not is left out."""
+    """The table as TOML, with inline tables; values that TOML lacks are omitted."""
     if not isinstance(value, dict):
         return repr(value).encode(errors="replace")
     return b"".join(

@@ -1,4 +1,4 @@
-"""Mutations that know the structure of what they change: documents, their text, and packed files."""
+"""Structure-aware mutations: of documents, their text, and compressed files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 _DEEP = 3_000
 _LONG = 20_000
 _MANY = 300
-# What no field expects, or expects and should bound.
+# Values that no field expects, or expects and should limit.
 NASTY: tuple[Any, ...] = (
     *(None, "", {}, [], [None], [[]], {"": None}, True, False),
     *(0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 0.1, 1e308),
@@ -33,9 +33,9 @@ NASTY: tuple[Any, ...] = (
 
 
 def mutated(document: Any, random: Random, times: int = 4) -> Any:
-    """The document with up to ``times`` places changed; the one that is handed in stays as it is.
+    """The document with up to ``times`` changes; the input is not changed.
 
-    Most often every value stays one that its field may have, so that what reads it goes on to what is made of it.
+    Most often every value stays valid for its field, so that processing continues after decoding.
     """
     changed = copy.deepcopy(document)
     is_gentle = random.random() < 0.75
@@ -102,7 +102,7 @@ _CHANGES: tuple[Callable[[Any, Any, Random], None], ...] = (_replace, _replace, 
 
 
 def _nudge(holder: Any, key: Any, same: list[Any], random: Random) -> None:
-    """Another value of the same type: what the field has elsewhere, or one at the edges."""
+    """Another value of the same type: one the field has elsewhere, or one at the limits."""
     value = holder[key]
     others = [each for each in same if type(each) is type(value) and not isinstance(each, dict | list)]
     match value:
@@ -125,12 +125,12 @@ def _alike(value: str) -> tuple[str, ...]:
 
 
 def _graft(holder: Any, key: Any, same: list[Any], random: Random) -> None:
-    """What stands under this key elsewhere."""
+    """The value of this key elsewhere."""
     holder[key] = copy.deepcopy(random.choice(same))
 
 
 def _transplant(holder: Any, key: Any, same: list[Any], random: Random) -> None:
-    """A field of another mapping that stands under the same key."""
+    """A field of another mapping under the same key."""
     others = [each for each in same if isinstance(each, dict) and each]
     if isinstance(holder[key], dict) and others:
         other = random.choice(others)
@@ -148,7 +148,7 @@ def _without_item(holder: Any, key: Any, same: list[Any], random: Random) -> Non
 
 
 def _with_item(holder: Any, key: Any, same: list[Any], random: Random) -> None:
-    """Once more, under another name where it has one."""
+    """Repeat an item, with another name if it has one."""
     if not isinstance(holder, list):
         _transplant(holder, key, same, random)
         return
@@ -160,7 +160,7 @@ def _with_item(holder: Any, key: Any, same: list[Any], random: Random) -> None:
         holder.append(item)
 
 
-# Numbers and times at the edges of what Go's types, Python's and NumPy's hold.
+# Numbers and times at the limits of Go's, Python's and NumPy's types.
 _INTEGERS = (*(2**63 - 1, 10**10, 2**31 - 1) * 3, -(2**63), 2**63, 10**30, -(2**31), 2**31, 0, -1)
 _DURATIONS = ("2562047h47m16.854775807s", "-2562047h", "9223372036854775807ns", "0s", "1ns", "-1s", "9999999999h")
 _TIMES = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00", "1677-09-21T00:12:43Z")
@@ -180,7 +180,7 @@ _SECONDS = {
 
 
 def stretched(document: Any, random: Random) -> Any:
-    """The document with up to four numbers, durations or times at an edge, some in fields that it had not."""
+    """The document with up to four numbers, durations or times at a limit, some in new fields."""
     changed = copy.deepcopy(document)
     for each in random.sample(changed, min(len(changed), 2)) if isinstance(changed, list) else ():
         parts = [
@@ -215,7 +215,7 @@ _GENTLE: tuple[Callable[[Any, Any, list[Any], Random], None], ...] = (
 
 
 def mangled(content: bytes, random: Random) -> bytes:
-    """The bytes of a file, cut, overwritten, or with something in them that parsers mind; often as they are."""
+    """The bytes of a file: truncated, overwritten, or with content that breaks parsers; often unchanged."""
     if not content or random.random() < 0.95:
         return content
     at = random.randrange(len(content))

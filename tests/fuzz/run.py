@@ -1,4 +1,4 @@
-"""Runs cases, each in a process of its own with limits, and says what went wrong."""
+"""Run cases, each in a separate process with limits, and report problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, objects_by_kind
 from tests.fuzz.cases import Case, case_of
 from tests.harmless import obeyed
 
-# Of processor time, so that a busy machine makes no hang.
+# Processor time, so that a busy machine causes no timeout.
 SECONDS = 30
 _PATIENCE = 300
 _ADDRESS_SPACE = 4 << 30
@@ -32,7 +32,7 @@ _EXPECTED = (0, 1, 2, 3)
 
 
 class Outcome(NamedTuple):
-    """How a case ended; ``problems`` is empty where it ended as it should."""
+    """How a case ended; ``problems`` is empty if it ended as it should."""
 
     code: int
     seconds: float
@@ -42,8 +42,8 @@ class Outcome(NamedTuple):
 
 
 def run_cases(seed: int, numbers: range) -> tuple[Counter[int], dict[int, Outcome]]:
-    """Run the cases and return how often each exit code came, and those with problems by their numbers."""
-    # Once, before the processes that have them from here.
+    """Run the cases; return the count of each exit code, and cases with problems by number."""
+    # Once, before forking the processes that use them.
     for module in walk_packages(kpreempt.__path__, "kpreempt."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
@@ -59,7 +59,7 @@ def run_cases(seed: int, numbers: range) -> tuple[Counter[int], dict[int, Outcom
 
 
 def run_case(case: Case) -> Outcome:
-    """Run a case in a folder of its own, which is gone afterwards."""
+    """Run a case in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="kpreempt-fuzz-"))
     try:
         for name, content in {**case.files, "stdin": case.stdin, "stdout": b"", "stderr": b""}.items():
@@ -76,7 +76,7 @@ def run_case(case: Case) -> Outcome:
     memory = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     problems = [] if code in _EXPECTED else [f"ends with {code}"]
     is_annotated = "github" in case.words
-    # A protocol gives back the ids and names of methods that it was sent.
+    # A protocol returns the ids and method names that it was sent.
     shown = "" if case.replies is not None else stdout
     found = obeyed(shown.replace("\n::", "\n").removeprefix("::") if is_annotated else shown) + obeyed(stderr)
     problems += [f"writes {', '.join(sorted(set(found)))}"] if found else []
@@ -100,7 +100,7 @@ def _wait(child: int) -> tuple[int, resource.struct_rusage]:
 
 
 def _become(case: Case, folder: Path) -> None:
-    """Be the program, in this process, which ends with its code."""
+    """Run the program in this process, and exit with its code."""
     code = 99
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
@@ -132,14 +132,14 @@ def _become(case: Case, folder: Path) -> None:
 
 
 def _cluster(objects: list[dict[str, object]], answers: dict[str, bytes]) -> FakeCluster:
-    def instead(asked: Asked) -> Answer | None:
-        return next((Answer(body=body) for path, body in answers.items() if asked.path.endswith(path)), None)
+    def instead(request: Asked) -> Answer | None:
+        return next((Answer(body=body) for path, body in answers.items() if request.path.endswith(path)), None)
 
     return FakeCluster(_by_kind(objects), special=instead)
 
 
 def _by_kind(objects: list[dict[str, object]]) -> dict[str, list[dict[str, object]]]:
-    """What the server answers: of objects that are none, nothing."""
+    """The server's objects by kind; non-objects are skipped."""
     whole = [
         each
         for each in objects

@@ -12,7 +12,7 @@ from tests.fuzz.cases import ROOT, case_of
 
 @pytest.mark.slow
 def test_mutated_input_ends_in_an_answer_or_one_message() -> None:
-    # In a process of its own, since it forks.
+    # In a separate process, since it forks.
     command = [sys.executable, "-m", "tests.fuzz", "--cases", "30", "--seed", "36"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -1,4 +1,4 @@
-"""Prints which share of the harmless changes passes unconfigured, and which of the harmful ones do."""
+"""Print the share of harmless changes that pass with default settings, and of harmful ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.gate.sets import SETS
 
 
 def main() -> None:
-    """One line a version."""
+    """Print one line per version."""
     for version in VERSIONS:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)

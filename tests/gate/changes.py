@@ -1,4 +1,4 @@
-"""Changes to the sets: harmless ones, as anybody makes them every day, and harmful ones, with the rule of each."""
+"""Changes to the sets: everyday harmless ones, and harmful ones with the rule that catches each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _env(documents: list[Object]) -> None:
 
 
 def _scale(documents: list[Object]) -> None:
-    """One more of the first that has room for it: what is tied to a pool that is full has none."""
+    """One more replica of the first one with capacity for it; workloads tied to a full pool have none."""
     for document in documents:
         if document["kind"] in ("Deployment", "StatefulSet") and document["metadata"]["name"] != "model":
             document["spec"]["replicas"] = document["spec"].get("replicas", 1) + 1
@@ -66,9 +66,9 @@ HARMLESS: dict[str, _Change] = {
 
 
 class Harmful(NamedTuple):
-    """A change that a gate has to stop, and the rule that says so.
+    """A change that a gate must stop, and the rule that does so.
 
-    With ``prunes`` the set as it is installed is the base, and what only it has is deleted; ``options`` are more
+    With ``prunes`` the installed set is the base, and objects that only it has are deleted; ``options`` are more
     options of ``check``.
     """
 
@@ -85,7 +85,7 @@ def _find(documents: Iterable[Object], kind: str, name: str) -> Object:
 
 
 def _merged(target: Any, patch: Any) -> Any:
-    """As a JSON merge patch has it (RFC 7396)."""
+    """Apply a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -98,7 +98,7 @@ def _merged(target: Any, patch: Any) -> Any:
 
 
 def _spec(kind: str, name: str, patch: Object) -> _Change:
-    """Merges into an object's spec."""
+    """Merge into an object's spec."""
 
     def change(documents: list[Object]) -> None:
         document = _find(documents, kind, name)
@@ -108,12 +108,12 @@ def _spec(kind: str, name: str, patch: Object) -> _Change:
 
 
 def _pod(kind: str, name: str, patch: Object) -> _Change:
-    """Merges into the spec of a workload's pods."""
+    """Merge into the spec of a workload's pods."""
     return _spec(kind, name, {"template": {"spec": patch}})
 
 
 def _requests(kind: str, name: str, requests: Object, **more: Any) -> _Change:
-    """The first container's requests are these, and the workload's spec has these fields."""
+    """Set the first container's requests, and fields of the workload's spec."""
 
     def change(documents: list[Object]) -> None:
         document = _find(documents, kind, name)
@@ -170,7 +170,7 @@ def _bigger_volumes(documents: list[Object]) -> None:
 
 
 def _greedy_agents(documents: list[Object]) -> None:
-    """Pods of a high priority on each node, for which others have to go."""
+    """High-priority pods on each node, for which others are evicted."""
     _find(documents, "DaemonSet", "agent")["spec"]["template"]["spec"]["containers"][0]["resources"] = {
         "requests": {"cpu": "3"}
     }
@@ -182,17 +182,17 @@ def _taken_port(documents: list[Object]) -> None:
 
 
 def _without(*names: tuple[str, str]) -> _Change:
-    """Lacks these objects, each by its kind and name."""
+    """Remove these objects, each by its kind and name."""
 
     def change(documents: list[Object]) -> None:
-        gone = [_find(documents, kind, name) for kind, name in names]
-        documents[:] = [each for each in documents if each not in gone]
+        deleted = [_find(documents, kind, name) for kind, name in names]
+        documents[:] = [each for each in documents if each not in deleted]
 
     return change
 
 
 def _pdb(name: str, selector: Object, **spec: Any) -> _Change:
-    """One more PDB."""
+    """Add a PDB."""
 
     def change(documents: list[Object]) -> None:
         namespace = _find(documents, "Deployment", selector["matchLabels"]["app"])["metadata"].get("namespace")
@@ -204,7 +204,7 @@ def _pdb(name: str, selector: Object, **spec: Any) -> _Change:
 
 
 def _more(*documents: Object) -> _Change:
-    """Adds objects."""
+    """Add objects."""
 
     def change(there: list[Object]) -> None:
         there += deepcopy(documents)
@@ -219,7 +219,7 @@ def _nothing_left(documents: list[Object]) -> None:
 def _workload(
     kind: str, namespace: str, app: str, *, cpu: str = "100m", spec: Object | None = None, **pod: Any
 ) -> Object:
-    """A workload, with these fields in its spec and in that of its pods."""
+    """A workload with these fields in its spec and in that of its pods."""
     container = {"name": "main", "image": "example.com/tools/main:1", "resources": {"requests": {"cpu": cpu}}}
     return {
         "apiVersion": "apps/v1",
@@ -256,7 +256,7 @@ def _machine(name: str) -> Object:
 
 
 def _forged_budget(documents: list[Object]) -> None:
-    """Says itself how many disruptions it allows."""
+    """A PDB that sets its own number of allowed disruptions."""
     _find(documents, "PodDisruptionBudget", "frontend")["status"] = {
         "disruptionsAllowed": 100,
         "currentHealthy": 100,
@@ -304,7 +304,7 @@ def _privileged(documents: list[Object]) -> None:
 
 
 def _annotated(kind: str, name: str, **annotations: str) -> _Change:
-    """Adds annotations to an object."""
+    """Add annotations to an object."""
 
     def change(documents: list[Object]) -> None:
         metadata = _find(documents, kind, name)["metadata"]
@@ -314,7 +314,7 @@ def _annotated(kind: str, name: str, **annotations: str) -> _Change:
 
 
 def _before_itself(kind: str, name: str, first: _Change) -> _Change:
-    """The change is made to a copy of an object that comes before it."""
+    """Make the change to a copy of an object that comes before it."""
 
     def change(documents: list[Object]) -> None:
         document = _find(documents, kind, name)

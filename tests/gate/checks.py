@@ -13,13 +13,13 @@ from kpreempt.cli import process
 from tests.gate.changes import HARMLESS, Harmful, changed
 from tests.gate.sets import CLUSTERS, NAMESPACES, SETS, Object, files_of
 
-# By version, the dump and the version of its kubelets: one is of a cluster that was upgraded since.
+# By version, the dump and the version of its kubelets: one cluster was upgraded since.
 _DUMPS = {"1.33": ("1.33", "v1.33.13"), "1.34": ("1.33", "v1.34.4"), "1.36": ("1.36", "v1.36.3")}
 VERSIONS = tuple(_DUMPS)
 
 
 def cluster_of(version: str, folder: Path) -> Path:
-    """The dump of one version, unpacked into ``folder``."""
+    """The dump of one version, decompressed into ``folder``."""
     recorded, kubelets = _DUMPS[version]
     text = gzip.decompress((CLUSTERS / f"kube-{recorded}.json.gz").read_bytes()).decode()
     path = folder / f"{version}.json"
@@ -28,7 +28,7 @@ def cluster_of(version: str, folder: Path) -> Path:
 
 
 def check(cluster: Path, set_name: str, folder: Path, options: Sequence[str] = ()) -> tuple[int, Object]:
-    """The exit code and the answer of a check of the folder."""
+    """The exit code and the result of a check of the folder."""
     answer = folder.parent / "answer.json"
     namespace = NAMESPACES.get(set_name, "default")
     words = ["-f", str(folder), "--snapshot", str(cluster), "-n", namespace, "-o", f"json={answer}", *options]
@@ -38,7 +38,7 @@ def check(cluster: Path, set_name: str, folder: Path, options: Sequence[str] = (
 
 
 def write(folder: Path, set_name: str, documents: list[Object] | None = None) -> Path:
-    """The set's files as they are, or one file of these documents."""
+    """Write the set's files unchanged, or one file of these documents."""
     folder = folder / "change"
     texts = files_of(set_name) if documents is None else {"change.yaml": yaml.safe_dump_all(documents)}
     for path, text in texts.items():
@@ -49,7 +49,7 @@ def write(folder: Path, set_name: str, documents: list[Object] | None = None) ->
 
 
 def check_harmful(cluster: Path, harmful: Harmful, folder: Path) -> tuple[int, Object]:
-    """The exit code and the answer of a check of a harmful change; its files are in ``folder``."""
+    """The exit code and the result of checking a harmful change; its files are in ``folder``."""
     change = write(folder, harmful.set_name, changed(harmful.set_name, harmful.change))
     base = ["--base", str(write(folder / "base", harmful.set_name)), "--prune"] if harmful.prunes else []
     return check(cluster, harmful.set_name, change, [*base, *harmful.options])
@@ -61,7 +61,7 @@ def broken(answer: Object) -> list[str]:
 
 
 def red_ones(cluster: Path, folder: Path) -> Iterator[tuple[str, str, list[str]]]:
-    """The harmless changes that do not pass: set, change and broken rules; their files are in ``folder``."""
+    """The harmless changes that do not pass: set, change and violated rules; their files are in ``folder``."""
     for set_name in SETS:
         for name, change in HARMLESS.items():
             documents = None if name == "unchanged" else changed(set_name, change)

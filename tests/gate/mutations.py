@@ -1,7 +1,8 @@
-"""Every change that lowers protection, made to every object of the example clusters: none may be called harmless.
+"""Every change that lowers protection, applied to every object of the example clusters: none may be reported as
+harmless.
 
-``python -m tests.gate.mutations`` makes all of them, and prints those that are called harmless or are not red though
-they should be; ``test_mutations.py`` makes a few of each.
+``python -m tests.gate.mutations`` runs all of them, and prints those that are reported as harmless or do not fail
+though they should; ``test_mutations.py`` runs a few of each.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _LOW = {
 
 
 class Outcome(NamedTuple):
-    """What a check says of a mutation: whether the gate is open, its headline, and the rules with findings."""
+    """The result of checking a mutation: whether it passes, the headline, and the rules with findings."""
 
     cluster: str
     subject: str
@@ -55,12 +56,12 @@ class Outcome(NamedTuple):
 
     @property
     def is_harmless(self) -> bool:
-        """Whether it is called so."""
+        """Whether it is reported as harmless."""
         return "harmless" in self.summary
 
 
 class Change(NamedTuple):
-    """What is applied, and the manifests that were there before and are pruned."""
+    """What is applied, and the previous manifests, which are pruned."""
 
     documents: list[Object]
     base: list[Object] = []
@@ -70,7 +71,7 @@ class Change(NamedTuple):
 class Mutation(NamedTuple):
     """A way to lower protection: ``make`` returns the change of an object as a manifest, or ``None`` if it has none.
 
-    ``must_fail`` says whether it shuts the gate; it is never called harmless.
+    ``must_fail`` means that the check fails; it is never reported as harmless.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Mutation(NamedTuple):
 
 
 class ExampleCluster:
-    """An example cluster, with its objects as manifests would have them."""
+    """An example cluster, with its objects as manifests."""
 
     def __init__(self, name: str) -> None:
         path = CLUSTER_FILES[name]
@@ -93,7 +94,7 @@ class ExampleCluster:
         return [each for each in self.objects if each["kind"] in kinds]
 
     def selecting(self, labels: Object, namespace: str) -> list[Object]:
-        """The PDBs that select such pods by their matchLabels."""
+        """The PDBs that select these pods by matchLabels."""
         return [
             each
             for each in self.of("PodDisruptionBudget")
@@ -102,7 +103,7 @@ class ExampleCluster:
         ]
 
     def check(self, change: Change) -> Any:
-        """The answer to the change."""
+        """Check the change."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return self.cluster.check(change.documents, base=change.base, prune=bool(change.base), delete=change.delete)
@@ -122,7 +123,7 @@ def _documents(path: Path) -> Iterator[Object]:
 
 
 def manifest_of(document: Object) -> Object:
-    """An object of a cluster as a manifest: without its status and what only the server sets."""
+    """An object of a cluster as a manifest: without its status and fields that only the server sets."""
     manifest = {key: deepcopy(value) for key, value in document.items() if key != "status"}
     for field in _SERVER_FIELDS:
         manifest["metadata"].pop(field, None)
@@ -131,7 +132,7 @@ def manifest_of(document: Object) -> Object:
 
 
 def _one(make: Callable[[Object], object]) -> Callable[[Object, ExampleCluster], Change | None]:
-    """A mutation that edits the object itself; one that returns ``False`` has nothing to do."""
+    """A mutation that edits the object itself; one that returns ``False`` does not apply."""
 
     def change(document: Object, _cluster: ExampleCluster) -> Change | None:
         return None if make(document) is False else Change([document])
@@ -140,7 +141,7 @@ def _one(make: Callable[[Object], object]) -> Callable[[Object, ExampleCluster],
 
 
 def _pdb(spec: Object) -> Callable[[Object, ExampleCluster], Change | None]:
-    """These fields in the spec of a PDB; ``None`` takes one out."""
+    """Set these fields in the spec of a PDB; ``None`` removes one."""
 
     def edit(document: Object) -> None:
         merged = {**document["spec"], **spec}
@@ -245,7 +246,7 @@ def _new_default(value: int) -> Callable[[Object, ExampleCluster], Change]:
 
 
 def _relabeled_template(document: Object, cluster: ExampleCluster) -> Change | None:
-    """Another value for a label of the template that a PDB selects and the workload does not, else for any of it."""
+    """Change a label of the template that a PDB selects and the workload does not, otherwise any of it."""
     labels = document["spec"]["template"]["metadata"]["labels"]
     budgets = cluster.selecting(labels, document["metadata"]["namespace"])
     if not budgets:
@@ -280,7 +281,7 @@ def _to_zero(document: Object) -> bool | None:
 
 
 def _under_pdb(document: Object, cluster: ExampleCluster) -> Change | None:
-    """As few replicas as the PDB wants to have."""
+    """Scale down to as few replicas as the PDB requires."""
     labels = document["spec"]["template"]["metadata"]["labels"]
     for each in cluster.selecting(labels, document["metadata"]["namespace"]):
         least = each["spec"].get("minAvailable")
@@ -380,7 +381,7 @@ MUTATIONS = (
 
 
 def outcomes(mutation: Mutation, cluster: ExampleCluster, most: int | None = None) -> Iterator[Outcome]:
-    """What the check says of a mutation of each object, or of the first ``most`` that have it."""
+    """The result of checking a mutation of each object, or of the first ``most`` that have it."""
     for document in cluster.of(*mutation.kinds):
         if most is not None and most <= 0:
             return
@@ -393,7 +394,7 @@ def outcomes(mutation: Mutation, cluster: ExampleCluster, most: int | None = Non
         try:
             answer = cluster.check(change)
         except KpreemptError as error:
-            # What is refused as input is not called harmless, either.
+            # Invalid input is not reported as harmless, either.
             yield Outcome(cluster.name, subject, passed=False, summary=error.message, rules=[])
             continue
         rules = sorted({str(each.rule) for each in answer.findings})
@@ -401,12 +402,12 @@ def outcomes(mutation: Mutation, cluster: ExampleCluster, most: int | None = Non
 
 
 def faults(mutation: Mutation, found: Sequence[Outcome]) -> list[Outcome]:
-    """Those that are called harmless, or that are not red though they must be."""
+    """Those that are reported as harmless, or that do not fail though they must."""
     return [each for each in found if each.is_harmless or (mutation.must_fail and each.passed)]
 
 
 def main() -> None:
-    """One line for each mutation, and below it those of its objects that are called harmless, or are not red."""
+    """Print one line for each mutation, and below it the objects that are reported as harmless, or do not fail."""
     for mutation in MUTATIONS:
         found = [each for name in CLUSTER_FILES for each in outcomes(mutation, example(name))]
         wrong = faults(mutation, found)

@@ -1,9 +1,9 @@
-"""Record the clusters of ``fixtures/gate``: the sets installed on a control plane of the test's own, and dumped.
+"""Record the clusters of ``fixtures/gate``: install the sets on a test control plane, and dump it.
 
 usage: python -m tests.gate.record PROGRAM VERSION
 
-PROGRAM is the control plane that ``tests/reference/build`` makes of that minor version. The nodes are made up and their
-kubelets played; the API server, the scheduler and the controllers are the genuine ones. kubectl applies and dumps.
+PROGRAM is the control plane of that minor version, built by ``tests/reference/build``. The nodes and their kubelets are
+simulated; the API server, the scheduler and the controllers are real. kubectl applies and dumps.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tests.live.plane import ControlPlane, Object, RefusedError
 from tests.live.plugin import environment
 from tests.live.resting import condition, is_ready
 
-# Added to those that live rollouts need: what fills in volumes, autoscalers and quotas.
+# In addition to those for live rollouts: controllers for volumes, autoscalers and quotas.
 CONTROLLERS = (
     "-controller-manager-arg=--controllers=persistentvolume-binder-controller,persistentvolumeclaim-protection-controller,"
     "horizontal-pod-autoscaler-controller,resourcequota-controller,namespace-controller,serviceaccount-controller,"
     "endpoints-controller,endpointslice-controller,cronjob-controller",
     "-end-jobs=true",
 )
-# What a dump holds: everything that a check asks for, as docs/ci.md has it, of the kinds that the version serves.
+# The content of a dump: everything that a check reads, as in docs/ci.md, of the kinds that the version serves.
 KINDS = (
     "nodes,pods,namespaces,priorityclasses,poddisruptionbudgets,services,replicationcontrollers,replicasets,"
     "statefulsets,deployments,daemonsets,jobs,cronjobs,persistentvolumes,persistentvolumeclaims,storageclasses,"
@@ -51,10 +51,10 @@ def main(program: str, version: str) -> None:
         kubelets = plane.request("GET", "/version")["gitVersion"]
     for each in dump["items"]:
         if each["kind"] == "Node":
-            # Whoever plays the kubelets says so there; real ones are as old as the API server.
+            # Whoever simulates the kubelets identifies itself; real ones have the API server's version.
             each["status"]["nodeInfo"]["kubeletVersion"] = kubelets
         if each["kind"] == "HorizontalPodAutoscaler":
-            # Without metrics nobody fills it in.
+            # Without metrics this is never set.
             each["status"] = {"currentReplicas": 2, "desiredReplicas": 2, "currentMetrics": None}
     path = CLUSTERS / f"kube-{version}.json.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,20 +62,20 @@ def main(program: str, version: str) -> None:
 
 
 class Cluster:
-    """The nodes, what else runs on them, and the sets."""
+    """The nodes, other pods on them, and the sets."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self._environment = environment(plane.kubeconfig)
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """What kubectl prints. Raises ``CalledProcessError``, with its words on standard error."""
+        """Return kubectl's output. Raises ``CalledProcessError``, with its messages on standard error."""
         return subprocess.run(
             ["kubectl", *arguments], env=self._environment, input=given, stdout=subprocess.PIPE, text=True, check=True
         ).stdout
 
     def install(self) -> None:
-        """Everything, one set after the other, each at rest before the next."""
+        """Install everything, one set after the other, each idle before the next."""
         for node in nodes():
             self.plane.request("POST", "/api/v1/nodes", node)
         self._apply(list(yaml.safe_load_all((CLUSTERS / "base.yaml").read_text())))
@@ -95,11 +95,11 @@ class Cluster:
 
     def _apply(self, documents: list[Object], namespace: str | None = None) -> None:
         if documents:
-            where = ["--namespace", namespace] if namespace else []
-            self.kubectl("apply", *where, "--filename", "-", given=yaml.safe_dump_all(documents))
+            location = ["--namespace", namespace] if namespace else []
+            self.kubectl("apply", *location, "--filename", "-", given=yaml.safe_dump_all(documents))
 
     def _rest(self) -> None:
-        """Wait until every pod runs or has ended and nothing changes between two looks; claims are served meanwhile."""
+        """Wait until every pod runs or has ended and nothing changes between two reads; provision claims meanwhile."""
         end, last = time.monotonic() + SECONDS, None
         while time.monotonic() < end:
             self._provision()
@@ -124,13 +124,13 @@ class Cluster:
         return bool(pods)
 
     def _provision(self) -> None:
-        """Make a volume for each claim that asks an external provisioner for one, as such a provisioner does."""
+        """Create a volume for each claim that requests one from an external provisioner."""
         for claim in self.plane.request("GET", "/api/v1/persistentvolumeclaims")["items"]:
             metadata = claim["metadata"]
-            asked = metadata.get("annotations", {})
-            is_ready_for_it = "volume.kubernetes.io/storage-provisioner" in asked
+            options = metadata.get("annotations", {})
+            is_ready_for_it = "volume.kubernetes.io/storage-provisioner" in options
             storage_class = claim["spec"].get("storageClassName")
-            late = storage_class != "instant" and "volume.kubernetes.io/selected-node" not in asked
+            late = storage_class != "instant" and "volume.kubernetes.io/selected-node" not in options
             if claim["status"].get("phase") == "Pending" and is_ready_for_it and not late:
                 try:
                     self.plane.request("POST", "/api/v1/persistentvolumes", _volume(claim))
@@ -191,7 +191,7 @@ def node(
     control: bool = False,
     accelerators: int = 0,
 ) -> Object:
-    """One node as its kubelet registers it."""
+    """A node as its kubelet registers it."""
     capacity = {"cpu": cpu, "memory": memory, "pods": "110", "ephemeral-storage": "100Gi"}
     if accelerators:
         capacity["example.com/gpu"] = str(accelerators)

@@ -1,6 +1,6 @@
-"""The gate on everyday changes, unconfigured: harmless ones pass, and harmful ones don't.
+"""The gate with default settings on everyday changes: harmless ones pass, and harmful ones don't.
 
-``python -m tests.gate`` prints the shares. The clusters of ``fixtures/gate`` are dumps of genuine control planes
+``python -m tests.gate`` prints the shares. The clusters of ``fixtures/gate`` are dumps of real control planes
 (``tests.gate.record``).
 """
 
@@ -20,7 +20,7 @@ GOAL = 98
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dump of one version, unpacked."""
+    """The dump of one version, decompressed."""
     return cluster_of(request.param, tmp_path_factory.mktemp("cluster"))
 
 

@@ -1,4 +1,4 @@
-"""The golden answers about many pods: files of ``fixtures/golden-answers``, on snapshots of ``fixtures``."""
+"""The golden files for commands on many pods: ``fixtures/golden-answers``, on snapshots of ``fixtures``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BUSY = [
     *("--now", "2026-11-22T12:00:00Z"),
 ]
 
-# The arguments of each answer, by its file.
+# The arguments of each golden file.
 ANSWERS: dict[str, list[str]] = {
     "aftermath.txt": ["explain", "--aftermath", *_AFTERMATH, "-v"],
     "aftermath.json": ["explain", "--aftermath", *_AFTERMATH, "-o", "json"],
@@ -98,12 +98,12 @@ ANSWERS: dict[str, list[str]] = {
 
 
 def answer(name: str, folder: Path) -> str:
-    """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
+    """The current output of kpreempt at 80 columns, through a file in ``folder``."""
     return written_by(ANSWERS[name], folder / name)
 
 
 def written_by(arguments: list[str], path: Path, *, width: int = 80) -> str:
-    """What kpreempt writes at so many columns, in the format that the arguments ask for; it goes through the file."""
+    """The output of kpreempt at this width, in the format of the arguments, through the file."""
     formats = [arguments[index + 1] for index, each in enumerate(arguments) if each == "-o"] or ["text"]
     plain = arguments[: arguments.index("-o")] if "-o" in arguments else arguments
     with mock.patch.dict(os.environ, {"COLUMNS": str(width)}):

@@ -1,7 +1,7 @@
-"""The golden cases: a folder of ``fixtures/golden`` each, with a cluster, a pod and what kpreempt says of them.
+"""The golden cases: a folder of ``fixtures/golden`` each, with a cluster, a pod and the output of kpreempt.
 
-A folder holds ``snapshot.yaml``, ``pod.yaml``, perhaps ``arguments`` (more options), and the expected outputs: those of
-``OUTPUTS`` that are there.
+A folder holds ``snapshot.yaml``, ``pod.yaml``, optionally ``arguments`` (more options), and the expected outputs: the
+existing ones of ``OUTPUTS``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from unittest import mock
 from kpreempt.cli import process
 
 ROOT = Path(__file__).parents[2] / "fixtures" / "golden"
-# The file of each output, by its format.
+# The file of each output, by format.
 OUTPUTS = {"text": "report.txt", "json": "verdict.json", "markdown": "report.md"}
 NOW = "2026-11-21T03:12:00Z"
 
@@ -25,19 +25,19 @@ def case_names() -> list[str]:
 
 
 def expected_files(name: str) -> dict[str, Path]:
-    """The expected output of each format that the case holds."""
+    """The expected output of each format in the case."""
     return {format_name: path for format_name, file in OUTPUTS.items() if (path := ROOT / name / file).exists()}
 
 
 def question(name: str) -> list[str]:
-    """What kpreempt is asked in the case."""
+    """The arguments of the case."""
     case, extra = ROOT / name, ROOT / name / "arguments"
     arguments = ["explain", "-f", str(case / "pod.yaml"), "--snapshot", str(case / "snapshot.yaml"), "--now", NOW]
     return [*arguments, *(shlex.split(extra.read_text(encoding="utf-8")) if extra.exists() else [])]
 
 
 def explain(name: str, folder: Path) -> dict[str, str]:
-    """What ``kpreempt explain -v`` writes now for the case, at 80 columns; it goes through files in ``folder``."""
+    """The current output of ``kpreempt explain -v`` for the case at 80 columns, through files in ``folder``."""
     written = {format_name: folder / file.name for format_name, file in expected_files(name).items()}
     arguments = [*question(name), "-v"]
     arguments += [part for format_name, path in written.items() for part in ("-o", f"{format_name}={path}")]

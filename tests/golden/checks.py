@@ -1,4 +1,4 @@
-"""The golden answers of ``kpreempt check``: files of ``fixtures/golden-check``, on changes in ``fixtures/check``."""
+"""The golden files of ``kpreempt check``: ``fixtures/golden-check``, on changes in ``fixtures/check``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = PROJECT / "fixtures" / "golden-check"
 _OUTAGE = ["-f", "fixtures/check/outage/rollout.yaml", "--snapshot", "fixtures/check/outage/cluster.yaml"]
 _RELEASE = ["-f", "fixtures/check/release/release.yaml", "--snapshot", "fixtures/check/release/cluster.yaml"]
 
-# The arguments of each answer, its format and its exit code, by its file.
+# The arguments of each golden file, its format and its exit code.
 ANSWERS: dict[str, tuple[list[str], str, int]] = {
     "outage.txt": (_OUTAGE, "text", 1),
     "outage-verbose.txt": ([*_OUTAGE, "--verbose"], "text", 1),
@@ -40,7 +40,7 @@ ANSWERS: dict[str, tuple[list[str], str, int]] = {
 
 
 def answer(name: str, _folder: Path) -> str:
-    """What kpreempt answers now, at 80 columns; it goes through a file."""
+    """The current output of kpreempt at 80 columns, through a file."""
     arguments, format_name, expected = ANSWERS[name]
     code, texts = _answers(tuple(arguments))
     if code != expected:
@@ -50,9 +50,9 @@ def answer(name: str, _folder: Path) -> str:
 
 @cache
 def _answers(arguments: tuple[str, ...]) -> tuple[int, dict[str, str]]:
-    """The exit code, and the answer in each format that ``ANSWERS`` has of it: one run writes all of them."""
+    """The exit code, and the output in each format that ``ANSWERS`` has for it: one run writes all of them."""
     formats = [format_name for given, format_name, _ in ANSWERS.values() if tuple(given) == arguments]
-    # From the project's root, so that no file's name says where that is.
+    # Run in the project's root, so that file names do not contain its path.
     with TemporaryDirectory() as folder, chdir(PROJECT), mock.patch.dict(os.environ, {"COLUMNS": "80"}):
         outputs = [word for each in formats for word in ("-o", f"{each}={folder}/{each}")]
         code = process.run(["check", *arguments, "--now", NOW, *outputs])

@@ -1,4 +1,4 @@
-"""The golden screens of ``kpreempt explain``: what fits a terminal, for golden cases at two widths.
+"""The golden screens of ``kpreempt explain``: the terminal output of golden cases at two widths.
 
 A file of ``fixtures/golden-screens/explain`` is named after the case and the width.
 """
@@ -42,13 +42,13 @@ _QUESTIONS = {name: question(name) for name in _CASES} | {
     "capacity": ["explain", "deploy/web", "-n", "shop", "--replicas", "9", "--capacity", *_WORKLOADS],
 }
 
-# What is asked and the width, by the file.
+# The arguments and the width, by file.
 ANSWERS: dict[str, tuple[list[str], int]] = {
     f"{name}-{width}.txt": (arguments, width) for name, arguments in _QUESTIONS.items() for width in (80, 120)
 } | {"brief.txt": ([*question("chosen-by-priority-sum"), "--brief"], 80)}
 
 
 def answer(name: str, folder: Path) -> str:
-    """What kpreempt answers now; it goes through a file in ``folder``."""
+    """The current output of kpreempt, through a file in ``folder``."""
     arguments, width = ANSWERS[name]
     return written_by(arguments, folder / name, width=width)

@@ -1,4 +1,4 @@
-"""Plugins for the golden lists of plugins: they are listed, and never run."""
+"""Plugins for the golden lists of plugins, which never run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kpreempt.plugins import (
 
 
 class RackAware(PreFilterPlugin, FilterPlugin, ScorePlugin, PermitPlugin):
-    """At four extension points, of which one comes after the choice."""
+    """At four extension points, one of which comes after the choice."""
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -35,4 +35,4 @@ class RackAware(PreFilterPlugin, FilterPlugin, ScorePlugin, PermitPlugin):
 
 
 class Evicting(PreemptionPlugin):
-    """In the place of DefaultPreemption."""
+    """Replaces DefaultPreemption."""

@@ -11,7 +11,7 @@ from tests.golden.answers import FIXTURES, written_by
 
 ROOT = FIXTURES / "plugin-list"
 _CONFIGURED = ["plugins", "--scheduler-config", str(ROOT / "config.yaml"), "--plugin", "tests.golden.outside:Evicting"]
-# What is installed, whatever is installed where the tests run.
+# The installed plugins, whatever is installed when the tests run.
 _INSTALLED = {
     name: [
         InstalledPlugin(metadata.EntryPoint(name, f"tests.golden.outside:{name}", ENTRY_POINTS), package)
@@ -32,6 +32,6 @@ ANSWERS: dict[str, list[str]] = {
 
 
 def answer(name: str, folder: Path) -> str:
-    """What kpreempt lists now, at 80 columns; it goes through a file in ``folder``."""
+    """The current list of kpreempt at 80 columns, through a file in ``folder``."""
     with mock.patch("kpreempt.cli.extensions.installed_plugins", lambda: _INSTALLED):
         return written_by(ANSWERS[name], folder / name)

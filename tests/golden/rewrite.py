@@ -1,8 +1,8 @@
 """Rewrite the expected outputs of the golden cases: ``python -m tests.golden.rewrite [CASE...]``, then read the diff.
 
-Without names the answers of the other modules of ``tests/golden`` are rewritten, too.
+Without names, the other modules of ``tests/golden`` are rewritten, too.
 
-A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should hold.
+A new case needs ``snapshot.yaml``, ``pod.yaml`` and an empty file for each output that it should have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.golden.cases import ROOT, case_names, expected_files, explain
 
 
 def main(names: list[str]) -> int:
-    """Rewrite the named cases, or all; says which files changed."""
+    """Rewrite the named cases, or all; print which files changed."""
     for name in names or case_names():
         with tempfile.TemporaryDirectory() as folder:
             outputs = explain(name, Path(folder))

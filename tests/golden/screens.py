@@ -1,6 +1,6 @@
-"""What terminals of two sizes show: files of ``fixtures/golden-screens``, one for each command and size.
+"""The screens of two terminal sizes: ``fixtures/golden-screens``, one file for each command and size.
 
-The looks of a watch are in one file, each as the screen is after it, with a line of dashes between.
+The polls of a watch are in one file, each as the screen after it, separated by a line of dashes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Terminal(io.StringIO):
 
 @contextmanager
 def _terminal(width: int, height: int) -> Iterator[_Terminal]:
-    """Standard output, without colour."""
+    """Standard output, without color."""
     environment = {"COLUMNS": str(width), "LINES": str(height), "NO_COLOR": "1"}
     shown = _Terminal()
     with mock.patch.dict(os.environ, environment), mock.patch("sys.stdout", shown):
@@ -80,13 +80,13 @@ def _terminal(width: int, height: int) -> Iterator[_Terminal]:
 
 
 def answer(name: str, folder: Path) -> str:
-    """What a terminal of the size in the name shows."""
+    """The screen of a terminal with the size in the name."""
     command, width, height = ANSWERS[name]
     with _terminal(width, height) as shown:
         if command == _WATCH:
             _watch(folder / "cluster.yaml")
             return "".join(f"{frame}{'-' * width}\n" for frame in _frames(shown.getvalue()))
-        # From the project's root, so that no file's name says where that is.
+        # Run in the project's root, so that file names do not contain its path.
         with chdir(FIXTURES.parent):
             code = process.run(_COMMANDS[command])
     if code != (command in _FAILING):
@@ -95,7 +95,7 @@ def answer(name: str, folder: Path) -> str:
 
 
 def _watch(path: Path) -> None:
-    """Three looks at a cluster in which things happen."""
+    """Poll a cluster three times while things happen."""
     versions = iter(_versions())
 
     def wait(_: float) -> None:
@@ -116,7 +116,7 @@ def _watch(path: Path) -> None:
 
 
 def _versions() -> Iterator[str]:
-    """The cluster after a pod has landed and another has come, and then without a terminating victim."""
+    """The cluster after a pod was bound and another was created, and then without a terminating victim."""
     lines = _FORTY.read_text(encoding="utf-8").splitlines(keepends=True)
     landing = next(number for number, line in enumerate(lines) if "name: landing-" in line)
     late = lines[landing].replace("landing-59c7d8b4f6", "landing-late")
@@ -126,7 +126,7 @@ def _versions() -> Iterator[str]:
 
 
 def _frames(written: str) -> Iterator[str]:
-    """The screen after each look: whatever is drawn from its top, over what was there."""
+    """The screen after each poll: output from the top, over the previous content."""
     for frame in written.split("\x1b[H\x1b[?7l")[1:]:
         text, _, _ = frame.partition("\x1b[J")
         yield text.replace("\x1b[K", "")

@@ -1,4 +1,4 @@
-"""The golden pages of a sweep: of the example's plan in ``fixtures/sweep``, over the snapshots that it names."""
+"""The golden pages of a sweep: the example plan in ``fixtures/sweep``, on the snapshots that it names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERS = {"sweep.txt": "text", "sweep.html": "html"}
 
 
 def answer(name: str, folder: Path) -> str:
-    """What is written into the file; the dataset is made in the folder, without Dask."""
+    """The content of the file; the dataset is written to the folder, without Dask."""
     plan = make_plan(str(_FIXTURES / "sweep" / "sweep.toml"), Given())
     dataset = Dataset(str(folder / "dataset"))
     for target in targets_of([str(_FIXTURES.parent / each) for each in plan.snapshots], (), ""):

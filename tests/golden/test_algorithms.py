@@ -1,4 +1,4 @@
-"""The fixtures behind ``docs/algorithms.md``: what each version answers, written by hand, and that all are shown."""
+"""The fixtures of ``docs/algorithms.md``: each version's expected result, written by hand, and that all are shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_versions_answer_differently(fixture: str, answers: tuple[str, ...]) -> 
     assert tuple(answers_on(fixture)) == answers
 
 
-def test_all_four_differ_where_that_is_claimed() -> None:
+def test_all_four_differ_if_documented() -> None:
     assert len(set(EXPECTED["all-four-differ"])) == len(SHOWN)
 
 

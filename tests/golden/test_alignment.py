@@ -1,4 +1,4 @@
-"""Every recorded text keeps to 80 columns, and its tables stand in columns."""
+"""Every recorded text fits in 80 columns, and its tables are aligned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.golden.answers import ROOT
 from tests.golden.cases import ROOT as CASES
 
 _WIDTH = 80
-# Of a title that is on the right the last letter, of one on the left the first, is where the cells end or begin.
+# Cells begin or end at the last letter of a right-aligned title, or the first letter of a left-aligned one.
 _TITLE = re.compile(r"[A-Z#][A-Z+#]*(?: [A-Z]+)*")
 _TEXTS = sorted(
     path
@@ -32,7 +32,7 @@ def _name(path: Path) -> str:
 @pytest.mark.parametrize("path", _TEXTS, ids=_name)
 def test_no_line_is_wider_than_the_page_but_for_a_name_that_is(path: Path) -> None:
     for line in path.read_text(encoding="utf-8").splitlines():
-        # What is before the last space has room; a single word may not have.
+        # The part before the last space fits; a single word may not.
         assert len(line) <= _WIDTH or len(line.split()) == 1, line
 
 
@@ -47,10 +47,10 @@ def test_the_cells_of_a_table_stand_below_their_titles(path: Path) -> None:
 
 
 def _is_within(title: str, row: str) -> bool:
-    """Whether the row is of the table that the title begins: numbers on the left may be wider than theirs."""
+    """Whether the row belongs to the title's table: numbers on the left may be wider than the title."""
     is_number = title.lstrip().startswith("#") and not row[:1].isupper()
     is_indented = _indent(row) >= _indent(title) or is_number
-    return is_indented and not row.lstrip().startswith("…")
+    return is_indented and not row.lstrip().startswith(("…", "0 on every node"))
 
 
 def _indent(line: str) -> int:
@@ -58,7 +58,7 @@ def _indent(line: str) -> int:
 
 
 def _check(title: str, row: str) -> None:
-    """Each cell of a row begins where its title does, or ends where that ends; a cell may be empty."""
+    """Each cell begins where its title does, or ends where that ends; a cell may be empty."""
     titles = [match.span() for match in _TITLE.finditer(title)]
     for cell in re.finditer(r"\S+(?: \S+)*", row):
         begins, ends = cell.span()

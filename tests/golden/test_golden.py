@@ -1,4 +1,4 @@
-"""The whole answer for each golden case, compared to the letter at 80 columns without colour."""
+"""The complete output for each golden case, compared exactly at 80 columns without color."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_the_page_of_a_sweep_is_the_recorded_one(name: str, tmp_path: Path) -> N
 
 
 def test_every_scenario_of_volcano_is_shown() -> None:
-    asked = {Path(part).name for arguments in volcano.ANSWERS.values() for part in arguments if part.startswith("/")}
-    assert {path.name for path in volcano.SCENARIOS.iterdir()} <= asked
+    request = {Path(part).name for arguments in volcano.ANSWERS.values() for part in arguments if part.startswith("/")}
+    assert {path.name for path in volcano.SCENARIOS.iterdir()} <= request
     assert {path.name for path in volcano.ROOT.iterdir()} == set(volcano.ANSWERS)

@@ -1,4 +1,4 @@
-"""The golden answers about Volcano: files of ``fixtures/golden/volcano``, on the scenarios of ``fixtures/volcano``."""
+"""The golden files of Volcano: ``fixtures/golden/volcano``, on the scenarios of ``fixtures/volcano``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _submitted(job: str, name: str, *more: str) -> list[str]:
     return ["explain", "--algorithm", "volcano-1.8", "-f", str(SCENARIOS / f"{job}.yaml"), *_on(name), *more]
 
 
-# The arguments of each answer, by its file.
+# The arguments of each golden file.
 ANSWERS: dict[str, list[str]] = {
     "gang-rolled-back.txt": _session("gang-rolled-back"),
     "gang-rolled-back-verbose.txt": _session("gang-rolled-back", "--verbose"),
@@ -47,5 +47,5 @@ ANSWERS: dict[str, list[str]] = {
 
 
 def answer(name: str, folder: Path) -> str:
-    """What kpreempt answers now, at 80 columns; it goes through a file in ``folder``."""
+    """The current output of kpreempt at 80 columns, through a file in ``folder``."""
     return written_by(ANSWERS[name], folder / name)

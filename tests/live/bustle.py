@@ -1,4 +1,4 @@
-"""A cluster in which some 300 pods come and go: rollouts, preemptions, budgets, and a node that is drained."""
+"""A cluster in which some 300 pods are created and deleted: rollouts, preemptions, budgets, and a drained node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMESPACED = f"namespaces/{NAMESPACE}"
 
 
 def begin(plane: ControlPlane) -> None:
-    """Make the cluster: nodes, classes, budgets, workloads of no replicas, and the lease of its only scheduler."""
+    """Create the cluster: nodes, classes, budgets, workloads without replicas, and the lease of its only scheduler."""
     lease = {"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "the-only-one"}}
     plane.request("POST", _LEASE, lease)
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
@@ -47,7 +47,7 @@ WORKLOADS = {
 
 
 def happen(plane: ControlPlane, random: Random) -> Iterator[str]:
-    """What happens, step by step; after each the cluster is at rest, and the step's name is told."""
+    """Run the events step by step; after each, the cluster is idle, and the step's name is yielded."""
     yield from _scaled(plane, encode=60, index=16)
     yield from _scaled(plane, web=30)
     yield from _scaled(plane, shop=10)
@@ -74,7 +74,7 @@ def _scaled(plane: ControlPlane, **replicas: int) -> Iterator[str]:
 
 
 def _drain(plane: ControlPlane, node: str) -> None:
-    """Cordon a node and evict its pods, as often as budgets make it necessary."""
+    """Cordon a node and evict its pods, retrying as budgets require."""
     plane.request("PATCH", f"/api/v1/nodes/{node}", {"spec": {"unschedulable": True}})
 
     def is_empty() -> bool:

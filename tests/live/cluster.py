@@ -1,4 +1,4 @@
-"""Puts the objects of a scenario into an API server, reads them back, and takes them away again."""
+"""Write the objects of a scenario to an API server, read them back, and delete them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from tests.live.plane import ControlPlane, Object, RefusedError
 from tests.strategies import NAMESPACES
 
-# In the order in which the scheduler has to know of them.
+# In the order in which the scheduler must see them.
 RESOURCES = {
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "Namespace": "/api/v1/namespaces",
@@ -23,7 +23,7 @@ RESOURCES = {
     "Pod": "/api/v1/pods",
 }
 PRIORITIES = (-10, 0, 10, 50, 100, 500, 1000, 2000, 5000)
-# Names of the namespaces in the order of the alphabet, which is that of every list.
+# Namespace names in alphabetical order, the order of every list.
 NAMES = tuple(each["metadata"]["name"] for each in NAMESPACES)
 # Kinds that stay from one scenario to the next.
 KEPT = ("PriorityClass", "Namespace")
@@ -35,7 +35,7 @@ def priority_class(priority: int, policy: str | None = None) -> str:
 
 
 def prepare(plane: ControlPlane) -> None:
-    """Make what all scenarios share."""
+    """Create what all scenarios share."""
     for priority in PRIORITIES:
         for policy in ("PreemptLowerPriority", "Never"):
             document = {
@@ -55,10 +55,10 @@ def prepare(plane: ControlPlane) -> None:
 
 
 def fill(plane: ControlPlane, objects: list[Object], shuffled: Random | None = None) -> None:
-    """Create the objects with their statuses, one after the other; those that the API server refuses are left out.
+    """Create the objects with their statuses, one after the other; those that the API server rejects are omitted.
 
-    A pod is finished before the next one begins: the scheduler puts a pod that changes behind the others of its node.
-    Where they are ``shuffled``, no list is in the scheduler's order: pods come in any order, and some change later.
+    A pod is complete before the next one is created: the scheduler moves a changed pod behind the others of its node.
+    With ``shuffled``, no list is in the scheduler's order: pods are created in random order, and some change later.
     """
     for kind in RESOURCES:
         if kind not in KEPT and kind != "Pod":
@@ -75,7 +75,7 @@ def fill(plane: ControlPlane, objects: list[Object], shuffled: Random | None = N
 
 
 def touch(plane: ControlPlane, pod: Object) -> None:
-    """Change a pod that was created, in nothing that decides anything; one that was refused is none."""
+    """Change a created pod without affecting decisions; rejected pods are skipped."""
     with suppress(RefusedError):
         plane.request("PATCH", f"{_path(pod)}/{pod['metadata']['name']}", {"metadata": {"labels": {"touched": "yes"}}})
 
@@ -85,7 +85,7 @@ def _place(pod: Object) -> tuple[int, str]:
 
 
 def live_pod(pod: Object) -> Object:
-    """The pod as somebody would create it: with a priority class, and with nothing that only a running cluster adds."""
+    """The pod as a user would create it: with a priority class, and without fields that only a running cluster adds."""
     pod = copy.deepcopy(pod)
     spec, metadata = pod["spec"], pod["metadata"]
     spec["priorityClassName"] = priority_class(spec.pop("priority", 0), spec.pop("preemptionPolicy", None))
@@ -93,7 +93,7 @@ def live_pod(pod: Object) -> Object:
     spec["terminationGracePeriodSeconds"] = 3600
     for container in (*spec["containers"], *spec.get("initContainers", [])):
         container.pop("restartPolicyRules", None)
-    # Names in the order of their numbers, because lists are in the order of names.
+    # Names in numerical order, because lists are in name order.
     name = metadata["name"]
     if name.startswith("p") and name[1:].isdigit():
         metadata["name"] = f"p{int(name[1:]):03}"
@@ -112,7 +112,7 @@ def _path(document: Object) -> str:
 
 
 def create(plane: ControlPlane, document: Object) -> None:
-    """Create one object with its status; nothing happens where the API server refuses it."""
+    """Create one object with its status; do nothing if the API server rejects it."""
     document = copy.deepcopy(document)
     metadata = document["metadata"]
     is_leaving = metadata.pop("deletionTimestamp", None) is not None
@@ -136,17 +136,17 @@ def _write_status(plane: ControlPlane, path: str, status: Object) -> None:
     try:
         plane.request("PATCH", f"{path}/status", {"status": status})
     except RefusedError:
-        # What a kubelet says of a resize has to fit the containers; the rest is fine.
+        # A kubelet's resize status must match the containers; anything else is fine.
         plain = {key: status[key] for key in ("phase", "startTime") if key in status}
         plane.request("PATCH", f"{path}/status", {"status": plain})
 
 
 def completed(document: Object) -> Object:
-    """With what the API server insists on, and schedulers do not look at."""
+    """Add what the API server requires and schedulers ignore."""
     spec: Any = document.get("spec", {})
     if document["kind"] == "Node":
         for taint in spec.get("taints", []):
-            # Nobody is there to evict, and the scheduler does not tell these two apart.
+            # No one evicts here, and the scheduler does not distinguish these two.
             taint["effect"] = taint["effect"].replace("NoExecute", "NoSchedule")
         spec["taints"] = list({(each["key"], each["effect"]): each for each in spec.get("taints", [])}.values())
     if document["kind"] == "Service":
@@ -161,7 +161,7 @@ def completed(document: Object) -> Object:
 
 
 def clear(plane: ControlPlane) -> None:
-    """Take everything away but what all scenarios share."""
+    """Delete everything except what all scenarios share."""
     for kind, path in reversed(RESOURCES.items()):
         if kind in KEPT:
             continue

@@ -1,4 +1,4 @@
-"""One control plane for all the live tests, and a count of what was compared."""
+"""One control plane for all live tests, and a count of the comparisons."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COMPARED: Counter[str] = Counter()
 
 @pytest.fixture
 def compared() -> Counter[str]:
-    """How many pods came to which end."""
+    """The number of pods per outcome."""
     return COMPARED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much was compared."""
+    """Print how much was compared."""
     if COMPARED:
         ends = ", ".join(f"{count} {end}" for end, count in COMPARED.most_common())
         terminalreporter.write_line(f"live: {ends}")
@@ -28,7 +28,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
-    """A control plane with what all scenarios share; the tests are skipped where it cannot be built."""
+    """A control plane with what all scenarios share; the tests are skipped if it cannot be built."""
     with ControlPlane(program()) as running:
         cluster.prepare(running)
         yield running

@@ -1,4 +1,4 @@
-"""A full cluster of many nodes and workloads, and a rollout of 30 to 45 replicas for which many pods have to go."""
+"""A full cluster of many nodes and workloads, and a rollout of 30 to 45 replicas that needs many evictions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CLASSES = {"batch": 10, "low": 100, "mid": 500, "high": 1000}
 
 
 def crowd(random: Random) -> list[Object]:
-    """Nodes of uneven sizes; workloads, the n-th of which asks for the n-th part of what the first does; ``web``.
+    """Nodes of uneven sizes; workloads, the n-th of which requests 1/n of the first one's; ``web``.
 
-    Pods of a workload come by many in one second, so that they are equals.
+    Many pods of a workload are created in one second, so that they are equal.
     """
     nodes = [_node(number, random.choice((4, 4, 8, 8, 16))) for number in range(1, _NODES + 1)]
     room = sum(int(node["status"]["allocatable"]["cpu"]) for node in nodes) * 1000
@@ -40,7 +40,7 @@ def crowd(random: Random) -> list[Object]:
 
 
 def web(replicas: int, cpu: int) -> Object:
-    """The workload that rolls out, of ``cpu`` milli-CPU a pod."""
+    """The workload that rolls out, with ``cpu`` milli-CPU per pod."""
     return _deployment("web", replicas, cpu, "high", 2)
 
 

@@ -1,4 +1,4 @@
-"""The demo cluster of ``fixtures/demo`` on a control plane whose scheduler leaves its pods alone."""
+"""The demo cluster of ``fixtures/demo`` on a control plane whose scheduler ignores its pods."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.live.plane import ControlPlane, Object, program
 
 DEMO = Path(__file__).parents[2] / "fixtures" / "demo"
 NAMESPACE, POD = "shop", "api-6f7c9d8b5-x2x4p"
-# Nobody asks for this scheduler, so that what is pending stays so while it is explained.
+# No scheduler has this name, so pending pods stay pending while they are explained.
 SCHEDULER_CONFIG = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: nobodys-scheduler
 """
-# What the API server makes itself.
+# Objects that the API server creates itself.
 _OWN_NAMES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _SYSTEM_CLASS = "system-"
 
@@ -31,7 +31,7 @@ _SYSTEM_CLASS = "system-"
 def running(folder: Path, arguments: Sequence[str] = ()) -> Iterator[ControlPlane]:
     """A control plane with the demo cluster and a pod that stays pending; ``folder`` is for its configuration.
 
-    The test is skipped where there is no control plane.
+    The test is skipped if there is no control plane.
     """
     config = folder / "scheduler.yaml"
     config.write_text(SCHEDULER_CONFIG, encoding="utf-8")
@@ -41,7 +41,7 @@ def running(folder: Path, arguments: Sequence[str] = ()) -> Iterator[ControlPlan
 
 
 def fill(plane: ControlPlane) -> None:
-    """Create the demo cluster's objects with their statuses, and one pod of ``api.yaml`` that is pending."""
+    """Create the demo cluster's objects with their statuses, and one pending pod of ``api.yaml``."""
     objects = yaml.safe_load((DEMO / "cluster.yaml").read_text(encoding="utf-8"))["items"]
     for kind in RESOURCES:
         for document in objects:
@@ -51,7 +51,7 @@ def fill(plane: ControlPlane) -> None:
 
 
 def pending_pod() -> Object:
-    """The pod that the example is about, as its controller would have created it."""
+    """The example's pod, as its controller would create it."""
     template = yaml.safe_load((DEMO / "api.yaml").read_text(encoding="utf-8"))["spec"]["template"]
     return {
         "apiVersion": "v1",

@@ -1,4 +1,4 @@
-"""Random scenarios that an API server takes, drawn with the strategies of the other comparisons."""
+"""Random scenarios that an API server accepts, drawn with the strategies of the other comparisons."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from tests.live.plane import Object
 from tests.strategies_whole import whole_incoming_pods, whole_scenarios
 
-# Storage needs controllers and drivers to go on; the other features are of configurations and of broken objects.
+# Storage needs controllers and drivers to proceed; the other features are about configurations and broken objects.
 FEATURES = ("affinity", "ports", "demands", "images", "services", "crowd")
 
 
 @st.composite
 def live_scenarios(draw: st.DrawFn) -> Object:
-    """A cluster of running pods, and one or two pods that come one after the other.
+    """A cluster of running pods, and one or two pods that are created one after the other.
 
-    The second meets what the first has left behind: itself, or its nomination and its victims on their way out.
+    The second one sees the effects of the first: the pod itself, or its nomination and terminating victims.
     """
     scenario = draw(whole_scenarios(among=FEATURES, max_pods=7))
     nodes = [each for each in scenario["objects"] if each["kind"] == "Node"]
@@ -27,7 +27,7 @@ def live_scenarios(draw: st.DrawFn) -> Object:
     for pod in pods:
         pod["status"].pop("nominatedNodeName", None)
         if draw(st.booleans()):
-            # Big enough to have to evict somebody, mostly.
+            # Usually big enough to need evictions.
             pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": draw(st.sampled_from(["1500m", "1800m"]))}}
             pod["spec"]["priority"] = 2000
     return {"objects": objects, "pods": pods}

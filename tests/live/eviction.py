@@ -1,4 +1,4 @@
-"""A small cluster in which the real scheduler has just evicted two pods for a third; others wait beside it."""
+"""A small cluster in which the real scheduler has just evicted two pods for a third, next to other pending pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRACE_SECONDS = 3600
 def pod(
     namespace: str, name: str, priority: int, requests: Object, *, app: str = "", node: str = "", **spec: object
 ) -> Object:
-    """A pod as somebody would create it."""
+    """A pod as a user would create it."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -69,9 +69,9 @@ NODES = [
     _node("osprey-1", {"cpu": "4"}),
     _node("osprey-2", {"cpu": "4"}),
 ]
-# The scheduler evicts both encode pods for it: on the other node it would break a budget.
+# The scheduler evicts both encode pods for it: the other node would need a PDB violation.
 CHECKOUT = pod(SHOP, "checkout-1", 1000, {"cpu": "3"}, app="checkout")
-# Beside it wait one that fits nowhere, two of one priority, and two that are never tried.
+# Other pending pods: one that fits nowhere, two of the same priority, and two that are never tried.
 HUGE = pod(BATCH, "huge-1", 50, {"cpu": "64"}, app="huge")
 LATE = [pod(BATCH, f"late-{number}", 10, {"cpu": "2"}, app="late") for number in (1, 2)]
 GATED = pod(SHOP, "gated-1", 100, {"cpu": "1"}, schedulingGates=[{"name": GATE}])
@@ -79,19 +79,19 @@ ELSEWHERE = pod(SHOP, "elsewhere-1", 100, {"cpu": "1"}, schedulerName="nobodys-s
 
 
 def path_of(document: Object) -> str:
-    """The path of the objects of its kind beside it."""
+    """The path of the collection of its kind."""
     group, _, plural = RESOURCES[document["kind"]].rpartition("/")
     namespace = document["metadata"].get("namespace")
     return f"{group}/namespaces/{namespace}/{plural}" if namespace else f"{group}/{plural}"
 
 
 def current(plane: ControlPlane, document: Object) -> Object:
-    """The object as it is now."""
+    """Return the current object."""
     return plane.request("GET", f"{path_of(document)}/{document['metadata']['name']}")
 
 
 def create(plane: ControlPlane, document: Object) -> Object:
-    """Create an object; a pod with a node runs there. Returns it as it is then."""
+    """Create an object, and return it; a pod with a node runs there."""
     made = plane.request("POST", path_of(document), document)
     if document["kind"] == "Pod" and document["spec"].get("nodeName"):
         status = {"phase": "Running", "startTime": made["metadata"]["creationTimestamp"]}
@@ -100,19 +100,19 @@ def create(plane: ControlPlane, document: Object) -> Object:
 
 
 def rejection(plane: ControlPlane, document: Object) -> str:
-    """Why the scheduler did not place the pod, in its own words; empty before its first attempt."""
+    """The scheduler's own reason why the pod was not placed; empty before its first attempt."""
     conditions = current(plane, document)["status"].get("conditions", [])
     return next((each["message"] for each in conditions if each["type"] == "PodScheduled" and "message" in each), "")
 
 
 def events(plane: ControlPlane, reason: str) -> dict[str, Object]:
-    """The events of that reason, by the name of the pod that they are about."""
+    """The events with that reason, by pod name."""
     items = plane.request("GET", f"/api/v1/events?fieldSelector=reason%3D{reason}")["items"]
     return {each["involvedObject"]["name"]: each for each in items}
 
 
 def play(plane: ControlPlane, before: Path) -> None:
-    """Make the cluster, write a snapshot to ``before``, and let the scheduler evict."""
+    """Create the cluster, write a snapshot to ``before``, and let the scheduler evict."""
     for priority in PRIORITIES:
         metadata = {"name": f"level-{priority}"}
         create(
@@ -131,7 +131,7 @@ def play(plane: ControlPlane, before: Path) -> None:
         create(plane, document)
         name = document["metadata"]["name"]
         until(lambda name=name: events(plane, "FailedScheduling").get(name), f"an event about {name}")
-    # In the order of their names, which counts for those that are created within one second.
+    # In name order, which decides for those created within the same second.
     for document in (ELSEWHERE, GATED):
         create(plane, document)
 

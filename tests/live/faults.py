@@ -1,4 +1,4 @@
-"""A faulty proxy before a real API server, and the kubeconfigs that lead to it."""
+"""A faulty proxy in front of a real API server, and kubeconfigs for it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from urllib.parse import urlencode
 from tests.fake_api import TLS, Answer, Asked, FakeApi, refused
 from tests.live.plane import ControlPlane
 
-# What may never be told.
+# Secrets that must never be shown.
 TOKEN = "sesame-4b7e1c90"
 
-# The answer to a request, where it is not the real one.
+# The response to a request, if it is not the real one.
 Fault = Callable[[Asked], Answer | None]
 
 
 class FaultyProxy(FakeApi):
-    """Terminates TLS and passes requests on as the administrator, but for those that ``fault`` answers.
+    """Terminates TLS and forwards requests as the administrator, except those that ``fault`` answers.
 
-    Lists are passed on with pages of ``page`` objects.
+    Lists are forwarded with pages of ``page`` objects.
     """
 
     def __init__(
@@ -32,18 +32,18 @@ class FaultyProxy(FakeApi):
         self._page = page
         super().__init__(self._answer, certificate=certificate)
 
-    def _answer(self, asked: Asked) -> Answer:
-        return self._fault(asked) or self.real(asked)
+    def _answer(self, request: Asked) -> Answer:
+        return self._fault(request) or self.real(request)
 
-    def real(self, asked: Asked) -> Answer:
-        """What the API server answers."""
-        query = dict(asked.query)
+    def real(self, request: Asked) -> Answer:
+        """Return the API server's response."""
+        query = dict(request.query)
         if self._page is not None and "limit" in query:
             query["limit"] = str(self._page)
         connection = self._plane.connect()
         try:
             connection.request(
-                "GET", f"{asked.path}?{urlencode(query)}", headers={"Accept": asked.headers["accept"][0]}
+                "GET", f"{request.path}?{urlencode(query)}", headers={"Accept": request.headers["accept"][0]}
             )
             response = connection.getresponse()
             body = response.read()
@@ -55,7 +55,7 @@ class FaultyProxy(FakeApi):
 
 
 def write_kubeconfig(folder: Path, server: str, authority: Path = TLS / "ca.crt") -> Path:
-    """A kubeconfig for ``server`` with a token that the API server does not know; its path."""
+    """Write a kubeconfig for ``server`` with a token that the API server does not accept; return its path."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -70,15 +70,15 @@ def write_kubeconfig(folder: Path, server: str, authority: Path = TLS / "ca.crt"
 
 
 class Answers:
-    """A fault that is the answer to the first ``times`` requests that it ``concerns``."""
+    """A fault that answers the first ``times`` requests that it ``concerns``."""
 
     def __init__(self, answer: Answer, concerns: Callable[[Asked], bool], times: float) -> None:
         self._answer = answer
         self._concerns = concerns
         self._left = times
 
-    def __call__(self, asked: Asked) -> Answer | None:
-        if self._left <= 0 or not self._concerns(asked):
+    def __call__(self, request: Asked) -> Answer | None:
+        if self._left <= 0 or not self._concerns(request):
             return None
         self._left -= 1
         return self._answer

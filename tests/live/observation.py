@@ -1,4 +1,4 @@
-"""What the real scheduler does with a pod, as its API server tells."""
+"""Observe what the real scheduler does with a pod, through its API server."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from tests.live.plane import ControlPlane, Object
 
 PODS = "/api/v1/pods"
-# How long nothing may happen: before the decision, and after it, when all that was expected has been seen.
+# The idle time: before the decision, and after it, once everything expected has been seen.
 PATIENCE_SECONDS = 15.0
 QUIET_SECONDS = 0.25
 
 
 @dataclass
 class Observed:
-    """Where the pod was bound; or the message, the node that it was nominated to, and the pods that were evicted."""
+    """The pod's node; or the message, its nominated node, and the evicted pods."""
 
     bound_to: str = ""
     message: str = ""
@@ -24,12 +24,12 @@ class Observed:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the scheduler has had its first look at the pod."""
+        """Whether the scheduler has tried the pod."""
         return bool(self.bound_to or self.message)
 
     @property
     def end(self) -> str:
-        """What became of the pod, for a count."""
+        """The outcome of the pod, for a count."""
         if self.bound_to:
             return "pods bound"
         return "pods nominated" if self.nominated_to else "pods left pending"
@@ -41,9 +41,9 @@ def key_of(pod: Object) -> str:
 
 
 def observe(plane: ControlPlane, pod: Object, expected_victims: set[str]) -> Observed:
-    """Create ``pod`` and see what becomes of it; wait for the victims that are expected, and a little for others.
+    """Create ``pod`` and observe the outcome; wait for the expected victims, and a little for others.
 
-    Raises ``RefusedError`` where the API server does not take the pod.
+    Raises ``RefusedError`` if the API server rejects the pod.
     """
     before = plane.request("GET", PODS)
     leaving = {key_of(each) for each in before["items"] if "deletionTimestamp" in each["metadata"]}
@@ -79,7 +79,7 @@ def observe(plane: ControlPlane, pod: Object, expected_victims: set[str]) -> Obs
 def _note(observed: Observed, pod: Object) -> None:
     observed.bound_to = pod["spec"].get("nodeName", "")
     if observed.message:
-        # Later attempts meet what the first one did.
+        # Later attempts see the effects of the first one.
         return
     for condition in pod["status"].get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":

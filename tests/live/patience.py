@@ -1,4 +1,4 @@
-"""Waiting for what a control plane does in its own time."""
+"""Wait for a control plane."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 def until(look: Callable[[], T | None], what: str) -> T:
-    """What ``look`` finds, as soon as it finds something. Raises ``AssertionError`` where it takes too long."""
+    """Return the result of ``look`` as soon as there is one. Raises ``AssertionError`` on a timeout."""
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         if found := look():

@@ -1,4 +1,4 @@
-"""A control plane of the test's own, and its API server's requests."""
+"""A test control plane, and requests to its API server."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tests.parity.reference import program_for_tests
 
 Object = dict[str, Any]
 
-# The minor version of Kubernetes whose control plane it is.
+# The minor version of Kubernetes of the control plane.
 VERSION = os.environ.get("KPREEMPT_LIVE_VERSION") or DEFAULT_VERSION
 READY_SECONDS = 120
 ANSWER_SECONDS = 30
 IDLE_SECONDS = 20
-# No controller may change what a scenario says: statuses, taints and conditions are what the test writes.
+# No controller may change a scenario's statuses, taints and conditions, which the test writes.
 STILL = (
     "-kwok=false",
     "-controller-manager-arg=--controllers=ttl-controller",
     "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition,DefaultTolerationSeconds",
 )
-# Kubelets are played, and whatever makes and deletes pods does so; the pods of Jobs run on, as they do in a play.
-# Nobody taints nodes, which would be taken for unreachable now and then before their kubelet is heard of.
+# Kubelets are simulated, and controllers create and delete pods; the pods of Jobs keep running, as in a simulation.
+# Nothing taints nodes, which would sometimes count as unreachable before their kubelet's first heartbeat.
 MOVING = (
     "-end-jobs=false",
     "-apiserver-arg=--disable-admission-plugins=TaintNodesByCondition",
@@ -45,16 +45,18 @@ MOVING = (
 
 
 def program() -> Path:
-    """The control plane's program, of ``VERSION``; the test is skipped where it cannot be built."""
+    """The control plane's program, of ``VERSION``; the test is skipped if it cannot be built."""
     return program_for_tests("controlplane", VERSION)
 
 
 class RefusedError(Exception):
-    """The API server does not take an object; the text is its reason."""
+    """The API server rejects an object; the text is its reason."""
 
 
 class ControlPlane:
-    """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end; ``moving`` adds who runs pods."""
+    """etcd, kube-apiserver and kube-scheduler on loopback, stopped at the end; ``moving`` adds controllers and
+    kubelets.
+    """
 
     def __init__(self, program: Path, arguments: Sequence[str] = (), *, moving: bool = False) -> None:
         self._process = subprocess.Popen(
@@ -105,7 +107,7 @@ class ControlPlane:
         return line
 
     def metrics(self, component: str) -> dict[str, float]:
-        """The counts of ``kube-scheduler`` or ``kube-controller-manager`` right now, by name and labels."""
+        """The current metrics of ``kube-scheduler`` or ``kube-controller-manager``, by name and labels."""
         with urllib.request.urlopen(self._metrics[component], context=self.trust, timeout=ANSWER_SECONDS) as answer:
             text = answer.read().decode()
         samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
@@ -126,19 +128,19 @@ class ControlPlane:
         patch: str = "merge",
         headers: Mapping[str, str] = {},
     ) -> Object:
-        """One request. Raises ``RefusedError`` where the API server does not do it."""
+        """Send a request. Raises ``RefusedError`` if the API server rejects it."""
         if time.monotonic() - self._used_at > IDLE_SECONDS:
-            # It opens again by itself; the API server gives up on one that is silent for long.
+            # The connection reopens by itself; the API server closes idle ones.
             self._connection.close()
         self._used_at = time.monotonic()
         return send(self._connection, method, path, body, patch=patch, headers=headers)
 
     def connect(self) -> http.client.HTTPSConnection:
-        """One more connection, for ``send`` in another thread."""
+        """Open another connection, for ``send`` in another thread."""
         return self._connect()
 
     def watch(self, path: str, resource_version: str) -> Watch:
-        """What happens to the objects under ``path`` from that version on."""
+        """Watch the objects under ``path`` from that version on."""
         connection = self._connect()
         connection.request("GET", f"{path}?watch=1&resourceVersion={resource_version}")
         return Watch(connection)
@@ -153,7 +155,7 @@ def send(
     patch: str = "merge",
     headers: Mapping[str, str] = {},
 ) -> Object:
-    """One request on a connection. Raises ``RefusedError`` where the API server does not do it."""
+    """Send a request on a connection. Raises ``RefusedError`` if the API server rejects it."""
     kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
     data = None if body is None else json.dumps(body)
     connection.request(method, path, data, {"Content-Type": kind, "Accept": "application/json", **headers})
@@ -172,7 +174,7 @@ class Watch:
         self._response = connection.getresponse()
 
     def objects(self, seconds: float) -> Iterator[Object]:
-        """Objects as they change; ends when nothing has changed for so long."""
+        """Yield objects as they change; end when nothing has changed for a while."""
         assert self._connection.sock is not None
         self._connection.sock.settimeout(seconds)
         try:
@@ -187,6 +189,6 @@ class Watch:
         self._connection.close()
 
     def break_off(self) -> None:
-        """End what waits for objects in another thread."""
+        """Stop waiting for objects in another thread."""
         assert self._connection.sock is not None
         self._connection.sock.shutdown(socket.SHUT_RDWR)

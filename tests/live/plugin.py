@@ -1,4 +1,4 @@
-"""``kubectl kpreempt``, run as a process of kubectl's."""
+"""``kubectl kpreempt``, run as a process of kubectl."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import pytest
 
-# Longer than any answer may take, the tries that a busy server gets included.
+# Longer than any command may take, including retries on a busy server.
 ANSWER_SECONDS = 60
 COMMAND = ("kubectl", "kpreempt")
 
 
 class Ran(NamedTuple):
-    """How a run ended, and what it wrote."""
+    """How a run ended, and its output."""
 
     code: int
     out: str
@@ -28,26 +28,26 @@ class Ran(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The one message on standard error, without its hint."""
+        """The only message on standard error, without its hint."""
         message, _, hint = self.err.partition("\n  try: ")
         assert hint.count("\n") <= 1, self.err
         return message.rstrip("\n")
 
 
 def needs_kubectl() -> None:
-    """Skip the test where kubectl is not there."""
+    """Skip the test if kubectl is missing."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
 
 
 def environment(kubeconfig: Path) -> dict[str, str]:
-    """Where kubectl finds the cluster and its plugin, and nothing else."""
+    """The environment in which kubectl finds the cluster and its plugin, and nothing else."""
     path = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
     return {"PATH": os.pathsep.join(path), "KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
 
 
 def kubectl_kpreempt(kubeconfig: Path, *words: str | Path) -> Ran:
-    """Run ``kubectl kpreempt WORD...`` as on a terminal of 80 columns; it may fail, but not by a bug of its own."""
+    """Run ``kubectl kpreempt WORD...`` on a terminal of 80 columns; it may fail, but not with an internal error."""
     run = subprocess.run(
         [*COMMAND, *words],
         capture_output=True,
@@ -61,12 +61,12 @@ def kubectl_kpreempt(kubeconfig: Path, *words: str | Path) -> Ran:
     return Ran(run.returncode, run.stdout, run.stderr)
 
 
-# The first line of a look.
+# The first line of a poll.
 _SUMMARY = re.compile(r"[0-9,]+ pods? pending")
 
 
 def interrupted_watch(kubeconfig: Path, *words: str, looks: int) -> Ran:
-    """Run ``kubectl kpreempt pending -w WORD...``, and interrupt it as Ctrl-C does after so many answers."""
+    """Run ``kubectl kpreempt pending -w WORD...``, and interrupt it like Ctrl-C does after some polls."""
     watching = subprocess.Popen(
         [*COMMAND, "pending", "-w", "--interval", "0.1", *words],
         stdout=subprocess.PIPE,
@@ -82,7 +82,7 @@ def interrupted_watch(kubeconfig: Path, *words: str, looks: int) -> Ran:
         shown = []
         while sum(_SUMMARY.match(line) is not None for line in shown) < looks and (line := watching.stdout.readline()):
             shown.append(line)
-        # A terminal tells all that runs in it.
+        # A terminal signals all its processes.
         os.killpg(watching.pid, signal.SIGINT)
         rest, err = watching.communicate(timeout=ANSWER_SECONDS)
     finally:

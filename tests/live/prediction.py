@@ -1,4 +1,4 @@
-"""What ``kpreempt explain`` says of a pod that is about to be created, from a snapshot of the API server."""
+"""The prediction of ``kpreempt explain`` for a pod that is about to be created, from a snapshot of the API server."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kpreempt.verdict.verify import DecisionKind, TakenDecision
 from tests.live.observation import Observed
 from tests.live.plane import VERSION, ControlPlane, Object
 
-# Longer events are cut off by the scheduler (``truncateMessage``, ``schedule_one.go``).
+# The scheduler truncates longer events (``truncateMessage``, ``schedule_one.go``).
 EVENT_LENGTH = 1024
 CUT_OFF = " ..."
 
 
 def predict(plane: ControlPlane, pod: Object, folder: Path) -> dict[str, Any]:
-    """The verdict on the manifest of ``pod``, by the rules of the server's own version."""
+    """The verdict on the manifest of ``pod``, with the rules of the server's version."""
     snapshot, manifest, answer = folder / "dump.json", folder / "pod.json", folder / "verdict.json"
     code = run(["snapshot", "--kubeconfig", str(plane.kubeconfig), "--to", str(snapshot), "--quiet"])
     assert code == 0
@@ -35,19 +35,19 @@ def predict(plane: ControlPlane, pod: Object, folder: Path) -> dict[str, Any]:
 
 
 def victims_on(verdict: dict[str, Any], node: str) -> set[str]:
-    """The pods that the verdict says are deleted for ``node``: its victims that are not on their way out already."""
+    """The pods that the verdict deletes for ``node``: its victims that are not already terminating."""
     return {victim["pod"] for victim in verdict.get("victims", {}).get(node, []) if not victim.get("terminating")}
 
 
 def expected_victims(verdict: dict[str, Any]) -> set[str]:
-    """The pods that are deleted whichever node is chosen, and in whichever order equal pods are."""
+    """The pods that are deleted for every possible node and order of equal pods."""
     decoded = _decoded(verdict)
-    told = [set(each.victims) - leaving_of(decoded) for each in decoded.possible_outcomes]
-    return set.intersection(*told) if told else set()
+    reported = [set(each.victims) - leaving_of(decoded) for each in decoded.possible_outcomes]
+    return set.intersection(*reported) if reported else set()
 
 
 def disagreements(verdict: dict[str, Any], observed: Observed) -> list[str]:
-    """What was predicted and did not come, one line each. Of what is up to chance anything that was told counts."""
+    """Predictions that did not happen, one line each. For random decisions, any reported outcome counts."""
     kind = DecisionKind.NOMINATED if observed.nominated_to else DecisionKind.UNSCHEDULABLE
     decision = TakenDecision(
         decision=DecisionKind.BOUND if observed.bound_to else kind,
@@ -70,5 +70,5 @@ def _decoded(verdict: dict[str, Any]) -> Verdict:
 
 
 def event_text(message: str) -> str:
-    """The message as the event carries it."""
+    """The message as in the event."""
     return message if len(message) <= EVENT_LENGTH else message[: EVENT_LENGTH - len(CUT_OFF)] + CUT_OFF

@@ -1,4 +1,4 @@
-"""Waiting until a control plane with controllers and kubelets is at rest: until nothing more happens by itself."""
+"""Wait until a control plane with controllers and kubelets is idle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESOURCES = {
     "Pod": "/api/v1/pods",
 }
 PATIENCE_SECONDS = 90
-# Two looks so far apart have to show the same: what one component writes reaches the others within this time.
+# Two reads this far apart must be equal: every write reaches the other components within this time.
 SECONDS_BETWEEN_LOOKS = 0.25
 # The names of the controllers' queues in their metrics.
 _QUEUES = ("deployment", "replicaset", "statefulset", "daemonset", "job", "disruption")
@@ -31,15 +31,15 @@ Objects = dict[str, list[Object]]
 class _Look(NamedTuple):
     objects: Objects
     unrest: list[str]
-    # Equal where nothing has happened in between.
+    # Equal if nothing has happened in between.
     state: object
 
 
 def at_rest(plane: ControlPlane) -> Objects:
-    """All objects by kind, once nothing more happens. Raises ``AssertionError`` with what keeps on happening.
+    """Return all objects by kind once the cluster is idle. Raises ``AssertionError`` with the remaining activity.
 
-    At rest every pod that has a node runs, every other has been tried in vain, no pod is on its way out, the
-    statuses of workloads count what is there, and the scheduler and the controllers have nothing to do.
+    In an idle cluster every pod with a node runs, every other pod has been tried without success, no pod is
+    terminating, the statuses of workloads match their pods, and the scheduler and the controllers have no work.
     """
     end = time.monotonic() + PATIENCE_SECONDS
     last = _look(plane)
@@ -53,12 +53,12 @@ def at_rest(plane: ControlPlane) -> Objects:
 
 
 def objects_of(plane: ControlPlane) -> Objects:
-    """All objects by kind, as they are now."""
+    """All current objects by kind."""
     return {kind: plane.request("GET", path)["items"] for kind, path in RESOURCES.items()}
 
 
 def _look(plane: ControlPlane) -> _Look:
-    # The metrics come first: what is written while they are read shows in the objects.
+    # Metrics are read first: anything written meanwhile shows in the objects.
     busy, work = _work(plane)
     objects = objects_of(plane)
     versions = {
@@ -72,7 +72,7 @@ def _look(plane: ControlPlane) -> _Look:
 
 
 def _work(plane: ControlPlane) -> tuple[list[str], object]:
-    """What the scheduler and the controllers have to do right now, and how much they have done so far."""
+    """The current work of the scheduler and the controllers, and how much they have done so far."""
     scheduler = plane.metrics("kube-scheduler")
     manager = plane.metrics("kube-controller-manager")
     busy = [f"the scheduler's {name} queue" for name in ("active", "backoff") if scheduler[_pending(name)]]
@@ -113,7 +113,7 @@ def _unrest_of_pod(pod: Object) -> str:
     if "deletionTimestamp" in pod["metadata"]:
         return f"{name} is on its way out"
     if pod["spec"].get("nodeName"):
-        # A kubelet that is played has a pod run and be ready at once; what is not is so by the test's will.
+        # A simulated kubelet makes a pod running and ready at once; others are set up by the test.
         return "" if pod["status"]["phase"] != "Pending" else f"{name} does not run"
     if pod["status"].get("nominatedNodeName"):
         return f"{name} is nominated"
@@ -122,24 +122,24 @@ def _unrest_of_pod(pod: Object) -> str:
 
 
 def condition(document: Object, kind: str) -> Object:
-    """The condition of that type; empty where there is none."""
+    """The condition of that type; empty if there is none."""
     found: Iterable[Object] = document["status"].get("conditions", [])
     return next((each for each in found if each["type"] == kind), {})
 
 
 def is_ready(document: Object) -> bool:
-    """Whether the condition of the pod or node says that it is ready."""
+    """Whether the Ready condition of the pod or node is true."""
     return condition(document, "Ready").get("status") == "True"
 
 
 def controlled(items: Iterable[Object], owner: Object) -> list[Object]:
-    """Those that the owner controls."""
+    """The objects controlled by the owner."""
     uid = owner["metadata"]["uid"]
     return [each for each in items if (controller(each) or {}).get("uid") == uid]
 
 
 def controller(document: Object) -> Object | None:
-    """The reference to what controls the object."""
+    """The reference to the object's controller."""
     references: Iterable[Object] = document["metadata"].get("ownerReferences", [])
     return next((each for each in references if each.get("controller")), None)
 
@@ -183,7 +183,7 @@ def _daemon_set(each: Object, pods: list[Object]) -> list[tuple[object, object]]
 
 
 def _job(each: Object, pods: list[Object]) -> list[tuple[object, object]]:
-    """A Job that is not over has as many pods as it may have at a time; what takes a lost one's place comes late."""
+    """An unfinished Job has as many pods as it may have at a time; replacements are created late."""
     status, spec = each["status"], each["spec"]
     active = [pod for pod in pods if pod["status"]["phase"] not in ("Succeeded", "Failed")]
     is_over = any(condition(each, kind).get("status") == "True" for kind in ("Complete", "Failed"))
@@ -197,5 +197,5 @@ def _job(each: Object, pods: list[Object]) -> list[tuple[object, object]]:
     ]
 
 
-# What a status says, or a spec asks for, and what it has to be; None where nothing is asked for.
+# A field of a status or spec, and its required value; None if there is no requirement.
 _COUNTS = {"ReplicaSet": _replica_set, "StatefulSet": _stateful_set, "DaemonSet": _daemon_set, "Job": _job}

@@ -1,4 +1,4 @@
-"""Rights on a control plane: users and their roles."""
+"""Permissions on a control plane: users and their roles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
 
 def bind(plane: ControlPlane, role: str, user: str) -> None:
-    """Give the user the rights of the role."""
+    """Bind the role to the user."""
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
     plane.request("POST", BINDINGS, {"metadata": {"name": user}, "roleRef": reference, "subjects": [subject]})

@@ -1,4 +1,4 @@
-"""A rollout on a control plane that moves: a cluster, a change to it, and where every pod is before and after."""
+"""A rollout on a control plane with controllers: a cluster, a change, and where every pod is before and after."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROLLOUTS = Path(__file__).parent / "rollouts"
 NAMES = sorted(path.parent.name for path in ROLLOUTS.glob("*/change.yaml"))
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PODS = "/api/v1/namespaces/default/pods"
-# A pod of the test's own, which marks the end of a rollout.
+# A test pod that marks the end of a rollout.
 _MARK = "mark"
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """What the change did: the cluster before and after, and who was preempted, each with workload, pod and node."""
+    """The effect of the change: the cluster before and after, and preempted pods with workload and node."""
 
     before: Standings
     after: Standings
@@ -43,17 +43,17 @@ class Rollout:
 
 
 class Stage:
-    """A control plane on which one rollout follows the other."""
+    """A control plane for one rollout after the other."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
 
     def set(self, name: str) -> Objects:
-        """Take away what is there, and make the cluster of that name."""
+        """Delete everything, and create the cluster of that name."""
         return self.make(list(_groups(documents_of(ROLLOUTS / name / "cluster.yaml"))))
 
     def make(self, groups: list[list[Object]]) -> Objects:
-        """The same with a cluster of these documents, each group once those before it are at rest."""
+        """Create a cluster of these documents, each group once the previous ones are idle."""
         self._clear()
         objects: Objects = {}
         for group in groups:
@@ -62,13 +62,13 @@ class Stage:
         return objects
 
     def play(self, change: list[Object], before: Objects) -> Rollout:
-        """Apply the change to the cluster, and wait for the end of what it brings about."""
+        """Apply the change to the cluster, and wait until it is idle."""
         return self.after(partial(self._apply, change), before)
 
     def after(self, happens: Callable[[], object], before: Objects) -> Rollout:
-        """What something brings about that ``happens`` to the cluster, once it has come to its end."""
+        """Return the effect of calling ``happens`` once the cluster is idle."""
         version = self.plane.request("GET", RESOURCES["Pod"])["metadata"]["resourceVersion"]
-        # Read while it happens: a server that is busy forgets the first changes before the last have come.
+        # Read while it happens: a busy server drops the first changes before the last are there.
         watch = self.plane.watch(RESOURCES["Pod"], version)
         with ThreadPoolExecutor(1) as reader:
             preempted = reader.submit(_preempted, watch)
@@ -76,15 +76,15 @@ class Stage:
                 happens()
                 after = at_rest(self.plane)
                 self.plane.request("POST", PODS, _pod(_MARK, schedulingGates=[{"name": "test.example/mark"}]))
-                gone = preempted.result(PATIENCE_SECONDS)
+                deleted = preempted.result(PATIENCE_SECONDS)
             finally:
                 watch.close()
         tops = tops_of(before) | tops_of(after)
-        victims = [(workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in gone]
+        victims = [(workload_of(pod, tops), pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in deleted]
         return Rollout(standings(before), standings(after), victims)
 
     def _kubectl(self, *words: str, **options: Any) -> None:
-        # What kubectl has to say against it goes to standard error, which pytest shows.
+        # kubectl's errors go to standard error, which pytest shows.
         subprocess.run(
             ["kubectl", *words],
             check=True,
@@ -94,7 +94,7 @@ class Stage:
         )
 
     def _apply(self, documents: list[Object]) -> None:
-        """Apply the documents; those that admission reads first, until it has taken note of them."""
+        """Apply the documents; those that admission reads first, until it has seen them."""
         for classes in (True, False):
             items = [each for each in documents if (each["kind"] == "PriorityClass") == classes]
             if items:
@@ -104,7 +104,7 @@ class Stage:
                 until(partial(self._is_known, each), f"PriorityClass {each['metadata']['name']}")
 
     def _is_known(self, priority_class: Object) -> bool:
-        """Whether pods get the priority of the class, which admission learns of by and by."""
+        """Whether pods get the priority of the class, which admission learns after a while."""
         name = "" if priority_class.get("globalDefault") else priority_class["metadata"]["name"]
         try:
             pod = self.plane.request("POST", f"{PODS}?dryRun=All", _pod("known", priorityClassName=name))
@@ -134,7 +134,7 @@ class Stage:
         try:
             self.plane.request("DELETE", f"{group}{place}/{plural}/{metadata['name']}?{how}")
         except RefusedError:
-            # What belongs to something else goes with it, perhaps before its turn.
+            # Dependents are deleted with their owner, perhaps before their turn.
             return
 
 
@@ -144,7 +144,7 @@ def documents_of(path: Path) -> list[Object]:
 
 
 def _groups(documents: list[Object]) -> Iterator[list[Object]]:
-    """The documents up to each workload: with the cluster at rest in between, each comes to a cluster that is known."""
+    """The documents up to each workload: with an idle cluster in between, each is added to a known state."""
     group: list[Object] = []
     for document in documents:
         group.append(document)
@@ -160,7 +160,7 @@ def _pod(name: str, **spec: object) -> Object:
 
 
 def _preempted(watch: Watch) -> list[Object]:
-    """The pods that were preempted, up to the mark."""
+    """The pods preempted before the mark."""
     found: dict[str, Object] = {}
     for pod in watch.objects(PATIENCE_SECONDS):
         assert pod["kind"] == "Pod", pod

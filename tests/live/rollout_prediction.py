@@ -1,4 +1,4 @@
-"""What ``kpreempt check`` says of a change, and where a real rollout went another way."""
+"""The prediction of ``kpreempt check`` for a change, and where a real rollout differs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _UNTOUCHED = Standing()
 
 
 def predict(change: Path, plane: ControlPlane, folder: Path, *options: str) -> dict[str, Any]:
-    """The answer about the change to the cluster as it is now, whether or not a gate lets it through."""
+    """The result for the change in the current cluster, whether or not it passes."""
     answer = folder / "check.json"
-    # The pods of Jobs run on there.
+    # The pods of Jobs keep running there.
     words = ["-f", str(change), "--kubeconfig", str(plane.kubeconfig), "--job-duration", "never"]
     code = run(["check", *words, "-o", f"json={answer}", *options])
     assert code in (0, EXIT_GATE)
@@ -29,7 +29,7 @@ def predict(change: Path, plane: ControlPlane, folder: Path, *options: str) -> d
 
 
 def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
-    """What was predicted and did not come, and what came and was not predicted, one line each."""
+    """Predictions that did not happen, and events that were not predicted, one line each."""
     play = check["simulation"]
     lines = [] if play["end"] == "Settled" else [f"came to rest, predicted {play['end']}"]
     predicted = {each["workload"]: each for each in play["workloads"]}
@@ -37,23 +37,23 @@ def disagreements(check: dict[str, Any], rollout: Rollout) -> list[str]:
     for name in sorted({*predicted, *before, *after}):
         was, came = before.get(name, _UNTOUCHED), after.get(name, _UNTOUCHED)
         real = _told(was, came, rollout.preempted[name])
-        told = _as_told(predicted[name]) if name in predicted else _told(was, _landed(name, check, rollout), 0)
-        if told["desiredAfter"] is None:
-            # A snapshot does not say of every workload how many pods it asks for.
+        reported = _as_told(predicted[name]) if name in predicted else _told(was, _landed(name, check, rollout), 0)
+        if reported["desiredAfter"] is None:
+            # A snapshot does not have the desired size of every workload.
             del real["desiredAfter"]
         if name in predicted and predicted[name].get("isChanged"):
             real["isDone"] = came.is_done
-            told["isDone"] = predicted[name].get("isDone", True)
-        lines += [f"{name}: {key} {real[key]}, predicted {told[key]}" for key in real if real[key] != told[key]]
+            reported["isDone"] = predicted[name].get("isDone", True)
+        lines += [f"{name}: {key} {real[key]}, predicted {reported[key]}" for key in real if real[key] != reported[key]]
     allowed = rollout.before.allowed | {each["budget"]: each["after"] for each in play["budgets"]}
     if allowed != rollout.after.allowed:
         lines.append(f"budgets allow {rollout.after.allowed}, predicted {allowed}")
-    # Whoever looks into a difference has to know who went for real, in this order.
+    # To investigate a difference, the actually evicted pods are needed in order.
     return [*lines, f"preempted: {rollout.victims}"] if lines else []
 
 
 def _landed(name: str, check: dict[str, Any], rollout: Rollout) -> Standing:
-    """A workload that is neither changed nor displaced, with those of its pods in place that waited and now land."""
+    """A workload that is neither changed nor displaced, with its pending pods that now fit."""
     was = rollout.before.workloads.get(name, _UNTOUCHED)
     steps = [step for step in check["simulation"]["steps"] if step["kind"] == "Bound"]
     nodes = Counter(step["node"] for step in steps if rollout.before.owners.get(step["pod"]) == name)
@@ -66,7 +66,7 @@ def _landed(name: str, check: dict[str, Any], rollout: Rollout) -> Standing:
 
 
 def _told(was: Standing, came: Standing, preempted: int) -> dict[str, object]:
-    """What came of a workload, in the words of the answer."""
+    """The outcome of a workload, in the words of the result."""
     return {
         "nodesBefore": dict(was.nodes),
         "nodesAfter": dict(came.nodes),
@@ -78,7 +78,7 @@ def _told(was: Standing, came: Standing, preempted: int) -> dict[str, object]:
 
 
 def _as_told(predicted: dict[str, Any]) -> dict[str, object]:
-    """The same of the answer, which leaves out what goes without saying."""
+    """The same from the result, which omits the obvious."""
     return {
         "nodesBefore": predicted.get("nodesBefore", {}),
         "nodesAfter": predicted.get("nodesAfter", {}),

@@ -1,4 +1,4 @@
-"""One more kube-apiserver on the store of a control plane, which the test may kill and start again."""
+"""Another kube-apiserver on the store of a control plane, which the test can kill and restart."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PORT = re.compile(r"--secure-port=\d+")
 
 
 class SecondServer:
-    """Has the arguments of the control plane's own server, but for its port."""
+    """A server with the arguments of the control plane's own, except for its port."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        """``folder`` gets the kubeconfig that leads here, and the server's log."""
+        """``folder`` gets the kubeconfig for this server, and its log."""
         with socket.create_server(("127.0.0.1", 0)) as found:
             port = found.getsockname()[1]
         own = _arguments_of("kube-apiserver", str(plane.authority))
@@ -33,13 +33,13 @@ class SecondServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Run, and return once it is ready."""
+        """Start, and return once it is ready."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         until(self._is_ready, "a second API server")
 
     def kill(self) -> None:
-        """End at once, as a crash does."""
+        """Terminate at once, like a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -1,4 +1,4 @@
-"""What there is of each workload in a cluster at rest."""
+"""The state of each workload in an idle cluster."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "Pod
 
 @dataclass
 class Standing:
-    """A workload's pods by node, and how many of them are ready, have no node, and are of its template.
+    """A workload's pods by node, and how many of them are ready, unscheduled, and up to date.
 
-    ``wanted`` is its size, and ``held`` how many of its pods may stay as they are. ``updated`` and ``wanted`` are None
-    for workloads that know no such thing.
+    ``wanted`` is its size, and ``held`` how many of its pods may stay unchanged. ``updated`` and ``wanted`` are None
+    for workloads without them.
     """
 
     nodes: Counter[str] = field(default_factory=Counter)
@@ -28,7 +28,7 @@ class Standing:
 
     @property
     def is_done(self) -> bool:
-        """Whether the workload is as it is asked to be: as many pods, all of them ready and of its template."""
+        """Whether the workload is complete: as many pods as desired, all ready and up to date."""
         pods = self.nodes.total() + self.pending
         is_updated = self.updated is None or self.updated >= pods - self.held
         return self.wanted in (None, pods) and self.ready == pods and is_updated
@@ -36,7 +36,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The workloads by name, the name of each pod's, and the disruptions that each budget allows."""
+    """The workloads by name, the workload of each pod, and the disruptions that each budget allows."""
 
     workloads: dict[str, Standing]
     owners: dict[str, str]
@@ -44,7 +44,7 @@ class Standings:
 
 
 def standings(objects: Objects) -> Standings:
-    """All workloads that have a size or pods; a ReplicaSet's pods are its Deployment's."""
+    """All workloads with a size or pods; a ReplicaSet's pods belong to its Deployment."""
     tops = tops_of(objects)
     found: dict[str, Standing] = {}
     for kind in WORKLOADS[:-1]:
@@ -65,7 +65,7 @@ def standings(objects: Objects) -> Standings:
 
 
 def tops_of(objects: Objects) -> dict[str, str]:
-    """The name of the workload (``Deployment shop/api``) by the UID of each object that makes pods for it."""
+    """The name of the workload (``Deployment shop/api``) by the UID of each object that creates its pods."""
     tops = {
         each["metadata"]["uid"]: f"{kind} {_key(each)}"
         for kind in WORKLOADS[:-1]
@@ -79,13 +79,13 @@ def tops_of(objects: Objects) -> dict[str, str]:
 
 
 def workload_of(pod: Object, tops: dict[str, str]) -> str:
-    """The workload that the pod belongs to, which is itself where nothing controls it."""
+    """The workload of the pod, which is the pod itself if nothing controls it."""
     owner = controller(pod)
     return tops[owner["uid"]] if owner else f"Pod {_key(pod)}"
 
 
 def _empty(kind: str, workload: Object) -> Standing:
-    """What the workload asks for, and how many of its pods are of its template, as its own controller counts them."""
+    """The workload's desired size, and its number of updated pods, as counted by its own controller."""
     spec, status = workload["spec"], workload["status"]
     if kind == "Job":
         wanted = spec["parallelism"]

@@ -1,4 +1,4 @@
-"""A terminal of 80 columns with a shell in it, that a test types into."""
+"""A terminal of 80 columns with a shell, which a test types into."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PROMPT = "$"
 
 
 class Terminal:
-    """A tmux server of its own with one session of bash, without anybody's configuration."""
+    """A separate tmux server with one bash session, without user configuration."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         missing = [each for each in ("tmux", "bash") if shutil.which(each) is None]
         if missing:
             pytest.skip(f"{' and '.join(missing)} is not installed")
-        # A path that is short enough for a socket wherever the test's folder is.
+        # A path that is short enough for a socket, wherever the test's folder is.
         self._socket = os.path.relpath(folder / "tmux")
         self._prompts = 1
         given = {"PS1": f"{_PROMPT} ", "TERM": "screen", "LC_ALL": "C.UTF-8", **environment}
@@ -42,18 +42,18 @@ class Terminal:
         self._tmux("kill-server")
 
     def type(self, line: str) -> None:
-        """Type a line, and wait until the next prompt."""
+        """Type a line, and wait for the next prompt."""
         self._tmux("send-keys", "-l", line)
         self._tmux("send-keys", "Enter")
         self._prompts += 1
         self._wait_for_prompt()
 
     def shown(self) -> str:
-        """What the pane shows up to the last prompt."""
+        """Return the content of the pane up to the last prompt."""
         return self._pane().removesuffix(_PROMPT)
 
     def _wait_for_prompt(self) -> None:
-        """Look until the prompt that is next stands alone on the last line; fail where it does not come."""
+        """Wait until the next prompt stands alone on the last line; fail on a timeout."""
         end = time.monotonic() + ANSWER_SECONDS
         while time.monotonic() < end:
             lines = self._pane().splitlines()

@@ -1,4 +1,4 @@
-"""A real scheduler allocates devices, or refuses pods that need them, as kpreempt predicted just before."""
+"""A real scheduler allocates devices, or rejects pods that need them, as kpreempt predicted just before."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRIVER = "gpu.example.com"
 
 @dataclass
 class Scenario:
-    """Devices of nodes by name, and pods that come one after the other, each with the requests of its claim."""
+    """Devices of nodes by name, and pods created one after the other, each with the requests of its claim."""
 
     devices: dict[str, list[Object]]
     pods: list[tuple[Object, list[Object]]]
@@ -44,8 +44,8 @@ def request(count: int = 1, expression: str = "", **more: Any) -> Object:
     return {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **selectors, **more}
 
 
-def exactly(name: str, **asked: Any) -> Object:
-    return {"name": name, "exactly": request(**asked)}
+def exactly(name: str, **options: Any) -> Object:
+    return {"name": name, "exactly": request(**options)}
 
 
 def pod(priority: int = 0, **requests: str) -> Object:
@@ -106,7 +106,7 @@ def emptied(plane: ControlPlane) -> Iterator[ControlPlane]:
     for path in (CLAIMS, SLICES, CLASSES):
         for each in plane.request("GET", path)["items"]:
             name = f"{path}/{each['metadata']['name']}"
-            # Nobody is there who takes the protection off.
+            # No controller removes the protection here.
             plane.request("PATCH", name, {"metadata": {"finalizers": None}})
             with suppress(RefusedError):
                 plane.request("DELETE", name)
@@ -146,7 +146,7 @@ def test_a_pod_without_its_claim_is_not_tried(emptied: ControlPlane, tmp_path: P
 
 @pytest.mark.live
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_the_scheduler_allocates_as_was_predicted(
+def test_the_scheduler_allocates_as_predicted(
     emptied: ControlPlane, tmp_path: Path, compared: Counter[str], scenario: Scenario
 ) -> None:
     fill(emptied, scenario)
@@ -168,7 +168,7 @@ def test_the_scheduler_allocates_as_was_predicted(
 
 
 def devices_of(plane: ControlPlane, name: str, observed: Observed) -> set[tuple[str, str]]:
-    """The devices that the pod has, each with its node: those of its own claim and of one that the scheduler made."""
+    """The pod's devices, each with its node: those of its own claim and of one that the scheduler created."""
     if not observed.bound_to:
         return set()
     found = set()
@@ -181,5 +181,5 @@ def devices_of(plane: ControlPlane, name: str, observed: Observed) -> set[tuple[
 
 
 def predicted_devices(verdict: Object, observed: Observed) -> set[tuple[str, str]]:
-    told = verdict.get("devices", {}).get(observed.bound_to, []) if observed.bound_to else []
-    return {(each["pool"], each["device"]) for each in told}
+    reported = verdict.get("devices", {}).get(observed.bound_to, []) if observed.bound_to else []
+    return {(each["pool"], each["device"]) for each in reported}

@@ -1,4 +1,4 @@
-"""``kubectl drain`` ends as ``kpreempt drain`` said from the cluster just before."""
+"""``kubectl drain`` ends as ``kpreempt drain`` predicted from the cluster just before."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ pytestmark = pytest.mark.live
 
 PATIENCE_SECONDS = 120
 DRAINED = "node-1"
-# As a copy of it is called.
+# The name of a copy.
 NEW = "node-1-new-1"
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A cluster, group after group, of which ``node-1`` is drained with these options; ``says`` is in the refusals.
+    """A cluster, group by group, of which ``node-1`` is drained with these options; ``says`` is in the rejections.
 
-    So many pods are ``unready`` before. A ``newcomer`` comes first, and then ``node-1`` is deleted once it is empty.
+    The first pods are ``unready``. A ``newcomer`` is added first, and then ``node-1`` is deleted once it is empty.
     """
 
     groups: list[list[Object]]
@@ -90,7 +90,7 @@ def bare(name: str) -> Object:
 ONE, OTHER = node(DRAINED), node("node-2")
 WEB = workload("Deployment", "web", 3)
 STORE = {"volumes": [{"name": "scratch", "emptyDir": {}}]}
-# On the node that is drained as long as it is the only one.
+# On the drained node as long as it is the only one.
 SCENARIOS = {
     "pods move": Scenario([[ONE, WEB], [OTHER]]),
     "a budget lets one go after the other": Scenario([[ONE, budget("web", "web", maxUnavailable=1), WEB], [OTHER]]),
@@ -154,7 +154,7 @@ SCENARIOS = {
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    """A control plane with Kubernetes' own controllers and with fake kubelets, for one drain after the other."""
+    """A control plane with Kubernetes' own controllers and simulated kubelets, for one drain after the other."""
     needs_kubectl()
     with ControlPlane(program(), moving=True) as plane:
         yield Stage(plane)
@@ -180,7 +180,7 @@ def kubectl_drain(plane: ControlPlane, options: list[str]) -> subprocess.Complet
 
 
 def upgrade(plane: ControlPlane, scenario: Scenario) -> subprocess.CompletedProcess[str]:
-    """Drain the node as the upgrade of a pool does: the new one comes first, and the old one goes once it is empty."""
+    """Drain the node like a pool upgrade: the new one is added first, and the old one is deleted once it is empty."""
     if scenario.newcomer is None:
         return kubectl_drain(plane, scenario.options)
     plane.request("PATCH", f"/api/v1/nodes/{DRAINED}", {"spec": {"unschedulable": True}})
@@ -193,7 +193,7 @@ def upgrade(plane: ControlPlane, scenario: Scenario) -> subprocess.CompletedProc
 
 
 def make(stage: Stage, scenario: Scenario) -> tuple[Objects, set[str]]:
-    """The cluster of the scenario, and the names of its pods that are not ready."""
+    """Create the scenario's cluster, and return the names of its unready pods."""
     objects = stage.make(scenario.groups)
     unready = {each["metadata"]["name"] for each in objects["Pod"][: scenario.unready]}
     for name in unready:
@@ -203,11 +203,11 @@ def make(stage: Stage, scenario: Scenario) -> tuple[Objects, set[str]]:
     return (at_rest(stage.plane) if unready else objects), unready
 
 
-def by_time(told: dict[str, Any]) -> list[list[str]]:
-    """The names of the pods that are told to go, those of the same second together."""
+def by_time(reported: dict[str, Any]) -> list[list[str]]:
+    """The names of evicted pods, grouped by second."""
     steps = [
         each
-        for each in told["simulation"]["steps"]
+        for each in reported["simulation"]["steps"]
         if each.get("reason") == "drained" and each["kind"] == "Terminating"
     ]
     return [
@@ -217,49 +217,47 @@ def by_time(told: dict[str, Any]) -> list[list[str]]:
 
 
 def by_workload(text: str, owners: Mapping[str, str]) -> str:
-    """A text with workloads in place of their pods."""
+    """A text with workloads instead of their pods."""
     for pod, owner in owners.items():
         text = text.replace(pod.partition("/")[2], owner)
     return text
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_a_drain_ends_as_was_predicted(
-    stage: Stage, tmp_path: Path, compared: Counter[str], scenario: Scenario
-) -> None:
+def test_a_drain_ends_as_predicted(stage: Stage, tmp_path: Path, compared: Counter[str], scenario: Scenario) -> None:
     before, unready = make(stage, scenario)
     surge = ["--surge=1"] if scenario.newcomer else []
-    told = predict(stage.plane, [*scenario.options, *surge], tmp_path)
+    reported = predict(stage.plane, [*scenario.options, *surge], tmp_path)
     ran: list[subprocess.CompletedProcess[str]] = []
     rollout = stage.after(lambda: ran.append(upgrade(stage.plane, scenario)), before)
-    (real,), (drained,) = ran, told["drained"]
-    # To a simulation, whoever has to go is a victim.
+    (real,), (drained,) = ran, reported["drained"]
+    # In a simulation, every evicted pod is a victim.
     names = re.findall(r"^pod/(\S+) (?:evicted|deleted)$", real.stdout, re.MULTILINE)
-    gone = [f"default/{name}" for name in names]
-    evicted = [(rollout.before.owners[each], each, DRAINED) for each in gone]
+    deleted = [f"default/{name}" for name in names]
+    evicted = [(rollout.before.owners[each], each, DRAINED) for each in deleted]
     rollout = replace(rollout, victims=[*rollout.victims, *evicted])
-    assert (real.returncode == 0) is told["finishes"], real.stderr
-    assert disagreements(told, rollout) == []
+    assert (real.returncode == 0) is reported["finishes"], real.stderr
+    assert disagreements(reported, rollout) == []
     pods = stage.plane.request("GET", "/api/v1/pods")["items"]
-    # Of replicas any may be the one that stays.
+    # Any of the replicas may be the one that stays.
     there = {f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in pods}
     stayed = Counter(owner for pod, owner in rollout.before.owners.items() if pod in there)
     assert Counter(rollout.before.owners[each] for each in drained.get("remaining", [])) <= stayed
-    assert len(gone) == drained.get("evicted", 0)
+    assert len(deleted) == drained.get("evicted", 0)
     assert scenario.says in real.stderr
     assert any(scenario.says in each for each in drained.get("errors", [""])), drained
-    said = by_workload(real.stderr, rollout.before.owners)
+    stated = by_workload(real.stderr, rollout.before.owners)
     for each in (*drained.get("errors", []), *drained.get("warnings", [])):
-        assert by_workload(each, rollout.before.owners) in said
-    assert bool(told["blocked"]) is not told["finishes"]
-    for each in told["blocked"]:
-        assert by_workload(each["message"], rollout.before.owners) in said
+        assert by_workload(each, rollout.before.owners) in stated
+    assert bool(reported["blocked"]) is not reported["finishes"]
+    for each in reported["blocked"]:
+        assert by_workload(each["message"], rollout.before.owners) in stated
 
     def kind_of(pod: str) -> tuple[str, bool]:
         return rollout.before.owners[f"default/{pod}"], pod in unready
 
-    # Who goes in the same second does so in any order, and any of equal replicas may be the one.
-    groups, order = by_time(told), iter(names)
+    # Evictions within the same second have no order, and equal replicas are interchangeable.
+    groups, order = by_time(reported), iter(names)
     assert sum(map(len, groups)) == len(names)
     for group in groups:
         together = list(islice(order, len(group)))

@@ -1,4 +1,4 @@
-"""What goes wrong between ``kubectl kpreempt`` and a real API server: one clear message, or another try that helps."""
+"""Failures between ``kubectl kpreempt`` and a real API server: one clear message, or a retry that helps."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.live
 QUESTION = ("explain", "-f", demo.DEMO / "api.yaml")
 RIGHT = "node/node-b\n"
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
-# What a request gets unless it is said otherwise; nothing below comes near it.
+# The default timeout of a request, which no test reaches.
 PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The demo cluster, where nothing happens by itself. Of two users one may not list nodes, the other no budgets."""
+    """The idle demo cluster. One user may not list nodes, another no PodDisruptionBudgets."""
     needs_kubectl()
     with demo.running(tmp_path_factory.mktemp("scheduler")) as plane:
         for plural in ("nodes", "poddisruptionbudgets"):
@@ -47,16 +47,16 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def forgetful(tmp_path: Path) -> Iterator[ControlPlane]:
-    """The demo cluster, with an API server that lets go of a version after a second or two, not minutes."""
+    """The demo cluster, with an API server that drops a version after a second or two instead of minutes."""
     needs_kubectl()
-    # It keeps lists of its own, too, which would go on for ten seconds more.
+    # The server also caches lists, which would continue for ten more seconds.
     settings = ["--etcd-compaction-interval=1s", "--feature-gates=ListFromCacheSnapshot=false"]
     with demo.running(tmp_path, [f"-apiserver-arg={each}" for each in settings]) as plane:
         yield plane
 
 
 def role_without(plural: str) -> dict[str, Any]:
-    """The role that is shipped, but for one right."""
+    """The shipped role without one of its permissions."""
     role: dict[str, Any] = yaml.safe_load((CHECKOUT / "deploy" / "cluster-role.yaml").read_text(encoding="utf-8"))
     for rule in role["rules"]:
         if plural in rule.get("resources", []):
@@ -66,7 +66,7 @@ def role_without(plural: str) -> dict[str, Any]:
 
 
 def ask(kubeconfig: Path, *options: str | Path) -> Ran:
-    """Ask the question; whatever comes, the token is not in it, and it comes in time."""
+    """Run the command; in every case the output has no token, and arrives in time."""
     begun = time.monotonic()
     ran = kubectl_kpreempt(kubeconfig, *QUESTION, "-o", "name", *options)
     assert time.monotonic() - begun < PATIENCE_SECONDS
@@ -75,12 +75,12 @@ def ask(kubeconfig: Path, *options: str | Path) -> Ran:
 
 
 def lists(path: str) -> Callable[[Asked], bool]:
-    return lambda asked: asked.path == path
+    return lambda requested: requested.path == path
 
 
-def simulate_rest(asked: Asked) -> bool:
+def simulate_rest(requested: Asked) -> bool:
     """Whether the request is for another page of pods."""
-    return asked.path == PODS and "continue" in asked.query
+    return requested.path == PODS and "continue" in requested.query
 
 
 def busy(seconds: int) -> Answer:
@@ -95,7 +95,7 @@ def dropped() -> Answer:
     return Answer(body=b'{"kind": "PodList", "apiVersion": "v1", "items": [' + b" " * 1000, cut=40)
 
 
-def test_without_a_fault_the_proxy_is_not_seen(plane: ControlPlane, tmp_path: Path) -> None:
+def test_without_a_fault_the_proxy_is_transparent(plane: ControlPlane, tmp_path: Path) -> None:
     assert ask(plane.kubeconfig) == Ran(0, RIGHT, "")
     with FaultyProxy(plane, lambda _: None, page=5) as proxy:
         assert ask(write_kubeconfig(tmp_path, proxy.url), "--strict") == Ran(0, RIGHT, "")
@@ -148,7 +148,7 @@ def test_403_for_budgets_is_an_assumption(plane: ControlPlane) -> None:
     assert assumed in " ".join(ran.out.split())
 
 
-def test_a_certificate_of_an_authority_that_is_not_trusted(plane: ControlPlane) -> None:
+def test_an_untrusted_certificate_authority(plane: ControlPlane) -> None:
     ran = ask(plane.kubeconfig, "--certificate-authority", TLS / "ca.crt")
     assert (ran.code, ran.out) == (3, "")
     assert ran.message.startswith(f"{plane.server}: the server's certificate is not trusted: ")
@@ -172,9 +172,7 @@ def test_a_certificate_that_has_expired(plane: ControlPlane, tmp_path: Path) -> 
         pytest.param(Answers(dropped(), simulate_rest, 1), 0.5, id="dropped in the middle of another page"),
     ],
 )
-def test_what_passes_is_tried_again_and_the_answer_is_right(
-    plane: ControlPlane, tmp_path: Path, fault: Fault, seconds: float
-) -> None:
+def test_a_temporary_failure_is_retried(plane: ControlPlane, tmp_path: Path, fault: Fault, seconds: float) -> None:
     begun = time.monotonic()
     with FaultyProxy(plane, fault, page=5) as proxy:
         ran = ask(write_kubeconfig(tmp_path, proxy.url), "--strict")
@@ -219,18 +217,16 @@ def test_what_does_not_pass_ends_in_one_message(
     assert sum(map(concerns, proxy.asked)) <= 5
 
 
-def test_410_in_the_middle_of_paging_begins_anew_and_says_what_may_not_fit(
-    tmp_path: Path, forgetful: ControlPlane
-) -> None:
+def test_410_during_paging_restarts_and_warns_of_inconsistency(tmp_path: Path, forgetful: ControlPlane) -> None:
     is_first = True
 
-    def fault(asked: Asked) -> Answer | None:
+    def fault(requested: Asked) -> Answer | None:
         nonlocal is_first
-        if not is_first or not simulate_rest(asked):
+        if not is_first or not simulate_rest(requested):
             return None
         is_first = False
-        # The API server's own answer, as soon as etcd has let go of the version.
-        return until(lambda: (answer := proxy.real(asked)).status == 410 and answer, "etcd is compacted")
+        # The API server's own response, as soon as etcd has dropped the version.
+        return until(lambda: (answer := proxy.real(requested)).status == 410 and answer, "etcd is compacted")
 
     with FaultyProxy(forgetful, fault, page=5) as proxy:
         verdict = tmp_path / "verdict.json"
@@ -239,7 +235,7 @@ def test_410_in_the_middle_of_paging_begins_anew_and_says_what_may_not_fit(
     assert "not all was read at the same moment: " in ran.message
     running = forgetful.request("GET", f"{PODS}?fieldSelector=status.phase%3DRunning")["items"]
     assert json.loads(verdict.read_text(encoding="utf-8"))["cluster"]["pods"] == len(running)
-    assert sum(asked.path == PODS and "continue" not in asked.query for asked in proxy.asked) == 2
+    assert sum(requested.path == PODS and "continue" not in requested.query for requested in proxy.asked) == 2
 
 
 def test_a_server_that_takes_connections_and_never_answers(tmp_path: Path) -> None:
@@ -255,8 +251,8 @@ def test_a_server_that_takes_connections_and_never_answers(tmp_path: Path) -> No
 def test_an_api_server_that_stops_answering_in_the_middle(plane: ControlPlane, tmp_path: Path) -> None:
     is_over = Event()
 
-    def fault(asked: Asked) -> Answer | None:
-        if simulate_rest(asked):
+    def fault(requested: Asked) -> Answer | None:
+        if simulate_rest(requested):
             is_over.wait(PATIENCE_SECONDS)
         return None
 
@@ -271,9 +267,9 @@ def test_an_api_server_that_stops_answering_in_the_middle(plane: ControlPlane, t
 def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_path: Path) -> None:
     looks = 0
 
-    def fault(asked: Asked) -> Answer | None:
+    def fault(requested: Asked) -> Answer | None:
         nonlocal looks
-        if asked.path != PODS:
+        if requested.path != PODS:
             return None
         looks += 1
         return refused(500, "etcdserver: leader changed") if looks == 2 else None
@@ -286,7 +282,7 @@ def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_p
     )
 
 
-def test_a_server_of_a_version_that_is_not_modelled_is_an_assumption(plane: ControlPlane, tmp_path: Path) -> None:
+def test_an_unmodeled_server_version_is_an_assumption(plane: ControlPlane, tmp_path: Path) -> None:
     body = json.dumps(
         {"major": "1", "minor": LATER_VERSION.removeprefix("1."), "gitVersion": f"v{LATER_VERSION}.0"}
     ).encode()

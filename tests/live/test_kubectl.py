@@ -1,4 +1,4 @@
-"""``kubectl kpreempt`` as whoever is on call has it: kubectl itself, a terminal, and a real API server."""
+"""``kubectl kpreempt`` as used on call: kubectl itself, a terminal, and a real API server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.live.terminal import Terminal
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "kubectl-session" / "pane.txt"
 NOW = "2026-11-21T03:12:00Z"
-# A machine that is busy may miss the half second; nothing is an answer then, so it is asked again.
+# A busy machine may miss the half second, so an empty completion is retried.
 ATTEMPTS = 20
 
 pytestmark = pytest.mark.live
@@ -26,14 +26,14 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture(scope="module")
 def on_call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The demo cluster with a pod that is pending, and stays so."""
+    """The demo cluster with a pod that stays pending."""
     needs_kubectl()
     with demo.running(tmp_path_factory.mktemp("scheduler")) as plane:
         yield plane
 
 
 def completed(plane: ControlPlane, *words: str) -> list[str]:
-    """What ``kubectl __complete kpreempt WORD...`` offers, without what it says about each."""
+    """The completions of ``kubectl __complete kpreempt WORD...``, without their descriptions."""
     run = subprocess.run(
         ["kubectl", "__complete", "kpreempt", *words],
         capture_output=True,
@@ -51,7 +51,7 @@ def test_explaining_a_pending_pod_in_a_terminal_shows_the_recorded_session(
 ) -> None:
     with Terminal(tmp_path, environment(on_call.kubeconfig)) as terminal:
         terminal.type(f"kubectl kpreempt explain {demo.POD} -n {demo.NAMESPACE} --now {NOW}")
-        # How long ago the cluster was read is counted by the clock, whatever --now says.
+        # The age of the data is measured by the clock, whatever --now says.
         shown = re.sub(r"read \w+ ago", "read just now", terminal.shown())
     if os.environ.get("KPREEMPT_REWRITE"):
         GOLDEN.write_text(shown, encoding="utf-8")

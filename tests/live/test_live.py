@@ -19,20 +19,20 @@ from tests.live.prediction import disagreements, expected_victims, predict
 
 SCENARIOS = int(os.environ.get("KPREEMPT_LIVE_SCENARIOS", "60"))
 SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
-# Of others than those that are drawn for lists in the scheduler's order.
+# Other scenarios than those with lists in the scheduler's order.
 _SHUFFLED_SEED = 1_000_000
 
 
 @lru_cache(maxsize=2)
 def scenarios(start: int) -> Iterator[Object]:
-    """More than are needed: pods that the API server does not take are passed over."""
+    """More than are needed: pods that the API server rejects are skipped."""
     return iter(drawn(SCENARIOS * 3, start))
 
 
 @pytest.mark.live
 @pytest.mark.parametrize("number", range(SCENARIOS))
 @pytest.mark.parametrize("is_shuffled", [False, True], ids=["as listed", "shuffled"])
-def test_the_scheduler_does_what_was_predicted(
+def test_the_scheduler_does_as_predicted(
     plane: ControlPlane, number: int, is_shuffled: bool, tmp_path: Path, compared: Counter[str]
 ) -> None:
     has_compared = False

@@ -1,4 +1,4 @@
-"""``kubectl kpreempt`` after a real eviction: what it tells of the past, of now and of what may come is what is so."""
+"""``kubectl kpreempt`` after a real eviction: its statements about past, present and future are true."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.parity.reference import CHECKOUT
 pytestmark = pytest.mark.live
 
 READER = "reader"
-# The times of the answer itself, by their fields.
+# The times of the result itself, by field.
 TIMES = ("at", "takenAt", "ageSeconds")
 SHIFTED = {"startTime"}
 
@@ -38,7 +38,7 @@ class Situation(NamedTuple):
     before: Path
 
     def answer(self, *words: str | Path) -> Any:
-        """The answer as JSON, which rests on nothing that is assumed."""
+        """The result as JSON, without assumptions."""
         ran = kubectl_kpreempt(self.plane.kubeconfig, *words, "-o", "json")
         assert (ran.code, ran.err) == (0, "")
         found = json.loads(ran.out)
@@ -48,7 +48,7 @@ class Situation(NamedTuple):
 
 @pytest.fixture(scope="module")
 def situation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Situation]:
-    """The eviction, on a control plane of its own; ``reader`` has the role that is shipped."""
+    """The eviction on a separate control plane; ``reader`` has the shipped role."""
     needs_kubectl()
     before = tmp_path_factory.mktemp("before") / "before.json.zst"
     with ControlPlane(program()) as plane:
@@ -83,7 +83,7 @@ def test_the_event_s_preemptor_is_named_and_confirmed_from_before(situation: Sit
     assert reconstruction["isPreemptorOverlaid"]
 
 
-def test_a_pod_that_nobody_evicted_is_told_so(situation: Situation) -> None:
+def test_a_pod_that_was_not_evicted(situation: Situation) -> None:
     assert situation.answer("who-evicted", "web-1", "-n", SHOP)["preemptions"] == []
     ran = kubectl_kpreempt(situation.plane.kubeconfig, "who-evicted", "web-9", "-n", SHOP)
     assert (ran.code, ran.out) == (3, "")
@@ -117,9 +117,7 @@ def test_pending_pods_wait_for_what_they_wait_for_in_the_order_of_the_queue(situ
 
 
 @pytest.mark.parametrize("pod", [eviction.HUGE, *eviction.LATE], ids=lambda pod: pod["metadata"]["name"])
-def test_the_scheduler_says_of_a_pod_that_never_lands_what_is_expected_to_the_byte(
-    situation: Situation, pod: Object
-) -> None:
+def test_the_message_for_an_unschedulable_pod_matches_exactly(situation: Situation, pod: Object) -> None:
     items = situation.answer("pending", "-n", BATCH)["items"]
     [item] = [each for each in items if each["pod"].endswith(f"/{pod['metadata']['name']}")]
     assert item["outcome"] == "Unschedulable"
@@ -166,11 +164,9 @@ def test_the_priority_from_which_a_pod_is_at_risk_is_the_real_scheduler_s(situat
         eviction.create(situation.plane, eviction.RUNNING[-1])
 
 
-def test_a_redacted_snapshot_answers_as_the_cluster_does_under_other_names(
-    situation: Situation, tmp_path: Path
-) -> None:
+def test_a_redacted_snapshot_has_the_same_results(situation: Situation, tmp_path: Path) -> None:
     manifest, dump, names = tmp_path / "pod.json", tmp_path / "ticket.json.zst", tmp_path / "names.json"
-    # Its victims are protected by a budget: on the other node there are only such as leave already.
+    # Its victims are protected by a budget: the other node only has terminating ones.
     manifest.write_text(json.dumps(eviction.pod(SHOP, "kingfisher-1", 1000, {"cpu": "3"})), encoding="utf-8")
     live = situation.answer("explain", "-f", manifest)
     assert (live["nominatedNodes"], live["outcome"]) == (["osprey-2"], "PreemptsViolatingBudgets")
@@ -184,7 +180,7 @@ def test_a_redacted_snapshot_answers_as_the_cluster_does_under_other_names(
     original = json.loads(names.read_text(encoding="utf-8"))["names"]
     redacted = restored(situation.answer(*shlex.split(command)[2:]), original)
     for field in ("outcome", "nominatedNodes", "victims", "candidates", "choice", "message", "filter", "effects"):
-        # A redacted dump has its own times.
+        # A redacted dump has different times.
         assert timeless(redacted.get(field), SHIFTED) == timeless(live.get(field), SHIFTED), field
     assert live["candidates"][0]["numPDBViolations"] == 2
 
@@ -225,25 +221,25 @@ def test_the_shipped_role_is_enough_for_the_same_snapshot(situation: Situation, 
     def objects(*options: str) -> list[str]:
         dump = tmp_path / "dump.jsonl"
         assert kubectl_kpreempt(situation.plane.kubeconfig, "snapshot", "--to", dump, *options).code == 0
-        # The first line says when it was read.
+        # The first line has the time of reading.
         return dump.read_text(encoding="utf-8").splitlines()[1:]
 
     until(lambda: objects("--as", READER) == objects(), "the same snapshot")
 
 
 def seconds_between(begin: str, end: str) -> float:
-    """From one time of the API's to another."""
+    """The seconds between two API times."""
     return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
 
 
 def restored(value: Any, names: dict[str, str]) -> Any:
-    """A value with the original names in place of the tokens."""
+    """A value with the original names instead of the tokens."""
     tokens = re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
     return json.loads(tokens.sub(lambda token: json.dumps(names[token[0]])[1:-1], json.dumps(value)))
 
 
 def timeless(value: Any, times: Collection[str] = TIMES) -> Any:
-    """An answer without when it was given, or without other ``times``."""
+    """A result without its own time, or without other ``times``."""
     if isinstance(value, dict):
         return {key: timeless(each, times) for key, each in value.items() if key not in times}
     return [timeless(each, times) for each in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""A real API server read as a source: the same answers as its dump gives, with the rights that are shipped."""
+"""A real API server as a source: the same results as from its dump, with the shipped permissions."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ pytestmark = pytest.mark.live
 DEMO = CHECKOUT / "fixtures" / "demo"
 NOW = "2026-11-21T03:12:00Z"
 
-# Of an API that is off unless somebody switches it on.
+# From an API that is off by default.
 UNSERVED = ("DeviceTaintRule",)
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[ControlPlane]:
-    """A control plane of its own with the example cluster; ``reader`` has the shipped role."""
+    """A separate control plane with the example cluster; ``reader`` has the shipped role."""
     with ControlPlane(program()) as plane:
         lists = yaml.safe_load_all((DEMO / "cluster.yaml").read_text())
         fill(plane, [item for each in lists for item in each.get("items", [each])])
@@ -54,7 +54,7 @@ def guarded() -> Iterator[ControlPlane]:
 
 
 def fill(plane: ControlPlane, documents: list[Object]) -> None:
-    """Create the objects as they are, with their statuses; none that the scheduler would want to do something with."""
+    """Create the objects with their statuses; the scheduler has nothing to do with them."""
     order = ["Namespace", "PriorityClass", "Node", *KINDS]
     for document in sorted(documents, key=lambda each: order.index(each["kind"])):
         if document["kind"] == "Pod" and "nodeName" not in document["spec"]:
@@ -69,14 +69,14 @@ def fill(plane: ControlPlane, documents: list[Object]) -> None:
         try:
             plane.request("POST", path, cluster.completed(document))
         except RefusedError as refused:
-            # A new API server has some objects of its own.
+            # A new API server has some objects itself.
             assert " 409 " in str(refused)
         if status and document["kind"] in ("Pod", "PodDisruptionBudget"):
             plane.request("PATCH", f"{path}/{metadata['name']}/status", {"status": status})
 
 
 def dumped(plane: ControlPlane) -> Object:
-    """All objects of the kinds that are read, as ``kubectl get -o json`` writes them."""
+    """All objects of the kinds that are read, as ``kubectl get -o json`` prints them."""
     items: list[Object] = []
     for kind in KINDS.values():
         if kind.name in (*CUSTOM, *UNSERVED):
@@ -110,7 +110,7 @@ def test_the_answer_is_that_of_the_dump(guarded: ControlPlane, tmp_path: Path) -
     dump.write_text(json.dumps(dumped(guarded)), encoding="utf-8")
     live = explained(tmp_path, "--kubeconfig", str(guarded.kubeconfig))
     assumption, *others = (of_dump := explained(tmp_path, "--snapshot", str(dump))).pop("assumptions")
-    # kubectl prints no version of the server beside the objects.
+    # kubectl's list does not contain the server's version.
     assert (assumption["field"], assumption["kind"], others) == ("version", "Informational", [])
     assert live == of_dump
     assert live["nominatedNodes"]
@@ -158,14 +158,14 @@ def test_the_shipped_role_is_enough(guarded: ControlPlane) -> None:
     assert reading.cluster.pods == read(guarded).cluster.pods
 
 
-def test_kinds_without_rights_are_assumptions(guarded: ControlPlane) -> None:
+def test_kinds_without_permission_are_assumptions(guarded: ControlPlane) -> None:
     reading = read(guarded, as_user="half")
-    # Events are not read unless somebody asks what has happened, and Volcano is not installed.
+    # Events are only read by commands about the past, and Volcano is not installed.
     allowed = {"Pod", "Node", "Namespace", "Event", *CUSTOM, *UNSERVED}
     assert {kind for kind, why in reading.cluster.unread.items() if why.status == 403} == set(KINDS) - allowed
 
 
-def test_without_rights_there_is_one_message(guarded: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_permission_there_is_one_message(guarded: ControlPlane, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--kubeconfig", str(guarded.kubeconfig), "--as", "nobody", "--as-group", "idle"]
     assert run(["explain", "-f", str(DEMO / "api.yaml"), *options]) == 3
     message, hint = capsys.readouterr().err.splitlines()

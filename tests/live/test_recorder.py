@@ -1,4 +1,4 @@
-"""A recorder beside a real scheduler: what it decides is predicted, and kills and restarts lose nothing."""
+"""A recorder next to a real scheduler: its decisions are predicted, and kills and restarts lose nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.live.second_server import SecondServer
 pytestmark = pytest.mark.live
 
 SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
-# What was told longer ago than this is on the disk.
+# Anything older than this is on disk.
 LOST_SECONDS = 1.0
 
 
@@ -41,7 +41,7 @@ _EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 
 
 class Recording:
-    """A recorder's process, that may be killed and started again."""
+    """A recorder's process, which may be killed and restarted."""
 
     def __init__(self, kubeconfig: Path, folder: Path) -> None:
         self.folder = str(folder)
@@ -49,21 +49,21 @@ class Recording:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Record, and return once there is one base more."""
+        """Start recording, and return once there is one more base."""
         before = len(_segments(self.folder))
         words = ["record", "--to", self.folder, "--kubeconfig", str(self._kubeconfig), "--quiet"]
         self._process = subprocess.Popen([sys.executable, "-m", "kpreempt", *words])
         until(lambda: len(_segments(self.folder)) > before, "a base")
 
     def end(self, how: signal.Signals) -> None:
-        """Have it end so."""
+        """Stop it this way."""
         assert self._process is not None
         self._process.send_signal(how)
         self._process.wait(30)
 
 
 class Witness:
-    """What became of pods, as a watch of its own was told, with when."""
+    """The outcome of pods, from a separate watch, with times."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.versions: dict[int, float] = {}
@@ -78,7 +78,7 @@ class Witness:
                 self.versions[int(pod["metadata"]["resourceVersion"])] = time.time()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         self._watch.break_off()
         self._thread.join()
         self._watch.close()
@@ -89,7 +89,7 @@ def _segments(folder: str) -> list[Path]:
 
 
 def recorded(folder: str) -> set[int]:
-    """The versions of pods that a recording has changes of."""
+    """The versions of pods whose changes are in a recording."""
     return {
         change.version
         for path in segments_in(folder)
@@ -100,7 +100,7 @@ def recorded(folder: str) -> set[int]:
 
 @pytest.fixture
 def plane() -> Iterator[ControlPlane]:
-    """A control plane with controllers and kubelets, in which nothing has happened yet."""
+    """A new control plane with controllers and kubelets."""
     with ControlPlane(program(), moving=True) as plane:
         begin(plane)
         yield plane
@@ -119,7 +119,7 @@ def test_what_the_scheduler_decides_among_300_pods_is_predicted(
     recording = Recording(plane.kubeconfig, tmp_path / "recording")
     recording.start()
     assert len(list(happen(plane, Random(SEED)))) >= 10
-    # Events of the last preemptions may come late.
+    # Events of the last preemptions may be late.
     time.sleep(11)
     plane.request("DELETE", _EVENTS)
     until(lambda: not load_snapshot([recording.folder]).cluster.events, "no events")
@@ -146,7 +146,7 @@ def test_what_the_scheduler_decides_among_300_pods_is_predicted(
 
 
 def _check_a_change(plane: ControlPlane, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A change is to the end of the recording what it is to the live cluster."""
+    """A change has the same result on the end of the recording as on the live cluster."""
     live = next(iter(plane.request("GET", "/apis/apps/v1/deployments")["items"]))
     metadata = {key: live["metadata"][key] for key in ("name", "namespace")}
     spec = {**live["spec"], "replicas": live["spec"]["replicas"] + 1}
@@ -163,7 +163,7 @@ def _check_a_change(plane: ControlPlane, folder: str, tmp_path: Path, capsys: py
 
 
 def _explain_a_victim(plane: ControlPlane, folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The eviction of a pod that is gone, as are all events: the cluster knows nothing of it, the recording all."""
+    """The eviction of a deleted pod without events: the live cluster has nothing about it, the recording everything."""
     assert plane.request("GET", _EVENTS)["items"] == []
     traces = [trace for each in runs_of(folder) for trace in each.traces if trace.decision.victims]
     there = {each["metadata"]["name"] for each in plane.request("GET", RESOURCES["Pod"])["items"]}
@@ -173,8 +173,8 @@ def _explain_a_victim(plane: ControlPlane, folder: str, capsys: pytest.CaptureFi
             continue
         namespace, _, name = victim.partition("/")
         assert run(["who-evicted", name, "-n", namespace, "--kubeconfig", str(plane.kubeconfig)]) != 0
-        told = answered(capsys, "who-evicted", name, "-n", namespace, "--snapshot", folder)
-        (preemption,) = told["preemptions"]
+        reported = answered(capsys, "who-evicted", name, "-n", namespace, "--snapshot", folder)
+        (preemption,) = reported["preemptions"]
         assert preemption["preemptor"]["pod"] == trace.decision.pod
         assert preemption["reconstruction"]["result"] == "Confirmed"
         return
@@ -194,15 +194,15 @@ def test_what_a_scheduler_decides_is_verified_while_it_does(
             until(lambda: list(tmp_path.glob("*/*.kprec")), "a base")
             steps = happen(plane, Random(SEED))
             assert [next(steps) for _ in range(4)][-1] == "scaled alert to 8"
-            told, _ = verifying.communicate(timeout=120)
+            reported, _ = verifying.communicate(timeout=120)
         finally:
             verifying.kill()
-    assert verifying.returncode == 0, told
-    numbers = {each["decision"]: each["predicted"] for each in json.loads(told)["decisions"]}
+    assert verifying.returncode == 0, reported
+    numbers = {each["decision"]: each["predicted"] for each in json.loads(reported)["decisions"]}
     assert numbers["Bound"] > 50 and numbers["Nominated"] > 0
     for kind, number in numbers.items():
         compared[f"{kind.lower()} verified while recording"] += number
-    # The recording was for this answer alone.
+    # The recording was only for this query.
     assert list(tmp_path.iterdir()) == []
 
 
@@ -242,7 +242,7 @@ def test_a_kill_loses_the_last_second_and_a_restart_of_the_server_nothing_that_s
 
 
 def _meanwhile(steps: Iterator[str], does: Callable[[], object], seconds: float) -> float:
-    """Do something while the next step is under way; when it was done."""
+    """Do something during the next step; return when it was done."""
     times: list[float] = []
 
     def do() -> None:
@@ -258,7 +258,7 @@ def _meanwhile(steps: Iterator[str], does: Callable[[], object], seconds: float)
 
 
 def _is_caught_up(plane: ControlPlane, folder: str) -> bool:
-    """Whether the recording ends with the pods that there are, on their nodes."""
+    """Whether the recording ends with the current pods on their nodes."""
     pods = plane.request("GET", RESOURCES["Pod"])["items"]
     known = load_snapshot([folder]).cluster.pods
     there = {(each["metadata"]["name"], each["spec"].get("nodeName", "")) for each in pods}

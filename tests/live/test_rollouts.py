@@ -1,4 +1,4 @@
-"""A real rollout ends as ``kpreempt check`` said from the cluster just before."""
+"""A real rollout ends as ``kpreempt check`` predicted from the cluster just before."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    """A control plane with Kubernetes' own controllers and with fake kubelets, for one rollout after the other."""
+    """A control plane with Kubernetes' own controllers and simulated kubelets, for one rollout after the other."""
     needs_kubectl()
     with ControlPlane(program(), moving=True) as plane:
         yield Stage(plane)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rollout_ends_as_was_predicted(stage: Stage, name: str, tmp_path: Path, compared: Counter[str]) -> None:
+def test_a_rollout_ends_as_predicted(stage: Stage, name: str, tmp_path: Path, compared: Counter[str]) -> None:
     before = stage.set(name)
     change = ROLLOUTS / name / "change.yaml"
     check = predict(change, stage.plane, tmp_path)
@@ -40,7 +40,7 @@ def test_a_rollout_ends_as_was_predicted(stage: Stage, name: str, tmp_path: Path
     compared["evictions"] += rollout.preempted.total()
 
 
-def test_a_rollout_that_many_make_room_for_evicts_as_many_as_its_plays_do(
+def test_a_rollout_with_many_evictions_matches_its_simulations(
     stage: Stage, tmp_path: Path, compared: Counter[str]
 ) -> None:
     change = tmp_path / "change.json"
@@ -49,10 +49,10 @@ def test_a_rollout_that_many_make_room_for_evicts_as_many_as_its_plays_do(
     change.write_text(json.dumps(manifest), encoding="utf-8")
     check = predict(change, stage.plane, tmp_path, "--runs", "20")
     rollout = stage.play([manifest], before)
-    told, real = check["evictions"], rollout.preempted.total()
-    # Twenty plays are a sample: what happens on a busy machine may lie a little beside them.
-    slack = told["max"] // 4
-    assert told["min"] - slack <= real <= told["max"] + slack, f"{rollout.preempted} of {told}"
+    reported, real = check["evictions"], rollout.preempted.total()
+    # Twenty runs are a sample: the outcome on a busy machine may lie slightly outside.
+    slack = reported["max"] // 4
+    assert reported["min"] - slack <= real <= reported["max"] + slack, f"{rollout.preempted} of {reported}"
     (deployment,) = [
         each for each in check["simulation"]["workloads"] if each["workload"] == f"Deployment {NAMESPACE}/web"
     ]

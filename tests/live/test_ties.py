@@ -1,4 +1,4 @@
-"""Whoever the real scheduler evicts of equal pods is among those that were told."""
+"""Any equal pod that the real scheduler evicts is among the predicted ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.live.ties import play_ties, tie_scenario
 
 SCENARIOS = int(os.environ.get("KPREEMPT_LIVE_TIES", "20"))
 SEED = int(os.environ.get("KPREEMPT_LIVE_SEED", "1"))
-# Not every scenario that is drawn comes to a tie.
+# Not every scenario has a tie.
 SEEDS = count(SEED * 1000)
 
 
 @pytest.mark.live
 @pytest.mark.parametrize("number", range(SCENARIOS))
-def test_the_victims_among_equals_are_among_those_told(
+def test_victims_among_equals_are_reported(
     plane: ControlPlane, number: int, tmp_path: Path, compared: Counter[str]
 ) -> None:
     is_tie = False

@@ -1,4 +1,4 @@
-"""Random scenarios in which pods of equal priority and start time may have to go in each other's place."""
+"""Random scenarios in which pods of equal priority and start time are interchangeable victims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _APPS = ("web", "db", "batch")
 
 
 def tie_scenario(random: Random) -> Object:
-    """Nodes full of pods that are equals, budgets for some of them, what happens to them later, and a pod that comes.
+    """Nodes full of equal pods, budgets for some of them, later changes, and an incoming pod.
 
     ``later`` are pods that are ``touched``, ``removed`` and ``added``, in an order that no list shows afterwards.
     """
@@ -34,7 +34,7 @@ def tie_scenario(random: Random) -> Object:
     later = [("touch", pod) for pod in pods if pod not in leaving and random.random() < 0.5]
     later += [("remove", pod) for pod in leaving]
     random.shuffle(later)
-    # In the place of those that were removed.
+    # Replacements of the removed ones.
     for number, pod in enumerate(leaving):
         name = f"q{number}-{random.randrange(1000):03}"
         later.append(("add", _pod(name, pod["spec"]["nodeName"], _cpu(pod), random.choice(_APPS))))
@@ -43,7 +43,7 @@ def tie_scenario(random: Random) -> Object:
 
 
 def play_ties(plane: ControlPlane, scenario: Object) -> None:
-    """Create the scenario's objects, and let happen what shuffles the scheduler's lists of pods."""
+    """Create the scenario's objects, and make the changes that shuffle the scheduler's lists of pods."""
     for document in (*scenario["objects"], *scenario["pods"]):
         cluster.create(plane, document)
     for what, pod in scenario["later"]:

@@ -1,4 +1,4 @@
-"""A plugin as a newcomer writes it, from an empty folder to a verdict that it changes."""
+"""A plugin as a new user writes it, from an empty folder to a verdict that it changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def verdict(folder: Folder, command: str) -> dict[str, Any]:
 
 
 def messages(found: dict[str, Any]) -> Sequence[str]:
-    """What is assumed in addition to the version, which nothing in the folder says, and to notes on absent kinds."""
+    """Assumptions other than the version, which nothing in the folder determines, and notes on absent kinds."""
     assumed = [each for each in found.get("assumptions", []) if each.get("kind") not in ("Note", "Absent")]
     return [each["message"] for each in assumed if each["field"] != "version"]
 
@@ -46,7 +46,7 @@ def test_a_package_that_a_configuration_enables_changes_the_verdict(folder: Fold
     plain, without = verdict(folder, ASK), verdict(folder, CONFIGURED)
     for found in (plain, without):
         assert (found["outcome"], found["landsOn"]) == ("Lands", ["node-b"])
-    # The configuration enables it, and nobody has it.
+    # The configuration enables a plugin that is not installed.
     assert messages(without) == ["plugin QuietDisk is not one of kube-scheduler's own, and left out"]
     assert "QuietDisk" not in folder.run("kpreempt plugins -o name").split()
 

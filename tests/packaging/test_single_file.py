@@ -1,4 +1,4 @@
-"""The single file, built and tried where there is nothing but Python."""
+"""The single file, built and tested with nothing but Python."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "fixtures" / "demo"
 NOW = "2026-11-21T03:12:00Z"
 BUILD_SECONDS = 900
-# Of all that is packed the smallest.
+# The smallest packed file.
 PROBE = "durationpy"
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with wheel and single file for the Python of the tests. Built in CI, and where it is asked for."""
+    """A folder with wheel and single file for the Python of the tests. Built in CI, and on request."""
     if not any(os.environ.get(variable) for variable in ("CI", "KPREEMPT_BUILD")):
         pytest.skip("building the single file takes a minute; KPREEMPT_BUILD=1 builds it")
     folder = tmp_path_factory.mktemp("dist")
@@ -50,7 +50,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _need_packages(folder: Path) -> None:
-    """Skip where pip can get no packages: no index is reachable, and no folder of wheels configured."""
+    """Skip if pip can get no packages: no index is reachable, and no folder of wheels is configured."""
     pins = single_file.locked_runtime()
     start = pins.index(f"{PROBE}==")
     requirement = folder / "probe.txt"
@@ -67,7 +67,7 @@ def single_file_in(folder: Path) -> Path:
 
 
 class Elsewhere:
-    """A folder of its own, an environment with nothing but a path to Python, and the file under a name of choice."""
+    """A separate folder, an environment with nothing but a path to Python, and the file under a given name."""
 
     def __init__(self, file: Path, folder: Path, name: str) -> None:
         self.folder = folder
@@ -76,7 +76,7 @@ class Elsewhere:
         shutil.copy(file, self.program)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        # The interpreter behind the virtual environment, so that none of its packages can be found.
+        # The interpreter behind the virtual environment, so that its packages are not found.
         python = Path(sys.base_prefix, "bin")
         return subprocess.run(
             [self.program, *arguments],

@@ -1,10 +1,10 @@
-"""Compares kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
+"""Compare kpreempt with the real scheduler on random scenarios: ``python -m tests.parity --examples N --seed S``.
 
 ``--version 1.33`` compares with that version, and may be given more than once; ``--all-versions`` is each of them.
-``--feature devices`` has every scenario be about these, among others. Of
-the newest, a tenth as many scenarios have volumes of one size, of which the real scheduler takes any: there each of its
-answers has to be among those told. Exit code 1 where they differ; the scenario is then kept under ``fixtures``. Exit
-code 2 where the reference of a version cannot be built; the others are compared all the same.
+``--feature devices`` gives every scenario this feature, among others. For the newest version, a tenth as many scenarios
+have volumes of one size, of which the real scheduler takes any: its results must then be among the reported ones. Exit
+code 1 if they differ; the scenario is then kept under ``fixtures``. Exit code 2 if the reference of a version cannot be
+built; the others are compared all the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.strategies_whole import DEVICES, FEATURES
 
 
 def main() -> int:
-    """Run as many searches as the number of examples asks for, and say what came of them."""
+    """Run the searches for the number of examples, and print the results."""
     parser = option_parser("tests.parity", __doc__)
     parser.add_argument(
         "--version", action="append", choices=list(RELEASES), help=f"of kube-scheduler (default: {DEFAULT_VERSION})"
@@ -33,12 +33,12 @@ def main() -> int:
     parser.add_argument(
         "--feature", action="append", choices=(*FEATURES, DEVICES), default=[], help="that all scenarios have"
     )
-    asked = parser.parse_args()
-    versions = list(RELEASES) if asked.all_versions else asked.version or [DEFAULT_VERSION]
-    return max([_compare(asked, version) for version in versions])
+    options = parser.parse_args()
+    versions = list(RELEASES) if options.all_versions else options.version or [DEFAULT_VERSION]
+    return max([_compare(options, version) for version in versions])
 
 
-def _compare(asked: argparse.Namespace, version: str) -> int:
+def _compare(options: argparse.Namespace, version: str) -> int:
     try:
         path = program("reference", version)
     except UnavailableError as reason:
@@ -46,10 +46,10 @@ def _compare(asked: argparse.Namespace, version: str) -> int:
         return 2
     release = version_of(path)
     what = "scenarios" if version == DEFAULT_VERSION else f"scenarios for {release}"
-    searcher = partial(_search, path, version, frozenset(asked.feature))
-    code = run_searches(asked, searcher, partial(keep, version=release), what)
+    searcher = partial(_search, path, version, frozenset(options.feature))
+    code = run_searches(options, searcher, partial(keep, version=release), what)
     if version == DEFAULT_VERSION:
-        fewer = argparse.Namespace(**{**vars(asked), "examples": -(-asked.examples // 10)})
+        fewer = argparse.Namespace(**{**vars(options), "examples": -(-options.examples // 10)})
         search_orders = partial(volume_orders.volume_order_search, path)
         what = f"scenarios of equal volumes, each asked {volume_orders.TIMES} times,"
         code |= run_searches(fewer, search_orders, partial(volume_orders.keep, version=release), what)

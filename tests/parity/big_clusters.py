@@ -1,4 +1,4 @@
-"""Clusters of more than a hundred nodes, all of them full, so that the search for candidates stops early."""
+"""Full clusters of more than a hundred nodes, so that the search for candidates stops early."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ STARTS = ("2026-11-02T00:00:00Z", "2026-11-02T07:00:00Z", "2026-11-09T00:00:00Z"
 
 
 def big_scenario(seed: int) -> Object:
-    """A scenario of 150 to 400 nodes; the seed decides how many of them help, and at what price."""
+    """A scenario of 150 to 400 nodes; the seed decides on how many of them preemption helps, and at what cost."""
     rng = random.Random(seed)
     size = rng.randint(150, 400)
     objects = [_node(rng, index) for index in range(size)]
-    # With few that help, or few without violations, the search goes far; with many it ends early.
+    # If few help, or few without violations, the search goes far; with many it ends early.
     helpful, protected = rng.choice([0.05, 0.3, 0.7, 1.0]), rng.choice([0.0, 0.1, 0.9, 1.0])
     number = 0
     for index in range(size):
@@ -43,7 +43,7 @@ def big_scenario(seed: int) -> Object:
 
 
 def few_nodes(size: int, wanted: int, parallelism: int) -> Object:
-    """A scenario of full nodes, each a little worse than the one before it; the search ends with some of them."""
+    """A scenario of full nodes, each slightly worse than the previous one; the search ends with some of them."""
     names = [f"n{index}" for index in range(size)]
     objects = [_plain_node(name) for name in names]
     for index, name in enumerate(names):
@@ -62,7 +62,7 @@ def few_nodes(size: int, wanted: int, parallelism: int) -> Object:
 
 
 def free_scenario(seed: int, parallelism: int) -> Object:
-    """A scenario of nodes that all have room, the first the most: not all of them are scored."""
+    """A scenario of nodes with free capacity, the first with the most: not all of them are scored."""
     rng = random.Random(seed)
     objects = [_plain_node("n0", "8")]
     objects += [_plain_node(f"n{index}", rng.choice(["2", "4"])) for index in range(1, rng.randint(130, 200))]

@@ -11,5 +11,5 @@ from tests.parity.reference import program_for_tests
 
 @pytest.fixture(scope="session")
 def reference() -> Path:
-    """The path of the program; the test is skipped where it cannot be built."""
+    """The path of the program; the test is skipped if it cannot be built."""
     return program_for_tests("reference")

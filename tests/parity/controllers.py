@@ -1,7 +1,7 @@
-"""Compares what our controllers do next with what the genuine ones do: ``python -m tests.parity.controllers``.
+"""Compare our controllers' next actions with those of the real ones: ``python -m tests.parity.controllers``.
 
-Exit code 1 where they differ; the first states that do are printed, with both answers. Exit code 2 where the program
-of genuine controllers cannot be built.
+Exit code 1 if they differ; the first differing states are printed with both results. Exit code 2 if the program with
+the real controllers cannot be built.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ MOST_SHOWN = 3
 
 
 def main() -> int:
-    """Draw as many states of each controller as the number of examples says, and say what came of them."""
+    """Draw states of each controller for the number of examples, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m tests.parity.controllers", description=__doc__)
     parser.add_argument("--examples", type=int, default=2000, help="states to draw of each (default: 2000)")
     parser.add_argument("--seed", type=int, default=1, help="where to start from (default: 1)")
     parser.add_argument("--controller", choices=DRAWS, action="append", help="this one only, repeatable")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
         genuine = Reference(program("controllers"))
     except UnavailableError as reason:
@@ -31,11 +31,11 @@ def main() -> int:
         return 2
     begun = time.monotonic()
     try:
-        names = asked.controller or DRAWS
-        searches = [controller_search(genuine.ask, name, asked.examples, asked.seed) for name in names]
+        names = options.controller or DRAWS
+        searches = [controller_search(genuine.ask, name, options.examples, options.seed) for name in names]
     finally:
         genuine.close()
-    return _report(searches, asked.seed, time.monotonic() - begun)
+    return _report(searches, options.seed, time.monotonic() - begun)
 
 
 def _report(searches: list[ControllerSearch], seed: int, seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: the status that the disruption controller gives them."""
+"""PodDisruptionBudgets: the status that the disruption controller sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kpreempt.model.workloads import Deployment, ReplicaSet, StatefulSet
 from tests.parity.controllers_states import Compared, Object, State, chance, metadata, owner, seconds_ago, text_of
 from tests.parity.reference import Answer
 
-# The last ReplicaSet is of no Deployment.
+# The last ReplicaSet has no Deployment.
 DEPLOYMENTS = ["d0", "d1"]
 REPLICA_SETS = {"r0": "d0", "r1": "d1", "r2": "d0", "r3": None}
 STATEFUL_SET = "s0"
@@ -24,7 +24,7 @@ ODD_AMOUNTS = ["half", "-5%", "+7%"]
 
 
 def draw_budget(random: Random, now: datetime) -> State:
-    """A budget with pods of several owners, some of them granted an eviction that they have not come to yet."""
+    """A budget with pods of several owners, for some of which an eviction was granted but not executed yet."""
     budget = _budget(random, now)
     pods = [_pod(random, now, f"p{number}") for number in range(random.randint(0, 10))]
     deployments = [_workload(random, name) for name in DEPLOYMENTS]
@@ -76,7 +76,7 @@ def _compare(answer: Answer, budget: PodDisruptionBudget, cluster: ClusterSnapsh
 def _budget(random: Random, now: datetime) -> Object:
     selectors: list[Object] = [{"matchLabels": {"app": "a"}}, {"matchLabels": {"app": "b"}}, {}]
     if chance(random, 0.1):
-        # Not valid: In wants values.
+        # Invalid: In requires values.
         selectors = [{"matchExpressions": [{"key": "app", "operator": "In"}]}]
     amounts: list[int | str] = [0, 1, 2, 3, 9, "0%", "1%", "25%", "33%", "34%", "50%", "100%", "130%"]
     spec: Object = {"selector": random.choice(selectors)}

@@ -25,12 +25,12 @@ from tests.parity.controllers_states import (
 from tests.parity.reference import Answer
 
 NAME = "agent"
-# A node that pods name and that is not there.
+# A missing node that pods name.
 LOST = "lost"
 
 
 def draw_daemon_set(random: Random, now: datetime) -> State:
-    """A set on a few nodes, some not for it, with pods missing, unwell, doubled, or of another template."""
+    """A set on a few nodes, some of which it excludes, with missing, unhealthy, duplicate or outdated pods."""
     strategy: Literal["RollingUpdate", "OnDelete"] = "OnDelete" if chance(random, 0.2) else "RollingUpdate"
     surges: list[int | str] = [0, 0, 1, 2, "30%", "100%"]
     missing: list[int | str] = [0, 1, 2, "30%", "100%"]
@@ -59,7 +59,7 @@ def _compare(
     answer: Answer, daemon_set: DaemonSetState, pods: list[ControlledPod], nodes: list[DaemonNode], now: datetime
 ) -> Compared:
     if "error" in answer:
-        # A pod on a node that is gone holds up upstream's updates, and not ours.
+        # A pod on a deleted node blocks upstream's updates, but not ours.
         return Compared(f'"{LOST}" not found' in answer["error"], True, "fails")
     genuine = answer["answer"]
     by_name = {pod.name: pod for pod in pods}
@@ -67,10 +67,10 @@ def _compare(
     created = [action.node_name for action in actions if isinstance(action, CreatePods)]
     deleted = [action.name for action in actions if isinstance(action, DeletePod)]
     if genuine["isUpdate"]:
-        # Upstream goes through the nodes in the order of a Go map, so that how many there are is all that can be equal.
+        # Upstream processes nodes in the order of a Go map, so only the count can be compared.
         counts = (len(genuine["created"]), len(genuine["deleted"]))
         return Compared(counts, (len(created), len(deleted)), "updates" if actions else "nothing")
-    # Upstream tells pods again to go that were told to already.
+    # Upstream deletes terminating pods again.
     still_there = [name for name in genuine["deleted"] if not by_name[name].is_terminating]
     if not genuine["created"] and not still_there:
         return Compared(None, None, "only deletes again")
@@ -82,7 +82,7 @@ def _compare(
 
 
 def _without_choice(deleted: list[str], pods: dict[str, ControlledPod]) -> list[str]:
-    """The pods' names, but for failed ones their nodes: which of several goes first is up to upstream's cache."""
+    """The pods' names, or for failed ones their nodes: which of several goes first depends on upstream's cache."""
     return sorted(f"failed on {pods[name].target_node}" if pods[name].phase == "Failed" else name for name in deleted)
 
 
@@ -114,7 +114,7 @@ def _object(daemon_set: DaemonSetState) -> Object:
 
 
 def _pods(random: Random, now: datetime, nodes: list[DaemonNode]) -> list[Object]:
-    # Most of the time every node has its pod, without which no update goes on.
+    # Usually every node has its pod, which updates require.
     is_whole = chance(random, 0.75)
     places = []
     for node in nodes:

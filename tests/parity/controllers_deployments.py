@@ -1,4 +1,4 @@
-"""Deployments: which sizes they give their ReplicaSets."""
+"""Deployments: the sizes of their ReplicaSets."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.parity.reference import Answer
 
 NAME = "web"
 NEW = "new"
-# The notes of the Deployment's size on its ReplicaSets.
+# The annotations with the Deployment's size on its ReplicaSets.
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MOST = "deployment.kubernetes.io/max-replicas"
-# A revision that is up to date, so that nothing is written because of it alone.
+# A current revision, so that nothing is written because of it.
 REVISION = {"deployment.kubernetes.io/revision": "9"}
 
-# By a ReplicaSet's name, which is empty for one that is made: its size, and both notes.
+# By a ReplicaSet's name, empty for a new one: its size, and both annotations.
 _Sizes = dict[str, tuple[int, int | None, int | None]]
 
 
 def draw_deployment(random: Random, now: datetime) -> State:
-    """A Deployment in the middle of a rollout, of scaling, of both, or of nothing."""
+    """A Deployment during a rollout, scaling, both, or neither."""
     deployment = _deployment(random)
     size = deployment.replicas
     new = _replica_set(random, now, NEW, size) if chance(random, 0.75) else None
@@ -33,7 +33,7 @@ def draw_deployment(random: Random, now: datetime) -> State:
         new = msgspec.structs.replace(new, replicas=min(new.replicas, size))
     old = [_replica_set(random, now, f"old{number}", size) for number in range(random.choice([0, 1, 1, 1, 2, 3]))]
     if chance(random, 0.6):
-        # What was noted is the size that it has, so that this is not about scaling.
+        # The annotated size equals its size, so that this is not about scaling.
         new = new and msgspec.structs.replace(new, desired_replicas=size)
         old = [msgspec.structs.replace(each, desired_replicas=size) for each in old]
     every = [each for each in (*old, new) if each is not None]
@@ -47,7 +47,7 @@ def draw_deployment(random: Random, now: datetime) -> State:
         "controller": "Deployment",
         "deployment": _deployment_object(deployment),
         "replicaSets": [_replica_set_object(each) for each in every],
-        # Only whether there are any counts.
+        # Only its existence counts.
         "pods": {each.name: [_running_pod(each.name, n) for n in range(min(each.unfinished, 3))] for each in every},
     }
     return State(question, compare)
@@ -156,7 +156,7 @@ def _running_pod(replica_set: str, number: int) -> Object:
 
 
 def _written(answer: Answer, before: list[ReplicaSetState]) -> _Sizes:
-    """What the genuine controller wrote, but for writes that change nothing of this."""
+    """What the real controller wrote, without writes that do not change the sizes."""
     known = {each.name: (each.replicas, each.desired_replicas, each.max_replicas) for each in before}
     sizes = {
         "" if each["isNew"] else each["name"]: (

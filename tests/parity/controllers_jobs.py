@@ -1,4 +1,4 @@
-"""Jobs: which pods they create, delete and count, and how they end."""
+"""Jobs: the pods they create, delete and count, and how they finish."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.parity.controllers_states import (
 from tests.parity.reference import Answer
 
 NAME = "job"
-# The condition with which a Job that is going to end says so, and the reason that it has here.
+# The condition of a Job that is going to finish, and its reason here.
 ENDING_CONDITIONS: dict[Ending, str] = {"Failed": "FailureTarget", "Complete": "SuccessCriteriaMet"}
 DRAWN_REASON = "Drawn"
 
 
 def draw_job(random: Random, now: datetime) -> State:
-    """A Job with pods that run, have ended or were told to, some of them counted already."""
+    """A Job with running, finished and terminating pods, some of them already counted."""
     job = _job(random, now)
     drawn = [_pod(random, now, number, job.is_indexed) for number in range(random.choice([0, 1, 2, 3, 4, 6]))]
     pods, views = [pod for pod, _ in drawn], [view for _, view in drawn]
@@ -59,7 +59,7 @@ def _compare(answer: Answer, step: JobStep) -> Compared:
     ours = _ours(step)
     genuine = _genuine(answer["answer"])
     if step.retry_after is not None:
-        # Upstream looks again at other times, too.
+        # Upstream syncs at other times, too.
         ours["waits"] = True
         genuine["waits"] = step.retry_after.total_seconds() in answer["answer"]["after"]
     return Compared(genuine, ours, outcome)
@@ -73,7 +73,7 @@ def _genuine(answer: Object) -> dict[str, object]:
     return {
         "created": sorted(answer["created"]),
         "deleted": sorted(answer["deleted"]),
-        # Upstream may take the finalizer off a pod twice.
+        # Upstream may remove the finalizer from a pod twice.
         "released": sorted(set(answer["released"])),
         "succeeded": status.get("succeeded", 0),
         "failed": status.get("failed", 0),
@@ -119,7 +119,7 @@ def _job(random: Random, now: datetime) -> JobState:
         is_suspended=chance(random, 0.1),
         backoff_limit=random.choice([0, 1, 2, 6, 6, 6]),
         active_deadline_seconds=random.choice([*[None] * 6, 30, 10000]),
-        # A podFailurePolicy goes with this only.
+        # A podFailurePolicy requires this.
         replaces_failed_only=rules is not None or chance(random, 0.25),
         failure_rules=rules,
         start_time=random.choice([None, an_hour, an_hour, half_a_minute]),
@@ -190,7 +190,7 @@ def _rule_object(rule: FailureRule) -> Object:
 
 
 def _interval(first: int, last: int) -> str:
-    """As upstream writes it: two neighbours are listed."""
+    """As upstream writes it: two adjacent indexes are listed."""
     if first == last:
         return str(first)
     return f"{first},{last}" if last == first + 1 else f"{first}-{last}"
@@ -199,7 +199,7 @@ def _interval(first: int, last: int) -> str:
 def _pod(random: Random, now: datetime, number: int, is_indexed: bool) -> tuple[Object, ControlledPod]:
     phase = random.choice(["Running", "Running", "Running", "Pending", "Succeeded", "Failed"])
     is_terminating = chance(random, 0.2)
-    # A pod that is neither at its end nor on its way there is seldom without its finalizer.
+    # A pod that is neither finished nor terminating usually has its finalizer.
     is_under_way = phase in ("Running", "Pending") and not is_terminating
     is_tracked = chance(random, 0.98 if is_under_way else 0.8)
     created = now - timedelta(hours=random.randint(1, 3), seconds=number)
@@ -226,7 +226,7 @@ def _pod(random: Random, now: datetime, number: int, is_indexed: bool) -> tuple[
         pod["metadata"]["deletionGracePeriodSeconds"] = random.choice([0, 30])
     view = controlled_pod(msgspec.convert(pod, Pod))
     if phase == "Failed" and chance(random, 0.6):
-        # The model keeps nothing of this.
+        # The model does not keep this.
         container, code = random.choice(["main", "other"]), random.choice([1, 42, 143, 0])
         finished = seconds_ago(random, now, 1, 5, 100)
         ended = {"terminated": {"exitCode": code, "finishedAt": text_of(finished)}}

@@ -1,4 +1,4 @@
-"""ReplicaSets: which pods go when there are too many."""
+"""ReplicaSets: the pods that are deleted if there are too many."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.parity.reference import Answer
 
 HOUR = 3600
 DAY = 24 * HOUR
-# Up to twelve Go sorts by insertion, so that equal pods stay in their order.
+# Go uses insertion sort for up to twelve items, so equal pods keep their order.
 MOST_PODS = 6
 
 
 def draw_replica_set(random: Random, now: datetime) -> State:
-    """Pods of which some go; what tells them apart is often the same."""
+    """Pods, some of which are deleted; they are often equal in what distinguishes them."""
     count = random.choice([2, 2, 2, 3, 4, MOST_PODS])
-    # Half of the time only what comes late in the order differs.
+    # Half of the time only the last criteria of the order differ.
     is_settled = random.random() < 0.5
     while True:
         drawn = [_pod(random, now, number, is_settled) for number in range(count)]
@@ -43,10 +43,10 @@ def draw_replica_set(random: Random, now: datetime) -> State:
 
 
 def _is_order(pods: list[ControlledPod], related: list[ControlledPod], now: datetime) -> bool:
-    """Whether the rules put the pods into an order, and not into a circle, in which the way of sorting decides.
+    """Whether the rules give an order instead of a cycle, in which the sort algorithm decides.
 
-    Two pods that are ready since the same time are told apart by restarts, and each of them by its uid from a third
-    one that is ready since another time of the same magnitude.
+    Two pods that became ready at the same time are ordered by restarts, and each of them by uid relative to a third one
+    that became ready at another time of the same magnitude.
     """
 
     def is_before(left: ControlledPod, right: ControlledPod) -> bool:
@@ -84,7 +84,7 @@ def _pod(random: Random, now: datetime, number: int, is_settled: bool) -> tuple[
 
 
 def _some_time(random: Random, now: datetime) -> datetime | None:
-    """Ages count by powers of two, and the genuine controller reads the clock a little later than ``now``."""
+    """Ages count by powers of two, and the real controller reads the clock slightly later than ``now``."""
     ages = [None, HOUR, HOUR, 5 * HOUR, 8 * HOUR, 30 * DAY, random.randint(100, 10**7)]
     age = random.choice(ages)
     return None if age is None else now - timedelta(seconds=age)

@@ -1,4 +1,4 @@
-"""Draws states of workloads until what our controllers do next is not what the genuine ones do."""
+"""Draw states of workloads until our controllers' next actions differ from the real ones'."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRAWS: dict[str, Draw] = {
 
 @dataclass
 class ControllerSearch:
-    """What came of drawing ``examples`` states of one controller: the outcomes, and the states that differ."""
+    """The result of drawing ``examples`` states of one controller: the outcomes, and the states that differ."""
 
     controller: str
     examples: int = 0
@@ -37,10 +37,10 @@ class ControllerSearch:
 
 
 def controller_search(ask: Ask, controller: str, examples: int, seed: int) -> ControllerSearch:
-    """Put ``examples`` states from the seed to the genuine controller and to ours.
+    """Run ``examples`` states from the seed through the real controller and ours.
 
-    The states lie around the present, since the genuine ReplicaSet controller reads the clock; but for that they are
-    the same every time.
+    The states lie around the present, since the real ReplicaSet controller reads the clock; otherwise they are the same
+    every time.
     """
     # A text as seed, so that controllers do not share a sequence.
     random = Random(f"{controller} {seed}")

@@ -1,4 +1,4 @@
-"""StatefulSets: which pods they create and delete, and what their status says then."""
+"""StatefulSets: the pods they create and delete, and their resulting status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAME = "db"
 
 
 def draw_stateful_set(random: Random, now: datetime) -> State:
-    """A set with some of its pods missing, unwell, on their way out, or of another template."""
+    """A set with some of its pods missing, unhealthy, terminating, or outdated."""
     stateful_set = _stateful_set(random)
     pods = _pods(random, now, stateful_set)
     views = [controlled_pod(msgspec.convert(pod, Pod)) for pod in pods]
@@ -38,7 +38,7 @@ def draw_stateful_set(random: Random, now: datetime) -> State:
         ours = [_our_action(each) for each in step.actions]
         outcome = "+".join(sorted({_word(each) for each in step.actions})) or "nothing"
         if stateful_set.parallel:
-            # Upstream acts on several pods at once, and may tell one twice to go.
+            # Upstream acts on several pods at once, and may delete one twice.
             genuine, ours = sorted(set(genuine)), sorted(ours)
         status = answer["answer"]["status"]
         after = step.stateful_set
@@ -104,7 +104,7 @@ def _object(stateful_set: StatefulSetState) -> Object:
 
 def _pods(random: Random, now: datetime, stateful_set: StatefulSetState) -> list[Object]:
     wanted = range(stateful_set.start, stateful_set.start + stateful_set.replicas)
-    # Half of the sets have all pods that they should have, and few others: updates wait for that.
+    # Half of the sets have all their pods, and few others: updates wait for that.
     is_whole = chance(random, 0.5)
     pods = []
     for ordinal in range(wanted.stop + 3):

@@ -1,4 +1,4 @@
-"""A state of a workload, to be put to the genuine controller and to ours, and what the objects in it share."""
+"""A state of a workload for the real controller and ours, and shared parts of its objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMESPACE = "shop"
 
 @dataclass(frozen=True)
 class Compared:
-    """What both answers to one state say. ``outcome`` is a word for what happens, for a count of all."""
+    """Both results for one state. ``outcome`` is a word for what happens, for a count."""
 
     genuine: object
     ours: object
@@ -26,9 +26,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class State:
-    """The ``question`` for the program of genuine controllers, and what compares its answer with ours.
+    """The ``question`` for the program with the real controllers, and the comparison of its result with ours.
 
-    ``may_fail`` is whether ``compare`` knows what it means that the genuine controller fails.
+    ``may_fail`` means that ``compare`` handles failures of the real controller.
     """
 
     question: Object
@@ -36,18 +36,18 @@ class State:
     may_fail: bool = False
 
     def compared(self, answer: Answer) -> Compared:
-        """What the genuine ``answer`` says, beside what ours does."""
+        """Compare the real ``answer`` with our result."""
         if "error" in answer and not self.may_fail:
             return Compared(answer, None, "fails")
         return self.compare(answer)
 
 
-# Draws a state at a time of day that is given.
+# Draws a state at the given time.
 Draw = Callable[[Random, datetime], State]
 
 
 def text_of(time: datetime) -> str:
-    """The time as the API writes it."""
+    """The time in the API's format."""
     return time.isoformat().replace("+00:00", "Z")
 
 
@@ -62,16 +62,16 @@ def owner(kind: str, name: str) -> Object:
 
 
 def ready_condition(is_ready: bool, since: datetime | None) -> Object:
-    """The condition Ready; without a time it does not say since when it is what it is."""
+    """The Ready condition; without a time it has no transition time."""
     condition = {"type": "Ready", "status": str(is_ready)}
     return condition if since is None else condition | {"lastTransitionTime": text_of(since)}
 
 
 def chance(random: Random, probability: float) -> bool:
-    """Whether something of that probability happens."""
+    """Return true with that probability."""
     return random.random() < probability
 
 
 def seconds_ago(random: Random, now: datetime, *choices: int) -> datetime:
-    """One of some times ago."""
+    """Draw an age."""
     return now - timedelta(seconds=random.choice(choices))

@@ -1,4 +1,4 @@
-"""What kpreempt and the real scheduler say differently about a scenario."""
+"""Differences between kpreempt and the real scheduler on a scenario."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conformance.comparison import disagreements
 
-# The keys that both write in the same way.
+# The keys that both write in the same format.
 KEYS = (
     "preFilter",
     "filter",
@@ -26,7 +26,7 @@ CANDIDATE_KEYS = ("node", "victims", "numPDBViolations")
 
 
 def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    """What differs between two answers, one line each; nothing where they say the same."""
+    """The differences between two results, one line each; nothing if they agree."""
     if "verdict" not in ours:
         return [f"kpreempt fails: {ours['error']['message']}"]
     verdict = ours["verdict"]
@@ -36,7 +36,7 @@ def differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     if "preEnqueue" in expected:
         return _waiting_differences(expected["preEnqueue"], verdict)
     wanted, got = _decided(expected), _decided(verdict)
-    # In both directions: neither may hold a key, or a node, that the other lacks.
+    # In both directions: neither may have a key, or a node, that the other lacks.
     lines = disagreements(wanted, got) or [f"the other way round: {line}" for line in disagreements(got, wanted)]
     nominated = [verdict["pod"].get("nominatedNodeName")]
     lands_on = nominated if expected.get("nominatedNodeFits") else expected.get("chosenNodes", [])
@@ -56,7 +56,9 @@ def _error_differences(message: str, verdict: dict[str, Any]) -> list[str]:
 
 
 def _waiting_differences(status: dict[str, Any], verdict: dict[str, Any]) -> list[str]:
-    """The pod is let into no queue. Where a claim is missing, ours is let in, and refused for the same reason then."""
+    """The pod is not admitted to the queue. If a claim is missing, ours is admitted, and rejected for the same reason
+    then.
+    """
     rejection = verdict.get("preFilter", {})
     if status.get("plugin") == "DynamicResources" and verdict.get("outcome") == "NeverLands" and rejection:
         is_same = rejection.get("plugin") != "DynamicResources" or rejection["reasons"] == status["reasons"]
@@ -71,7 +73,7 @@ def _reason_differences(reason: str, verdict: dict[str, Any]) -> list[str]:
 
 
 def _decided(verdict: dict[str, Any]) -> dict[str, Any]:
-    """What was decided, without kpreempt's evidence."""
+    """The decision, without kpreempt's evidence."""
     return {key: _without_evidence(key, verdict[key]) for key in KEYS if key in verdict}
 
 

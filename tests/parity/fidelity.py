@@ -1,8 +1,8 @@
 """How often kpreempt and the real scheduler agree: ``python -m tests.parity.fidelity --examples N --seed S``.
 
-For each version, the recorded verdicts are compared with kpreempt's, and random scenarios are put to both. The counts
-go into ``fixtures/fidelity.json``, from which ``docs/fidelity.md`` is written (``make generated``). Exit code 2 where
-the reference of a version cannot be built: its random scenarios are missing then.
+For each version, the recorded verdicts are compared with kpreempt's, and both are run on random scenarios. The counts
+are written to ``fixtures/fidelity.json``, from which ``docs/fidelity.md`` is generated (``make generated``). Exit code
+2 if the reference of a version cannot be built: its random scenarios are missing then.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from tests.strategies_whole import whole_scenarios
 SCORES = CHECKOUT / "fixtures" / "fidelity.json"
 DOCUMENT = CHECKOUT / "docs" / "fidelity.md"
 VERSIONS = FIXTURES.parent / "versions"
-# What stands between these lines of the document is written from the counts.
+# The text between these lines of the document is generated from the counts.
 _HEAD, _TAIL = "<!-- scores -->\n", "<!-- /scores -->\n"
 
 
 class Score(NamedTuple):
-    """How many scenarios were put, and to how many the verdicts are equal; with a random one that told them apart."""
+    """The number of scenarios, and of equal verdicts; with a random scenario that differed."""
 
     scenarios: int
     equal: int
     apart: tuple[Scenario, Answer] | None = None
 
     def __add__(self, other: object) -> Score:
-        """Both taken together."""
+        """The sum of both."""
         assert isinstance(other, Score)
         return Score(self.scenarios + other.scenarios, self.equal + other.equal, self.apart or other.apart)
 
     def counts(self) -> dict[str, int]:
-        """What is written down."""
+        """The written counts."""
         return {"scenarios": self.scenarios, "equal": self.equal}
 
 
 def recorded_scores(minor: str) -> dict[str, Score]:
-    """The score of each suite of verdicts that were recorded from the version."""
+    """The score of each suite of verdicts recorded from the version."""
     return {name: _recorded(scenarios) for name, scenarios in _suites(minor) if scenarios}
 
 
 def random_score(path: Path, minor: str, examples: int, start: int) -> Score:
-    """The score of random scenarios for the version that the program at ``path`` is."""
+    """The score of random scenarios for the version of the program at ``path``."""
     total = Score(0, 0)
 
     with Genuine(path) as genuine:
@@ -96,18 +96,18 @@ def with_scores(text: str, scores: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Count for every version, or for those that are named, and write the counts."""
+    """Count for every version, or for the named ones, and write the counts."""
     parser = option_parser("tests.parity.fidelity", __doc__)
     parser.add_argument("--version", action="append", choices=list(RELEASES), help="count only this one anew")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     written = json.loads(SCORES.read_text(encoding="utf-8")) if SCORES.exists() else {"versions": {}}
-    rows = written["versions"] if asked.version else {}
+    rows = written["versions"] if options.version else {}
     code = 0
-    for minor in asked.version or RELEASES:
+    for minor in options.version or RELEASES:
         recorded = recorded_scores(minor)
         rows[minor] = {"release": f"v{RELEASES[minor]}", **{name: each.counts() for name, each in recorded.items()}}
         try:
-            rows[minor]["random"] = {"seed": asked.seed, **_drawn(asked, minor).counts()}
+            rows[minor]["random"] = {"seed": options.seed, **_drawn(options, minor).counts()}
         except UnavailableError as reason:
             sys.stderr.write(f"fidelity: no random scenarios for {minor}: {reason}\n")
             code = 2
@@ -117,11 +117,11 @@ def main() -> int:
     return code
 
 
-def _drawn(asked: argparse.Namespace, minor: str) -> Score:
-    """The score of random scenarios; one that tells the two apart is kept."""
+def _drawn(options: argparse.Namespace, minor: str) -> Score:
+    """The score of random scenarios; one that differs is kept."""
     path = program("reference", minor)
-    sizes, seeds = seeds_of(asked.examples, asked.seed)
-    with ProcessPoolExecutor(asked.jobs) as pool:
+    sizes, seeds = seeds_of(options.examples, options.seed)
+    with ProcessPoolExecutor(options.jobs) as pool:
         drawn = sum(pool.map(partial(random_score, path, minor), sizes, seeds), Score(0, 0))
     if drawn.apart:
         sys.stdout.write(f"{minor} differs: kept as {keep(*drawn.apart, version=version_of(path))}\n")
@@ -138,7 +138,7 @@ def _suites(minor: str) -> Iterator[tuple[str, list[Scenario]]]:
 
 
 def _recorded(scenarios: list[Scenario]) -> Score:
-    # A name may stand for several scenarios of a suite. Those that are recorded with an error are not compared.
+    # Several scenarios of a suite may have the same name. Those recorded with an error are not compared.
     compared = [each for each in scenarios if "error" not in each["expect"]]
     named = [{**each, "name": str(number)} for number, each in enumerate(compared)]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Scenarios that once told kpreempt and the real scheduler apart, with the real one's answer."""
+"""Scenarios on which kpreempt and the real scheduler once differed, with the real one's result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.parity.differences import KEYS
 from tests.parity.reference import CHECKOUT
 
 FOLDER = CHECKOUT / "fixtures" / "parity"
-# What the verdict of the reference says beyond the keys that are compared.
+# Parts of the reference's verdict other than the compared keys.
 MORE_KEYS = ("preEnqueue", "nominatedNodeFits")
 
 
 def keep(scenario: dict[str, Any], genuine: dict[str, Any], version: str, folder: Path = FOLDER) -> Path:
-    """Write the scenario, named after its content, with the answer of the scheduler of that version."""
+    """Write the scenario, named after its content, with the result of the scheduler of that version."""
     scenario = {key: value for key, value in scenario.items() if key not in ("name", "expect", "recordedFrom")}
     if "error" in genuine:
         expect = {"error": genuine["error"]}
@@ -27,7 +27,7 @@ def keep(scenario: dict[str, Any], genuine: dict[str, Any], version: str, folder
 
 
 def write(scenario: dict[str, Any], expect: dict[str, Any], origin: str, folder: Path) -> Path:
-    """Write a scenario with the answer of ``origin``, in a file that is named after the scenario's content."""
+    """Write a scenario with the result of ``origin``, to a file named after the scenario's content."""
     name = hashlib.sha256(json.dumps(scenario, sort_keys=True).encode()).hexdigest()[:12]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
@@ -37,13 +37,13 @@ def write(scenario: dict[str, Any], expect: dict[str, Any], origin: str, folder:
 
 
 def kept_scenarios(folder: Path = FOLDER) -> Iterator[dict[str, Any]]:
-    """All kept scenarios, in the order of their names."""
+    """All kept scenarios, by name."""
     for path in sorted(folder.glob("*.json")):
         scenario: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         yield scenario
 
 
 def expected_answer(scenario: dict[str, Any]) -> dict[str, Any]:
-    """What the real scheduler answered to a kept scenario."""
+    """The real scheduler's result for a kept scenario."""
     expect = scenario["expect"]
     return expect if "error" in expect else {"verdict": expect}

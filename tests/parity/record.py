@@ -1,8 +1,8 @@
-"""Asks the real scheduler anew for every recorded verdict: ``python -m tests.parity.record [--check] [NAME...]``.
+"""Record every verdict of the real scheduler again: ``python -m tests.parity.record [--check] [NAME...]``.
 
-Rewrites ``expect`` in ``fixtures/conformance/kube-1.36/*.jsonl.gz`` and in ``fixtures/parity/*.json``, and notes the
-version that answered. What means the same stays as it is: the order of some lists depends on the order of a map in the
-real scheduler. Exit code 1 where ``--check`` finds that something would change, 2 where the reference cannot be built.
+Rewrites ``expect`` in ``fixtures/conformance/kube-1.36/*.jsonl.gz`` and in ``fixtures/parity/*.json``, with the version
+that was used. Equivalent results stay as they are: the order of some lists depends on the order of a map in the real
+scheduler. Exit code 1 if ``--check`` finds that something would change, 2 if the reference cannot be built.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Ask = Callable[[Scenario], Answer]
 
 
 def recorded(scenario: Scenario, ask: Ask, version: str, keys: tuple[str, ...]) -> Scenario:
-    """The scenario with what the real scheduler answers now."""
-    asked = {key: value for key, value in scenario.items() if key not in ("expect", "recordedFrom")}
-    answer = ask(asked)
+    """The scenario with the real scheduler's current result."""
+    question = {key: value for key, value in scenario.items() if key not in ("expect", "recordedFrom")}
+    answer = ask(question)
     if "error" in answer:
         expect: dict[str, Any] = {"error": answer["error"]}
     else:
@@ -38,11 +38,11 @@ def recorded(scenario: Scenario, ask: Ask, version: str, keys: tuple[str, ...]) 
     before = scenario["expect"]
     if not disagreements(before, expect) and not disagreements(expect, before):
         expect = before
-    return {**asked, "recordedFrom": f"kube-scheduler {version}", "expect": expect}
+    return {**question, "recordedFrom": f"kube-scheduler {version}", "expect": expect}
 
 
 def suite_text(path: Path, ask: Ask, version: str) -> str:
-    """A suite of JSON lines, recorded anew."""
+    """A suite of JSON lines, recorded again."""
     lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     return "".join(
         json.dumps(recorded(json.loads(line), ask, version, KEYS), separators=(",", ":")) + "\n" for line in lines
@@ -50,19 +50,19 @@ def suite_text(path: Path, ask: Ask, version: str) -> str:
 
 
 def kept_text(path: Path, ask: Ask, version: str) -> str:
-    """One kept scenario, recorded anew."""
+    """A kept scenario, recorded again."""
     scenario = recorded(json.loads(path.read_text(encoding="utf-8")), ask, version, (*KEYS, *MORE_KEYS))
     return json.dumps(scenario, indent=1) + "\n"
 
 
 def version_asked(path: Path) -> str:
-    """The minor version of the scheduler that a suite or a kept scenario is put to."""
+    """The minor version of the scheduler for a suite or a kept scenario."""
     algorithm = DEFAULT_ALGORITHM if path.suffix == ".gz" else json.loads(path.read_text()).get("algorithm")
     return minor_of(version_of_algorithm(algorithm or DEFAULT_ALGORITHM) or DEFAULT_VERSION)
 
 
 def _record(paths: list[Path], reference: Path, *, is_check: bool) -> list[Path]:
-    """Ask one version of the scheduler, and return the files that changed."""
+    """Run one version of the scheduler, and return the files that changed."""
     changed = []
     with Genuine(reference) as genuine:
         version = version_of(reference)
@@ -78,25 +78,25 @@ def _record(paths: list[Path], reference: Path, *, is_check: bool) -> list[Path]
 
 
 def main() -> int:
-    """Record what is asked for, and say which files changed."""
+    """Record the selected files, and print which files changed."""
     parser = argparse.ArgumentParser(prog="python -m tests.parity.record", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites or kept scenarios (default: all)")
     parser.add_argument("--check", action="store_true", help="write nothing, and fail where something would change")
-    asked = parser.parse_args()
+    question = parser.parse_args()
     paths = [*sorted(FIXTURES.glob("*.jsonl.gz")), *sorted(FOLDER.glob("*.json"))]
-    wanted = [path for path in paths if not asked.names or path.name.partition(".")[0] in asked.names]
+    wanted = [path for path in paths if not question.names or path.name.partition(".")[0] in question.names]
     by_version: dict[str, list[Path]] = {}
     for path in wanted:
         by_version.setdefault(version_asked(path), []).append(path)
     changed = []
     try:
         for version, of_version in by_version.items():
-            changed += _record(of_version, program("reference", version), is_check=asked.check)
+            changed += _record(of_version, program("reference", version), is_check=question.check)
     except UnavailableError as reason:
         sys.stderr.write(f"record: {reason}\n")
         return 2
     sys.stdout.write("".join(f"{path.name} changed\n" for path in changed) or "nothing changed\n")
-    return 1 if changed and asked.check else 0
+    return 1 if changed and question.check else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The reference program: built once from ``tests/reference``, then asked over pipes."""
+"""The reference program: built once from ``tests/reference``, then used over pipes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kpreempt.scheduler_table import DEFAULT_VERSION
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = CHECKOUT / "tests" / "reference"
-# What makes each program, for those who only run the tests.
+# The command that builds each program, for those who only run the tests.
 MAKES = {"reference": "parity", "controlplane": "live", "controllers": "controllers-parity", "cache": "parity"}
 ANSWER_SECONDS = 60
 BUILD_SECONDS = 1800
-# The build's exit status where modules are missing.
+# The build's exit status if modules are missing.
 MISSING = 3
 
 Scenario = dict[str, Any]
@@ -37,10 +37,10 @@ class UnavailableError(Exception):
 
 
 class Recipe(NamedTuple):
-    """How a program is built: by ``build`` in ``folder``, with ``options``, told where to, then the ``arguments``.
+    """How a program is built: by ``build`` in ``folder``, with ``options``, the output path, and the ``arguments``.
 
-    ``sources`` are the files that it is made from, in a fixed order: it is built anew where one of them has changed.
-    ``modules`` says whose Go modules it takes, ``target`` which target of make builds it.
+    ``sources`` are its source files in a fixed order: if one of them changed, it is rebuilt. ``modules`` names the
+    program whose Go modules it uses, ``target`` the make target that builds it.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Recipe(NamedTuple):
     options: Sequence[str] = ()
 
     def fingerprint(self) -> str:
-        """What the sources are, in short."""
+        """A short hash of the sources."""
         digest = hashlib.sha256()
         for path in self.sources:
             digest.update(f"{path.relative_to(self.folder)}\n".encode())
@@ -61,27 +61,27 @@ class Recipe(NamedTuple):
 
 
 def program(name: str, version: str = DEFAULT_VERSION, *, may_build: bool = True) -> Path:
-    """The path of one of the programs in ``MAKES``, built where its sources have changed since the last time.
+    """The path of one of the programs in ``MAKES``, rebuilt if its sources have changed.
 
-    ``version`` is a minor version of Kubernetes; of others than the newest only ``reference`` is built, and of some
+    ``version`` is a minor version of Kubernetes; for other than the newest only ``reference`` is built, and for some
     ``controlplane`` (``tests/reference/README.md``).
 
-    Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
-    and ``RuntimeError`` where the build fails.
+    Raises ``UnavailableError`` if it is not built and ``may_build`` is not set, or Go or the modules are missing, and
+    ``RuntimeError`` if the build fails.
     """
     return built(_recipe(name, version), may_build=may_build)
 
 
 def program_for_tests(name: str, version: str = DEFAULT_VERSION) -> Path:
-    """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
+    """The program's path; or skip the test with the reason. It is built in CI, and on request."""
     return built_for_tests(_recipe(name, version))
 
 
 def built(recipe: Recipe, *, may_build: bool = True) -> Path:
-    """The path of a program, built where its sources have changed since the last time.
+    """The path of a program, rebuilt if its sources have changed.
 
-    Raises ``UnavailableError`` where it is not built and ``may_build`` is not given, or Go or the modules are missing,
-    and ``RuntimeError`` where the build fails.
+    Raises ``UnavailableError`` if it is not built and ``may_build`` is not set, or Go or the modules are missing, and
+    ``RuntimeError`` if the build fails.
     """
     name = recipe.name
     path = CHECKOUT / ".cache" / recipe.folder.name / recipe.fingerprint() / name
@@ -112,7 +112,7 @@ def built(recipe: Recipe, *, may_build: bool = True) -> Path:
 
 
 def built_for_tests(recipe: Recipe) -> Path:
-    """A program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
+    """A program's path; or skip the test with the reason. It is built in CI, and on request."""
     try:
         return built(recipe, may_build=any(os.environ.get(variable) for variable in ("CI", "KPREEMPT_BUILD")))
     except UnavailableError as reason:
@@ -125,7 +125,7 @@ def version_of(reference: Path) -> str:
 
 
 def _recipe(name: str, version: str) -> Recipe:
-    """What the program is built from: not what is of other programs alone, so that they need not be built again."""
+    """What the program is built from, without the sources of other programs, so that they need no rebuild."""
     folders = [SOURCES / "cmd" / name, *([SOURCES / "controllers"] if name == "controllers" else [])]
     sources = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".go", ".yaml")]
     pinned = [SOURCES / "go.mod", SOURCES / "go.sum"]
@@ -138,7 +138,7 @@ def _recipe(name: str, version: str) -> Recipe:
 
 
 class Reference:
-    """One running reference program. It answers one scenario after the other."""
+    """A running reference program, for one scenario after the other."""
 
     def __init__(self, path: Path, arguments: Sequence[str] = ()) -> None:
         self._process = subprocess.Popen([path, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False)
@@ -150,9 +150,9 @@ class Reference:
         self._selector.register(self._output, selectors.EVENT_READ)
 
     def ask(self, scenario: Scenario, *, seconds: float = ANSWER_SECONDS) -> Answer:
-        """The answer to one scenario: its verdict or its error.
+        """The result for one scenario: its verdict or its error.
 
-        Raises ``RuntimeError`` where the program ends or takes too long.
+        Raises ``RuntimeError`` if the program ends or times out.
         """
         self._input.write(json.dumps(scenario).encode() + b"\n")
         self._input.flush()
@@ -168,7 +168,7 @@ class Reference:
         return answer
 
     def close(self) -> None:
-        """End the program."""
+        """Stop the program."""
         self._selector.close()
         self._input.close()
         try:
@@ -194,6 +194,6 @@ class Genuine:
         self._queued.close()
 
     def answer(self, scenario: Scenario) -> Answer:
-        """The answer to a scenario, which may be ``queued``."""
+        """The result for a scenario, which may be ``queued``."""
         program = self._queued if scenario.get("queued") else self._bare
         return program.ask(scenario)

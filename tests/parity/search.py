@@ -1,4 +1,4 @@
-"""Draws scenarios until the two answers differ, and makes what differs small."""
+"""Draw scenarios until the two results differ, and shrink the difference."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tests.parity.differences import differences
 from tests.parity.reference import Answer, Scenario
 from tests.strategies_whole import whole_scenarios
 
-# How often a scenario is asked again of which our answer says that chance decides it.
+# How often a scenario is run again if our result says that it is random.
 _TRIES = 40
 
 Ask = Callable[[Scenario], Answer]
-# What differs between the genuine answer and ours, one line each.
+# The differences between the real result and ours, one line each.
 Compare = Callable[[Answer, Answer], list[str]]
 
 
 class DifferentError(AssertionError):
-    """Two answers to one scenario that differ."""
+    """Two results for one scenario that differ."""
 
 
 @dataclass
 class Difference:
-    """The smallest scenario that was found, the real scheduler's answer, and what differs."""
+    """The smallest scenario found, the real scheduler's result, and the differences."""
 
     scenario: Scenario
     genuine: Answer
@@ -39,7 +39,7 @@ class Difference:
 
 @dataclass
 class Search:
-    """What came of drawing ``examples`` scenarios."""
+    """The result of drawing ``examples`` scenarios."""
 
     examples: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -51,7 +51,7 @@ def search(
 ) -> Search:
     """Draw up to ``examples`` scenarios from the seed ``start``; end with the first difference, shrunk.
 
-    ``version`` is the minor version of the scheduler that is asked. All scenarios have the features of ``always``.
+    ``version`` is the minor version of the real scheduler. All scenarios have the features of ``always``.
     """
     scenarios = whole_scenarios(version=version, always=always)
     return search_among(scenarios, ask, kpreempt_answer, differences, _outcome, examples=examples, start=start)
@@ -69,7 +69,7 @@ def search_among(
 ) -> Search:
     """Draw up to ``examples`` of ``scenarios`` from the seed ``start``; end with the first difference, shrunk.
 
-    ``ask`` gives the genuine answer, ``answer`` ours, and ``outcomes`` says under what names a genuine one is counted.
+    ``ask`` returns the real result, ``answer`` ours, and ``outcomes`` the names under which a real result is counted.
     """
     found = Search()
     shrinking = False
@@ -92,7 +92,7 @@ def search_among(
             found.examples += 1
             found.outcomes.update(outcomes(genuine))
         lines = compare(genuine, ours)
-        # What we say is left to chance may go the other way the next time.
+        # A random decision may be different the next time.
         if lines and _tells_chance(ours) and any(not compare(ask(scenario), ours) for _ in range(_TRIES)):
             lines = []
         if lines:
@@ -103,7 +103,7 @@ def search_among(
     try:
         put()
     except (DifferentError, Flaky):
-        # An answer that changes from one time to the next is a difference, too: the last one is kept.
+        # A result that changes from one run to the next is a difference, too: the last one is kept.
         return found
     return found
 

@@ -1,4 +1,4 @@
-"""The order of each node's pods that a recording knows is that of the scheduler's own cache."""
+"""The order of each node's pods known to a recording is that of the scheduler's own cache."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STEPS = 40
 
 
 class Story:
-    """What happens to pods: ``steps`` as the scheduler's cache takes them, ``orders`` as a recording is told of it.
+    """A sequence of pod events: ``steps`` for the scheduler's cache, ``orders`` for a recording.
 
-    ``quiet`` has, by how many steps there were, what the recording knew when nobody was assumed anywhere.
+    ``quiet`` has, by number of steps, what the recording knew when no pod was assumed anywhere.
     """
 
     def __init__(self, random: Random) -> None:
@@ -109,9 +109,9 @@ def test_places_that_a_recording_knows_are_those_of_the_schedulers_cache(cache: 
 
 
 @pytest.mark.go
-def test_another_order_than_the_caches_is_noticed(cache: Reference) -> None:
+def test_another_order_than_the_caches_is_detected(cache: Reference) -> None:
     steps: list[dict[str, Any]] = [{"Do": "addNode", "Node": "n1"}]
     steps += [{"Do": "add", "Pod": pod, "Node": "n1"} for pod in "abc"]
     answer = cache.ask({"steps": [*steps, {"Do": "remove", "Pod": "a", "Node": "n1"}]})
-    # The last one fills the gap: who only took a pod out would have "b" before "c".
+    # The last one fills the gap: simply removing a pod would leave "b" before "c".
     assert answer["pods"][-1] == {"n1": ["c", "b"]}

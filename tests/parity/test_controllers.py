@@ -1,4 +1,4 @@
-"""Our controllers do next what the genuine ones do."""
+"""Our controllers take the same next actions as the real ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.parity.controllers_search import DRAWS, controller_search
 from tests.parity.reference import Reference, program_for_tests
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
-# What has to be among the outcomes, so that the states are worth something.
+# Outcomes that must occur, so that the states are useful.
 OUTCOMES = {
     "ReplicaSet": ["deletes of 2 pods", "deletes of 6 pods"],
     "Deployment": ["RollingUpdate", "Recreate", "paused"],
@@ -22,7 +22,7 @@ OUTCOMES = {
     "Job": ["CreatePods", "DeletePod+ReleasePod", "Failed+DeletePod+ReleasePod"],
     "PodDisruptionBudget": ["maxUnavailable", "minAvailable", "fails"],
 }
-# The answers of controllers that never do anything.
+# The results of controllers that never act.
 IDLE: dict[str, dict[str, Any]] = {
     "ReplicaSet": {"deleted": []},
     "Deployment": {"written": []},
@@ -35,7 +35,7 @@ IDLE: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def genuine() -> Iterator[Reference]:
-    """The running program of genuine controllers."""
+    """The running program with the real controllers."""
     running = Reference(program_for_tests("controllers"))
     yield running
     running.close()
@@ -43,7 +43,7 @@ def genuine() -> Iterator[Reference]:
 
 @pytest.mark.go
 @pytest.mark.parametrize("controller", DRAWS)
-def test_a_controller_does_next_what_the_genuine_one_does(genuine: Reference, controller: str) -> None:
+def test_a_controller_takes_the_same_actions_as_the_real_one(genuine: Reference, controller: str) -> None:
     found = controller_search(genuine.ask, controller, 400, 11)
     assert found.differences == []
     assert {outcome for outcome in OUTCOMES[controller] if not found.outcomes[outcome]} == set()
@@ -51,8 +51,8 @@ def test_a_controller_does_next_what_the_genuine_one_does(genuine: Reference, co
 
 @pytest.mark.go
 @pytest.mark.parametrize("controller", DRAWS)
-def test_a_genuine_controller_does_the_same_every_time(genuine: Reference, controller: str) -> None:
-    # Where it is left to Go's maps, as with a DaemonSet's update, what is compared has to be equal all the same.
+def test_the_real_controller_is_deterministic(genuine: Reference, controller: str) -> None:
+    # If the order of Go maps decides, as in a DaemonSet's update, the compared parts must be equal all the same.
     for number in range(50):
         state = DRAWS[controller](Random(number), datetime.now(UTC).replace(microsecond=0))
         first, second = (state.compared(genuine.ask(state.question)) for _ in range(2))
@@ -60,13 +60,13 @@ def test_a_genuine_controller_does_the_same_every_time(genuine: Reference, contr
 
 
 @pytest.mark.parametrize("controller", DRAWS)
-def test_a_controller_that_never_does_anything_is_found_out(controller: str) -> None:
+def test_a_controller_that_never_acts_is_detected(controller: str) -> None:
     found = controller_search(lambda _: {"answer": IDLE[controller]}, controller, 50, 1)
     assert found.differences
 
 
 @pytest.mark.parametrize("controller", DRAWS)
-def test_a_controller_that_always_fails_is_found_out(controller: str) -> None:
+def test_a_controller_that_always_fails_is_detected(controller: str) -> None:
     found = controller_search(lambda _: {"error": "no"}, controller, 50, 1)
     assert found.differences
 

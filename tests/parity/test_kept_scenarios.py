@@ -1,4 +1,4 @@
-"""Scenarios that once told kpreempt and the real scheduler apart no longer do."""
+"""Scenarios on which kpreempt and the real scheduler once differed no longer differ."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from tests.parity.kept import expected_answer, kept_scenarios
 
 
 @pytest.mark.parametrize("scenario", list(kept_scenarios()), ids=lambda scenario: scenario["name"])
-def test_a_kept_scenario_is_decided_as_the_real_scheduler_did(scenario: dict[str, Any]) -> None:
+def test_a_kept_scenario_matches_the_real_scheduler(scenario: dict[str, Any]) -> None:
     assert differences(expected_answer(scenario), kpreempt_answer(scenario)) == []

@@ -1,4 +1,4 @@
-"""The odds are those with which the real scheduler's sampled search ends; what is scored is what it says of it."""
+"""The odds match the real scheduler's sampled search, and so does the scoring."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.parity.reference import Reference, Scenario
 
 SCENARIO = Path(__file__).parents[2] / "fixtures" / "odds" / "three-hundred-nodes.jsonl.gz"
 RUNS = 3000
-# An honest count is farther off than so many standard deviations once in two million times.
+# A correct count deviates by more standard deviations once in two million times.
 SIGMAS = 5
 # How far the order of a map, or the race of workers, may move an outcome: a percentage point.
 SLACK = 0.01
-# In a map of 9 to 99 nodes, which the verdict says.
+# In a map of 9 to 99 nodes, as reported in the verdict.
 SLACK_OF_SMALL_MAPS = 0.06
 
 
@@ -37,7 +37,7 @@ def sampling(reference: Path) -> Iterator[Reference]:
 
 @pytest.fixture(scope="module")
 def drawing(reference: Path) -> Iterator[Reference]:
-    """The reference program, which repeats the whole search with all that is left to chance."""
+    """The reference program, which repeats the entire search with all random choices."""
     running = Reference(reference, ["-draws", str(RUNS)])
     yield running
     running.close()
@@ -52,13 +52,13 @@ def scoring(reference: Path) -> Iterator[Reference]:
 
 
 def off(probability: float, frequency: float, slack: float) -> bool:
-    """Whether a frequency is too far from a probability to be chance, beyond a slack that is known."""
+    """Whether a frequency is too far from a probability to be random, beyond a known slack."""
     deviation = math.sqrt(max(probability * (1 - probability), 1 / RUNS) / RUNS)
     return abs(probability - frequency) > slack + SIGMAS * deviation
 
 
 def check_frequencies(drawing: Reference, scenario: Scenario) -> str:
-    """Hold the odds against how often the real search ends with each node; returns the order that was told."""
+    """Compare the odds with how often the real search ends with each node; return the reported order."""
     genuine, ours = drawing.ask(scenario), kpreempt_answer(scenario)
     assert differences(genuine, ours) == []
     verdict, chosen = ours["verdict"], Counter(genuine["verdict"].get("drawn", {}).get("chosen", {}))
@@ -66,7 +66,7 @@ def check_frequencies(drawing: Reference, scenario: Scenario) -> str:
         assert not chosen
         return "none"
     assert chosen.total() == RUNS
-    # Without odds the choice is that over all nodes.
+    # Without odds the choice is over all nodes.
     odds = verdict.get("odds", {"order": "all", "outcomes": [{"nodes": verdict["nominatedNodes"], "probability": 1}]})
     slack = {"any": SLACK, "smallMap": SLACK_OF_SMALL_MAPS, "list": SLACK, "all": 0.0}[odds["order"]]
     wrong = {
@@ -75,24 +75,24 @@ def check_frequencies(drawing: Reference, scenario: Scenario) -> str:
         if off(each["probability"], frequency := sum(chosen[node] for node in each["nodes"]) / RUNS, slack)
     }
     assert not wrong
-    told = {node for each in odds["outcomes"] for node in each["nodes"]}
-    assert sum(count for node, count in chosen.items() if node not in told) <= slack * RUNS
+    reported = {node for each in odds["outcomes"] for node in each["nodes"]}
+    assert sum(count for node, count in chosen.items() if node not in reported) <= slack * RUNS
     return str(odds["order"])
 
 
 @pytest.mark.go
 @pytest.mark.parametrize("seed", range(1, 17))
-def test_the_real_search_ends_with_each_node_as_often_as_it_is_told(drawing: Reference, seed: int) -> None:
+def test_the_real_search_matches_the_reported_odds(drawing: Reference, seed: int) -> None:
     assert check_frequencies(drawing, big_scenario(seed)) != "smallMap"
 
 
 @pytest.mark.go
 @pytest.mark.parametrize(
     ("parallelism", "nodes"),
-    # In the order of the list the count is of one worker: how many race depends on the machine.
+    # In list order the count is for one worker: how many workers race depends on the machine.
     [*((1, nodes) for nodes in (3, 6, 8, 9, 14, 28, 60, 112)), *((16, nodes) for nodes in (9, 14, 28, 60, 112))],
 )
-def test_few_nodes_come_in_an_order_of_their_own(drawing: Reference, nodes: int, parallelism: int) -> None:
+def test_few_nodes_have_a_fixed_order(drawing: Reference, nodes: int, parallelism: int) -> None:
     expected = "list" if nodes <= 8 else "smallMap" if nodes < 100 else "any"
     assert check_frequencies(drawing, few_nodes(nodes, nodes // 3, parallelism)) == expected
 
@@ -141,9 +141,7 @@ def test_the_big_clusters_leave_something_to_chance() -> None:
 @pytest.mark.go
 @pytest.mark.parametrize("parallelism", [1, 16])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_which_nodes_are_scored_hangs_on_where_the_last_search_ended(
-    scoring: Reference, seed: int, parallelism: int
-) -> None:
+def test_scored_nodes_depend_on_where_the_last_search_ended(scoring: Reference, seed: int, parallelism: int) -> None:
     scenario = free_scenario(seed, parallelism)
     genuine, ours = scoring.ask(scenario)["verdict"], kpreempt_answer(scenario)["verdict"]
     sampling, starts = ours["sampling"], genuine["starts"]

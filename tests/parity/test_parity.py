@@ -1,4 +1,4 @@
-"""Random scenarios are decided as the real scheduler decides them."""
+"""Random scenarios have the same decision as in the real scheduler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.strategies_configuration import gate_settings
 
 @pytest.mark.go
 @pytest.mark.parametrize(("version", "seed"), [(DEFAULT_VERSION, 11), (DEFAULT_VERSION, 12), ("1.33", 13)])
-def test_random_scenarios_are_decided_as_the_real_scheduler_does(version: str, seed: int) -> None:
+def test_random_scenarios_match_the_real_scheduler(version: str, seed: int) -> None:
     path = program_for_tests("reference", version)
     assert version_of(path) == f"v{RELEASES[version]}"
     with Genuine(path) as genuine:

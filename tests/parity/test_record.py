@@ -1,4 +1,4 @@
-"""Recording the verdicts anew gives what is recorded."""
+"""Recording the verdicts again gives the same result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = "v1.36.3"
 
 
 @pytest.mark.go
-def test_a_suite_and_the_kept_scenarios_come_out_as_they_are(reference: Path) -> None:
+def test_recording_again_changes_nothing(reference: Path) -> None:
     assert version_of(reference) == VERSION
     suite = FIXTURES / "mixed.jsonl.gz"
     with Genuine(reference) as genuine:
@@ -35,7 +35,7 @@ def test_every_file_says_which_version_it_is_from() -> None:
         assert f"kube-scheduler v{RELEASES[version_asked(path)]}" in path.read_text(encoding="utf-8")
 
 
-def test_an_answer_that_means_the_same_leaves_the_record_alone() -> None:
+def test_an_equivalent_result_keeps_the_record() -> None:
     scenario = {"name": "s", "pod": {}, "expect": {"feasibleNodes": ["a", "b"], "message": "m"}}
     shuffled = {"verdict": {"message": "m", "feasibleNodes": ["b", "a"], "candidates": []}}
     keys = ("feasibleNodes", "message", "candidates")

@@ -1,4 +1,4 @@
-"""The comparison notices what differs, makes it small and keeps it. Needs no Go: a false scheduler stands in."""
+"""The comparison detects differences, shrinks and keeps them. Needs no Go: a fake scheduler stands in."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def scenario(cpu: str) -> dict[str, Any]:
     return {"name": "s", "objects": [NODE, running], "pod": pod}
 
 
-def without_taints(asked: dict[str, Any]) -> dict[str, Any]:
-    """What a scheduler would answer that overlooks taints."""
-    asked = copy.deepcopy(asked)
-    for each in asked["objects"]:
+def without_taints(question_scenario: dict[str, Any]) -> dict[str, Any]:
+    """The result of a scheduler that ignores taints."""
+    question_scenario = copy.deepcopy(question_scenario)
+    for each in question_scenario["objects"]:
         if each["kind"] == "Node":
             each["spec"].pop("taints", None)
-    return as_reference(kpreempt_answer(asked))
+    return as_reference(kpreempt_answer(question_scenario))
 
 
 def as_reference(answer: dict[str, Any]) -> dict[str, Any]:
-    """kpreempt's answer with what the reference says instead of ``landsOn``."""
+    """kpreempt's result in the reference's format instead of ``landsOn``."""
     if "verdict" not in answer:
         return answer
     verdict = answer["verdict"]
@@ -52,8 +52,8 @@ def as_reference(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_equal_answers_do_not_differ() -> None:
-    asked = scenario("600m")
-    assert differences(kpreempt_answer(asked), kpreempt_answer(asked)) == []
+    question_scenario = scenario("600m")
+    assert differences(kpreempt_answer(question_scenario), kpreempt_answer(question_scenario)) == []
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_equal_answers_do_not_differ() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_key_that_differs_is_noticed_from_either_side(key: str, value: Any) -> None:
+def test_a_different_key_is_detected_in_both_directions(key: str, value: Any) -> None:
     ours = kpreempt_answer(scenario("600m"))
     other = {"name": "s", "verdict": ours["verdict"] | {key: value}}
     assert differences(other, ours)
     assert differences(ours, other)
 
 
-def test_a_key_that_only_one_has_is_noticed() -> None:
+def test_a_missing_key_is_detected() -> None:
     ours = kpreempt_answer(scenario("600m"))
     other = copy.deepcopy(ours)
     del other["verdict"]["message"]
@@ -84,13 +84,13 @@ def test_a_key_that_only_one_has_is_noticed() -> None:
     assert differences(ours, other)
 
 
-def test_an_error_of_the_scheduler_has_to_be_ours_as_well() -> None:
+def test_errors_must_match() -> None:
     assert differences({"error": {"message": "boom"}}, kpreempt_answer(scenario("600m")))
     assert differences(kpreempt_answer(scenario("100m")), {"error": {"message": "boom"}})
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_overlooks_taints_is_found_out_and_the_scenario_is_small(tmp_path: Path) -> None:
+def test_a_scheduler_that_ignores_taints_is_detected_with_a_small_scenario(tmp_path: Path) -> None:
     found = search(without_taints, 200, 1).difference
     assert found is not None
     assert any("TaintToleration" in line for line in found.lines)

@@ -1,4 +1,4 @@
-"""Sessions are played as the genuine Volcano scheduler plays them."""
+"""Sessions are equal to those of the real Volcano scheduler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SESSION_SEEDS = (1, 2)
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    """The path of the program of genuine sessions; the test is skipped where it cannot be built."""
+    """The path of the program with real sessions; the test is skipped if it cannot be built."""
     return volcano_program_for_tests()
 
 
@@ -38,7 +38,7 @@ def genuine(program: Path) -> Iterator[Reference]:
 
 @pytest.mark.go
 @pytest.mark.parametrize("seed", SESSION_SEEDS)
-def test_random_sessions_are_simulated_as_the_genuine_scheduler_does(genuine: Reference, seed: int) -> None:
+def test_random_sessions_match_the_real_scheduler(genuine: Reference, seed: int) -> None:
     found = volcano_search(genuine.ask, 150, seed)
     assert found.difference is None, found.difference
     assert found.outcomes["evicts"] > 10
@@ -57,7 +57,7 @@ def test_random_sessions_end_the_same_every_time(genuine: Reference, program: Pa
 
 @pytest.mark.go
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
-def test_recorded_sessions_are_what_the_genuine_scheduler_plays(genuine: Reference, path: Path) -> None:
+def test_recorded_sessions_match_the_real_scheduler(genuine: Reference, path: Path) -> None:
     for scenario in read_lines(path):
         expect: dict[str, Any] = scenario["expect"]
         given = genuine.ask({key: value for key, value in scenario.items() if key != "expect"})
@@ -94,5 +94,5 @@ def test_devices_switched_on_in_one_session_are_off_in_the_next(genuine: Referen
 
 
 @pytest.mark.parametrize("scenario", list(kept_sessions()), ids=lambda scenario: scenario["name"])
-def test_a_kept_session_is_simulated_as_the_genuine_scheduler_did(scenario: dict[str, Any]) -> None:
+def test_a_kept_session_matches_the_real_scheduler(scenario: dict[str, Any]) -> None:
     assert volcano_differences(scenario["expect"], volcano_answer(scenario)) == []

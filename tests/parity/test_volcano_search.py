@@ -1,4 +1,4 @@
-"""The comparison of sessions notices what differs and makes it small. Needs no Go: a false scheduler stands in."""
+"""The comparison of sessions detects and shrinks differences. Needs no Go: a fake scheduler stands in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ tiers:
 
 
 def scenario(conf: str = CONF) -> dict[str, Any]:
-    """A job that runs, and one of higher priority, of which one pod fits and the other evicts."""
+    """A running job, and one of higher priority: one of its pods fits and the other evicts."""
     node = {"cpu": "2", "memory": "4Gi", "pods": "9"}
     return {
         "name": "s",
@@ -64,7 +64,7 @@ def pod(job: str, number: int, node: str = "") -> dict[str, Any]:
 
 
 def changed(answer: dict[str, Any], path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
-    """The answer with another value at a path."""
+    """The result with another value at a path."""
     answer = copy.deepcopy(answer)
     place: Any = answer["verdict"]
     for key in path[:-1]:
@@ -73,13 +73,13 @@ def changed(answer: dict[str, Any], path: tuple[str | int, ...], value: Any) -> 
     return answer
 
 
-def without_taints(asked: dict[str, Any]) -> dict[str, Any]:
-    """What a scheduler would answer that overlooks taints."""
-    asked = copy.deepcopy(asked)
-    for each in asked["objects"]:
+def without_taints(question_scenario: dict[str, Any]) -> dict[str, Any]:
+    """The result of a scheduler that ignores taints."""
+    question_scenario = copy.deepcopy(question_scenario)
+    for each in question_scenario["objects"]:
         if each["kind"] == "Node":
             each.get("spec", {}).pop("taints", None)
-    return volcano_answer(asked)
+    return volcano_answer(question_scenario)
 
 
 def test_equal_answers_do_not_differ() -> None:
@@ -119,7 +119,7 @@ def test_what_differs_is_noticed_from_either_side(path: tuple[str | int, ...], v
     assert volcano_differences(ours, other)
 
 
-def test_a_configuration_that_one_refuses_has_to_be_refused_by_the_other() -> None:
+def test_both_reject_the_same_configurations() -> None:
     refused = volcano_answer(scenario('actions: "elect"\n'))
     assert "error" in refused
     assert volcano_differences(refused, refused) == []
@@ -137,7 +137,7 @@ def test_the_order_of_events_and_evidence_of_our_own_do_not_count() -> None:
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_overlooks_taints_is_found_out_and_the_scenario_is_small(tmp_path: Path) -> None:
+def test_a_scheduler_that_ignores_taints_is_detected_with_a_small_scenario(tmp_path: Path) -> None:
     only_taints = frozenset(FEATURES) - {"taints"}
     found = volcano_search(without_taints, 400, 1, without=only_taints).difference
     assert found is not None

@@ -1,4 +1,4 @@
-"""Where the order of equal volumes decides, the real scheduler's answers are those told."""
+"""If the order of equal volumes decides, the real scheduler's results are among the reported ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.parity.volume_orders import (
 )
 
 EQUAL_VOLUMES = CHECKOUT / "fixtures" / "volumes" / "equal-pvs.json"
-# Each of two orders is as likely as the other: one of them is missed once in 2^49 times.
+# Each of two orders is equally likely: one of them is missed once in 2^49 times.
 OFTEN = 50
 
 
@@ -30,7 +30,7 @@ def genuine(reference: Path) -> Iterator[Genuine]:
 
 
 @pytest.mark.go
-def test_each_outcome_told_is_one_of_the_real_scheduler_and_the_other_way_round(genuine: Genuine) -> None:
+def test_reported_outcomes_are_exactly_those_of_the_real_scheduler(genuine: Genuine) -> None:
     scenario = json.loads(EQUAL_VOLUMES.read_text(encoding="utf-8"))
     answers, ours = asked_often(genuine.answer, OFTEN, scenario), told(scenario)
     assert untold(answers, ours) == []
@@ -41,14 +41,14 @@ def test_each_outcome_told_is_one_of_the_real_scheduler_and_the_other_way_round(
 
 
 @pytest.mark.go
-def test_the_real_answers_to_random_scenarios_are_among_those_told(reference: Path) -> None:
+def test_real_results_are_among_the_reported_ones(reference: Path) -> None:
     found = volume_order_search(reference, 60, 1)
     assert found.difference is None, found.difference.lines
-    # Otherwise nothing would be left to an order.
+    # Otherwise no order would matter.
     assert found.outcomes["2 outcomes"]
 
 
-def test_an_answer_that_is_not_told_is_noticed() -> None:
+def test_an_unreported_result_is_detected() -> None:
     scenario = json.loads(EQUAL_VOLUMES.read_text(encoding="utf-8"))
     ours = told(scenario)
     elsewhere = {"verdict": {"chosenNodes": ["n7"], "feasibleNodes": ["n7"], "filter": {"n0": {"code": "Success"}}}}

@@ -1,7 +1,7 @@
-"""Compares kpreempt with the genuine Volcano scheduler on random sessions: ``python -m tests.parity.volcano``.
+"""Compare kpreempt with the real Volcano scheduler on random sessions: ``python -m tests.parity.volcano``.
 
-Exit code 1 where they differ; the scenario is then kept under ``fixtures/parity-volcano``. Exit code 2 where the
-program of genuine sessions cannot be built.
+Exit code 1 if they differ; the scenario is then kept under ``fixtures/parity-volcano``. Exit code 2 if the program with
+real sessions cannot be built.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ FOLDER = CHECKOUT / "fixtures" / "parity-volcano"
 
 
 def main() -> int:
-    """Run as many searches as the number of examples asks for, and say what came of them."""
+    """Run the searches for the number of examples, and print the results."""
     parser = option_parser("tests.parity.volcano", __doc__)
     parser.add_argument("--slow", action="store_true", help=f"with {', '.join(SLOW_FEATURES)}, too")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
         path = volcano_program()
     except UnavailableError as reason:
         sys.stderr.write(f"parity: {reason}\n")
         return 2
-    without = frozenset(() if asked.slow else SLOW_FEATURES)
-    return run_searches(asked, partial(_search, path, without), partial(keep, version=version_of(path)), "sessions")
+    without = frozenset(() if options.slow else SLOW_FEATURES)
+    return run_searches(options, partial(_search, path, without), partial(keep, version=version_of(path)), "sessions")
 
 
 def keep(scenario: Scenario, genuine: Answer, version: str, folder: Path = FOLDER) -> Path:
-    """Write the scenario, named after its content, with the answer of the scheduler of that version."""
+    """Write the scenario, named after its content, with the result of the scheduler of that version."""
     scenario = {key: value for key, value in scenario.items() if key in ("algorithm", "conf", "objects")}
     expect = {"error": genuine["error"]} if "error" in genuine else {"verdict": genuine["verdict"]}
     return write(scenario, expect, f"Volcano {version}", folder)
 
 
 def kept_sessions(folder: Path = FOLDER) -> Iterator[dict[str, Any]]:
-    """All kept scenarios with their answers, in the order of their names."""
+    """All kept scenarios with their results, by name."""
     return kept_scenarios(folder)
 
 

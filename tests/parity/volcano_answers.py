@@ -1,4 +1,4 @@
-"""kpreempt's answers to scenarios of Volcano sessions, by the code that runs ``kpreempt batch``."""
+"""kpreempt's results for scenarios of Volcano sessions, with the code of ``kpreempt batch``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.cases import NOW
 
 
 def volcano_answer(scenario: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one scenario: its verdict or its error."""
+    """The result for one scenario: its verdict or its error."""
     named = scenario | {"algorithm": "volcano-1.8"}
     line = Answerer(None, NOW, "scenario", NO_PHASES).answer((1, json.dumps(named).encode())).line
     answer: dict[str, Any] = json.loads(line)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-# What a session is mostly about.
+# The main subject of a session.
 AIMS = ("preempt", "reclaim", "allocate", "enqueue", "hierarchy", "mix")
 
 ACTIONS = {
@@ -107,7 +107,7 @@ REFUSED = (
 
 @st.composite
 def configurations(draw: st.DrawFn, aim: str) -> str:
-    """A configuration for a session with this aim. Now and then the built-in one, or one that is refused."""
+    """A configuration for a session with this aim; sometimes the built-in one, or an invalid one."""
     kind = draw(st.integers(0, 39))
     if kind == 39 and draw(st.booleans()):
         return draw(st.sampled_from(REFUSED))
@@ -120,7 +120,7 @@ def configurations(draw: st.DrawFn, aim: str) -> str:
         layout = draw(_random_layouts())
     else:
         layout = draw(st.sampled_from(LAYOUTS))
-    # Most configurations are without, as most clusters'.
+    # Most configurations, like most clusters', have none.
     has_flags, has_arguments = draw(st.integers(0, 3)) == 3, draw(st.integers(0, 3)) == 3
     lines = [f'actions: "{actions}"', "tiers:"]
     for tier in layout:

@@ -1,4 +1,4 @@
-"""What kpreempt and the genuine Volcano scheduler say differently about a session."""
+"""Differences between kpreempt and the real Volcano scheduler on a session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-# The keys of a record that both write in the same way; kpreempt's own evidence stands beside them.
+# The keys of a record that both write in the same format; kpreempt adds its own evidence.
 JOB_KEYS = (
     "queue",
     "priority",
@@ -25,13 +25,13 @@ JOB_KEYS = (
 QUEUE_KEYS = ("weight", "share", "deserved", "allocated", "request", "overused")
 ACTION_KEYS = ("trace", "evictions", "pipelined", "binds", "allocated", "enqueued")
 FINAL_KEYS = ("podGroups", "fitErrors", "pods", "events")
-# An eviction's event on the pod comes with the deletion, which the genuine one is spared here.
+# The event of an eviction on the pod comes with the deletion, which the real scheduler is spared here.
 NOT_COMPARED = ("Pod", "Evict")
 LONGEST = 400
 
 
 def volcano_differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    """What differs between two answers, one line each, in the order of the session."""
+    """The differences between two results, one line each, in session order."""
     if "error" in genuine or "error" in ours:
         if "error" in genuine and "error" in ours:
             return []
@@ -40,7 +40,7 @@ def volcano_differences(genuine: dict[str, Any], ours: dict[str, Any]) -> list[s
 
 
 def _plain(value: Any) -> Any:
-    """The value without keys that hold nothing."""
+    """The value without empty keys."""
     if isinstance(value, dict):
         items = {name: _plain(item) for name, item in value.items()}
         return {name: item for name, item in items.items() if item not in (None, [], {}, "")}
@@ -49,7 +49,7 @@ def _plain(value: Any) -> Any:
 
 def _session(want: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
     if want.get("panics") or got.get("panics"):
-        # Of a session that ends so, there is nothing but what it ends on.
+        # A session that panics has only the object it panics on.
         if bool(want.get("panics")) != bool(got.get("panics")):
             yield f"panics: want {want.get('panic')!r}, got {_short(got.get('panic'))}"
         return
@@ -61,18 +61,18 @@ def _session(want: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
         yield f"actions: want {[each['action'] for each in theirs]}, got {[each['action'] for each in own]}"
         return
     for number, (one, other) in enumerate(zip(theirs, own, strict=True)):
-        where = f"actions[{number}] {one['action']}"
+        location = f"actions[{number}] {one['action']}"
         for key in ACTION_KEYS:
-            yield from _differences(f"{where}.{key}", one.get(key), other.get(key))
-        yield from _state(where, one, other)
+            yield from _differences(f"{location}.{key}", one.get(key), other.get(key))
+        yield from _state(location, one, other)
     ends = (_end(want), _end(got))
     for key in FINAL_KEYS:
         yield from _differences(f"final.{key}", *(each.get(key) for each in ends))
 
 
-def _state(where: str, want: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
+def _state(location: str, want: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
     for kind, keys in (("jobs", JOB_KEYS), ("queues", QUEUE_KEYS)):
-        yield from _differences(f"{where}.{kind}", *(_only(keys, each.get(kind)) for each in (want, got)))
+        yield from _differences(f"{location}.{kind}", *(_only(keys, each.get(kind)) for each in (want, got)))
 
 
 def _only(keys: tuple[str, ...], records: dict[str, Any] | None) -> dict[str, Any]:
@@ -89,21 +89,21 @@ def _end(verdict: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _differences(where: str, want: Any, got: Any) -> Iterator[str]:
+def _differences(location: str, want: Any, got: Any) -> Iterator[str]:
     if isinstance(want, dict) and isinstance(got, dict):
         for key in sorted(want.keys() | got.keys()):
-            yield from _differences(f"{where}.{key}", want.get(key), got.get(key))
+            yield from _differences(f"{location}.{key}", want.get(key), got.get(key))
     elif isinstance(want, list) and isinstance(got, list):
         for index in range(max(len(want), len(got))):
             one, other = (each[index] if index < len(each) else None for each in (want, got))
             if isinstance(one, list) or isinstance(other, list):
-                # A step of a trace, or an event, is read as a whole.
+                # A step of a trace, or an event, is compared as one value.
                 if one != other:
-                    yield f"{where}[{index}]: want {_short(one)}, got {_short(other)}"
+                    yield f"{location}[{index}]: want {_short(one)}, got {_short(other)}"
             else:
-                yield from _differences(f"{where}[{index}]", one, other)
+                yield from _differences(f"{location}[{index}]", one, other)
     elif not _same(want, got):
-        yield f"{where}: want {_short(want)}, got {_short(got)}"
+        yield f"{location}: want {_short(want)}, got {_short(got)}"
 
 
 def _same(want: Any, got: Any) -> bool:

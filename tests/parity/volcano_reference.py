@@ -1,4 +1,4 @@
-"""The program of genuine Volcano sessions: built once from ``tests/volcano_reference``, then asked over pipes."""
+"""The program with real Volcano sessions: built once from ``tests/volcano_reference``, then used over pipes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ NAME = "volcano-reference"
 
 
 def volcano_program() -> Path:
-    """The path of the program, built where the sources have changed since the last time.
+    """The path of the program, rebuilt if the sources have changed.
 
-    Raises ``UnavailableError`` where Go or the modules are missing, and ``RuntimeError`` where the build fails, or the
-    genuine code is not what its changes expect.
+    Raises ``UnavailableError`` if Go or the modules are missing, and ``RuntimeError`` if the build fails, or the
+    upstream code does not match its patches.
     """
     return built(_recipe())
 
 
 def volcano_program_for_tests() -> Path:
-    """The program's path, or the test is skipped with the reason. It is built in CI, and where it is asked for."""
+    """The program's path; or skip the test with the reason. It is built in CI, and on request."""
     return built_for_tests(_recipe())
 
 

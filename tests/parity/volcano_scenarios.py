@@ -1,7 +1,7 @@
-"""Random sessions of the Volcano scheduler, in the shape that ``kpreempt batch`` reads.
+"""Random sessions of the Volcano scheduler, in the format of ``kpreempt batch``.
 
-Clusters are small and mostly full, so that jobs compete: each scenario draws an aim (what its session is mostly about),
-and some features, of which each adds one kind of oddity.
+Clusters are small and mostly full, so that jobs compete: each scenario draws an aim (the main subject of its session),
+and some features, each of which adds one special case.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ FEATURES = (
     "task priority",
     "unready",
 )
-# Drawn only where they are asked for: each takes the genuine scheduler a tenth of a second.
+# Only drawn on request: each takes the real scheduler a tenth of a second.
 SLOW_FEATURES = ("disks",)
 IMAGES = ("img0:latest", "img1:latest", "registry.example.com/img2:v1")
-# How a pod asks for each, and how many of the pieces in which Room counts that is.
+# How a pod requests each, and the units in which Room counts it.
 SCALARS = {"ephemeral-storage": ("5Gi", 5), "hugepages-2Mi": ("4Mi", 2), "example.com/foo": ("1", 1)}
 FILLERS = 16
 SCHEDULING = "scheduling.volcano.sh/v1beta1"
@@ -73,13 +73,13 @@ Draw = st.DrawFn
 
 @dataclass
 class Room:
-    """What is left of a node while pods are put on it: CPU in milli, memory in Mi, scalars in pieces."""
+    """The free capacity of a node while pods are placed: CPU in milli, memory in Mi, scalars in units."""
 
     name: str
     left: dict[str, int]
 
     def take(self, asked: dict[str, int]) -> bool:
-        """Take the room for a pod; false, and nothing taken, where there is too little."""
+        """Reserve capacity for a pod; return False, and reserve nothing, if there is too little."""
         if any(amount > self.left.get(name, 0) for name, amount in asked.items()):
             return False
         for name, amount in asked.items():
@@ -89,7 +89,7 @@ class Room:
 
 @dataclass
 class Plan:
-    """What one scenario is made of."""
+    """The parts of a scenario."""
 
     aim: str
     features: frozenset[str]
@@ -98,7 +98,7 @@ class Plan:
     objects: list[Object] = field(default_factory=list)
 
     def has(self, feature: str) -> bool:
-        """Whether the scenario has a feature."""
+        """Return whether the scenario has a feature."""
         return feature in self.features
 
 
@@ -230,7 +230,7 @@ def _amounts(draw: Draw, plan: Plan, most: int) -> Object:
 
 @dataclass(frozen=True)
 class Task:
-    """A pod's requests, twice: as a manifest writes them, and for finding it room."""
+    """A pod's requests, twice: as in a manifest, and for placing it."""
 
     name: str
     requests: Object
@@ -241,7 +241,7 @@ class Task:
 
 
 def _requests(draw: Draw, plan: Plan) -> tuple[Object, dict[str, int]]:
-    """A container's requests, and the room that they need."""
+    """A container's requests, and the capacity they need."""
     requests: Object = {}
     asked: dict[str, int] = {}
     if not (plan.has("best effort") and draw(st.booleans())):
@@ -287,8 +287,8 @@ def _marks(draw: Draw, plan: Plan) -> tuple[Object, Object]:
     labels: Object = {"app": draw(st.sampled_from(APPS))} if plan.features & {"affinity", "spread"} else {}
     if plan.has("preemptable"):
         mark = draw(st.sampled_from([None, None, "true", "false", "maybe", "0"]))
-        where = annotations if draw(st.booleans()) else labels
-        where |= without_none({"volcano.sh/preemptable": mark})
+        location = annotations if draw(st.booleans()) else labels
+        location |= without_none({"volcano.sh/preemptable": mark})
     if plan.has("task priority") and draw(st.booleans()):
         annotations["volcano.sh/task-priority"] = draw(st.sampled_from(["5", "1000", "-3", "much"]))
     return labels, annotations
@@ -319,7 +319,7 @@ def _placement(draw: Draw, plan: Plan, *, running: bool) -> Object:
 
 @dataclass(frozen=True)
 class Job:
-    """What the pods of a job share. A ``running`` job's are on nodes, as far as there is room."""
+    """The shared parts of a job's pods. Those of a ``running`` job are on nodes, as far as they fit."""
 
     name: str
     namespace: str
@@ -371,7 +371,7 @@ def _jobs(draw: Draw, plan: Plan, name: str, *, running: bool) -> list[Object]:
 
 @st.composite
 def _fillers(draw: Draw, plan: Plan) -> list[Object]:
-    """A running job with small pods wherever there is room, so that others have to make room."""
+    """A running job with small pods wherever they fit, so that others must evict."""
     job = Job("f", "default", draw(st.sampled_from(["low", None, "mid"])), 0, running=True)
     size = draw(st.sampled_from([1000, 2000]))
     requests = {"cpu": f"{size}m", "memory": "1024Mi"}
@@ -422,7 +422,7 @@ _CONDITIONS = (
 
 
 def _least(requests: Object, times: int) -> Object:
-    """What ``times`` pods with these requests ask for, in whole units."""
+    """The requests of ``times`` such pods, in whole units."""
     least: Object = {}
     for name, amount in requests.items():
         if name == "cpu":
@@ -441,7 +441,7 @@ def _container(requests: Object) -> Object:
 
 def _pod(job: Job, task: Task, number: int, node: str | None) -> Object:
     """A pod of a job, which runs if it is on a node."""
-    # Without dashes the name has no number that orders tasks.
+    # Without dashes, the name has no number that orders tasks.
     separators = ("", "x") if job.name.endswith("odd") else ("-", "-")
     name = f"{job.name}{separators[0]}{task.name}{separators[1]}{number}"
     annotations = {"scheduling.k8s.io/group-name": job.name, "volcano.sh/task-spec": task.name}
@@ -465,7 +465,7 @@ def _pod(job: Job, task: Task, number: int, node: str | None) -> Object:
 
 @st.composite
 def _pods(draw: Draw, plan: Plan, job: Job, task: Task, number: int) -> Object | None:
-    """A pod of a job with what features add. None where it should run and no node has room for it."""
+    """A pod of a job with additions of features. None if it should run and fits on no node."""
     node = None
     if job.running and not _one_in(draw, 8):
         node = _room(draw, plan, task.asked)
@@ -484,7 +484,7 @@ def _pods(draw: Draw, plan: Plan, job: Job, task: Task, number: int) -> Object |
 
 
 def _room(draw: Draw, plan: Plan, asked: dict[str, int]) -> str | None:
-    """A node with room, from a drawn one on; now and then one without, or one that is not there."""
+    """A node with capacity, starting at a drawn one; sometimes one without, or a missing one."""
     start = draw(st.integers(0, len(plan.rooms) - 1))
     if plan.has("overfull") and _one_in(draw, 12):
         return plan.rooms[start].name
@@ -532,7 +532,7 @@ def _priority_classes(plan: Plan, draw: Draw) -> list[Object]:
 
 @st.composite
 def volcano_scenarios(draw: Draw, *, without: frozenset[str] = frozenset(SLOW_FEATURES)) -> dict[str, Any]:
-    """A scenario for one session, without the features named."""
+    """A scenario for one session, without the named features."""
     aim = draw(st.sampled_from(AIMS))
     features = draw(
         st.lists(st.sampled_from([each for each in FEATURES if each not in without]), max_size=4, unique=True)

@@ -1,4 +1,4 @@
-"""Draws Volcano sessions until the two answers differ, and makes what differs small."""
+"""Draw Volcano sessions until the two results differ, and shrink the difference."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def volcano_search(
 
 
 def _outcomes(genuine: Answer) -> list[str]:
-    """What happens in a session, by what users see of it."""
+    """The user-visible effects of a session."""
     verdict = genuine.get("verdict")
     if verdict is None or verdict["panics"]:
         return ["panic" if verdict else "refused"]

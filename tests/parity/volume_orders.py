@@ -1,6 +1,6 @@
-"""Volumes of one size, which the real scheduler takes in the order of a Go map: its answers are among those told.
+"""Volumes of one size, which the real scheduler takes in Go map order: its results must be among the reported ones.
 
-A scenario is put to it several times, with its volumes in another order each time.
+Each scenario is run several times, with its volumes in another order each time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STORAGE = {"apiVersion": "storage.k8s.io/v1"}
 
 
 def told(scenario: Scenario) -> Answer:
-    """The verdict on a scenario as on a cluster whose scheduler's memory nobody has seen."""
+    """The verdict on a scenario from a dump, without the scheduler's internal order."""
     read = decode_scenario(json.dumps(scenario).encode(), "scenario", 1)
     scheduler = scheduler_for(feature_gates=read.feature_gates)
     situation = situation_of(read, "scenario", None)
@@ -43,7 +43,7 @@ def told(scenario: Scenario) -> Answer:
 
 
 def asked_often(ask: Ask, times: int, scenario: Scenario) -> Answer:
-    """The real scheduler's answers with the volumes in several orders, each different one once."""
+    """The real scheduler's results with the volumes in several orders, each different one once."""
     shuffle = random.Random(json.dumps(scenario, sort_keys=True))
     answers: list[Answer] = []
     for _ in range(times):
@@ -57,7 +57,7 @@ def asked_often(ask: Ask, times: int, scenario: Scenario) -> Answer:
 
 
 def outcomes_told(verdict: dict[str, Any]) -> list[Object]:
-    """What may become of the pod: the verdict's own outcome first."""
+    """The possible outcomes of the pod: the verdict's own first."""
     own = {
         "nodes": verdict.get("nominatedNodes") or verdict.get("landsOn") or [],
         "victims": {node: [each["pod"] for each in of_node] for node, of_node in verdict.get("victims", {}).items()},
@@ -68,7 +68,7 @@ def outcomes_told(verdict: dict[str, Any]) -> list[Object]:
 
 
 def genuine_outcome(answer: Answer) -> Object:
-    """What became of the pod."""
+    """The pod's outcome."""
     if "error" in answer:
         return _outcome([], {}, answer["error"]["message"])
     verdict = answer["verdict"]
@@ -85,7 +85,7 @@ def _outcome(
 
 
 def untold(genuine: Answer, ours: Answer) -> list[str]:
-    """The real scheduler's answers that are not among those told, one line each."""
+    """The real scheduler's results that were not reported, one line each."""
     verdict = ours["verdict"]
     if not verdict.get("volumeChoices", {}).get("complete", True):
         return []
@@ -97,7 +97,7 @@ def untold(genuine: Answer, ours: Answer) -> list[str]:
 
 
 def _untold_nodes(answer: Answer, verdict: dict[str, Any]) -> list[str]:
-    """Nodes of which the real scheduler says something else, though no order is told to decide there."""
+    """Nodes with another result in the real scheduler, though no order is reported to matter there."""
     fits = {each["node"]: each["fits"] for each in verdict.get("volumeChoices", {}).get("nodes", [])}
     lines = []
     for node, status in answer.get("verdict", {}).get("filter", {}).items():
@@ -113,13 +113,13 @@ def _untold_nodes(answer: Answer, verdict: dict[str, Any]) -> list[str]:
 
 
 def count_outcomes(genuine: Answer) -> list[str]:
-    """How a genuine answer is counted: whether the order mattered."""
+    """How a real result is counted: whether the order mattered."""
     outcomes = {json.dumps(genuine_outcome(each)) for each in genuine["answers"]}
     return [f"{len(outcomes)} {'outcome' if len(outcomes) == 1 else 'outcomes'}"]
 
 
 def volume_order_search(path: Path, examples: int, start: int) -> Search:
-    """Draw scenarios until the real scheduler gives an answer that is not told."""
+    """Draw scenarios until the real scheduler has a result that is not reported."""
     with Genuine(path) as genuine:
         return search_among(
             equal_volumes(),
@@ -133,7 +133,7 @@ def volume_order_search(path: Path, examples: int, start: int) -> Search:
 
 
 def keep(scenario: Scenario, genuine: Answer, version: str, folder: Path = FOLDER) -> Path:
-    """Write the scenario, named after its content, with all the answers of the scheduler of that version."""
+    """Write the scenario, named after its content, with all results of the scheduler of that version."""
     return write(scenario, genuine, f"kube-scheduler {version}", folder)
 
 
@@ -194,7 +194,7 @@ def _pod(name: str, cpu: str, **spec: object) -> Object:
 
 @st.composite
 def equal_volumes(draw: st.DrawFn) -> Scenario:
-    """Few nodes, some of them full, and a pod whose claims want the same volumes of few sizes."""
+    """Few nodes, some of them full, and a pod whose claims match the same volumes of few sizes."""
     topologies = [{"matchLabelExpressions": [{"key": ZONE, "values": ["z0"]}]}]
     classes: list[Object] = [
         {"metadata": {"name": "local"}, "provisioner": "kubernetes.io/no-provisioner"},

@@ -101,7 +101,9 @@ def test_formatted_amounts_read_back_exactly(nano: int, binary: bool) -> None:
     st.one_of(st.integers(0, 8), st.integers(0, 120).map("{}%".format)),
     st.sampled_from(["minAvailable", "maxUnavailable"]),
 )
-def test_a_budget_allows_no_more_than_its_healthy_pods(ready: int, unready: int, amount: int | str, field: str) -> None:
+def test_a_budget_never_allows_more_than_its_healthy_pods(
+    ready: int, unready: int, amount: int | str, field: str
+) -> None:
     pods = [
         read(
             Pod,

@@ -1,4 +1,4 @@
-"""The dry run of all nodes at once decides as the plain one does."""
+"""The bulk dry run of all nodes has the same result as the plain one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def decide(
     records_steps: bool = True,
     knows_order: bool = True,
 ) -> Verdict:
-    """The verdict on a scenario, on columns over all pods, ``of_some`` nodes alone, or on the plain path."""
+    """The verdict on a scenario, with columns over all pods, for ``of_some`` nodes alone, or on the plain path."""
     kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), has_scheduler_order=knows_order)
     with (
@@ -56,12 +56,12 @@ def without_steps(verdict: Verdict) -> Verdict:
 
 
 def text(verdict: Verdict) -> str:
-    """What a terminal shows."""
+    """The terminal output."""
     return render([verdict], "text", options=RenderOptions(width=120))
 
 
 def assert_equal(scenario: Object) -> None:
-    """All decisions are equal on both paths, and so is the evidence: all of it where the steps are asked for."""
+    """All decisions are equal on both paths, and so is the evidence, completely if the steps are requested."""
     assert_equal_of_a_dump(scenario)
     plain = decide(scenario, at_once=False)
     assert decide(scenario, at_once=True) == plain
@@ -75,15 +75,15 @@ def assert_equal(scenario: Object) -> None:
 def assert_best_steps(at_once: Verdict, plain: Verdict) -> None:
     """The best candidates have the steps of the plain path."""
     steps = {candidate.node: candidate.steps for candidate in plain.candidates}
-    told = [each for each in at_once.candidates if each.steps]
-    assert len(told) >= min(len(steps), MAX_WITH_STEPS)
-    assert all(each.steps == steps[each.node] for each in told)
+    reported = [each for each in at_once.candidates if each.steps]
+    assert len(reported) >= min(len(steps), MAX_WITH_STEPS)
+    assert all(each.steps == steps[each.node] for each in reported)
 
 
 def assert_equal_of_a_dump(scenario: Object) -> None:
-    """Where the order of equal pods is not known, what is told of them is equal, too, however it is put.
+    """If the order of equal pods is unknown, the reported outcomes are equal, too, in any form.
 
-    Where they are so many that not every order is followed, those that are depend on who is taken for alike.
+    If they are too many to follow every order, the followed ones depend on which pods are considered equal.
     """
     followed: list[bool] = []
     with patch.object(ties, "follow", lambda *given: noted(followed, follow(*given))):
@@ -100,22 +100,22 @@ def assert_equal_of_a_dump(scenario: Object) -> None:
 
 
 def noted(followed: list[bool], outcomes: Outcomes[PodInfo]) -> Outcomes[PodInfo]:
-    """The outcomes; whether every order led to them is put into the list."""
+    """The outcomes; whether all orders were followed is appended to the list."""
     followed.append(outcomes.is_exact)
     return outcomes
 
 
 def spelt_out(verdict: Verdict) -> dict[str, set[Told]]:
-    """The outcomes on each candidate where there are several."""
+    """The expanded outcomes on each candidate that has several."""
     return {
-        each.node: {told for outcome in each.outcomes for told in told_of(outcome)}
+        each.node: {reported for outcome in each.outcomes for reported in told_of(outcome)}
         for each in verdict.candidates
         if each.outcomes is not msgspec.UNSET
     }
 
 
 def without_outcomes(verdict: Verdict) -> Verdict:
-    """The verdict without the outcomes, and without that not all of them are known."""
+    """The verdict without the outcomes, and without the assumption that not all are known."""
     assumptions = [each for each in verdict.assumptions if each not in unfollowed(Alternatives([], exact=False))]
     candidates = [msgspec.structs.replace(each, outcomes=msgspec.UNSET) for each in verdict.candidates]
     return msgspec.structs.replace(verdict, candidates=candidates, alternatives=None, assumptions=assumptions)

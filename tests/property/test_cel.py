@@ -1,4 +1,4 @@
-"""Laws of CEL: whatever the text of an expression is, it ends in a value, or in one of two errors."""
+"""Laws of CEL: any text of an expression results in a value, or in one of two errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_function_takes_any_arguments_or_says_what_it_does_not_take(functi
         _decide(f"[dyn({dynamic[0]}.{function}({', '.join(dynamic[1:])}))] == []")
 
 
-# Where Python's own engine means the same.
+# If Python's own engine has the same semantics.
 _PIECES = st.sampled_from([*"abc", ".", "[ab]", "[^a]", "(a|b)", "(ab|a)", "^", "(?:ab)", "x"])
 _PATTERNS = st.lists(st.tuples(_PIECES, st.sampled_from(["", "", "*", "+?", "{1,2}"])), max_size=5).map(
     lambda parts: "".join(piece + ("" if piece == "^" else count) for piece, count in parts)
@@ -82,7 +82,7 @@ def test_a_search_finds_what_pythons_engine_finds(pattern: str, text: str) -> No
 
 
 @given(st.text("ab(){}[]|*+?^$\\.-,1dpLQE:i", max_size=20), st.text("ab1", max_size=20))
-def test_any_pattern_compiles_or_is_refused(pattern: str, text: str) -> None:
+def test_any_pattern_compiles_or_is_rejected(pattern: str, text: str) -> None:
     try:
         regex = compile_regex(pattern)
     except RegexError as error:

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - strategies read better in rows
-"""Laws of what a change is: nothing changes of what is there, and nothing changes unseen."""
+"""Laws of changes: existing objects are not modified, and every difference is detected."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def shuffled(value: Any, draw: st.DrawFn) -> Any:
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all values that are no mappings and lists."""
+    """The paths of all values that are not mappings or lists."""
     if isinstance(value, (dict, list)):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(each, (*path, key))
@@ -122,7 +122,7 @@ def with_value(document: Document, path: tuple[Any, ...], change: Any) -> Docume
 
 
 def another(value: Any) -> Any:
-    """Another value of the type, which means something else."""
+    """Another value of the type, with another meaning."""
     if isinstance(value, bool):
         return not value
     return value + 1 if isinstance(value, int) else "17" if str(value)[:1].isdigit() else f"{value}x"
@@ -131,7 +131,7 @@ def another(value: Any) -> Any:
 @pytest.mark.parametrize("applied", [True, False], ids=["applied before", "by someone else"])
 @settings(max_examples=40)
 @given(document=workloads())
-def test_a_manifest_is_no_change_to_what_the_server_made_of_it(applied: bool, document: Document) -> None:
+def test_a_manifest_does_not_change_the_stored_object(applied: bool, document: Document) -> None:
     plan = plan_of(document, served(document, applied=applied))
     assert [(each.kind, each.fields) for each in plan.changes] == [(ChangeKind.UNCHANGED, [])]
 
@@ -147,9 +147,9 @@ def test_the_order_of_keys_never_matters(document: Document, data: st.DataObject
 @pytest.mark.parametrize("applied", [True, False], ids=["applied before", "by someone else"])
 @settings(max_examples=40)
 @given(document=workloads(), data=st.data())
-def test_a_template_with_any_other_value_is_another_one(applied: bool, document: Document, data: st.DataObject) -> None:
+def test_any_other_value_changes_a_template(applied: bool, document: Document, data: st.DataObject) -> None:
     template = document["spec"]["template"]
-    # Another operator is none, and the selector asks for the label.
+    # Another operator is invalid, and the selector requires the label.
     kept = (("metadata", "labels", "app"),)
     paths = [each for each in leaves(template) if each[-1] != "operator" and tuple(each) not in kept]
     path = data.draw(st.sampled_from(paths))
@@ -196,7 +196,7 @@ def test_no_annotation_takes_an_object_out_of_what_kubectl_applies(
     plain, marked = plan_of(document, *live), plan_of({**document, "metadata": metadata}, *live)
     expected = [(each.object, each.kind) for each in plain.changes if each.kind is not ChangeKind.UNCHANGED]
     found = [(each.object, each.kind) for each in marked.changes]
-    # Of one that stays as it is otherwise, the annotations change.
+    # If it is otherwise unchanged, its annotations change.
     assert found == (expected or [(plain.changes[0].object, ChangeKind.UPDATED)])
     assert (marked.order, marked.duplicates) == (plain.order, {})
     assert [each.after and each.after["spec"] for each in marked.workloads][: len(plain.workloads)] == [

@@ -1,4 +1,4 @@
-"""Whatever names and messages hold, each format of check's answer stays what it is."""
+"""For any names and messages, each format of check's result stays valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kpreempt.report.options import RenderOptions
 from kpreempt.verdict.check import FindingStatus
 from tests.checks import hostile
 
-# Signs that mean something in one of the formats, among all others.
+# Characters with a meaning in one of the formats, among all others.
 _SIGNS = st.sampled_from(
     [
         "\n",
@@ -60,7 +60,7 @@ def test_no_format_writes_a_hidden_character_but_the_ends_of_lines(text: str) ->
         assert hidden == {"\n"}, format_name
 
 
-# As SARIF 2.1.0 has it (3.11.6): brackets that no backslash is before, itself without one.
+# As in SARIF 2.1.0 (3.11.6): brackets without a preceding unescaped backslash.
 _SARIF_LINK = re.compile(r"(?<!\\)(?:\\\\)*\[(?:[^\\\]]|\\.)*\]\(")
 
 
@@ -80,10 +80,10 @@ def test_no_text_of_sarif_is_a_link(text: str) -> None:
 
 
 def test_a_link_in_sarif_is_the_text_that_it_was() -> None:
-    said = [each for each in texts_in(json.loads(written("[x](u)\\", "sarif"))) if "(u)" in each]
-    assert said
-    assert all(r"\[x\](u)" in each for each in said)
-    assert all(re.sub(r"\\(.)", r"\1", each).count("[x](u)") == each.count("(u)") for each in said)
+    stated = [each for each in texts_in(json.loads(written("[x](u)\\", "sarif"))) if "(u)" in each]
+    assert stated
+    assert all(r"\[x\](u)" in each for each in stated)
+    assert all(re.sub(r"\\(.)", r"\1", each).count("[x](u)") == each.count("(u)") for each in stated)
     plain = [each for each in texts_in(json.loads(written("containers[0].image", "sarif"))) if "containers" in each]
     assert plain
     assert not any("\\" in each for each in plain)
@@ -118,11 +118,11 @@ def test_in_a_comment_nothing_is_a_link_or_an_element_of_its_own(text: str) -> N
     inline = [child for token in parsed for child in token.children or []]
     own = {"text", "code_inline", "strong_open", "strong_close", "html_inline", "softbreak"}
     assert {token.type for token in inline} <= own
-    # The facts stand below one another.
+    # The facts are listed one per line.
     assert sum(token.type == "softbreak" for token in inline) == sum(token.content == "<br>" for token in inline)
     assert {token.content for token in inline if token.type == "html_inline"} <= {"<code>", "</code>", "<br>"}
     found = {token.type for token in parsed if token.type.startswith(("heading", "blockquote", "fence", "code"))}
     assert found - {"fence"} == {"heading_open", "heading_close"}
-    # What waives the findings is to be copied into kpreempt.toml.
+    # The text that waives the findings can be copied to kpreempt.toml.
     for token in parsed:
         assert token.type != "fence" or set(tomllib.loads(token.content)) == {"check"}

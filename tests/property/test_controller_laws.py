@@ -1,4 +1,4 @@
-"""Whatever controllers are asked to do: they get there, step by step, and keep within bounds on the way."""
+"""Laws of controllers: they reach their goal step by step, and stay within limits on the way."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from kpreempt.model.pod import Pod, PodCondition, PodMeta, PodStatus
 from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-# Far more steps than any of these takes; one that goes round in circles is found out here.
+# Far more steps than any of these takes; endless loops are detected here.
 MOST_STEPS = 400
 AMOUNTS = st.integers(0, 12) | st.integers(0, 120).map(lambda percent: f"{percent}%")
 
@@ -57,7 +57,7 @@ def test_percentages_are_rounded_exactly(total: int, percent: int) -> None:
 
 
 class Rollout:
-    """A Deployment whose ReplicaSets have their sizes at once, and whose new pods become available a few at a time."""
+    """A Deployment whose ReplicaSets are scaled at once, and whose new pods become available a few at a time."""
 
     def __init__(self, deployment: DeploymentState, old: list[tuple[int, int]], unready: int) -> None:
         self.deployment = deployment
@@ -72,7 +72,7 @@ class Rollout:
         return [*self.old, *([self.new] if self.new is not None else [])]
 
     def step(self) -> bool:
-        """Whether there was anything to do."""
+        """Return whether there was anything to do."""
         actions = reconcile_deployment(self.deployment, self.new, self.old)
         for action in actions:
             assert isinstance(action, CreateReplicaSet | ScaleReplicaSet)
@@ -82,7 +82,7 @@ class Rollout:
             name = "new" if isinstance(action, CreateReplicaSet) or action.name == "" else action.name
             self._resize(name, action)
         if self.new is not None:
-            # Of the new pods a few become available, until all are.
+            # A few of the new pods become available, until all are.
             available = min(self.new.replicas, self.new.available + self.unready)
             self.new = msgspec.structs.replace(self.new, available=available)
         return bool(actions)
@@ -93,7 +93,7 @@ class Rollout:
                 each,
                 replicas=action.replicas,
                 pods=action.replicas,
-                # What is not available goes first.
+                # Unavailable pods are deleted first.
                 available=min(each.available, action.replicas),
                 desired_replicas=action.desired_replicas,
                 max_replicas=action.max_replicas,
@@ -109,14 +109,14 @@ OLD_SETS = st.lists(st.integers(0, 9).flatmap(lambda size: st.tuples(st.just(siz
 
 
 @given(OLD_SETS, AMOUNTS, AMOUNTS, st.integers(1, 5))
-def test_a_rolling_update_gets_there_and_keeps_within_its_bounds(
+def test_a_rolling_update_finishes_within_its_limits(
     old: list[tuple[int, int]], surge: int | str, unavailable: int | str, unready: int
 ) -> None:
     replicas = sum(size for size, _ in old)
     deployment = DeploymentState(replicas, max_surge=surge, max_unavailable=unavailable)
     rollout = Rollout(deployment, old, unready)
     allowed = allowances(deployment)
-    # What is broken from the start is not the update's doing.
+    # Initially broken pods are not caused by the update.
     least = min(replicas - allowed.unavailable, sum(each.available for each in rollout.old))
     for _ in range(MOST_STEPS):
         rollout.step()
@@ -129,7 +129,7 @@ def test_a_rolling_update_gets_there_and_keeps_within_its_bounds(
 
 
 @given(OLD_SETS, AMOUNTS, st.integers(0, 12), st.booleans())
-def test_a_deployment_that_is_scaled_meanwhile_gets_there(
+def test_a_deployment_scaled_during_a_rollout_finishes(
     old: list[tuple[int, int]], surge: int | str, replicas: int, recreate: bool
 ) -> None:
     before = sum(size for size, _ in old)
@@ -146,11 +146,11 @@ def test_a_deployment_that_is_scaled_meanwhile_gets_there(
 
 
 def waits_for_ever(rollout: Rollout) -> bool:
-    """Whether the genuine controller would wait, too, until somebody scales the Deployment again.
+    """Whether the real controller would wait, too, until the Deployment is scaled again.
 
-    It takes a size that is noted on a ReplicaSet and out of date for the sign of having been scaled, and notes the new
-    one only where it changes something. It changes nothing where the only ReplicaSet with pods has the new size by
-    chance; nor, with Recreate, where several have pods.
+    It considers an outdated size annotation on a ReplicaSet as a sign of scaling, and updates it only if something
+    changes. Nothing changes if the only ReplicaSet with pods happens to have the new size; nor, with Recreate, if
+    several have pods.
     """
     active = [each for each in rollout.every() if each.replicas > 0]
     wanted = rollout.deployment.replicas
@@ -171,7 +171,7 @@ READY = {"phase": "Running", "is_ready": True, "node_name": "n", "ready_since": 
     st.integers(1, 3),
     st.booleans(),
 )
-def test_a_stateful_set_gets_there_and_never_has_two_pods_of_one_ordinal(
+def test_a_stateful_set_finishes_without_duplicate_ordinals(
     replicas: int, start: int, parallel: bool, partition: int | None, there: set[int], most: int, gated: bool
 ) -> None:
     state = StatefulSetState(
@@ -209,7 +209,7 @@ def test_a_stateful_set_gets_there_and_never_has_two_pods_of_one_ordinal(
         assert not was_whole or unavailable <= (most if gated else 1)
         if not step.actions and all(pod.is_ready and not pod.is_terminating for pod in pods.values()):
             break
-        # What leaves is gone, and what came is ready, before the controller looks again.
+        # Deleted pods are gone, and new ones are ready, before the controller's next sync.
         pods = {name: msgspec.structs.replace(pod, **READY) for name, pod in pods.items() if not pod.is_terminating}
     assert set(pods) == wanted
     for name, pod in pods.items():
@@ -223,7 +223,7 @@ NODES = st.dictionaries(st.sampled_from("abcdefg"), st.sampled_from(["run", "sta
 
 
 @given(NODES, st.sets(st.sampled_from("abcdefg")), AMOUNTS, AMOUNTS)
-def test_a_daemon_set_gets_there_and_keeps_within_its_bounds(
+def test_a_daemon_set_finishes_within_its_limits(
     kinds: dict[str, str], there: set[str], surge: int | str, unavailable: int | str
 ) -> None:
     nodes = [DaemonNode(name, kind == "run", kind != "gone") for name, kind in kinds.items()]
@@ -317,7 +317,7 @@ def test_a_job_ends_and_counts_every_pod_once(
 
 
 def lived(pod: ControlledPod, outcomes: Iterator[str], now: datetime) -> ControlledPod:
-    """The pod a while later; once all fates are told, it succeeds."""
+    """The pod a while later; it succeeds after all drawn events."""
     if pod.has_finished:
         return pod
     if pod.is_terminating:
@@ -353,21 +353,21 @@ def test_a_replica_set_is_right_after_one_step(pods: list[ControlledPod], replic
     active = {pod.name: pod for pod in pods if pod.is_active}
     actions = reconcile_replica_set(replicas, pods, pods, NOW)
     made = sum(action.count for action in actions if isinstance(action, CreatePods))
-    gone = [action.name for action in actions if isinstance(action, DeletePod)]
-    assert len(set(gone)) == len(gone)
-    assert set(gone) <= set(active)
-    assert len(active) + made - len(gone) == replicas
-    assert not (made and gone)
-    # One on a node goes only once all without a node are gone.
-    if any(active[name].node_name for name in gone):
-        assert all(pod.node_name for name, pod in active.items() if name not in gone)
+    deleted = [action.name for action in actions if isinstance(action, DeletePod)]
+    assert len(set(deleted)) == len(deleted)
+    assert set(deleted) <= set(active)
+    assert len(active) + made - len(deleted) == replicas
+    assert not (made and deleted)
+    # A pod on a node is deleted only once all without a node are gone.
+    if any(active[name].node_name for name in deleted):
+        assert all(pod.node_name for name, pod in active.items() if name not in deleted)
 
 
 @given(PODS)
 def test_an_order_of_deletion_only_orders(pods: list[ControlledPod]) -> None:
     for ordered in (in_deletion_order(pods), in_ranked_deletion_order(pods, pods, NOW)):
         assert sorted(pod.name for pod in ordered) == sorted(pod.name for pod in pods)
-    # The plain order has no circles: what it says of two pods alone it says of them among others.
+    # The plain order has no cycles: two pods are ordered the same way alone and among others.
     plain = in_deletion_order(pods)
     for first, then in pairwise(plain):
         assert in_deletion_order([first, then]) == [first, then]

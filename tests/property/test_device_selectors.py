@@ -1,4 +1,4 @@
-"""A selector says of a device among many what it says of the device alone."""
+"""A selector has the same result for a device among many as for the device alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ODD = (
     f'"numa" in device.attributes["{GPU}"]',
     'device.attributes["other.example.com"].x == 1',
 )
-# What Kubernetes doesn't read ends an evaluation, whichever attributes the selector is about.
+# Values that Kubernetes cannot convert end an evaluation, whichever attributes the selector uses.
 UNREADABLE = DeviceAttribute(version_value="1.x"), DeviceAttribute(int_values=[1])
 
 
@@ -35,7 +35,7 @@ def _slices(draw: st.DrawFn) -> ResourceSlice:
 
 
 @given(_slices(), st.lists(st.sampled_from((*SELECTORS, *ODD)), min_size=1, max_size=4))
-def test_a_device_among_others_is_selected_as_it_is_alone(record: ResourceSlice, expressions: list[str]) -> None:
+def test_a_device_is_selected_the_same_alone_and_among_others(record: ResourceSlice, expressions: list[str]) -> None:
     among = Selectors(names_devices=True)
     for device in Slice(record).devices:
         for expression in expressions:

@@ -1,4 +1,4 @@
-"""What is told of equal pods holds in every order that the scheduler's cache may have them in."""
+"""The reported outcomes of equal pods hold for every order of the scheduler's cache."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_running(document: Object) -> bool:
 
 
 def with_equal_pods(scenario: Object, starts: list[str]) -> Object:
-    """The scenario with few start times, as replicas have them."""
+    """The scenario with few start times, like replicas."""
     turns = cycle(starts)
     objects = [
         {**each, "status": {**each.get("status", {}), "startTime": next(turns)}} if is_running(each) else each
@@ -61,14 +61,14 @@ def as_a_dump(scenario: Object) -> ClusterSnapshot:
 
 
 def decided_in(scenario: Object, order: list[Any]) -> set[Told]:
-    """What the scheduler ends with where its cache has the pods in this order."""
+    """The scheduler's result if its cache has the pods in this order."""
     cluster = msgspec.structs.replace(cluster_of(scenario["objects"]), pods=order, has_scheduler_order=True)
     return told_outcomes(decide(scenario, cluster))
 
 
 @LAWS
 @given(equals(scenarios(rich=True, max_pods=12)) | equals(whole_scenarios()), st.randoms(use_true_random=False))
-def test_what_any_order_leads_to_is_among_the_outcomes_told(scenario: dict[str, Any], chance: Any) -> None:
+def test_any_orders_result_is_among_the_reported_outcomes(scenario: dict[str, Any], chance: Any) -> None:
     cluster = as_a_dump(scenario)
     told = told_outcomes(decide(scenario, cluster))
     for _ in range(6):
@@ -79,7 +79,7 @@ def test_what_any_order_leads_to_is_among_the_outcomes_told(scenario: dict[str, 
 
 @st.composite
 def crowded_nodes(draw: st.DrawFn) -> tuple[ClusterSnapshot, Pod]:
-    """One or two nodes full of equal pods of different sizes and labels, some under budgets, and a pod that evicts."""
+    """One or two nodes full of equal pods of different sizes and labels, some with budgets, and a pod that evicts."""
     pods, nodes = [], []
     for number in range(draw(st.integers(1, 2))):
         sizes = draw(st.lists(st.integers(1, 3), min_size=2, max_size=5 if number == 0 else 2))
@@ -107,7 +107,7 @@ def crowded_nodes(draw: st.DrawFn) -> tuple[ClusterSnapshot, Pod]:
 
 @LAWS
 @given(crowded_nodes())
-def test_the_outcomes_told_are_those_that_orders_lead_to(drawn: tuple[ClusterSnapshot, Pod]) -> None:
+def test_reported_outcomes_are_those_of_orders(drawn: tuple[ClusterSnapshot, Pod]) -> None:
     cluster, pod = drawn
     kube = KubeScheduler()
 

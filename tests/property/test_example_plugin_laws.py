@@ -1,4 +1,4 @@
-"""The worked examples of plugins keep their counts exact in a dry run."""
+"""The example plugins keep their counts exact in a dry run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = [node.metadata.name for node in NODES]
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-# Most are of the two that may have quotas.
+# Most are in the two namespaces that may have quotas.
 namespaces = st.sampled_from(("ns1", "ns1", "ns2", "ns2", "ns3"))
 
 
@@ -49,7 +49,7 @@ def pods(draw: st.DrawFn) -> list[Pod]:
 
 @st.composite
 def incoming(draw: st.DrawFn) -> Pod:
-    """The pod in question, which is in a group more often than not."""
+    """The incoming pod, which usually has a group."""
     labels = {"example.com/group": draw(st.sampled_from(("ring", "star")))} if draw(st.integers(0, 3)) else {}
     return make_pod("new", cpu=draw(st.sampled_from("12")), priority=10, namespace=draw(namespaces), labels=labels)
 
@@ -59,7 +59,7 @@ arguments = st.fixed_dictionaries({"maxPods": st.integers(0, 3)})
 
 @st.composite
 def quotas(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Quotas of some namespaces, with little in them."""
+    """Small quotas of some namespaces."""
     found = []
     for namespace in draw(st.sets(st.sampled_from(("ns1", "ns2")), min_size=1)):
         spec = {"min": {"cpu": draw(st.integers(1, 9))}}
@@ -70,7 +70,7 @@ def quotas(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def shown(usage: Usage) -> dict[str, Any]:
-    """What is used, as it can be compared; amounts of none are left out."""
+    """Comparable usage, without zero amounts."""
     amounts = {**usage.used, "all": usage.total}
     return {name: (each.milli_cpu, each.memory) for name, each in amounts.items()}
 
@@ -81,72 +81,68 @@ def rejection(status: Status) -> tuple[object, ...]:
 
 @few
 @given(pods(), incoming(), arguments, st.data())
-def test_what_is_removed_and_added_again_leaves_no_trace(
-    there: list[Pod], asked: Pod, args: dict[str, int], data: st.DataObject
+def test_removing_and_adding_restores_the_state(
+    there: list[Pod], request: Pod, args: dict[str, int], data: st.DataObject
 ) -> None:
-    setting = Asked(RackColocation, cluster_of(NODES, there), asked, args)
+    setting = Asked(RackColocation, cluster_of(NODES, there), request, args)
     framework, state = setting.framework, setting.state
     node_info = framework.cluster.by_name[data.draw(st.sampled_from(NAMES))]
-    before = framework.run_filters(state, asked, node_info)
+    before = framework.run_filters(state, request, node_info)
     away = data.draw(st.permutations(node_info.pods))
-    changed, without = framework.without_pods(state, asked, node_info, away)
-    assert rejection(framework.run_filters(state, asked, node_info)) == rejection(before)
-    changed, again = framework.with_pods(changed, asked, without, data.draw(st.permutations(away)))
+    changed, without = framework.without_pods(state, request, node_info, away)
+    assert rejection(framework.run_filters(state, request, node_info)) == rejection(before)
+    changed, again = framework.with_pods(changed, request, without, data.draw(st.permutations(away)))
     members, members_before = (each.read("RackColocation/members") for each in (changed, state))
     assert getattr(members, "in_rack", None) == getattr(members_before, "in_rack", None)
-    assert rejection(framework.run_filters(changed, asked, again)) == rejection(before)
+    assert rejection(framework.run_filters(changed, request, again)) == rejection(before)
 
 
 @few
 @given(pods(), incoming(), arguments, st.data())
-def test_a_dry_run_counts_as_if_the_pods_had_never_been_there(
-    there: list[Pod], asked: Pod, args: dict[str, int], data: st.DataObject
+def test_a_dry_run_counts_as_if_the_pods_never_existed(
+    there: list[Pod], request: Pod, args: dict[str, int], data: st.DataObject
 ) -> None:
-    setting = Asked(RackColocation, cluster_of(NODES, there), asked, args)
+    setting = Asked(RackColocation, cluster_of(NODES, there), request, args)
     node_info = setting.framework.cluster.by_name[data.draw(st.sampled_from(NAMES))]
     away = [info for info in node_info.pods if data.draw(st.booleans())]
-    state, without = setting.framework.without_pods(setting.state, asked, node_info, away)
-    gone = {info.key for info in away}
-    anew = Asked(RackColocation, cluster_of(NODES, [pod for pod in there if pod.key not in gone]), asked, args)
+    state, without = setting.framework.without_pods(setting.state, request, node_info, away)
+    deleted = {info.key for info in away}
+    anew = Asked(RackColocation, cluster_of(NODES, [pod for pod in there if pod.key not in deleted]), request, args)
     node_anew = anew.framework.cluster.by_name[node_info.name]
-    in_dry_run = setting.framework.run_filters(state, asked, without)
-    assert in_dry_run == anew.framework.run_filters(anew.state, asked, node_anew)
+    in_dry_run = setting.framework.run_filters(state, request, without)
+    assert in_dry_run == anew.framework.run_filters(anew.state, request, node_anew)
 
 
 def held_against_a_cluster_without_victims(
-    plugin: type[Plugin], on: ClusterSnapshot, asked: Pod, args: dict[str, int] | None
+    plugin: type[Plugin], on: ClusterSnapshot, request: Pod, args: dict[str, int] | None
 ) -> None:
     """Without the victims of a candidate the pod fits on its node; with any one of them it does not."""
-    verdict = decide_with(plugin, on, asked, args)
+    verdict = decide_with(plugin, on, request, args)
     for candidate in verdict.candidates:
         for kept in (None, *candidate.victims):
-            gone = set(candidate.victims) - {kept}
-            rest = msgspec.structs.replace(on, pods=[pod for pod in on.pods if pod.key not in gone])
-            fits = candidate.node in decide_with(plugin, rest, asked, args).feasible_nodes
+            deleted = set(candidate.victims) - {kept}
+            rest = msgspec.structs.replace(on, pods=[pod for pod in on.pods if pod.key not in deleted])
+            fits = candidate.node in decide_with(plugin, rest, request, args).feasible_nodes
             assert fits == (kept is None), (candidate.node, kept)
 
 
 @few
 @given(pods(), incoming(), arguments)
-def test_who_is_evicted_for_a_group_is_enough_and_not_too_much(
-    there: list[Pod], asked: Pod, args: dict[str, int]
-) -> None:
-    held_against_a_cluster_without_victims(RackColocation, cluster_of(NODES, there), asked, args)
+def test_victims_for_a_group_are_sufficient_and_minimal(there: list[Pod], request: Pod, args: dict[str, int]) -> None:
+    held_against_a_cluster_without_victims(RackColocation, cluster_of(NODES, there), request, args)
 
 
 @few
 @given(pods(), incoming(), quotas())
-def test_who_is_evicted_under_quotas_is_enough_and_not_too_much(
-    there: list[Pod], asked: Pod, limits: list[dict[str, Any]]
+def test_victims_under_quotas_are_sufficient_and_minimal(
+    there: list[Pod], request: Pod, limits: list[dict[str, Any]]
 ) -> None:
     on = cluster_of(NODES, there, documents={QUOTAS: limits})
-    held_against_a_cluster_without_victims(CapacityScheduling, on, asked, None)
+    held_against_a_cluster_without_victims(CapacityScheduling, on, request, None)
 
 
 @given(pods(), quotas(), st.data())
-def test_a_quota_counts_what_is_there_whatever_came_and_went(
-    there: list[Pod], limits: list[dict[str, Any]], data: st.DataObject
-) -> None:
+def test_a_quota_counts_the_current_pods(there: list[Pod], limits: list[dict[str, Any]], data: st.DataObject) -> None:
     usage = usage_of(limits, there)
     at_first = shown(usage)
     copy = usage.clone()

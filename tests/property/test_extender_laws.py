@@ -22,14 +22,14 @@ LAWS = settings(
 
 
 def agreeing(url: str, body: bytes) -> bytes:
-    """An extender that lets everything pass, gives no score, and sends candidates back as they are."""
-    asked = json.loads(body)
+    """An extender that accepts everything, scores nothing, and returns candidates unchanged."""
+    incoming = json.loads(body)
     verb = url.rpartition("/")[2]
     if verb == "preempt":
-        return json.dumps({"NodeNameToMetaVictims": asked["NodeNameToMetaVictims"]}).encode()
+        return json.dumps({"NodeNameToMetaVictims": incoming["NodeNameToMetaVictims"]}).encode()
     if verb == "prioritize":
-        return json.dumps([{"Host": name, "Score": 0} for name in asked["NodeNames"]]).encode()
-    return json.dumps({"NodeNames": asked["NodeNames"]}).encode()
+        return json.dumps([{"Host": name, "Score": 0} for name in incoming["NodeNames"]]).encode()
+    return json.dumps({"NodeNames": incoming["NodeNames"]}).encode()
 
 
 AGREES = ExtenderSettings(
@@ -50,7 +50,7 @@ def decide(scenario: dict[str, Any], *, is_queued: bool, extenders: list[HttpExt
 
 
 def without_the_extender(verdict: Verdict) -> Verdict:
-    """The verdict without what tells that an extender was asked."""
+    """The verdict without the extender calls."""
     scores = {
         node: {name: score for name, score in by_plugin.items() if name != "http://x"}
         for node, by_plugin in verdict.plugin_scores.items()
@@ -60,14 +60,14 @@ def without_the_extender(verdict: Verdict) -> Verdict:
 
 def assert_nothing_changes(scenario: dict[str, Any], *, is_queued: bool) -> None:
     plain = decide(scenario, is_queued=is_queued, extenders=[])
-    asked = decide(scenario, is_queued=is_queued, extenders=[HttpExtender(AGREES, CURRENT, agreeing)])
-    assert not any(call.error for call in asked.extender_calls)
+    incoming = decide(scenario, is_queued=is_queued, extenders=[HttpExtender(AGREES, CURRENT, agreeing)])
+    assert not any(call.error for call in incoming.extender_calls)
     if is_queued and plain.lands_on == [plain.pod.nominated_node_name]:
-        # It is asked about alone, so that nothing is known of other nodes.
-        assert (asked.outcome, asked.lands_on, asked.effects) == (plain.outcome, plain.lands_on, plain.effects)
+        # It is called with this node alone, so nothing is known of other nodes.
+        assert (incoming.outcome, incoming.lands_on, incoming.effects) == (plain.outcome, plain.lands_on, plain.effects)
         return
-    assert without_the_extender(asked) == msgspec.structs.replace(plain, odds=None)
-    assert bool(asked.extender_calls) is bool(plain.feasible_nodes or plain.candidates)
+    assert without_the_extender(incoming) == msgspec.structs.replace(plain, odds=None)
+    assert bool(incoming.extender_calls) is bool(plain.feasible_nodes or plain.candidates)
 
 
 @LAWS

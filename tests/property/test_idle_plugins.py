@@ -1,4 +1,4 @@
-"""An out-of-tree plugin that says nothing changes nothing, wherever it stands: on small clusters and in columns."""
+"""An out-of-tree plugin that does nothing changes nothing, at any position: on small clusters and in columns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NO_WORD = "idle"
 
 
 class Counts:
-    """How many pods are on each node, kept exact in a dry run."""
+    """The number of pods on each node, kept exact in a dry run."""
 
     def __init__(self, on: dict[str, int]) -> None:
         self.on = on
@@ -55,7 +55,7 @@ class Counts:
 
 
 class Idle(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, PreScorePlugin, ScorePlugin):
-    """Has a word at every point, and says nothing; but it counts, and would refuse where its count were wrong."""
+    """A plugin at every extension point that does nothing, but counts, and rejects if its count is wrong."""
 
     def pre_enqueue(self, pod: Pod) -> Status:
         return SUCCESS
@@ -92,7 +92,7 @@ class Idle(PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, Pr
 
 
 class Skipping(Idle):
-    """Asks not to be asked."""
+    """Skips itself."""
 
     name = "Skipping"
 
@@ -106,7 +106,7 @@ class Skipping(Idle):
 
 
 class Usual(PreemptionPlugin):
-    """Preempts as DefaultPreemption does, and says all that it does itself."""
+    """Preempts like DefaultPreemption, and reports everything it does."""
 
     def is_eligible_pod(self, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
         return True
@@ -151,15 +151,15 @@ def scheduler_with(scenario: Object, *plugins: type) -> KubeScheduler:
 
 
 def without_own_traces(verdict: Verdict, *plugins: type) -> dict[str, Any]:
-    """The verdict as plain data, without the scores of the plugins and the word of one that preempts nothing."""
+    """The verdict as plain data, without the plugins' scores and the message of one that preempts nothing."""
     scores = {
         node: {name: score for name, score in by_plugin.items() if name not in {plugin.name for plugin in plugins}}
         for node, by_plugin in verdict.plugin_scores.items()
     }
-    # Where the scheduler fails, out-of-tree plugins may be the cause, which is assumed.
+    # If the scheduler fails, an assumption says that out-of-tree plugins may be the cause.
     assumptions = [each for each in verdict.assumptions if each.field != "error"]
-    told = msgspec.structs.replace(verdict, plugin_scores=scores, assumptions=assumptions)
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told).decode().replace(f", {_NO_WORD}", ""))
+    reported = msgspec.structs.replace(verdict, plugin_scores=scores, assumptions=assumptions)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(reported).decode().replace(f", {_NO_WORD}", ""))
     return plain
 
 
@@ -184,5 +184,5 @@ def test_any_mix_of_features_is_decided_as_without_it(scenario: Object) -> None:
 
 @EQUALITY
 @given(scenarios(rich=True))
-def test_a_preemption_by_the_usual_rules_is_the_usual_one(scenario: Object) -> None:
+def test_a_plugin_with_the_default_rules_preempts_like_the_default(scenario: Object) -> None:
     assert_idle(scenario, Usual)

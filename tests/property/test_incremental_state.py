@@ -1,4 +1,4 @@
-"""What AddPod and RemovePod make of a state is what looking at the whole changed cluster gives."""
+"""The state after AddPod and RemovePod equals the state of the changed cluster."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ KEYS: dict[type[Plugin], TreeKey] = {
 
 
 class Change:
-    """A cluster, some pods of one of its nodes, and the pod in question."""
+    """A cluster, some pods of one of its nodes, and the incoming pod."""
 
     def __init__(self, cluster: ClusterSnapshot, pod: Pod, node_name: str, leaving: list[Pod]) -> None:
-        gone = {each.metadata.uid for each in leaving}
-        remaining = [each for each in cluster.pods if each.metadata.uid not in gone]
+        deleted = {each.metadata.uid for each in leaving}
+        remaining = [each for each in cluster.pods if each.metadata.uid not in deleted]
         self.pod = pod
         self.before = state_of(cluster)
         self.after = state_of(msgspec.structs.replace(cluster, pods=remaining))
         self.node_info = self.before.by_name[node_name].snapshot()
-        self.leaving = [info for info in self.node_info.pods if info.pod.metadata.uid in gone]
+        self.leaving = [info for info in self.node_info.pods if info.pod.metadata.uid in deleted]
 
 
 @st.composite
 def changes(draw: st.DrawFn, *, counts_terminating: bool = True) -> Change:
-    """A scenario in which some pods are to leave a node.
+    """A scenario in which some pods leave a node.
 
-    Upstream's topology spread does not count pods that are being deleted, but it does take them away and puts them
-    back; and an empty selector counts no pod when all are counted, and every pod when one moves. Without
-    ``counts_terminating`` there is nothing of both.
+    Upstream's topology spread does not count pods that are being deleted, but removes and adds them; and an empty
+    selector matches no pod in the initial count, and every pod in updates. Without ``counts_terminating`` neither
+    occurs.
     """
     scenario = draw(scenarios(max_nodes=3, max_pods=4))
     spec = scenario["pod"]["spec"]
@@ -82,7 +82,7 @@ def state_of(cluster: ClusterSnapshot) -> ClusterState:
 
 
 def prepared(kind: type[Plugin], cluster: ClusterState, pod: Pod) -> tuple[Plugin, CycleState | None]:
-    """The plugin and the state that its PreFilter leaves; none where it skips the pod."""
+    """The plugin and its PreFilter state; none if it skips the pod."""
     plugin, state = kind({}, Handle(cluster, GATES)), CycleState()
     _, status = plugin.pre_filter(state, pod, cluster.node_infos)
     return plugin, None if status.is_skip else state
@@ -95,7 +95,7 @@ def remove(plugin: Plugin, state: CycleState, change: Change) -> None:
 
 
 def counts_of(state: CycleState, kind: type[Plugin]) -> Any:
-    """All that decides about a node, as plain data."""
+    """Everything that affects a node's result, as plain data."""
     counts = state.read(KEYS[kind])
     if isinstance(counts, AffinityState):
         return counts.affinity, counts.anti_affinity, counts.existing_anti_affinity

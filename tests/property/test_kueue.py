@@ -1,4 +1,4 @@
-"""Laws of Kueue's cycles on random trees of ClusterQueues; a plain model agrees where there is no cohort."""
+"""Laws of Kueue's cycles on random trees of ClusterQueues; without cohorts, a plain model agrees."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _workload(number: int, queue: str, cpu: int, priority: int, minutes: int) ->
 
 @st.composite
 def clusters(draw: st.DrawFn, *, cohorts: st.SearchStrategy[str]) -> KueueObjects:
-    """ClusterQueues of one flavor, and Workloads of which no two came at the same time; none has quota."""
+    """ClusterQueues of one flavor, and Workloads without quota that were created at different times."""
     limits = st.tuples(st.integers(0, 8), st.none() | st.integers(0, 4), OWN_POLICIES, POLICIES)
     queues = [_queue(f"q{at}", draw(cohorts), *draw(limits)) for at in range(draw(st.integers(1, 3)))]
     times = draw(st.lists(st.integers(1, 500), min_size=1, max_size=8, unique=True))
@@ -110,7 +110,7 @@ def test_no_queue_borrows_beyond_its_limit(objects: KueueObjects, config: KueueC
 def test_the_order_in_which_objects_are_read_decides_nothing(
     objects: KueueObjects, config: KueueConfiguration, random: Any
 ) -> None:
-    # Whom chance decides about is another matter.
+    # Random choices may differ.
     found = run_cycles(objects, config, now=NOW, cycles=30, heads=300)
     if found.others or not found.are_all:
         return
@@ -125,7 +125,7 @@ def test_the_order_in_which_objects_are_read_decides_nothing(
 
 
 @given(clusters(cohorts=st.just("")))
-def test_queues_without_a_cohort_and_without_preemption_are_filled_as_a_plain_model_fills_them(
+def test_simple_queues_match_a_plain_model(
     objects: KueueObjects,
 ) -> None:
     plain = [
@@ -140,7 +140,7 @@ def test_queues_without_a_cohort_and_without_preemption_are_filled_as_a_plain_mo
 
 
 def _filled(objects: KueueObjects) -> set[str]:
-    """By priority and then age, whoever still fits."""
+    """In order of priority and age, all that still fit."""
     left = {
         each.name: each.spec.resource_groups[0].flavors[0].resources[0].nominal_quota.nano
         for each in objects.cluster_queues
@@ -156,9 +156,7 @@ def _filled(objects: KueueObjects) -> set[str]:
 
 
 @given(clusters(cohorts=st.sampled_from(["", "left", "right"])), CONFIGURATIONS)
-def test_being_decided_about_as_the_only_head_is_a_cycle_with_nobody_else(
-    objects: KueueObjects, config: KueueConfiguration
-) -> None:
+def test_a_single_evaluation_equals_a_cycle_with_one_head(objects: KueueObjects, config: KueueConfiguration) -> None:
     standing = Standing(objects, infos_of(objects, config), config, NOW)
     for key in standing.waiting():
         first = run_cycles(objects, config, now=NOW, cycles=1, only=[key]).cycles[0]

@@ -1,4 +1,4 @@
-"""Indexes of selectors and label sets find what asking each selector about each label set would."""
+"""Indexes of selectors and label sets find the same as matching each selector with each label set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New nodes keep their word: what is proposed holds with the options applied, and nothing that holds is left out."""
+"""Proposed new nodes work when the options are applied, and no working proposal is missing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_kind_is_proposed_if_and_only_if_one_more_node_of_it_places_the_pod(sc
 
 @LAWS
 @given(scenarios(), st.integers(0, 3))
-def test_a_new_node_alters_on_others_only_what_counts_pods_over_domains(scenario: dict[str, Any], number: int) -> None:
+def test_a_new_node_only_affects_topology_counts_on_others(scenario: dict[str, Any], number: int) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     after = with_nodes(cluster, cluster.nodes[number % len(cluster.nodes)].name)
     before, now = explain(cluster, pod).filter, explain(after, pod).filter
@@ -69,7 +69,7 @@ def test_a_new_node_alters_on_others_only_what_counts_pods_over_domains(scenario
 
 @LAWS
 @given(scenarios(rich=False), st.integers(1, 4))
-def test_the_nodes_that_are_told_place_all_that_wait(scenario: dict[str, Any], number: int) -> None:
+def test_the_proposed_nodes_fit_all_pending_pods(scenario: dict[str, Any], number: int) -> None:
     pods = [pod_of(scenario["pod"]) for _ in range(number)]
     waiting = [
         msgspec.structs.replace(
@@ -87,5 +87,5 @@ def test_the_nodes_that_are_told_place_all_that_wait(scenario: dict[str, Any], n
     outcomes = {
         item.pod: item.outcome for item in explain_pending(AnalysisContext(after, SCHEDULER, NOW, at=NOW)).items
     }
-    # Each is judged alone here, so that one that lands beside the others lands all the more, but for company it wants.
+    # Each pod is evaluated alone here; if it fits with the others, it fits alone, unless its affinity requires others.
     assert all(outcomes[key] is Outcome.LANDS for key in more.pods)

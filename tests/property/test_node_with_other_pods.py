@@ -1,4 +1,4 @@
-"""A node that gets other pods holds what one holds that had them from the start."""
+"""A node whose pods are replaced has the same data as one created with these pods."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from tests.conformance.cases import pod_of
 from tests.factories import make_node
 
-# What is computed of a node, perhaps before it gets other pods.
+# Values computed for a node, perhaps before its pods are replaced.
 COMPUTED = (
     *("pods", "pods_with_affinity", "pods_with_required_anti_affinity", "requested", "non_zero_milli_cpu"),
     *("non_zero_memory", "used_ports", "pvc_ref_counts", "labels_by_namespace"),
 )
 NODE = make_node("a")
 TERM = {"topologyKey": "zone", "labelSelector": {}}
-# Of several pods, so that one that goes may leave a port, a claim or a resource to another, or to none.
+# Several pods, so that a removed one may leave a port, a claim or a resource to another, or to none.
 SPECS: tuple[dict[str, Any], ...] = (
     {},
     {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
@@ -69,7 +69,7 @@ def test_what_is_known_of_a_node_is_brought_up_to_date(
     event("knows its pods" if "pods" in looked_at or "requested" in looked_at else "knows little")
     assert seen(changed) == seen(NodeInfo(NODE, now))
     assert seen(node_info) == was
-    # Beside each other, as a dry run has them.
+    # Side by side, as in a dry run.
     copy = changed.snapshot()
     for info in list(copy.pods):
         copy.remove_pod(info)
@@ -88,7 +88,7 @@ def test_counts_by_labels_follow_the_pods(before: list[Pod], others: list[Pod], 
 
 
 def seen(node_info: NodeInfo) -> list[object]:
-    """All that is computed of a node."""
+    """All values computed for a node."""
     pods = [
         [info.key for info in infos]
         for infos in (node_info.pods, node_info.pods_with_affinity, node_info.pods_with_required_anti_affinity)

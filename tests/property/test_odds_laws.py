@@ -1,4 +1,4 @@
-"""The odds of a sampled search equal what comes of every order, or every start, one by one."""
+"""The odds of a sampled search equal those from enumerating every order, or every start."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kpreempt.schedulers.kube.preemption.odds import (
 )
 from kpreempt.verdict import OddsOutcome
 
-# What a search meets on each node: nothing, or the violations and the rank under the other rules.
+# What a search finds on each node: nothing, or the violations and the rank by the other rules.
 Found = tuple[int, int] | None
 FOUND = st.none() | st.tuples(st.integers(0, 2), st.integers(0, 3))
 
 
 def winners_in_order(found: Sequence[Found], order: Iterable[int], wanted: int) -> frozenset[int]:
-    """Search as upstream's code does with one worker: two lists with room for ``wanted`` each."""
+    """Search like upstream's code with one worker: two lists of ``wanted`` entries each."""
     clean: list[int] = []
     violating: list[int] = []
     for index in order:
@@ -52,7 +52,7 @@ def named(found: Sequence[Found]) -> tuple[list[str], dict[str, SampledCandidate
 
 
 def check(outcomes: list[OddsOutcome], found: Sequence[Found], winners: list[frozenset[int]]) -> None:
-    """Each order's or start's winners belong to one outcome, which is as likely as it is frequent."""
+    """Each order's or start's winners belong to one outcome, whose probability is its frequency."""
     counts = Counter(dict.fromkeys(range(len(outcomes)), 0))
     for each in winners:
         names = {f"n{index}" for index in each}

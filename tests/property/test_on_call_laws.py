@@ -1,4 +1,4 @@
-"""What ``pending`` and ``at-risk`` say is what ``explain`` says of each pod on its own."""
+"""``pending`` and ``at-risk`` agree with ``explain`` on each single pod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEDULER = scheduler_for()
 
 
 def crowded(scenario: dict[str, Any], copies: int) -> ClusterSnapshot:
-    """The scenario's cluster with its pod in it, pending, and copies of that under other names."""
+    """The scenario's cluster with its pod in it, pending, and renamed copies of that pod."""
     cluster = cluster_of(scenario["objects"])
     pod = pod_of(scenario["pod"])
     more = [_named(pod, f"copy-{number}") for number in range(copies)]
@@ -51,7 +51,7 @@ def explained(cluster: ClusterSnapshot, key: str) -> Verdict:
 
 @LAWS
 @given(scenarios(), st.integers(0, 2))
-def test_pending_says_of_each_pod_what_explain_says(scenario: dict[str, Any], copies: int) -> None:
+def test_pending_agrees_with_explain(scenario: dict[str, Any], copies: int) -> None:
     cluster = crowded(scenario, copies)
     answer = explain_pending(AnalysisContext(cluster, SCHEDULER, NOW, at=NOW))
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
@@ -82,7 +82,7 @@ def test_every_pod_is_in_one_group_and_has_one_place(scenario: dict[str, Any], c
 
 
 def hypothetical(cluster: ClusterSnapshot, options: list[str]) -> Verdict:
-    """What ``kpreempt explain`` says with these options."""
+    """The result of ``kpreempt explain`` with these options."""
     given_options = [each.partition("=") for each in options]
     amounts = {name.removeprefix("--"): value for name, _, value in given_options if name in ("--cpu", "--memory")}
     resources = dict(value.split("=", 1) for name, _, value in given_options if name == "--resource")
@@ -93,8 +93,8 @@ def hypothetical(cluster: ClusterSnapshot, options: list[str]) -> Verdict:
         assignments=[Assignment(path, parse_yaml_value(value)) for path, value in settings_],
     )
     template = pod_from_flags(**amounts, resources=resources)
-    asked = questions_of(cluster, [template], overrides, decode_object)
-    return explain_pods(AnalysisContext(asked.cluster, SCHEDULER, NOW), asked.questions)[0]
+    incoming = questions_of(cluster, [template], overrides, decode_object)
+    return explain_pods(AnalysisContext(incoming.cluster, SCHEDULER, NOW), incoming.questions)[0]
 
 
 def victims_of(verdict: Verdict) -> set[str]:
@@ -115,14 +115,14 @@ def test_every_claim_of_at_risk_is_confirmed_by_explain(scenario: dict[str, Any]
                 if priority is None:
                     continue
                 assert item.pod in victims_of(hypothetical(cluster, options))
-                # And one that is lower by 1 does not.
+                # A priority lower by 1 does not.
                 lower = [option.replace(f"--priority={priority}", f"--priority={priority - 1}") for option in options]
                 assert item.pod not in victims_of(hypothetical(cluster, lower))
 
 
 @LAWS
 @given(scenarios(max_nodes=3, max_pods=5))
-def test_pods_that_no_threat_names_are_evicted_by_no_pending_pod(scenario: dict[str, Any]) -> None:
+def test_unthreatened_pods_are_not_evicted_by_pending_pods(scenario: dict[str, Any]) -> None:
     cluster = crowded(scenario, 0)
     answer = pods_at_risk(AnalysisContext(cluster, SCHEDULER, NOW), is_selected=lambda _: True, limit=100)
     pending = [pod.key for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]

@@ -1,4 +1,4 @@
-"""``explain``, ``pending`` and ``batch`` give one answer to one input, whatever its objects leave out."""
+"""``explain``, ``pending`` and ``batch`` have one result for one input, whatever fields its objects omit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BUDGET_SPECS = st.fixed_dictionaries(
 
 @st.composite
 def inputs(draw: st.DrawFn) -> list[Object]:
-    """A cluster as it may be written by hand, with a pending pod of the name ``new``."""
+    """A cluster written by hand, with a pending pod named ``new``."""
 
     def named(kind: str, name: str, version: str = "v1", **rest: Any) -> Object:
         metadata: Object = {"name": name, "labels": {"app": name.rstrip("0123456789")}}
@@ -82,7 +82,7 @@ def inputs(draw: st.DrawFn) -> list[Object]:
 def test_one_input_has_one_answer(objects: list[Object]) -> None:
     with TemporaryDirectory() as directory:
         answers = ask_all_ways(objects, Path(directory))
-    # What comes by --with is created now, and has the global default.
+    # Objects passed with --with are new, and get the global default.
     if any(each.get("globalDefault") for each in objects):
         del answers["--with"]
     assert all(each == answers["explain"] for each in answers.values()), answers

@@ -1,4 +1,4 @@
-"""The answer on one screen, whatever the verdict: its lines, their width, and that it says where it was cut."""
+"""The result on one screen, for any verdict: its lines, their width, and that it reports truncation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.conformance.comparison import batch_answers
 from tests.property.verdict_strategies import verdicts
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-# Of a terminal of 24 without the command line and the prompt.
+# A terminal of 24 lines without the command line and the prompt.
 LINES = 22
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 SUITES = sorted([*FIXTURES.glob("*.jsonl.gz"), *(FIXTURES.parent / "legacy").glob("*.jsonl.gz")])
-# Of each suite every so many scenarios.
+# Of each suite, every n-th scenario.
 STEP = 4
-# What stands around the list of several pods.
+# The lines around the list of several pods.
 AROUND_A_LIST = 5
 
 laws = settings(
@@ -61,14 +61,14 @@ def test_several_pods_take_a_line_each(several: list[Verdict]) -> None:
 
 @laws
 @given(verdict=verdicts())
-def test_colour_changes_no_letter_of_a_screen(verdict: Verdict) -> None:
+def test_color_does_not_change_the_text_of_a_screen(verdict: Verdict) -> None:
     coloured = screen([verdict], color=True)
     assert [ESCAPE_SEQUENCE.sub("", line) for line in coloured] == screen([verdict])
 
 
 @laws
 @given(several=st.lists(verdicts(), min_size=1, max_size=3))
-def test_in_brief_a_verdict_is_one_line(several: list[Verdict]) -> None:
+def test_the_brief_report_is_one_line(several: list[Verdict]) -> None:
     brief = render(several, "text", options=RenderOptions(now=NOW, extent=Extent.LINE))
     assert brief.count("\n") == len(several)
 

@@ -1,4 +1,4 @@
-"""Following the orders of equal pods is the same as going through each of them, pod by pod and on columns."""
+"""Following the orders of equal pods gives the same result as trying each of them, pod by pod and on columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BUDGETS = "xyz"
 
 
 class Sized(NamedTuple):
-    """A pod that takes so much room, and the budgets that protect it."""
+    """A pod with a size, and the budgets that protect it."""
 
     name: str
     size: int
@@ -35,7 +35,7 @@ class Sized(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Ties of kinds of pods, the most important first, what budgets allow and what there is room for."""
+    """Ties of kinds of pods, the most important first, the budgets' allowances, and the free capacity."""
 
     ties: list[list[Alike[Sized]]]
     allowed: dict[str, int]
@@ -62,7 +62,7 @@ def questions(draw: st.DrawFn) -> Question:
 
 
 def went(question: Question, order: Sequence[Sized]) -> tuple[frozenset[str], int]:
-    """Who goes where the pods come in this order, and how many of them violate a budget."""
+    """The victims if the pods are in this order, and how many of them violate a budget."""
     left = dict(question.allowed)
     violating, others = [], []
     for pod in order:
@@ -70,21 +70,21 @@ def went(question: Question, order: Sequence[Sized]) -> tuple[frozenset[str], in
         for budget in pod.budgets:
             left[budget] -= 1
     room = question.room
-    gone = []
+    deleted = []
     for pod in (*violating, *others):
         if pod.size <= room:
             room -= pod.size
         else:
-            gone.append(pod)
-    return frozenset(pod.name for pod in gone), sum(pod in gone for pod in violating)
+            deleted.append(pod)
+    return frozenset(pod.name for pod in deleted), sum(pod in deleted for pod in violating)
 
 
 def spelt_out(possible: Possible[Sized]) -> Iterator[tuple[frozenset[str], int]]:
-    """Every way in which an outcome can come about."""
+    """Every way in which an outcome can occur."""
     certain = [pod.name for pod in possible.pods]
     choices = [PodChoice(each.number, [pod.name for pod in each.pods]) for each in possible.choices]
-    for _, gone, violations in told_of(PossibleOutcome("", certain, choices, possible.num_violations)):
-        yield gone, violations
+    for _, deleted, violations in told_of(PossibleOutcome("", certain, choices, possible.num_violations)):
+        yield deleted, violations
 
 
 @LAWS
@@ -105,7 +105,7 @@ def test_the_outcomes_that_are_followed_are_those_of_all_orders(question: Questi
 
 @st.composite
 def full_nodes(draw: st.DrawFn) -> tuple[ClusterSnapshot, Pod]:
-    """Nodes that are short of one resource or of two, with ties of different kinds, and a pod that evicts."""
+    """Nodes that are short of one or two resources, with ties of different kinds, and a pod that evicts."""
     nodes, pods = [], []
     for number in range(draw(st.integers(1, 3))):
         sizes = draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=2, max_size=9))
@@ -134,14 +134,14 @@ def full_nodes(draw: st.DrawFn) -> tuple[ClusterSnapshot, Pod]:
 
 
 def told_of_nodes(cluster: ClusterSnapshot, pod: Pod, *, at_once: bool) -> dict[str, set[Told]]:
-    """Of each candidate what may become of it, as the likely order has it where that is certain."""
+    """The possible outcomes of each candidate, or the likely order's if it is certain."""
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9):
         kube = KubeScheduler()
         verdict = kube.decide(kube.prepare(cluster, now=NOW), pod)
     return {
         each.node: {(each.node, frozenset(each.victims), each.num_pdb_violations)}
         if each.outcomes is msgspec.UNSET
-        else {told for outcome in each.outcomes for told in told_of(outcome)}
+        else {reported for outcome in each.outcomes for reported in told_of(outcome)}
         for each in verdict.candidates
     }
 

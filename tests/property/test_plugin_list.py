@@ -1,4 +1,4 @@
-"""What ``kpreempt plugins`` lists is what the framework is made of, whatever the configuration."""
+"""``kpreempt plugins`` lists exactly the framework's plugins, for any configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTSIDE = (RackAware, Evicting)
 
 @st.composite
 def enabled_outside(draw: st.DrawFn) -> list[dict[str, object]]:
-    """Out-of-tree plugins, some of which are not there."""
+    """Out-of-tree plugins, some of which are missing."""
     names = draw(st.lists(st.sampled_from([*(kind.name for kind in OUTSIDE), "Absent"]), unique=True))
     return [{"name": name, "weight": draw(st.integers(1, 5))} for name in names]
 

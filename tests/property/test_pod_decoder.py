@@ -1,4 +1,4 @@
-"""Law: pods whose parts are shared are those that msgspec reads one by one, to the word."""
+"""Law: pods decoded with shared parts equal those that msgspec decodes one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kpreempt.snapshot import decode
 from kpreempt.snapshot.decode import PodDecoder, decoder_of
 from tests.strategies import Object, running_pods
 
-# Amounts in other words, fields that nothing reads, and values that a field cannot have or need not have.
+# Amounts in other notations, fields that nothing reads, and values that are invalid or optional.
 AMOUNTS = st.sampled_from(["1", "1000m", "1e3m", 1, 1.0, "0.5", "two", True, None])
 ODD_VALUES = st.sampled_from([None, {}, [], "", "x", 0, [{}], {"x": "y"}, [None]])
 VOLUMES = st.sampled_from([{"name": "a", "projected": {}}, {"name": "b", "emptyDir": {}}, {"name": "c"}])
@@ -48,7 +48,7 @@ PLACES = st.sampled_from(
 
 @st.composite
 def replicas(draw: st.DrawFn) -> list[Object]:
-    """Pods, some of them several times, with changes of their own."""
+    """Pods, some of them repeated with individual changes."""
     pods = [draw(running_pods(index, "n0", rich=True)) for index in range(2)]
     return [_changed(draw, each) for each in draw(st.lists(st.sampled_from(pods), min_size=1, max_size=6))]
 
@@ -84,7 +84,7 @@ def test_parts_that_are_known_by_their_texts_are_what_the_texts_say(pods: list[O
 
 
 @given(pods=replicas())
-def test_a_pod_that_was_read_in_another_way_is_the_same(pods: list[Object]) -> None:
+def test_pods_are_equal_however_they_are_read(pods: list[Object]) -> None:
     decoder = PodDecoder()
     for pod in pods:
         text = json.dumps(pod).encode()
@@ -92,7 +92,7 @@ def test_a_pod_that_was_read_in_another_way_is_the_same(pods: list[Object]) -> N
             assert _read(lambda text: decoder.shared(decoder_of(Pod).decode(text)), text) == _read(decoder.decode, text)
 
 
-def test_texts_are_forgotten_where_too_many_differ_and_pods_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pods_are_the_same_after_shared_texts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "_MOST_PARTS", 2)
     decoder = PodDecoder()
     for number in [*range(5), *range(5)]:
@@ -101,7 +101,7 @@ def test_texts_are_forgotten_where_too_many_differ_and_pods_are_the_same(monkeyp
 
 
 def _read(decode: Callable[[bytes], Pod], text: bytes) -> bytes | None:
-    """The pod in words, or ``None`` where it is refused."""
+    """The pod as text, or ``None`` if it is invalid."""
     try:
         return msgspec.json.encode(decode(text), enc_hook=str)
     except msgspec.ValidationError:
@@ -109,7 +109,7 @@ def _read(decode: Callable[[bytes], Pod], text: bytes) -> bytes | None:
 
 
 def _trimmed(pod: Pod) -> Pod:
-    """The pod without what nothing reads."""
+    """The pod without fields that nothing reads."""
     changed, status = msgspec.structs.replace, pod.status
     volumes = [each for each in pod.spec.volumes if each != Volume(name=each.name)]
     annotations = None if pod.metadata.annotations == PodAnnotations() else pod.metadata.annotations

@@ -1,4 +1,4 @@
-"""How many pods a selector picks on a node is the same, whether it is kept from before or counted anew."""
+"""The number of pods that a selector matches on a node is the same, whether cached or counted again."""
 
 from __future__ import annotations
 

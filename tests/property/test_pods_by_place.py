@@ -1,4 +1,4 @@
-"""Groups that are brought up to date from those of another list are the groups made anew."""
+"""Groups updated from those of another list equal groups built from scratch."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_groups_of_a_list_that_was_edited(data: st.DataObject, pods: list[Pod], 
     with patch.object(cluster_state, "_STRETCH", stretch):
         after = before | regrouped(before, pods, now, place_of)
     assert without_empty(after) == without_empty(grouped(now))
-    # What was is not changed, and what stays is the same list.
+    # The previous groups are not changed, and unchanged lists are shared.
     assert before == kept
     assert all(
         after[place] is group for place, group in before.items() if [*map(id, after[place])] == [*map(id, group)]
     )
-    # And it goes on from there.
+    # And it can be updated again.
     assert without_empty(after | regrouped(after, now, pods, place_of)) == without_empty(before)
 
 

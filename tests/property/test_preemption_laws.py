@@ -27,12 +27,12 @@ def decide(cluster: ClusterSnapshot, scenario: dict[str, Any]) -> Verdict:
 
 
 def without_pods(cluster: ClusterSnapshot, keys: set[str]) -> ClusterSnapshot:
-    """The cluster after these pods have gone."""
+    """The cluster without these pods."""
     return msgspec.structs.replace(cluster, pods=[pod for pod in cluster.pods if pod.key not in keys])
 
 
 def has_port_twice(cluster: ClusterSnapshot) -> bool:
-    """Whether two pods of a node hold the same host port."""
+    """Whether two pods of a node use the same host port."""
     held = [
         (pod.spec.node_name, port.host_ip or "0.0.0.0", port.protocol, port.host_port)
         for pod in cluster.pods
@@ -58,7 +58,7 @@ def test_every_victim_has_a_lower_priority_than_the_preemptor(scenario: dict[str
 @given(scenarios())
 def test_the_pod_fits_once_the_victims_are_gone(scenario: dict[str, Any]) -> None:
     cluster = cluster_of(scenario["objects"])
-    # To the scheduler a port is free once one of two holders is gone, and no two can hold it in a real cluster.
+    # The scheduler considers a port free once one of two users is gone; in a real cluster no two can use it.
     assume(not has_port_twice(cluster))
     for candidate in decide(cluster, scenario).candidates:
         after = decide(without_pods(cluster, set(candidate.victims)), scenario)
@@ -67,7 +67,7 @@ def test_the_pod_fits_once_the_victims_are_gone(scenario: dict[str, Any]) -> Non
 
 @LAWS
 @given(scenarios(rich=False))
-def test_giving_any_one_victim_back_breaks_the_fit(scenario: dict[str, Any]) -> None:
+def test_every_victim_is_necessary(scenario: dict[str, Any]) -> None:
     cluster = cluster_of(scenario["objects"])
     for candidate in decide(cluster, scenario).candidates:
         for victim in candidate.victims:

@@ -1,4 +1,4 @@
-"""A cluster prepared from one before it is decided as one prepared anew, whatever is remembered of that."""
+"""A cluster prepared from a previous one has the same decisions as one prepared from scratch, with any cache."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ MANY = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-# From which number of pods on columns are used: never, always, and when a cluster grows or shrinks.
+# The number of pods from which columns are used: never, always, and when a cluster grows or shrinks.
 TABLES = pytest.mark.parametrize("min_pods", [10**9, 0, 3], ids=["no columns", "columns", "columns of three pods on"])
-# The first cluster has no memory, and a pod that comes for the first time is only noted.
+# The first cluster has no cache, and a new pod is only recorded.
 UNTIL_REMEMBERED = 3
 CLUSTERS = 4
-# What is recorded: steps, scores, and what is said of each node.
+# What is recorded: steps, scores, and node details.
 RECORDED = ((True, True, True), (False, True, True), (False, False, True), (False, False, False))
-# What else a cluster has that plugins look at.
+# Other parts of a cluster that plugins read.
 REST = (
     *("namespaces", "services", "replica_sets", "stateful_sets", "device_classes", "volume_attachments"),
     *("persistent_volume_claims", "persistent_volumes", "storage_classes", "csi_nodes", "csi_storage_capacities"),
@@ -47,12 +47,12 @@ REST = (
 
 
 def moved(draw: st.DrawFn, pods: list[Pod], nodes: list[str]) -> list[Pod]:
-    """Some of the pods, perhaps on other nodes or with other labels, in perhaps another order."""
+    """Some of the pods, possibly on other nodes, with other labels, or in another order."""
     changes = {
         "stays": lambda pod: pod,
         "moves": lambda pod: on_node(pod, draw(st.sampled_from(nodes))) if pod.spec.node_name else pod,
         "is relabelled": relabelled,
-        # An equal pod whose parts are objects of their own, some of which are gone before the next cluster.
+        # An equal pod whose parts are separate objects, some of which are gone before the next cluster.
         "is copied": copy.deepcopy,
     }
     kinds = st.sampled_from(["is gone", "stays", *changes])
@@ -74,7 +74,7 @@ def named(pod: Pod, name: str) -> Pod:
 
 
 def bound(pod: Pod, node: str, name: str) -> Pod:
-    """A pod like this one that runs."""
+    """A running pod like this one."""
     return msgspec.structs.replace(on_node(named(pod, name), node), status=PodStatus(phase="Running", start_time=NOW))
 
 
@@ -84,7 +84,7 @@ def leaving(pod: Pod) -> Pod:
 
 
 def nominated(pod: Pod, node: str, name: str) -> Pod:
-    """A pod like this one that waits for room."""
+    """A nominated pod like this one."""
     return msgspec.structs.replace(named(pod, name), status=PodStatus(phase="Pending", nominated_node_name=node))
 
 
@@ -101,7 +101,7 @@ def with_budget_changed(
 
 
 def next_cluster(draw: st.DrawFn, cluster: ClusterSnapshot, pod: Pod, name: str) -> ClusterSnapshot:
-    """The cluster after one of the things that happen in a play, or many of them, or something else altogether."""
+    """The cluster after one or more events of a simulation, or after an unrelated change."""
     pods, nodes = list(cluster.pods), [node.name for node in cluster.nodes]
     changes = ["nothing", "bind", "bind", "nominate", "many", "rest", *["leave", "remove", "move"] * bool(pods)]
     change = draw(st.sampled_from([*changes, *["budget"] * bool(cluster.pod_disruption_budgets)]))
@@ -130,7 +130,7 @@ def next_cluster(draw: st.DrawFn, cluster: ClusterSnapshot, pod: Pod, name: str)
 
 
 def unlike(pod: Pod) -> list[Pod]:
-    """Pods that differ from this one in one thing that some plugin looks at."""
+    """Pods that differ from this one in one field that some plugin reads."""
     metadata, spec = pod.metadata, pod.spec
     changes: list[dict[str, Any]] = [
         {"metadata": msgspec.structs.replace(metadata, labels=metadata.labels | {"app": "web"})},
@@ -157,21 +157,21 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
     kube = scheduler_of(scenario)
     pod, is_queued = pod_of(scenario["pod"]), scenario.get("queued", False)
     prepared: Any = None
-    # So few nodes come in the order of the list, unless that of any map is asked for.
+    # Small clusters use list order, unless random map order is requested.
     in_order = patch.object(odds, "_ENTRIES_IN_ORDER", data.draw(st.sampled_from([0, 8])))
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), in_order:
         for _ in range(UNTIL_REMEMBERED):
             prepared = kube.prepare(cluster, now=NOW, is_queued=is_queued, before=prepared)
             kube.decide(prepared, pod, records_steps=False)
         for number in range(CLUSTERS):
-            # Time goes on, also past start times that lie ahead; it stands for those that are missing.
+            # Time advances, also past future start times; it replaces missing ones.
             now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 60, -3600, 86400])))
             prepared = kube.prepare(cluster, now=now, is_queued=is_queued, before=prepared)
             anew = kube.prepare(cluster, now=now, is_queued=is_queued)
-            for asked in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
+            for incoming in [pod, *data.draw(st.lists(st.sampled_from([pod, *unlike(pod)]), max_size=2))]:
                 steps, scores, nodes = data.draw(st.sampled_from(RECORDED))
-                again = kube.decide(prepared, asked, records_steps=steps, records_scores=scores, records_nodes=nodes)
-                expected = kube.decide(anew, asked, records_steps=steps)
+                again = kube.decide(prepared, incoming, records_steps=steps, records_scores=scores, records_nodes=nodes)
+                expected = kube.decide(anew, incoming, records_steps=steps)
                 assert not nodes or again.filter == expected.filter
                 if not nodes:
                     assert rejecting_plugins(again) == rejecting_plugins(expected)
@@ -183,13 +183,13 @@ def assert_same_verdicts(data: st.DataObject, scenario: Object, min_pods: int) -
 
 
 def without_nodes(verdict: Verdict) -> Verdict:
-    """Without what is told of each node where that is not wanted; one that fits alone is not rated then."""
+    """Without node details if these are not requested; a single node that fits is not scored then."""
     scores = verdict.scores if len(verdict.scores) > 1 else {}
     return msgspec.structs.replace(verdict, filter={}, dry_run={}, potential_nodes=[], scores=scores)
 
 
 def brief(verdict: Verdict) -> Verdict:
-    """What is told of a verdict where only the outcome counts: of candidates those with which the choice may end."""
+    """The verdict's fields if only the outcome counts: the candidates that may be chosen."""
     may_win = set(verdict.nominated_nodes)
     if verdict.odds is not None:
         may_win.update(*(each.nodes for each in verdict.odds.outcomes))
@@ -205,14 +205,14 @@ def scheduler_of(scenario: Object) -> KubeScheduler:
     try:
         return scheduler_from_configuration(scenario.get("config"), gates)
     except KpreemptError:
-        # What is drawn may be refused.
+        # Drawn pods may be invalid.
         return KubeScheduler(behavior=gates_of(gates))
 
 
 @TABLES
 @MANY
 @given(scenarios(rich=True), st.data())
-def test_affinity_and_spread_are_decided_as_when_prepared_anew(
+def test_affinity_and_spread_equal_a_fresh_preparation(
     min_pods: int, scenario: dict[str, Any], data: st.DataObject
 ) -> None:
     assert_same_verdicts(data, scenario, min_pods)
@@ -221,15 +221,13 @@ def test_affinity_and_spread_are_decided_as_when_prepared_anew(
 @TABLES
 @MANY
 @given(whole_scenarios(), st.data())
-def test_any_mix_of_features_is_decided_as_when_prepared_anew(
-    min_pods: int, scenario: dict[str, Any], data: st.DataObject
-) -> None:
+def test_any_features_equal_a_fresh_preparation(min_pods: int, scenario: dict[str, Any], data: st.DataObject) -> None:
     assert_same_verdicts(data, scenario, min_pods)
 
 
 @MANY
 @given(scenarios(rich=True), st.data())
-def test_other_nodes_are_decided_as_when_prepared_anew(scenario: dict[str, Any], data: st.DataObject) -> None:
+def test_other_nodes_equal_a_fresh_preparation(scenario: dict[str, Any], data: st.DataObject) -> None:
     cluster, kube, pod = cluster_of(scenario["objects"]), scheduler_of(scenario), pod_of(scenario["pod"])
     nodes = data.draw(st.permutations(cluster.nodes))
     left = nodes[data.draw(st.integers(0, 1)) :]

@@ -1,4 +1,4 @@
-"""Every proposal keeps its word, when its options are applied as a reader would apply them."""
+"""Every proposal works when its options are applied as a reader would apply them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
 
 
 def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[ClusterSnapshot, Pod]:
-    """The cluster and the pod as ``kpreempt explain`` makes them from the options."""
+    """The cluster and the pod that ``kpreempt explain`` builds from the options."""
     by_cluster = {"--without": "removed", "--cordon": "cordons", "--uncordon": "uncordons", "--budget": "budgets"}
     document = pod_document(pod)
     for option, _, value in (each.partition("=") for each in options):
@@ -54,7 +54,7 @@ def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[Clu
 
 
 def check(cluster: ClusterSnapshot, pod: Pod, proposal: Proposal) -> Verdict:
-    """The verdict with the proposal, which must be the one that it tells."""
+    """The verdict with the proposal, which must match its description."""
     verdict = explain(*applied(cluster, pod, proposal.options))
     assert verdict.outcome == proposal.outcome
     assert (verdict.nominated_nodes or verdict.lands_on) == proposal.nodes
@@ -64,7 +64,7 @@ def check(cluster: ClusterSnapshot, pod: Pod, proposal: Proposal) -> Verdict:
 
 @LAWS
 @given(scenarios(), st.integers(0, 3))
-def test_each_proposal_for_a_node_brings_the_pod_there(scenario: dict[str, Any], number: int) -> None:
+def test_each_proposal_for_a_node_selects_it(scenario: dict[str, Any], number: int) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     name = cluster.nodes[number % len(cluster.nodes)].name
     story = explain(cluster, pod, node_name=name).node_report
@@ -78,7 +78,7 @@ def test_each_proposal_for_a_node_brings_the_pod_there(scenario: dict[str, Any],
 
 @LAWS
 @given(scenarios(max_nodes=3))
-def test_each_proposal_for_a_pod_that_never_lands_makes_it_land(scenario: dict[str, Any]) -> None:
+def test_each_proposal_for_an_unschedulable_pod_makes_it_fit(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
     if verdict.outcome != Outcome.UNSCHEDULABLE:
@@ -90,7 +90,7 @@ def test_each_proposal_for_a_pod_that_never_lands_makes_it_land(scenario: dict[s
 
 @LAWS
 @given(scenarios(max_nodes=3))
-def test_each_proposal_for_a_pod_that_preempts_makes_it_land_and_nobody_go(scenario: dict[str, Any]) -> None:
+def test_each_proposal_for_a_preemptor_avoids_evictions(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
     if verdict.outcome == Outcome.UNSCHEDULABLE:
@@ -103,7 +103,7 @@ def test_each_proposal_for_a_pod_that_preempts_makes_it_land_and_nobody_go(scena
 
 @LAWS
 @given(scenarios(max_nodes=3))
-def test_with_a_request_that_is_larger_by_the_least_amount_the_pod_does_not_get_there(scenario: dict[str, Any]) -> None:
+def test_a_slightly_larger_request_does_not_fit(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
     is_pending = verdict.outcome == Outcome.UNSCHEDULABLE
@@ -118,7 +118,7 @@ def test_with_a_request_that_is_larger_by_the_least_amount_the_pod_does_not_get_
 
 @LAWS
 @given(scenarios(max_nodes=3))
-def test_with_a_lower_priority_than_the_proposed_one_the_pod_still_never_lands(scenario: dict[str, Any]) -> None:
+def test_a_priority_below_the_proposed_one_does_not_suffice(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     verdict = explain(cluster, pod, proposes=True)
     if (
@@ -137,7 +137,7 @@ def test_with_a_lower_priority_than_the_proposed_one_the_pod_still_never_lands(s
 
 @LAWS
 @given(scenarios(), st.integers(0, 3))
-def test_the_first_refusal_of_the_story_is_the_scheduler_s_own(scenario: dict[str, Any], number: int) -> None:
+def test_the_first_rejection_in_the_node_report_is_the_schedulers(scenario: dict[str, Any], number: int) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     name = cluster.nodes[number % len(cluster.nodes)].name
     verdict = explain(cluster, pod, node_name=name)

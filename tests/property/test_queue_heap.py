@@ -1,4 +1,4 @@
-"""The heap of the scheduling queues gives its items in order, whatever is added, changed and taken out."""
+"""The heap of the scheduling queues yields its items in order after any additions, changes and removals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(["add", "delete", "pop"]), KEYS, st.i
 
 
 @given(CALLS)
-def test_a_heap_holds_what_was_added_and_gives_the_first_first(calls: list[tuple[str, str, int]]) -> None:
+def test_a_heap_pops_its_items_in_order(calls: list[tuple[str, str, int]]) -> None:
     heap: Heap[tuple[str, int]] = Heap(lambda item: item[0], lambda left, right: left[1] < right[1])
     held: dict[str, int] = {}
     for call, key, value in calls:
@@ -34,8 +34,8 @@ def test_a_heap_holds_what_was_added_and_gives_the_first_first(calls: list[tuple
 
 
 @given(CALLS, st.lists(st.booleans(), min_size=1, max_size=40))
-def test_an_order_that_contradicts_itself_loses_nothing(calls: list[tuple[str, str, int]], said: list[bool]) -> None:
-    answers = itertools.cycle(said)
+def test_an_order_that_contradicts_itself_loses_nothing(calls: list[tuple[str, str, int]], stated: list[bool]) -> None:
+    answers = itertools.cycle(stated)
     heap: Heap[tuple[str, int]] = Heap(lambda item: item[0], lambda left, right: next(answers))
     held: dict[str, int] = {}
     for call, key, value in calls:

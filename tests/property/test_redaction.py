@@ -1,4 +1,4 @@
-"""A redacted cluster is decided as the original: every verdict is the same, to the byte, once its tokens are names."""
+"""Decisions on a redacted cluster equal those on the original, byte for byte, once its tokens are replaced by names."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ HEADER = DumpHeader(server_version="", taken_at=datetime(2026, 11, 21, tzinfo=UT
 LAW = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-# A configuration names profiles, labels and resources of its own, which are not in a dump.
+# A configuration names custom profiles, labels and resources, which are not in a dump.
 AMONG = tuple(each for each in FEATURES if each != "config")
 
 
 TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-# Names that are in another order than the objects, and on all sides of those that every cluster has.
+# Names in another order than the objects, before and after those that every cluster has.
 NODE_NAMES = ("zeta", "alpha-1", "alpha", "m.example.org", "10-0-0-1")
 RESOURCES = (
     "example.com/gpu",
@@ -52,13 +52,13 @@ DRIVER_NAMES = ("csi.example.com", "a.example", "zzz.example.com")
 
 @st.composite
 def renamed_scenarios(draw: st.DrawFn) -> Object:
-    """A scenario under names that are drawn, too."""
+    """A scenario with random names."""
     scenario = draw(whole_scenarios(among=AMONG))
     names = draw(st.permutations(NODE_NAMES))
     renaming = {f"n{index}": name for index, name in enumerate(names)}
     renaming[EXTENDED] = draw(st.sampled_from(RESOURCES))
     renaming[DRIVER] = draw(st.sampled_from(DRIVER_NAMES))
-    # Not all at midnight, and some of them the same ones.
+    # Not all at midnight, and some of them equal.
     times = sorted(set(TIME.findall(json.dumps(scenario))))
     moved = draw(st.lists(st.integers(0, 9 * 24 * 3600), min_size=len(times), max_size=len(times)))
     renaming |= {time: _before(time, seconds) for time, seconds in zip(times, moved, strict=True)}
@@ -83,14 +83,14 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 
 
 def reread(cluster: ClusterSnapshot, rewrite: Callable[[Any], Any]) -> ClusterSnapshot:
-    """The cluster as it is read from its dump."""
+    """The cluster read back from its dump."""
     text = b"".join(dump_pieces(cluster, HEADER, rewrite, as_lines=False))
     items = msgspec.json.decode(text, type=dict[str, msgspec.Raw])["items"]
     return cluster_from_json(msgspec.json.decode(items, type=list[msgspec.Raw]), "dump")
 
 
 def verdicts(cluster: ClusterSnapshot, scenario: Object, now: datetime = NOW) -> list[str]:
-    """The verdict on each pending pod of the cluster, as it is published."""
+    """The published verdict on each pending pod of the cluster."""
     scheduler = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     answers = []
     for pod in cluster.pods:
@@ -107,7 +107,7 @@ def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler, now: 
 
 
 def names_for_tokens(text: str, redaction: Redaction) -> str:
-    """The text with every token and every time replaced by what it stands for."""
+    """The text with every token and every time replaced by its original."""
     names = dict(redaction.pairs())
     names |= {_written(new): _written(time) for new, time in redaction.times()}
     tokens = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
@@ -115,19 +115,19 @@ def names_for_tokens(text: str, redaction: Redaction) -> str:
 
 
 def unquoted(text: str) -> str:
-    """The text without quotes and escapes within strings: a proposal puts a name in quotes that needs them."""
+    """The text without quotes and escapes in strings: a proposal quotes a name if needed."""
     return re.sub(r"\\[\"\\]", "", text)
 
 
 def cluster_with_question(scenario: Object) -> ClusterSnapshot:
     cluster = cluster_of(scenario["objects"])
-    # No dump has the scheduler's own order of pods, as a scenario has.
+    # Unlike a scenario, a dump does not have the scheduler's own order of pods.
     return msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False)
 
 
 @LAW
 @given(renamed_scenarios())
-def test_a_redacted_cluster_is_decided_as_the_original(scenario: dict[str, Any]) -> None:
+def test_decisions_on_a_redacted_cluster_equal_the_original(scenario: dict[str, Any]) -> None:
     cluster = cluster_with_question(scenario)
     redaction = redaction_of(cluster)
     redacted = reread(cluster, redaction.record)
@@ -137,7 +137,7 @@ def test_a_redacted_cluster_is_decided_as_the_original(scenario: dict[str, Any])
 
 @LAW
 @given(whole_scenarios(among=AMONG))
-def test_a_dumped_cluster_is_decided_as_the_original(scenario: dict[str, Any]) -> None:
+def test_decisions_on_a_dump_equal_the_original(scenario: dict[str, Any]) -> None:
     cluster = cluster_with_question(scenario)
     dumped = reread(cluster, least)
     assert verdicts(dumped, scenario) == verdicts(cluster, scenario)

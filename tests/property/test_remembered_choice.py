@@ -1,4 +1,4 @@
-"""A decision of a simulation, made from what is remembered, is the one that is made with a look at each node."""
+"""A simulation's decision from its cache equals the decision from all nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kpreempt.verdict import Verdict
 from tests.factories import NOW, make_budget, make_node, make_pod
 
 APPS = ("a", "b")
-# A search that stops at its first candidate, where chance has most to say.
+# A search that stops at its first candidate, which is the most random.
 CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -45,7 +45,7 @@ def running(name: str, node: str, app: str, priority: int, hours: int | None) ->
 
 @st.composite
 def clusters(draw: st.DrawFn) -> ClusterSnapshot:
-    """Full nodes whose pods differ by little, so that much ties."""
+    """Full nodes with similar pods, so that many tie."""
     nodes = [make_node(f"n{index}", cpu="3") for index in range(draw(st.integers(3, 6)))]
     hours = st.sampled_from([1, 2, 2, None])
     pods = [
@@ -57,8 +57,8 @@ def clusters(draw: st.DrawFn) -> ClusterSnapshot:
     return ClusterSnapshot(nodes=nodes, pods=pods, pod_disruption_budgets=budgets)
 
 
-def changed(draw: st.DrawFn, cluster: ClusterSnapshot, asked: Pod) -> ClusterSnapshot:
-    """The cluster after one of the things that happen in a simulation."""
+def changed(draw: st.DrawFn, cluster: ClusterSnapshot, incoming: Pod) -> ClusterSnapshot:
+    """The cluster after one of the events of a simulation."""
     pods, budgets = list(cluster.pods), list(cluster.pod_disruption_budgets)
     index, node = draw(st.integers(0, len(pods) - 1)), draw(st.sampled_from(cluster.nodes)).name
     change = draw(st.sampled_from(["budget", "budget", "budget", "disrupted", "nominate", "itself", "gone", "comes"]))
@@ -70,8 +70,8 @@ def changed(draw: st.DrawFn, cluster: ClusterSnapshot, asked: Pod) -> ClusterSna
     elif change == "nominate":
         pods.append(make_pod(f"waits-{len(pods)}", cpu="1", priority=draw(st.integers(9, 11)), nominated=node))
     elif change == "itself":
-        pods = [pod for pod in pods if pod.key != asked.key]
-        pods.append(msgspec.structs.replace(asked, status=PodStatus(phase="Pending", nominated_node_name=node)))
+        pods = [pod for pod in pods if pod.key != incoming.key]
+        pods.append(msgspec.structs.replace(incoming, status=PodStatus(phase="Pending", nominated_node_name=node)))
     elif change == "gone":
         del pods[index]
     else:
@@ -81,20 +81,20 @@ def changed(draw: st.DrawFn, cluster: ClusterSnapshot, asked: Pod) -> ClusterSna
 
 @settings(max_examples=400, deadline=None)
 @given(st.data(), clusters(), st.sampled_from(["2", "3"]), st.sampled_from([0, 10**9]))
-def test_what_is_remembered_leads_to_the_same_decision(
+def test_cached_data_gives_the_same_decision(
     data: st.DataObject, cluster: ClusterSnapshot, cpu: str, min_pods: int
 ) -> None:
     kube = scheduler_from_configuration(CONFIGURATION, None)
-    asked = make_pod("asked", cpu=cpu, priority=10)
+    incoming = make_pod("asked", cpu=cpu, priority=10)
     prepared: Any = None
-    # So few nodes come in the order of the list; here they come in any, as many do.
+    # Small clusters use list order; here any order is used, as in big ones.
     with patch.object(scheduler, "MIN_PODS_OF_TABLE", min_pods), patch.object(odds, "_ENTRIES_IN_ORDER", 0):
         for number in range(10):
             now = NOW + timedelta(seconds=data.draw(st.sampled_from([0, 0, 0, 60])))
             prepared = kube.prepare(cluster, now=now, before=prepared)
             anew = kube.prepare(cluster, now=now)
-            own = next((pod for pod in cluster.pods if pod.key == asked.key), asked)
-            another = msgspec.structs.replace(asked, metadata=make_pod(f"like-{number}").metadata)
+            own = next((pod for pod in cluster.pods if pod.key == incoming.key), incoming)
+            another = msgspec.structs.replace(incoming, metadata=make_pod(f"like-{number}").metadata)
             for pod in (data.draw(st.sampled_from([own, another])), another):
                 decided = kube.decide(
                     prepared, pod, records_steps=False, records_scores=False, records_nodes=False, is_popped=True
@@ -102,11 +102,11 @@ def test_what_is_remembered_leads_to_the_same_decision(
                 expected = kube.decide(anew, pod, records_steps=False, is_popped=True)
                 assert rejecting_plugins(decided) == rejecting_plugins(expected)
                 assert what_counts(decided) == what_counts(expected)
-            cluster = changed(data.draw, cluster, asked)
+            cluster = changed(data.draw, cluster, incoming)
 
 
 def what_counts(verdict: Verdict) -> tuple[object, ...]:
-    """All that a simulation goes on with."""
+    """Everything that a simulation uses."""
     may_win = set(verdict.nominated_nodes)
     if verdict.odds is not None:
         may_win.update(*(each.nodes for each in verdict.odds.outcomes))
@@ -119,7 +119,7 @@ def what_counts(verdict: Verdict) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("allowed", [(0, 0), (1, 0), (1, 1), (3, 3)], ids=str)
-def test_equal_pods_are_told_alike_whether_nodes_are_tried_at_once_or_one_by_one(allowed: tuple[int, int]) -> None:
+def test_equal_pods_are_reported_the_same_in_bulk_and_one_by_one(allowed: tuple[int, int]) -> None:
     pods = [running(f"n0-{index}", "n0", app, 0, 1) for index, app in enumerate("aba")]
     budgets = [make_budget(app, {"app": app}, number) for app, number in zip(APPS, allowed, strict=True)]
     cluster = ClusterSnapshot(nodes=[make_node("n0", cpu="3")], pods=pods, pod_disruption_budgets=budgets)

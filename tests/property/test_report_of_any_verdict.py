@@ -1,4 +1,4 @@
-"""Laws of every report, whatever the verdict says."""
+"""Laws of every report, for any verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.property.verdict_strategies import verdicts
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
-# Text starts at most so many cells from the left.
+# Text starts at most this many cells from the left.
 DEEPEST_INDENT = 24
 VALIDATOR = jsonschema.Draft202012Validator(verdict_schema())
 
@@ -52,7 +52,7 @@ def test_every_format_renders_any_verdict_without_a_character_that_drives_a_term
 
 @laws
 @given(verdict=verdicts(), chosen=options)
-def test_colour_adds_escape_sequences_and_nothing_else(verdict: Verdict, chosen: RenderOptions) -> None:
+def test_color_adds_only_escape_sequences(verdict: Verdict, chosen: RenderOptions) -> None:
     plain = render([verdict], "text", options=chosen)
     coloured = render([verdict], "text", options=msgspec.structs.replace(chosen, color=True))
     assert ESCAPE_SEQUENCE.sub("", coloured) == plain
@@ -90,7 +90,7 @@ def test_a_line_is_wider_than_the_page_only_for_a_name_that_cannot_be_broken(ver
 
 
 def _plain(value: Any) -> Any:
-    """YAML reads times as times; the JSON has them as text."""
+    """YAML parses times; the JSON has them as text."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Laws of every report about Volcano, whatever the answer says."""
+"""Laws of every report on Volcano, for any result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kpreempt.verdict.volcano import GangAnswer, GangAnswers, SessionAnswer
 from tests.property.volcano_strategies import gang_answers, session_answers
 
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
-# Text starts at most so many cells from the left.
+# Text starts at most this many cells from the left.
 DEEPEST_INDENT = 24
 VolcanoAnswer = SessionAnswer | GangAnswer | GangAnswers
 
@@ -40,7 +40,7 @@ def test_every_format_renders_any_answer_without_a_character_that_drives_a_termi
 
 @laws
 @given(answer=answers, chosen=options)
-def test_colour_adds_escape_sequences_and_nothing_else(answer: VolcanoAnswer, chosen: RenderOptions) -> None:
+def test_color_adds_only_escape_sequences(answer: VolcanoAnswer, chosen: RenderOptions) -> None:
     plain = render_answer(answer, "text", chosen)
     coloured = render_answer(answer, "text", msgspec.structs.replace(chosen, color=True))
     assert ESCAPE_SEQUENCE.sub("", coloured) == plain

@@ -1,4 +1,4 @@
-"""What holds of every rollout, whatever the cluster and the change."""
+"""Laws of every rollout, for any cluster and change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEFAULT = priority_class("usual", 100, globalDefault=True)
 
 
 class Scenario(NamedTuple):
-    """A cluster and a change of it, as documents."""
+    """A cluster and a change to it, as documents."""
 
     cluster: list[Document]
     change: list[Document]
@@ -41,7 +41,7 @@ def amounts() -> st.SearchStrategy[int | str]:
 
 @st.composite
 def strategies(draw: st.DrawFn, kind: str) -> Document:
-    """How a workload of a kind replaces its pods, as the API server would take it."""
+    """How a workload of a kind replaces its pods, in a form that the API server accepts."""
     if kind == "Deployment":
         if draw(st.integers(0, 4)) == 0:
             return {"strategy": {"type": "Recreate"}}
@@ -88,14 +88,14 @@ def size_of(manifest: Document) -> int:
 
 
 def priority_of(manifest: Document) -> int:
-    # Pods from before the default class have none.
+    # Pods older than the default class have none.
     return CLASSES.get(manifest["spec"]["template"]["spec"].get("priorityClassName", ""), 0)
 
 
 def placed(manifest: Document, room: dict[str, int]) -> list[Document]:
-    """The workload with its pods where there is room, of which they take their share."""
-    asked = manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    milli = int(asked.removesuffix("m")) if asked.endswith("m") else int(asked) * 1000
+    """The workload with its pods placed, reducing the free capacity."""
+    incoming = manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+    milli = int(incoming.removesuffix("m")) if incoming.endswith("m") else int(incoming) * 1000
     on: list[str] = []
     each_once = manifest["kind"] == "DaemonSet"
     for node in room if each_once else list(room) * 4:
@@ -168,7 +168,7 @@ def test_a_simulation_ends_is_the_same_again_and_changes_nothing(scenario: Scena
 
 
 def resolved(amount: int | str, replicas: int, *, up: bool) -> int:
-    """A number of pods, of a percentage rounded as a Deployment rounds it."""
+    """A number of pods, or a percentage rounded as a Deployment does."""
     if isinstance(amount, int):
         return amount
     share = int(amount.removesuffix("%")) * replicas
@@ -176,13 +176,13 @@ def resolved(amount: int | str, replicas: int, *, up: bool) -> int:
 
 
 class Watched:
-    """The pods of one Deployment as the steps tell of them."""
+    """The pods of one Deployment according to the steps."""
 
     def __init__(self, simulated: Simulated, name: str) -> None:
         self._prefixes = (f"shop/{name}-old-", f"shop/{name}-new-")
         own = [pod for pod in simulated.before.pods if self.is_own(pod.key)]
         self.there = {pod.key for pod in own}
-        # Those of the input are available: they have been ready for a day.
+        # Pods of the input are available: they have been ready for a day.
         self.available = {pod.key for pod in own if pod.spec.node_name}
 
     def is_own(self, key: str) -> bool:
@@ -202,7 +202,7 @@ class Watched:
 
 @st.composite
 def rollouts(draw: st.DrawFn) -> Scenario:
-    """One Deployment that rolls at the size that it has, beside another one."""
+    """One Deployment that rolls out at its size, next to another one."""
     room = dict.fromkeys((f"n{index}" for index in range(1, draw(st.integers(1, 4)) + 1)), 2000)
     more = draw(strategies("Deployment").filter(lambda each: each["strategy"].get("type") != "Recreate"))
     pod = {"priorityClassName": draw(st.sampled_from(list(CLASSES)))}
@@ -217,7 +217,7 @@ def rollouts(draw: st.DrawFn) -> Scenario:
 
 @LAWS
 @given(rollouts())
-def test_a_deployment_keeps_to_what_its_strategy_allows(scenario: Scenario) -> None:
+def test_a_deployment_respects_its_strategy(scenario: Scenario) -> None:
     (manifest,) = scenario.change
     replicas, rolling = manifest["spec"]["replicas"], manifest["spec"]["strategy"]["rollingUpdate"]
     surge = resolved(rolling["maxSurge"], replicas, up=True)
@@ -238,12 +238,12 @@ def test_a_deployment_keeps_to_what_its_strategy_allows(scenario: Scenario) -> N
 
 @LAWS
 @given(st.data())
-def test_where_there_is_room_for_all_a_rollout_is_done_in_the_end(data: st.DataObject) -> None:
+def test_a_rollout_with_enough_capacity_completes(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(KINDS))
     before = data.draw(manifests(kind, "a", ("100m",)))
     after = data.draw(manifests(kind, "a", ("100m",)))
     if kind == "StatefulSet":
-        # Cannot be changed.
+        # Immutable.
         after["spec"]["podManagementPolicy"] = before["spec"]["podManagementPolicy"]
     count = data.draw(st.integers(1, 3))
     room = dict.fromkeys((f"n{index}" for index in range(1, count + 1)), 2000)
@@ -259,7 +259,7 @@ def test_where_there_is_room_for_all_a_rollout_is_done_in_the_end(data: st.DataO
 
 @LAWS
 @given(scenarios())
-def test_whoever_has_to_go_has_a_lower_priority_than_whom_it_goes_for(scenario: Scenario) -> None:
+def test_victims_have_a_lower_priority_than_their_preemptor(scenario: Scenario) -> None:
     simulation = simulate_scenario(scenario).simulation
     known: dict[str, int] = {}
     for step in simulation.steps:
@@ -292,16 +292,16 @@ def test_the_numbers_of_budgets_and_workloads_agree_with_the_steps(scenario: Sce
 
 def _unplaced(simulated: Simulated, simulation: Simulation, workload_name: str) -> int:
     waiting = {each.pod for each in simulation.pending if each.workload == workload_name}
-    untold = {pod.key for pod in simulated.after.pods if not pod.spec.node_name} - {
+    unreported = {pod.key for pod in simulated.after.pods if not pod.spec.node_name} - {
         each.pod for each in simulation.pending
     }
-    assert not untold
+    assert not unreported
     return len(waiting)
 
 
 @LAWS
 @given(scenarios(("Deployment", "Job")), st.sampled_from(["500m", "1", "2", "4"]), st.sampled_from(["low", "high"]))
-def test_an_empty_node_more_never_shuts_the_gate_for_one_new_pod(scenario: Scenario, cpu: str, chosen: str) -> None:
+def test_an_additional_empty_node_never_fails_the_check_of_one_pod(scenario: Scenario, cpu: str, chosen: str) -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -1,4 +1,4 @@
-"""Nodes that are rated at once have the scores that they have one by one."""
+"""Nodes scored in bulk have the same scores as one by one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AMOUNTS = st.one_of(st.integers(0, 20), st.integers(0, 10**12), st.sampled_from
 
 
 class Node:
-    """As much of a node as scores look at."""
+    """The parts of a node that scores read."""
 
     def __init__(self, amounts: list[int]) -> None:
         cpu, memory, used_cpu, used_memory, counted_cpu, counted_memory = amounts
@@ -64,13 +64,13 @@ def test_nodes_at_once_score_as_one_by_one(
 ) -> None:
     named = [ResourceWeight(name, weight) for name, weight in zip(("cpu", "memory"), weights, strict=False)]
     scorer = scorer_of(score, named, use_requested=use_requested)
-    asked, cluster = requests[: len(named)], [Node(each) for each in nodes]
+    incoming, cluster = requests[: len(named)], [Node(each) for each in nodes]
     with patch.object(score_columns, "_MANY", 1):
-        found = scores_at_once(scorer, asked, cluster)  # type: ignore[arg-type]
-    expected = [scorer.score(asked, each) for each in cluster]  # type: ignore[arg-type]
+        found = scores_at_once(scorer, incoming, cluster)  # type: ignore[arg-type]
+    expected = [scorer.score(incoming, each) for each in cluster]  # type: ignore[arg-type]
     is_huge = any(
         used + request >= 2**53
-        for (name, _), request in zip(named, asked, strict=True)
+        for (name, _), request in zip(named, incoming, strict=True)
         for _, used in (scorer.on_node(name, each) for each in cluster)  # type: ignore[arg-type]
     )
     assert found == (None if is_huge else expected)
@@ -84,7 +84,7 @@ def test_nodes_at_once_score_as_one_by_one(
         (requested_to_capacity_ratio([ResourceWeight("cpu", 1)], [(0, 0), (100, 100)]), "cpu"),
     ],
 )
-def test_what_is_only_rated_one_by_one_is_said(score: Any, resource: str) -> None:
+def test_plugins_without_bulk_scores_are_listed(score: Any, resource: str) -> None:
     scorer = scorer_of(score, [ResourceWeight(resource, 1)], use_requested=True)
     with patch.object(score_columns, "_MANY", 1):
         assert scores_at_once(scorer, [1], [Node([4] * 6)]) is None  # type: ignore[list-item]
@@ -92,12 +92,12 @@ def test_what_is_only_rated_one_by_one_is_said(score: Any, resource: str) -> Non
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.one_of(scenarios(), whole_scenarios()))
-def test_a_cluster_with_columns_is_decided_as_without(scenario: Object) -> None:
+def test_columns_do_not_change_decisions(scenario: Object) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     kube = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
     expected = kube.decide(kube.prepare(cluster, now=NOW), pod)
     with patch.object(score_columns, "_MANY", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
         assert kube.decide(kube.prepare(cluster, now=NOW), pod) == expected
-        # What is known of some nodes is not rated again.
+        # Nodes with cached scores are not scored again.
         remembering = kube.prepare(cluster, now=NOW, expects_alike=True)
         assert [kube.decide(remembering, pod) for _ in range(2)] == [expected] * 2

@@ -1,4 +1,4 @@
-"""Answers about many pods on one screen: 24 lines with the command line and the prompt, and nothing cut unsaid."""
+"""Output on many pods on one screen: 24 lines with the command line and the prompt, and reported truncation."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_no_check_is_longer_than_a_terminal(answer: Check, width: int) -> None:
 def test_every_finding_is_shown_or_counted(number: int, width: int) -> None:
     answer = check(number, 8)
     text = "\n".join(screen(answer, width))
-    # One that is shown stands for those of the same cause.
+    # The one shown stands for all with the same cause.
     cards = len(re.findall(r"(?m)^  [✗!] ", text))
     shown = sum(len(each.findings) for each in causes(answer.findings)[:cards])
     counted = re.findall(r"… and ([\d,]+) more findings?", text)
@@ -218,7 +218,7 @@ def test_every_finding_is_shown_or_counted(number: int, width: int) -> None:
 @settings(max_examples=25, deadline=None)
 @given(number=st.integers(2, 40), width=widths)
 def test_every_pod_on_which_algorithms_differ_is_shown_or_counted(number: int, width: int) -> None:
-    """With those that could not be decided."""
+    """Including those that could not be decided."""
     answer = compare(number, 1)
     text = "\n".join(screen(answer, width))
     shown = {int(at) for at in re.findall(r"ns/(\d+)x", text)}

@@ -1,4 +1,4 @@
-"""What holds of every simulation, whatever the cluster."""
+"""Laws of every simulation, for any cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_simulation_ends_and_is_the_same_again(scenario: dict[str, Any]) -> No
 
 @LAWS
 @given(scenarios())
-def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[str, Any]) -> None:
+def test_time_never_goes_back_and_pods_terminate_before_they_are_gone(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     found, *_ = simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW)
     times = [step.at for step in found.steps]
@@ -42,13 +42,13 @@ def test_time_never_goes_back_and_whoever_leaves_is_gone_later(scenario: dict[st
             leaving[step.pod] = step.at
         elif step.kind is StepKind.TERMINATED and step.pod in leaving:
             assert step.at >= leaving.pop(step.pod)
-    # Only a simulation that goes round may be left in the middle.
+    # Only an endless simulation may be stopped early.
     assert not leaving or found.end is SimulationEnd.LOOP
 
 
 @LAWS
 @given(scenarios())
-def test_whoever_lands_no_longer_waits(scenario: dict[str, Any]) -> None:
+def test_a_scheduled_pod_is_no_longer_pending(scenario: dict[str, Any]) -> None:
     cluster, pod = cluster_of(scenario["objects"]), pod_of(scenario["pod"])
     found, *_ = simulate(cluster, SimulationStart(arriving=[pod]), KubeScheduler(), now=NOW)
     last: dict[str, StepKind] = {}

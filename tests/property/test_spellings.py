@@ -56,7 +56,7 @@ def block(document: Document) -> str:
 
 
 def top_keys(spell: Callable[[str], str]) -> Callable[[Document], str]:
-    """A writer of YAML that spells each top-level key in its way."""
+    """A YAML writer that spells each top-level key in a different way."""
 
     def write(document: Document) -> str:
         lines = block(document).splitlines(keepends=True)
@@ -76,7 +76,7 @@ def with_anchor(document: Document) -> str:
 
 
 def with_old_scalars(document: Document) -> str:
-    """Booleans and octal numbers as YAML 1.1 has them, on which readers differ."""
+    """Booleans and octal numbers as in YAML 1.1, which readers treat differently."""
     return block(document).replace("hostNetwork: true", "hostNetwork: on").replace("priority: 420", "priority: 0644")
 
 
@@ -178,7 +178,7 @@ def spellings(draw: st.DrawFn) -> str:
         return WHOLES[draw(st.sampled_from(sorted(WHOLES)))](objects)
     texts = [WRITERS[draw(st.sampled_from(sorted(WRITERS)))](each) for each in objects]
     join = draw(st.sampled_from(sorted(JOINERS)))
-    # An anchor of the whole document needs a line of its own for what follows.
+    # An anchor of the whole document needs a separate line for the rest.
     if join == "anchored documents":
         texts = [block(each) for each in objects]
     return JOINERS[join](texts)
@@ -212,7 +212,7 @@ def test_every_spelling_is_the_same_for_every_input(text: str, encoding: str, pa
 
 
 def _objects_of(loaded: Loaded) -> ClusterSnapshot:
-    """The cluster without what is said of kinds that the input has no object of."""
+    """The cluster without assumptions on kinds that the input lacks."""
     return msgspec.structs.replace(loaded.cluster, unread={})
 
 

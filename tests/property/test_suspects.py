@@ -1,4 +1,4 @@
-"""Nodes that a filter passes over at a glance are nodes on which it succeeds."""
+"""A filter succeeds on all nodes that its quick check accepts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.strategies_whole import whole_scenarios
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.one_of(scenarios(), whole_scenarios()))
-def test_every_node_that_is_no_suspect_is_passed(scenario: Object) -> None:
+def test_every_node_accepted_by_the_quick_check_passes(scenario: Object) -> None:
     pod = pod_of(scenario["pod"])
     prepared = KubeScheduler(behavior=gates_of(scenario.get("featureGates"))).prepare(
         cluster_of(scenario["objects"]), now=NOW

@@ -1,4 +1,4 @@
-"""The reader of tar archives: what ``tarfile`` writes is read again, and anything else ends in one message."""
+"""The reader of tar archives: it reads what ``tarfile`` writes, and anything else results in one message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law: an unknown key in any struct of a valid manifest is found, at its path and on its line; nothing else is."""
+"""Law: an unknown key in any struct of a valid manifest is found, with its path and line, and nothing else is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kpreempt.snapshot.field_lines import line_of_field
 from kpreempt.snapshot.manifest import read_manifest
 
 FIXTURES = File(__file__).parents[2] / "fixtures"
-# One has a field that is unknown on purpose.
+# One has an unknown field on purpose.
 _FOLDERS = ("gate/sets", "check", "demo", "workloads", "volumes", "drain", "budgets", "on-call", "versions")
 
 
@@ -42,7 +42,7 @@ MANIFESTS = _manifests()
 
 
 def _structs(value: Any, type_name: str, path: Path = ()) -> Iterator[Path]:
-    """The paths of all structs within a value."""
+    """The paths of all structs in a value."""
     types = api_types().types
     if type_name.startswith("[]"):
         for at, each in enumerate(value):
@@ -73,7 +73,7 @@ def test_valid_manifests_have_no_unknown_name() -> None:
 @settings(deadline=None)
 @given(
     document=st.sampled_from(MANIFESTS),
-    # The mark makes it a key that no type has, and shows the line.
+    # The mark makes it a key that no type has, and identifies the line.
     key=st.text(alphabet="abcXYZ-_/. :{'\"\té1", max_size=8).map(lambda text: f"zzmark{text}"),
     value=st.sampled_from([1, None, "x", {}, [{"a": 1}], {"containers": 1}]),
     data=st.data(),

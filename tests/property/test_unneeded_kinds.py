@@ -1,4 +1,4 @@
-"""What is not read of a live cluster for pods without volumes changes nothing about them."""
+"""Kinds not read from a live cluster for pods without volumes do not affect them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every session of Volcano's scheduler, whatever the cluster and the configuration."""
+"""Laws of every session of Volcano's scheduler, for any cluster and configuration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Scenario = dict[str, Any]
 
 
 def asked(scenario: Scenario) -> tuple[ClusterSnapshot, VolcanoConfiguration]:
-    """The cluster and the configuration; scenarios whose configuration is refused are passed over."""
+    """The cluster and the configuration; scenarios with an invalid configuration are skipped."""
     raw = [msgspec.Raw(msgspec.json.encode(each)) for each in scenario["objects"]]
     cluster = apply_cluster_defaults(cluster_from_json(raw, "scenario"))
     try:
@@ -55,7 +55,7 @@ def session(scenario: Scenario, chance: Chance | None = None) -> tuple[ClusterSn
 
 
 def dumped(cluster: ClusterSnapshot) -> bytes:
-    """The cluster as it would be written to a file."""
+    """The cluster as written to a file."""
     return b"".join(dump_pieces(cluster, HEADER, lambda record: record, as_lines=False))
 
 
@@ -80,11 +80,11 @@ def test_what_is_done_adds_up(scenario: Scenario, seed: int | None) -> None:
     for action in verdict.actions:
         counts = Counter((kind, task) for kind, task, _, _ in action.trace)
         for (kind, task), times in counts.items():
-            # Nothing is undone more often than it was done; what a session before had promised is never undone.
+            # Nothing is undone more often than it was done, and earlier nominations are never undone.
             assert counts[UNDOES.get(kind, kind), task] >= times
         evicted = [each.task for each in action.evictions]
         assert len(set(evicted)) == len(evicted)
-        # Only pods that ran are evicted, and only pods without a node are given one.
+        # Only running pods are evicted, and only pods without a node are placed.
         assert all(pods[each.task].spec.node_name == each.node for each in action.evictions)
         assert not any(pods[each.task].spec.node_name for each in (*action.binds, *action.pipelined, *action.allocated))
         for statement in action.statements:
@@ -95,7 +95,7 @@ def test_what_is_done_adds_up(scenario: Scenario, seed: int | None) -> None:
 
 @LAW
 @given(volcano_scenarios())
-def test_whoever_is_evicted_was_a_candidate_that_the_votes_left(scenario: Scenario) -> None:
+def test_victims_were_candidates_allowed_by_the_votes(scenario: Scenario) -> None:
     _, verdict = session(scenario)
     for action in verdict.actions:
         for attempt in action.attempts:
@@ -107,7 +107,7 @@ def test_whoever_is_evicted_was_a_candidate_that_the_votes_left(scenario: Scenar
 
 @LAW
 @given(volcano_scenarios())
-def test_a_redacted_cluster_ends_alike_under_other_names(scenario: Scenario) -> None:
+def test_a_redacted_cluster_has_the_same_outcome(scenario: Scenario) -> None:
     cluster, configuration = asked(scenario)
     redaction = redaction_of(cluster)
     names = dict(redaction.pairs())

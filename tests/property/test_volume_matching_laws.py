@@ -1,4 +1,4 @@
-"""Volumes that suit a claim are those that looking at each of them finds, smallest first."""
+"""The volumes that match a claim are those found by checking each of them, smallest first."""
 
 from __future__ import annotations
 
@@ -85,6 +85,6 @@ def test_volumes_are_found_as_by_a_look_at_each(
         assert (list(found.prebound), list(found.available)) == (kept, free)
 
 
-def test_claims_that_ask_for_the_same_are_answered_once() -> None:
+def test_equal_claims_are_searched_once() -> None:
     ready = ClassVolumes([make_volume("v")])
     assert ready.available(make_claim("a"), "") is ready.available(make_claim("b"), "")

@@ -1,4 +1,4 @@
-"""What is told of other orders of equal volumes is what these orders come to, and nothing else."""
+"""The reported outcomes of other orders of equal volumes are exactly those of these orders."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def drawn_claim(draw: random.Random, number: int) -> PersistentVolumeClaim:
 
 
 def drawn_cluster(draw: random.Random) -> ClusterSnapshot:
-    """Three nodes, some of them full, and claims that want the same volumes of few sizes."""
+    """Three nodes, some of them full, and claims that match the same volumes of few sizes."""
     nodes = [make_node(name, cpu="2", labels={ZONE: draw.choice(("east", "west"))}) for name in "abc"]
     running = [
         make_pod(f"low-{node.name}", node=node.name, cpu="2", priority=draw.choice((-5, -5, 5)))
@@ -79,7 +79,7 @@ def incoming(cluster: ClusterSnapshot) -> Pod:
 
 @pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", range(150))
-def test_the_outcomes_told_are_those_of_all_orders_and_the_same_from_each(seed: int) -> None:
+def test_reported_outcomes_are_those_of_all_orders(seed: int) -> None:
     cluster = drawn_cluster(random.Random(seed))
     pod = incoming(cluster)
     scheduler = KubeScheduler(behavior=behavior(gates={"StorageCapacityScoring": seed % 2 == 0}))
@@ -94,5 +94,5 @@ def test_the_outcomes_told_are_those_of_all_orders_and_the_same_from_each(seed: 
         all_told.append(told_by(verdict))
         if outcome_of(verdict) not in possible:
             possible.append(outcome_of(verdict))
-    for told in all_told:
-        assert sorted(map(repr, told)) == sorted(map(repr, possible))
+    for reported in all_told:
+        assert sorted(map(repr, reported)) == sorted(map(repr, possible))

@@ -1,4 +1,4 @@
-"""Wanting nothing gives the very same cluster; wanting something changes documents and what it says of pods alone."""
+"""Without extra fields the cluster is unchanged; extra fields only change documents and pod annotations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ annotations = st.dictionaries(
 
 @st.composite
 def objects(draw: st.DrawFn) -> list[Document]:
-    """Objects of some kinds; of one name there may be several, each with another version."""
+    """Objects of some kinds; several may have the same name, each with another version."""
     found = []
     for number in range(draw(st.integers(0, 12))):
         version, kind = draw(st.sampled_from(EACH))
@@ -88,9 +88,7 @@ def test_wanting_something_changes_nothing_else(documents: list[Document], wante
 
 
 @given(objects(), wanteds)
-def test_of_each_name_the_latest_object_is_kept_as_it_was_written(
-    documents: list[Document], wanted: ExtraFields
-) -> None:
+def test_the_latest_object_of_each_name_is_kept_unchanged(documents: list[Document], wanted: ExtraFields) -> None:
     full = read(documents, wanted)
     for kind in wanted.kinds:
         mine = [each for each in documents if each["apiVersion"].rpartition("/")[0] == kind.group]

@@ -1,4 +1,4 @@
-"""All pods of a workload, one after the other: what is remembered between them is what looking anew at all gives."""
+"""All pods of a workload in sequence: decisions with a cache equal those without."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.strategies_whole import whole_scenarios
 MANY = settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-# Rich ones have what looks across nodes, those that are not what is remembered.
+# Rich ones use cross-node constraints, the others use the cache.
 APPS = ("a", "b", "c")
 
 
 @st.composite
 def crowded(draw: st.DrawFn) -> Object:
-    """Nodes full of pods that may go, of a few workloads that are spread over them, and budgets on these."""
+    """Nodes full of evictable pods of a few workloads with spread constraints, and budgets for these."""
     num_nodes = draw(st.integers(2, 6))
     objects: list[Object] = []
     for index in range(num_nodes):
@@ -88,7 +88,7 @@ ANY_SCENARIO = (
 
 
 class Case:
-    """A scheduler, a cluster and alike pods."""
+    """A scheduler, a cluster and equal pods."""
 
     def __init__(self, scenario: Object, number: int) -> None:
         self.scheduler = KubeScheduler(behavior=gates_of(scenario.get("featureGates")))
@@ -106,7 +106,7 @@ class Case:
 
 
 def told(placed: list[Placed]) -> list[object]:
-    """All that is told of the pods; steps are those of the best candidates."""
+    """Everything reported about the pods; steps are those of the best candidates."""
     return [
         (each.pod.key, each.branch, each.victims, each.violating, each.ties, each.is_open, each.refused, each.verdict)
         for each in placed
@@ -115,9 +115,7 @@ def told(placed: list[Placed]) -> list[object]:
 
 @MANY
 @given(ANY_SCENARIO, st.integers(2, 7), st.booleans(), st.booleans())
-def test_what_is_remembered_is_what_each_replica_finds_on_the_changed_cluster(
-    scenario: Object, number: int, at_once: bool, first: bool
-) -> None:
+def test_cached_decisions_hold_for_each_replica(scenario: Object, number: int, at_once: bool, first: bool) -> None:
     case = Case(scenario, number)
     with patch.object(kube_scheduler, "MIN_PODS_OF_TABLE", 0 if at_once else 10**9):
         remembered = list(case.placing(remembers=True, first=first).place(case.pods))
@@ -168,7 +166,7 @@ def test_nodes_that_are_filled_one_by_one_hold_what_the_scheduler_would_put_ther
 
 @MANY
 @given(ANY_SCENARIO, st.integers(1, 5))
-def test_every_replica_is_counted_once_and_nobody_is_evicted_twice(scenario: Object, number: int) -> None:
+def test_every_replica_counts_once_and_no_pod_is_evicted_twice(scenario: Object, number: int) -> None:
     case = Case(scenario, number)
     prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_alike=True)
     question = WorkloadQuestion(workload="Pod a/b", which=ReplicaScope.NEW, pods=case.pods)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - tables of odd texts read better in rows
-"""Law: whatever YAML the fast reader takes, it reads exactly as PyYAML with kubectl's scalars does."""
+"""Law: YAML accepted by the fast reader is read exactly as by PyYAML with kubectl's scalars."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def equal(one: object, other: object) -> bool:
 
 
 def assert_reads_alike(text: str) -> bool:
-    """Whether the fast reader took the text; if so it must have read it as the reference does."""
+    """Return whether the fast reader accepted the text, which it then must read like the reference."""
     json = FastReader().read_plain(text.encode())
     if json is None:
         return False
@@ -107,14 +107,14 @@ def test_what_a_dumper_writes_is_read_alike(value: object, style: dict[str, Any]
 @example("a: |\n  \tq\n")
 @example("'inf': a\n")
 @settings(max_examples=600, deadline=None)
-def test_lines_that_a_hand_may_write_are_read_alike(text: str) -> None:
+def test_handwritten_lines_are_read_the_same(text: str) -> None:
     assume("---" not in text)
     assert_reads_alike(text)
 
 
 @given(st.text(alphabet="0123456789abcefxXoObBeEpP+-._n:iT", min_size=1, max_size=8))
 @settings(max_examples=600, deadline=None)
-def test_whatever_looks_like_a_number_is_read_alike(text: str) -> None:
+def test_numbers_are_read_the_same(text: str) -> None:
     assert_reads_alike(f"a: {text}\n- b\n" if text.endswith(":") else f"a: {text}\nb:\n- {text}\n")
 
 

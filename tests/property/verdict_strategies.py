@@ -1,4 +1,4 @@
-"""Any verdict at all, built from the records' own types: also those that no scheduler would return."""
+"""Arbitrary verdicts, built from the records' own types, including those that no scheduler would return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import inspect
 
 from kpreempt.verdict import Verdict
 
-# Few names, so that the parts of a verdict often speak of the same node; some of them hostile.
+# Few names, so that the parts of a verdict often refer to the same node; some of them hostile.
 NAMES = (
     "node-a",
     "node-b",
@@ -61,7 +61,7 @@ def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
         case inspect.UnionType():
             return st.one_of(*(_strategy(each) for each in kind.types))
         case inspect.StructType():
-            # Some records hold records of their own kind.
+            # Some records contain records of their own kind.
             if kind.cls not in _RECORDS:
                 _RECORDS[kind.cls] = st.deferred(lambda: _record(kind))
             return _RECORDS[kind.cls]
@@ -74,5 +74,5 @@ def _record(kind: inspect.StructType) -> st.SearchStrategy[Any]:
 
 
 def verdicts(**fixed: Any) -> st.SearchStrategy[Verdict]:
-    """Verdicts of every outcome with anything in them; ``fixed`` sets fields."""
+    """Verdicts of every outcome with any content; ``fixed`` sets fields."""
     return _strategy(inspect.type_info(Verdict)).map(lambda verdict: msgspec.structs.replace(verdict, **fixed))

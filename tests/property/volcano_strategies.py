@@ -1,4 +1,4 @@
-"""Answers about Volcano of any shape: every field drawn by its type, names from a few that meet."""
+"""Arbitrary results on Volcano: every field drawn by its type, with a few shared names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kpreempt.verdict.volcano import GangAnswer, SessionAnswer
 
-# Names that meet in runs and groups, and some that would drive a terminal.
+# Names that occur in runs and groups, and some that would drive a terminal.
 NAMES = ["ml/train-0", "ml/train-1", "ml/train-2", "shop/api-7f8c", "cpu", "memory", "nvidia.com/gpu"]
 NAMES += ["proportion", "overcommit", "evil\x1b[31m/x\u202e", "", "{}", "ml/" + "long-" * 20 + "1"]
 TEXTS = st.sampled_from(NAMES) | st.text(max_size=12)
@@ -21,7 +21,7 @@ _FEW = 2
 
 @cache
 def of_type(wanted: Any) -> st.SearchStrategy[Any]:
-    """Values of a type, as the records declare them."""
+    """Values of a type, as declared by the records."""
     origin, arguments = get_origin(wanted), get_args(wanted)
     if wanted is str:
         return TEXTS

@@ -51,7 +51,7 @@ REASON_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 REASON_NO_STATE = "not eligible due to failed to read from cycleState"
 REASON_QUOTA = "global quota max exceeded"
 
-_REQUESTED = "CapacityScheduling/asked"
+_REQUESTED = "CapacityScheduling/requested"
 _USAGE = "CapacityScheduling/usage"
 
 

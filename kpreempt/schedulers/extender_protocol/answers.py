@@ -56,7 +56,7 @@ class _Object(NamedTuple):
 
 
 def read_filter_result(body: bytes, *, has_unresolvable: bool) -> FilterResult:
-    """Parse the response to a filter call; ``has_unresolvable`` tells if the version has that field."""
+    """Parse the response to a filter call; ``has_unresolvable`` means that the version has it."""
     fields = _fields(_decode(body), "v1.ExtenderFilterResult")
     path = "ExtenderFilterResult"
     nodes = _last(fields, "nodes")

@@ -70,7 +70,7 @@ def run_cycles(
     and starts no cycle after that many decisions. ``infos`` are the prepared Workloads from ``infos_of``, for callers
     that run several times. Every sequence of random choices is followed, up to a limit.
     """
-    # Scripts have at least as many choices as there are Workloads.
+    # The time of a run grows with the number of Workloads.
     most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
     runs: list[Run] = []
     workloads = infos if infos is not None else infos_of(objects, config)

@@ -131,8 +131,8 @@ def requests_for(assignment: Assignment, info: Info, queue: Queue) -> ByFlavor:
             given.is_delayed = True
         else:
             one = pod_requests_of(pod_set.template.spec)
-            asked = TopologyRequests(pod_set, given.count, one, not is_explicit(pod_set) and queue.is_topology_only)
-            found.setdefault(flavor, []).append(asked)
+            to_place = TopologyRequests(pod_set, given.count, one, not is_explicit(pod_set) and queue.is_topology_only)
+            found.setdefault(flavor, []).append(to_place)
     return found
 
 
@@ -146,32 +146,32 @@ def _only_flavor(given: PodSetAssignment, queue: Queue) -> tuple[str, str]:
     return (flavors[0], "") if len(flavors) == 1 else ("", f"more than one TAS flavor assigned: {', '.join(flavors)}")
 
 
-def place_all(asked: ByFlavor, queue: Queue, *, is_empty: bool = False) -> dict[str, Placement]:
+def place_all(to_place: ByFlavor, queue: Queue, *, is_empty: bool = False) -> dict[str, Placement]:
     """Place each pod set, or report why it cannot be placed; with ``is_empty``, as if no topology had placed a pod.
 
     Flavors are taken by name and pod sets in order; each pod set sees those before it.
     """
     found: dict[str, Placement] = {}
     shared: dict[str, Requests] = {}
-    for flavor in sorted(asked):
+    for flavor in sorted(to_place):
         topology = queue.topologies[flavor]
         # Several flavors may select the same node.
         assumed = shared if topology.has_nodes else {}
-        placements = _place_flavor(topology, asked[flavor], assumed, flavor, is_empty=is_empty)
+        placements = _place_flavor(topology, to_place[flavor], assumed, flavor, is_empty=is_empty)
         found |= {each.pod_set: each for each in placements}
     return found
 
 
 def _place_flavor(
     topology: FlavorTopology,
-    asked: list[TopologyRequests],
+    to_place: list[TopologyRequests],
     assumed: dict[str, Requests],
     flavor: str,
     *,
     is_empty: bool,
 ) -> list[Placement]:
     groups: dict[str, list[TopologyRequests]] = {}
-    for index, each in enumerate(asked):
+    for index, each in enumerate(to_place):
         name = each.pod_set.topology_request.pod_set_group_name if each.pod_set.topology_request else None
         groups.setdefault(str(index) if name is None else name, []).append(each)
     found: list[Placement] = []
@@ -197,9 +197,9 @@ def failure_of(placements: dict[str, Placement]) -> Placement | None:
 
 def place_assignment(assignment: Assignment, info: Info, queue: Queue, *, observes: bool) -> None:
     """Place the pod sets of an assignment that has quota, or check whether preemption could help."""
-    asked = requests_for(assignment, info, queue)
+    to_place = requests_for(assignment, info, queue)
     if assignment.mode is Mode.FIT:
-        placements = place_all(asked, queue)
+        placements = place_all(to_place, queue)
         failure = failure_of(placements)
         if failure is None:
             take_placements(assignment, info, queue, placements)
@@ -210,9 +210,9 @@ def place_assignment(assignment: Assignment, info: Info, queue: Queue, *, observ
             assignment.set_mode_of(failure.pod_set, Mode.PREEMPT)
     if assignment.mode is not Mode.PREEMPT:
         return
-    failure = failure_of(place_all(asked, queue, is_empty=True))
+    failure = failure_of(place_all(to_place, queue, is_empty=True))
     if failure is None:
-        for requests in asked.values():
+        for requests in to_place.values():
             for each in requests:
                 assignment.set_mode_of(each.pod_set.name, Mode.PREEMPT)
         return
@@ -259,13 +259,13 @@ class Placement(NamedTuple):
 
 class _Search:
     def __init__(
-        self, topology: FlavorTopology, asked: TopologyRequests, assumed: dict[str, Requests], *, is_empty: bool
+        self, topology: FlavorTopology, to_place: TopologyRequests, assumed: dict[str, Requests], *, is_empty: bool
     ) -> None:
-        self._topology, self._request, self._assumed = topology, asked, assumed
+        self._topology, self._request, self._assumed = topology, to_place, assumed
         self._is_empty = is_empty
         # Why nodes were excluded, with the number of nodes.
         self._excluded: Counter[str] = Counter()
-        request = asked.pod_set.topology_request
+        request = to_place.pod_set.topology_request
         self._is_required = request is not None and request.required is not None
         only_slices = (
             request is not None
@@ -274,18 +274,18 @@ class _Search:
             and request.preferred is None
         )
         # Use the fullest domains first, otherwise the emptiest, with the smallest possible last domain.
-        self._fullest_first = asked.is_implied or only_slices or bool(request is not None and request.unconstrained)
+        self._fullest_first = to_place.is_implied or only_slices or bool(request is not None and request.unconstrained)
         self._slice = (request.pod_set_slice_size or 0) if request and request.pod_set_slice_required_topology else 1
         self._slice_key = (request.pod_set_slice_required_topology if request else None) or topology.levels[-1]
 
     def run(self) -> tuple[Placed | None, str]:
         """Return the domains with their pods, or the reason."""
-        topology, asked = self._topology, self._request
+        topology, to_place = self._topology, self._request
         if self._slice <= 0:
             return None, "slice topology requested, but slice size not provided"
-        request = asked.pod_set.topology_request
+        request = to_place.pod_set.topology_request
         key = level_key(topology, request) if request is not None else None
-        if key is None and asked.is_implied:
+        if key is None and to_place.is_implied:
             key = topology.levels[-1]
         if key is None:
             return None, "topology level not specified"

@@ -250,7 +250,7 @@ class Cycle:
         return candidates, None, []
 
     def _alternatives(self, candidates: Mapping[str, Victims], nominated: Sequence[str]) -> Alternatives | None:
-        """Return the outcomes of other orders of equal pods; ``None`` if they are known, or if no equal pods differ."""
+        """Return the outcomes of other orders of equal pods; ``None`` if the order is known or cannot matter."""
         if self._cluster.snapshot.has_scheduler_order or not nominated:
             return None
         importance = self._version.importance(self._cluster.now)

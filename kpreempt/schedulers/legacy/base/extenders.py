@@ -218,13 +218,15 @@ class OverHttp:
         self, pod: Pod, candidates: Mapping[str, Victims], node_infos: Mapping[str, NodeInfo]
     ) -> dict[str, Victims]:
         """Return the remaining candidates. The steps of a dry run are kept if the victims are unchanged."""
-        asked = {
+        node_victims = {
             node: NodeVictims([info.pod for info in each.pods], each.num_violations)
             for node, each in candidates.items()
         }
         try:
             answer = self._extender.process_preemption(
-                pod, asked, lambda node: [each.pod for each in node_infos[node].pods] if node in node_infos else None
+                pod,
+                node_victims,
+                lambda node: [each.pod for each in node_infos[node].pods] if node in node_infos else None,
             )
         except ExtenderError as error:
             raise LegacyError(str(error)) from None

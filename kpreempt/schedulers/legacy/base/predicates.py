@@ -260,7 +260,7 @@ class FilterRun:
         )
 
 
-ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (the address that pods ask for, not one to bind to)
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (the address that pods request, not one to bind to)
 DEFAULT_PROTOCOL = "TCP"
 
 _EFFECTS_THAT_REPEL = frozenset(("NoSchedule", "NoExecute"))
