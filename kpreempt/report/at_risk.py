@@ -26,7 +26,7 @@ from kpreempt.verdict.unread import is_absent
 _THREATS_SHOWN = 3
 _ORDER_SHOWN = 4
 _NODES_SHOWN = 3
-# The sizes in columns; that of a typical pod is in its title.
+# The titles of the size columns; that of a typical pod shows its amounts.
 _SIZES: dict[SizeName, str] = {
     SizeName.TYPICAL: "TYPICAL",
     SizeName.OWN: "ITS SIZE",

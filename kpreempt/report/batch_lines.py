@@ -1,7 +1,7 @@
-"""The lines of ``kpreempt batch``: verdicts under the names that the recorded conformance suites were made with.
+"""The lines of ``kpreempt batch``: verdicts with the field names of the recorded conformance suites.
 
-These suites are compared with the program's lines, so a field or a value keeps its name there when the other documents
-rename it. ``FIELDS`` and ``VALUES`` are all such names.
+The suites are compared with these lines, so fields and values keep their names here if other documents rename them.
+``FIELDS`` and ``VALUES`` list these names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kpreempt.verdict import Alternatives, AssumptionKind, BudgetUse, ExtenderCa
 from kpreempt.verdict.details import InsufficientDevices, NodeNameMismatch
 from kpreempt.verdict.volcano import Attempt, Vote, VoteEffect
 
-# By record: the key of a field in a line.
+# For each record, the keys of renamed fields in a line.
 FIELDS: Mapping[type[msgspec.Struct], Mapping[str, str]] = {
     Verdict: {"permanently_unschedulable": "refusedForGood"},
     Alternatives: {"omitted": "untold"},
@@ -30,7 +30,7 @@ FIELDS: Mapping[type[msgspec.Struct], Mapping[str, str]] = {
     Attempt: {"explanations": "because", "rejected": "refused"},
     Vote: {"remaining": "left", "rejected": "refused"},
 }
-# The values of an enumeration in a line.
+# For each enumeration, the renamed values in a line.
 VALUES: Mapping[StrEnum, str] = {
     Outcome.UNSCHEDULABLE: "NeverLands",
     AssumptionKind.UNMODELED: "NotModelled",
@@ -41,12 +41,12 @@ VALUES: Mapping[StrEnum, str] = {
 
 
 def encode_line(record: msgspec.Struct) -> str:
-    """The record as JSON on one line, with the names of a line and no character that a terminal would obey."""
+    """The record as JSON on one line, with a line's names and without characters that control a terminal."""
     return printable_json(msgspec.json.encode(_renamed(record)).decode())
 
 
 def _renamed(value: Any) -> Any:
-    """The value with the names of a line; the same object if nothing in it is renamed."""
+    """The value with a line's names; the same object if nothing in it is renamed."""
     kind: Any = type(value)
     if kind is list or kind is dict:
         before = value if kind is list else value.values()
@@ -65,7 +65,7 @@ def _renamed_record(record: msgspec.Struct) -> Any:
     changed = {}
     for name, default in line.looked_at:
         before = getattr(record, name)
-        # A default that is not written stays what it is, so that it is not written.
+        # Keep defaults unchanged, so that they are still omitted.
         if before is not default:
             after = _renamed(before)
             if after is not before:
@@ -77,7 +77,7 @@ def _renamed_record(record: msgspec.Struct) -> Any:
 
 
 class _LineOf(msgspec.Struct, frozen=True):
-    """How a record is written in a line: as ``record``, which has its fields; ``looked_at`` may hold renamed ones."""
+    """The line format of a record: ``record`` has its fields, and those in ``looked_at`` may need renaming."""
 
     record: Any
     looked_at: list[tuple[str, Any]]
@@ -85,7 +85,7 @@ class _LineOf(msgspec.Struct, frozen=True):
     @staticmethod
     @cache
     def of(kind: type[msgspec.Struct]) -> _LineOf:
-        """The one of a record."""
+        """The line format of a record."""
         config, names = kind.__struct_config__, FIELDS.get(kind, {})
         fields = msgspec.structs.fields(kind)
         record = msgspec.defstruct(
@@ -105,7 +105,7 @@ class _LineOf(msgspec.Struct, frozen=True):
 
 
 def _field(field: msgspec.structs.FieldInfo, name: str) -> Any:
-    """A field with the default of another one."""
+    """A field with the default of another field."""
     if field.default_factory is not msgspec.NODEFAULT:
         return msgspec.field(default_factory=field.default_factory, name=name)
     return msgspec.field(default=field.default, name=name)
@@ -113,7 +113,7 @@ def _field(field: msgspec.structs.FieldInfo, name: str) -> Any:
 
 @cache
 def _has_renamed(kind: Any) -> bool:
-    """Whether a value of this type may hold a name that is another in a line."""
+    """Whether a value of this type may contain a renamed name."""
     return kind in FIELDS or kind in map(type, VALUES) or any(map(_has_renamed, _kinds_of_fields(kind)))
 
 
@@ -124,7 +124,7 @@ def _kinds_of_fields(kind: Any) -> Iterator[Any]:
 
 
 def _kinds_in(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation names."""
+    """The types in an annotation."""
     arguments = get_args(annotation)
     if not arguments:
         yield annotation

@@ -269,19 +269,21 @@ def _waiting(item: PendingWorkload) -> list[Words]:
     return lines
 
 
-def _outcome_in_words(fate: AdmissionOutcome) -> Phrase:
+def _outcome_in_words(result: AdmissionOutcome) -> Phrase:
     """The outcome for a Workload: its flavors, the cycle, and the Workloads it preempts."""
-    flavors = _with_flavors(flavor for each in fate.flavors.values() for flavor in each.values())
-    targets = join_names([each.workload for each in fate.targets], limit=_NAMED)
-    again = f", and is preempted again in cycle {fate.evicted_in}" if fate.evicted_in else ""
-    word = Span(*_OUTCOMES[fate.outcome])
-    if fate.outcome is WorkloadOutcome.PREEMPTS:
-        then = f", then admitted{flavors} in cycle {fate.admitted_in}" if fate.admitted_in else ", and is not admitted"
+    flavors = _with_flavors(flavor for each in result.flavors.values() for flavor in each.values())
+    targets = join_names([each.workload for each in result.targets], limit=_NAMED)
+    again = f", and is preempted again in cycle {result.evicted_in}" if result.evicted_in else ""
+    word = Span(*_OUTCOMES[result.outcome])
+    if result.outcome is WorkloadOutcome.PREEMPTS:
+        then = (
+            f", then admitted{flavors} in cycle {result.admitted_in}" if result.admitted_in else ", and is not admitted"
+        )
         return (word, f" {targets}{then}{again}")
-    if fate.outcome is WorkloadOutcome.QUOTA_RESERVED:
-        return (word, f"{flavors} in cycle {fate.admitted_in}, and waits for its admission checks{again}")
-    if fate.admitted_in:
-        return (word, f"{flavors} in cycle {fate.admitted_in}{again}")
+    if result.outcome is WorkloadOutcome.QUOTA_RESERVED:
+        return (word, f"{flavors} in cycle {result.admitted_in}, and waits for its admission checks{again}")
+    if result.admitted_in:
+        return (word, f"{flavors} in cycle {result.admitted_in}{again}")
     return (word,)
 
 
@@ -301,8 +303,8 @@ def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Re
 
     def draw(item: ComparedWorkload) -> Section:
         rows = [
-            (name, (*_outcome_in_words(fate), _why(fate)))
-            for name, fate in zip(comparison.names, item.outcomes, strict=True)
+            (name, (*_outcome_in_words(result), _why(result)))
+            for name, result in zip(comparison.names, item.outcomes, strict=True)
         ]
         facts = f"(ClusterQueue {item.cluster_queue}, priority {item.priority:,})"
         table = Table(columns("CONFIGURATION", "OUTCOME"), rows, is_untitled=True)
@@ -319,11 +321,11 @@ def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Re
     )
 
 
-def _why(fate: AdmissionOutcome) -> str:
-    rules = dict.fromkeys(_RULES.get(each.reason, each.reason) for each in fate.targets)
+def _why(result: AdmissionOutcome) -> str:
+    rules = dict.fromkeys(_RULES.get(each.reason, each.reason) for each in result.targets)
     if rules:
         return f" (by {', '.join(rules)})"
-    return f": {fate.message}" if fate.message else ""
+    return f": {result.message}" if result.message else ""
 
 
 def report_at_risk(answer: WorkloadsAtRisk, options: RenderOptions) -> Report:

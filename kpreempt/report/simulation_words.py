@@ -86,7 +86,7 @@ def summarize(steps: Sequence[SimulationStep]) -> list[Told]:
     """One line for what the pods of an owner do at one time, on any node, in the order of the first step of each."""
     lines: list[Told] = []
     for _, moment in groupby(steps, key=lambda step: step.at):
-        lines += _format_groups(_gathered(moment), _WORDS | {StepKind.CREATED: _created})
+        lines += _format_groups(_gathered(moment), _WORDS | {StepKind.CREATED: _new_pods_with_owner})
     return lines
 
 
@@ -126,7 +126,7 @@ def _several(texts: Sequence[str], style: Role = "name") -> Phrase:
     return names(list(dict.fromkeys(filter(None, texts))), limit=_OTHERS_SHOWN, style=style)
 
 
-def _scales(steps: Sequence[SimulationStep]) -> Phrase:
+def _scaled(steps: Sequence[SimulationStep]) -> Phrase:
     last = steps[-1]
     size = f" to {count(last.replicas or 0, 'replica')}"
     if len(steps) > 1:
@@ -137,7 +137,7 @@ def _scales(steps: Sequence[SimulationStep]) -> Phrase:
     return (strong(last.pod), f" is scaled{size}")
 
 
-def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
+def _new_pods(steps: Sequence[SimulationStep]) -> Phrase:
     owner, causes = steps[0].owner, [step.cause for step in steps]
     if any(causes):
         maker: Phrase = (name(owner), " creates ") if owner else ()
@@ -145,21 +145,21 @@ def _arrives(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), f" {agree(len(steps), 'is')} created")
 
 
-def _created(steps: Sequence[SimulationStep]) -> Phrase:
+def _new_pods_with_owner(steps: Sequence[SimulationStep]) -> Phrase:
     """Pods with their owner, even if they replace no other pod."""
     if steps[0].owner and not steps[0].cause:
         return (name(steps[0].owner), " creates ", *_pods(steps))
-    return _arrives(steps)
+    return _new_pods(steps)
 
 
-def _lands(steps: Sequence[SimulationStep]) -> Phrase:
+def _bound(steps: Sequence[SimulationStep]) -> Phrase:
     ties = [len(step.tied) for step in steps if step.tied]
     among = f", picked at random from {max(ties):,}" if ties else ""
     lands = Span(f" {agree(len(steps), 'lands')} on ", "good")
     return (*_pods(steps), lands, *_several([step.node for step in steps], "good"), Span(among, "dim"))
 
 
-def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
+def _evicted(steps: Sequence[SimulationStep]) -> Phrase:
     first = steps[0]
     broken = sorted({budget for step in steps for budget in step.violated})
     violates: Phrase = (Span(", violating budget ", "bad"), Span(join_names(broken), "bad")) if broken else ()
@@ -179,17 +179,17 @@ def _leaves(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), action, *preemptors, *violates)
 
 
-def _gone(steps: Sequence[SimulationStep]) -> Phrase:
+def _terminated(steps: Sequence[SimulationStep]) -> Phrase:
     action = f" {agree(len(steps), 'has')} completed on " if steps[0].reason == COMPLETED else None
     action = action or f" {agree(len(steps), 'has')} terminated on "
     return (*_pods(steps), action, *_several([step.node for step in steps]))
 
 
-def _waits(steps: Sequence[SimulationStep]) -> Phrase:
+def _pending(steps: Sequence[SimulationStep]) -> Phrase:
     return (*_pods(steps), Span(f" {agree(len(steps), 'stays')} pending", "bad"), ": ", Span(steps[0].message))
 
 
-def _refused(steps: Sequence[SimulationStep]) -> Phrase:
+def _rejected(steps: Sequence[SimulationStep]) -> Phrase:
     maker: Phrase = (name(steps[0].owner), " cannot create ") if steps[0].owner else ("rejected: ",)
     return (*maker, *_pods(steps), Span(": ", "bad"), Span(steps[0].message))
 
@@ -200,13 +200,13 @@ def _blocked(steps: Sequence[SimulationStep]) -> Phrase:
 
 
 _WORDS: dict[StepKind, _Formatter] = {
-    StepKind.SCALED: _scales,
-    StepKind.CREATED: _arrives,
-    StepKind.BOUND: _lands,
-    StepKind.TERMINATING: _leaves,
-    StepKind.TERMINATED: _gone,
-    StepKind.PENDING: _waits,
-    StepKind.REJECTED: _refused,
+    StepKind.SCALED: _scaled,
+    StepKind.CREATED: _new_pods,
+    StepKind.BOUND: _bound,
+    StepKind.TERMINATING: _evicted,
+    StepKind.TERMINATED: _terminated,
+    StepKind.PENDING: _pending,
+    StepKind.REJECTED: _rejected,
     StepKind.BLOCKED: _blocked,
 }
 

@@ -146,7 +146,7 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
     end = []
     if facts := _text(report.short_facts or joined(report.facts, " · "), "dim"):
         if report.is_compact:
-            end = _clipped(_beside(Text(), _wrapped(facts, width - _LABEL_COLUMN)), 1, width)
+            end = _clipped(_next_to(Text(), _wrapped(facts, width - _LABEL_COLUMN)), 1, width)
         else:
             head += _clipped(_indented(_wrapped(facts, width - _INDENT, _INDENT), _INDENT), _LINES_OF_FACTS, width)
     if report.more:
@@ -269,13 +269,13 @@ class _Drawing:
         elif not section.label and lead != ("",):
             chunks.append(_Chunk(_wrapped(lead, width, _INDENT)))
         elif section.label and (spans_of(lead) or not is_inline):
-            chunks.append(_Chunk(_beside(label, _wrapped(lead, width - _LABEL_COLUMN))))
+            chunks.append(_Chunk(_next_to(label, _wrapped(lead, width - _LABEL_COLUMN))))
         indent = _LABEL_COLUMN if is_inline else _INDENT if section.label else 0
         if is_inline and chunks and is_compact and self._needs_gap(section.blocks, width):
             indent = _INDENT
         for chunk in self._stacked(section.blocks, width - indent):
             is_first = is_inline and not chunks
-            lines = _beside(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
+            lines = _next_to(label, chunk.lines) if is_first else _indented(chunk.lines, indent)
             chunks.append(chunk._replace(lines=lines))
         return chunks
 
@@ -381,7 +381,7 @@ def _terms(rows: Sequence[tuple[Words, Words]], width: int, noun: str) -> list[_
     terms = [_text(term, "dim") for term, _ in rows]
     column = _width(terms) + _GAP
     return [
-        _Chunk(_beside(term, _wrapped(words, width - column), column), noun)
+        _Chunk(_next_to(term, _wrapped(words, width - column), column), noun)
         for term, (_, words) in zip(terms, rows, strict=True)
     ]
 
@@ -538,7 +538,7 @@ def _indented(lines: Iterable[Text], cells: int) -> list[Text]:
     return indented
 
 
-def _beside(label: Text, lines: Sequence[Text], column: int = _LABEL_COLUMN) -> list[Text]:
+def _next_to(label: Text, lines: Sequence[Text], column: int = _LABEL_COLUMN) -> list[Text]:
     """The label, with the lines in a column to its right."""
     start = label.copy()
     start.pad_right(max(column - start.cell_len, 1))

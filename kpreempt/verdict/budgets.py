@@ -158,7 +158,7 @@ class AuditedBudget(Record, frozen=True, kw_only=True, omit_defaults=True):
 
     ``expected_pods``, ``desired_healthy``, ``current_healthy`` and ``disruptions_allowed`` are from its status, which
     the scheduler uses. ``selector`` is ``None`` if the budget has none. ``pods`` counts pods that have not finished.
-    ``not_ready`` and ``terminating`` (terminating, or evicted a moment ago) list pods by name; ``missing`` counts those
+    ``not_ready`` and ``terminating`` (including pods evicted a moment ago) list pods by name; ``missing`` counts those
     not created yet. ``always_allows_unhealthy`` says whether a drain may evict unready pods whatever is allowed
     (``unhealthyPodEvictionPolicy: AlwaysAllow``), and ``is_counted`` whether the scheduler considers the budget at all.
     """

@@ -193,7 +193,7 @@ class OutcomeShare(SparseRecord, frozen=True, kw_only=True):
 
 
 class DriftKind(StrEnum):
-    """How something compares with a previous run; ``New`` and ``Worse`` come first, and ``Fixed`` means fixed."""
+    """How something compares with a previous run; ``New`` and ``Worse`` come first."""
 
     NEW = "New"
     WORSE = "Worse"
@@ -215,7 +215,7 @@ class Drift(SparseRecord, frozen=True, kw_only=True):
 class PreviousRun(SparseRecord, frozen=True, kw_only=True):
     """The differences from a previous run (``--compare-with``), with facts from that run's document.
 
-    Only findings that are not suppressed are compared; one that is suppressed now counts as gone. ``is_complete`` is
+    Only findings that are not suppressed are compared; one that is suppressed now counts as fixed. ``is_complete`` is
     false if the document is from another version and lacks something, which is then not compared.
     """
 
@@ -241,7 +241,7 @@ class Check(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     is the probability of that. ``findings`` are those of all simulations, ``simulation`` is the only or the worst one,
     and ``outcomes`` are the different outcomes if there are several. ``explored_all`` says whether these are all
     possible ones. ``evictions`` is the range of the number of evicted pods. ``nodes`` are the nodes on which something
-    changes, and ``free`` is what all nodes have free at the end. ``summary`` is the answer in one sentence.
+    changes, and ``free`` is the capacity left on all nodes at the end. ``summary`` is the answer in one sentence.
     ``previous_run`` has the differences from a previous run, if one was given. ``gate`` has the source of the rules.
     ``only_in_base`` are the objects of the base that the manifests lack and that stay in the cluster, because nothing
     prunes them.

@@ -146,9 +146,9 @@ class VersionChange(Record, frozen=True, kw_only=True):
 class UpgradedPod(Record, frozen=True, kw_only=True, omit_defaults=True):
     """A pod whose outcome changes or may change, with both decisions.
 
-    ``origin`` is the workload that would create it, empty for a pod of the cluster. Each of ``causes`` alone makes the
-    older version decide like the newer one, and without them the newer one decides like the older one; if it is empty,
-    only several changes together have that effect.
+    ``origin`` is the workload that would create it, empty for a pod of the cluster. With just the changes ``causes``,
+    the older version decides like the newer one, and none of them can be omitted; if it is empty, several changes
+    together have that effect.
     """
 
     pod: str

@@ -253,12 +253,12 @@ class ExtenderCall(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
     ``nodes_sent`` is the number of nodes sent. ``without_victims``: this was a node chosen for preemption, sent without
     its victims (1.8).
 
-    Results: ``rejected`` are the rejected nodes, each with its reason or an empty text, and on ``unresolvable`` ones no
-    eviction helps; ``added`` are nodes that it was not sent. ``returns_nodes``: it returned full Node objects, which
-    current schedulers score as if they had no pods. Candidates that it removed are ``removed``, and ``changed`` has the
-    victims that it replaced; ``violations`` are the numbers of violated budgets that it returned instead of the ones
-    sent. ``scores`` are before its weight is applied. ``error`` is how the call failed, which had no effect if it was
-    ``ignored``.
+    Results: ``rejected`` are nodes, each with the reason or an empty text, and no eviction helps on the
+    ``unresolvable`` ones; ``added`` are nodes that it was not sent. ``returns_nodes``: it returned full Node objects,
+    which current schedulers score as if they had no pods. ``removed`` are candidates that it removed, and ``changed``
+    has the victims that it replaced; ``violations`` are the numbers of violated budgets that it returned instead of the
+    ones sent. ``scores`` are before its weight is applied. ``error`` is how the call failed, which had no effect if it
+    was ``ignored``.
     """
 
     extender: str

@@ -142,9 +142,9 @@ class RemovalBlocker(StrEnum):
 
 
 class NodeRemoval(SparseRecord, frozen=True, kw_only=True):
-    """Whether a node can be removed (``--remove``): not if a rule ``blocking_pods`` it, or for ``blocker``.
+    """Whether a node can be removed (``--remove``), or what prevents it: ``blocking_pods`` or the ``blocker``.
 
-    ``moved`` pods move.
+    ``moved`` is the number of pods that move.
     """
 
     node: str

@@ -96,7 +96,7 @@ class WorkloadChange(SparseRecord, frozen=True, omit_defaults=False):
 class KueueAnswer(SparseRecord, frozen=True, kw_only=True, omit_defaults=False):
     """The answer about a Workload. ``alone`` assumes that only the requested Workloads are queued.
 
-    ``together`` includes all pending Workloads. ``placement`` is the placement of the pods with the flavors of
+    ``together`` includes all pending Workloads. ``placement`` has the pods placed with the flavors of
     ``alone``, empty if it gets none. ``changes`` are the smallest changes that would each get it admitted, if it is
     not.
     """

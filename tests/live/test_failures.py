@@ -137,8 +137,8 @@ def test_403_for_all_is_one_message(plane: ControlPlane) -> None:
 
 def test_403_for_budgets_is_an_assumption(plane: ControlPlane) -> None:
     assumed = (
-        "may not be listed (403): budgets may protect victims, and another node may be chosen; "
-        "the right to list poddisruptionbudgets.policy is missing"
+        "cannot be listed (403): budgets may protect victims, and another node may be chosen; "
+        "missing permission: list poddisruptionbudgets.policy"
     )
     ran = ask(plane.kubeconfig, "--as", "no-poddisruptionbudgets", "-o", "text", "--strict")
     assert (ran.code, ran.message) == (

@@ -134,7 +134,7 @@ def test_pending_pods_in_80_columns_begin_with_a_summary(situation: Situation) -
     assert lines[0].startswith("6 pods pending: 1 waits for its victims, 3 unschedulable (3 Insufficient cpu), ")
     assert re.match(rf" *kube-{re.escape(VERSION)} · 3 nodes, \d+ pods · ", lines[-2])
     whole = kubectl_kpreempt(situation.plane.kubeconfig, "pending", "-v").out
-    assert "message of the scheduler when it preempted: 0/3 nodes are available: 3" in whole
+    assert "scheduler message when it preempted: 0/3 nodes are available: 3" in whole
     assert "no node fits, even empty" in " ".join(whole.split())
 
 

@@ -94,8 +94,8 @@ def _headline(audit: BudgetAudit) -> Words:
     if are_budgets_unread(audit.assumptions):
         return (Span("Findings unknown", "warn"), ": PodDisruptionBudgets were not read.")
     if not audit.items:
-        return (strong("No PodDisruptionBudget"), " found, or none matches.")
-    result = ", ".join(numbers) if numbers else Span("no finding", "good")
+        return (strong("No matching PodDisruptionBudget"), " found.")
+    result = ", ".join(numbers) if numbers else Span("no findings", "good")
     return (strong(count(len(audit.items), "budget")), ": ", result, ".")
 
 

@@ -144,7 +144,7 @@ def _sections(check: Check, gate: Sequence[Phrase], options: RenderOptions) -> l
         pending(simulation, options),
         stranded(simulation),
         _outcomes(check),
-        _room(check, options),
+        _capacity(check, options),
         _waivers(check, options),
         _rules(check, options),
         *(msgspec.structs.replace(each, is_reasoning=True) for each in assumption_sections(check.assumptions)),
@@ -408,7 +408,7 @@ def _outcomes(check: Check) -> Section:
     )
 
 
-def _room(check: Check, options: RenderOptions) -> Section:
+def _capacity(check: Check, options: RenderOptions) -> Section:
     """``CAPACITY``: what all nodes have free at the end; in full reports, the nodes on which something changes."""
     free = ", ".join(f"{key} {format_amount(key, check.free[key])}" for key in in_order(check.free))
     titles = ("CPU REQUESTED", "OF", "MEMORY REQUESTED", "OF", "PODS", "OF")

@@ -160,11 +160,10 @@ def order_in_a_sentence(verdict: Verdict) -> str:
     if alternatives.exact and len(outcomes) == 1:
         choices = outcomes[0].choices
         if len(choices) == 1:
-            chosen = choices[0]
-            names = join_names(chosen.pods, limit=2).replace(" and ", " or ", 1)
-            subject = f"The victim is {names}" if chosen.count == 1 else _choice(chosen, named=2)
-            subject = subject if chosen.count == 1 else f"The victims include {subject}"
-            return f"{subject}: they are tied, and the order in the scheduler's cache decides."
+            if choices[0].count == 1 and not outcomes[0].victims:
+                names = join_names(choices[0].pods, limit=2).replace(" and ", " or ", 1)
+                return f"The victim is {names}: they are tied, and the order in the scheduler's cache decides."
+            return f"The victims include {_tied(choices[0])}; the order in the scheduler's cache decides."
         tied = count(sum(len(each.pods) for each in choices), "tied pod")
         return f"Which of {tied} it evicts depends on the order in the scheduler's cache."
     parts = []
@@ -181,9 +180,14 @@ def order_in_brief(alternatives: Alternatives) -> str:
     """How the order of tied pods affects the answer, in a few words."""
     outcomes = alternatives.outcomes
     if alternatives.exact and len(outcomes) == 1 and len(outcomes[0].choices) == 1:
-        return f"the victims include {_choice(outcomes[0].choices[0], named=2)}"
+        return _tied(outcomes[0].choices[0])
     broken = " and any budget violations" if any(each.num_pdb_violations for each in outcomes) else ""
     return f"the victims{broken} depend on the order of tied pods"
+
+
+def _tied(choice: PodChoice) -> str:
+    """``1 of ml/a and ml/b, which are tied``."""
+    return f"{choice.count:,} of {join_names(choice.pods, limit=2)}, which are tied"
 
 
 def equal_pods_section(verdict: Verdict) -> Section:

@@ -127,8 +127,8 @@ def proposals_section(
         else:
             victims = join_names(proposal.victims, limit=_VICTIMS_SHOWN)
             violations = proposal.num_pdb_violations
-            kept = Span("budgets were not read", "warn") if lacks_budgets else Span("no budget is violated", "good")
-            broken = Span(count(violations, "budget violation"), "bad") if violations else kept
+            none = Span("budgets were not read", "warn") if lacks_budgets else Span("no budget is violated", "good")
+            broken = Span(count(violations, "budget violation"), "bad") if violations else none
             if len(proposal.nodes) == 1:
                 brings = (Span("preempts", "warn"), f" {victims} on {nodes}; ", broken)
             else:

@@ -202,7 +202,7 @@ def _never(verdict: Verdict, kinds: int) -> Phrase:
     if not verdict.filter and not verdict.cluster.nodes:
         return (name, Span(" is unschedulable now", "bad"), f": {no_nodes(verdict)}.")
     if verdict.reason:
-        return (name, Span(" is not scheduled", "bad"), f": {verdict.reason.rstrip('.')}.")
+        return (name, Span(" cannot be scheduled", "bad"), f": {verdict.reason.rstrip('.')}.")
     if verdict.eligibility is not None and not verdict.eligibility.eligible:
         if _WAITING in verdict.eligibility.reason:
             node = verdict.pod.nominated_node_name

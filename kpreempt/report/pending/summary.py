@@ -132,7 +132,7 @@ def changes_in_words(pending: PendingPods) -> Phrase:
         return (Span(f"{since}no change.", "dim"),)
     items = {item.pod: item for item in pending.items}
     landed = [each for each in changes.items if each.change is PendingChangeKind.LANDED]
-    gone = [each for each in changes.items if each.change is PendingChangeKind.REMOVED]
+    deleted = [each for each in changes.items if each.change is PendingChangeKind.REMOVED]
     new = [each for each in changes.items if each.change is PendingChangeKind.NEW]
     changed = [each for each in changes.items if each.change is PendingChangeKind.CHANGED]
     parts: list[Phrase] = []
@@ -142,8 +142,8 @@ def changes_in_words(pending: PendingPods) -> Phrase:
         parts.append((Span("newly pending", "warn"), f" {_named([each.pod for each in new])}"))
     if changed:
         parts.append((Span("changed", "warn"), f" {_named([_changed(each, items[each.pod]) for each in changed])}"))
-    if gone:
-        parts.append((f"gone {_named([each.pod for each in gone])}",))
+    if deleted:
+        parts.append((f"gone {_named([each.pod for each in deleted])}",))
     return (strong(since), *joined(parts, "; "), ".")
 
 

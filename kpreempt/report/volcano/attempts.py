@@ -40,9 +40,9 @@ EVICTING = (Purpose.PREEMPT_BETWEEN_JOBS, Purpose.PREEMPT_WITHIN_JOB, Purpose.RE
 _VETOES = {
     "overcommit": (
         "resource in cluster is overused",
-        "with it, the minResources of Inqueue jobs would exceed the idle resources times the overcommit factor",
+        "the minResources of Inqueue jobs would exceed the idle resources times the overcommit factor",
     ),
-    "proportion": ("queue resource quota insufficient", "with it, its queue would exceed its capability"),
+    "proportion": ("queue resource quota insufficient", "its queue would exceed its capability"),
 }
 
 

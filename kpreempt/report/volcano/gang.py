@@ -223,7 +223,11 @@ def _even_then(answer: GangAnswer) -> str:
         for attempt in action.attempts:
             for node in attempt.nodes if attempt.task == answer.missing_for else []:
                 if node.node == answer.missing_on and node.missing == answer.missing and node.candidates:
-                    return ", even without all possible victims" if node.victims else "; it has no possible victim"
+                    return (
+                        ", even if all possible victims are evicted"
+                        if node.victims
+                        else "; no task on it can be evicted"
+                    )
     return ""
 
 

@@ -363,7 +363,7 @@ def sample_section(sample: Sample | None, options: RenderOptions) -> Section:
     if sample is None:
         return Section("CHANCE")
     number = len(sample.outcomes)
-    results = "all with the same outcome" if number == 1 else f"with {number:,} outcomes"
+    results = "same outcome every time" if number == 1 else f"{number:,} outcomes"
     blocks: list[Block] = []
     if number > 1:
         shown = sample.outcomes if options.verbose else sample.outcomes[:_OUTCOMES_SHOWN]
@@ -383,7 +383,7 @@ def sample_section(sample: Sample | None, options: RenderOptions) -> Section:
         blocks.append(Sentence((Span("always evicted", "bad"), f": {tasks_in_words(always)}")))
     elif not sample.evicted:
         blocks.append(Sentence("none of them evicts a task"))
-    lead = f"{count(sample.runs, 'session')} with different random choices (seed {sample.seed}), {results}"
+    lead = f"{count(sample.runs, 'session')} with different random choices (seed {sample.seed}): {results}"
     return Section("CHANCE", lead, blocks)
 
 
@@ -432,7 +432,7 @@ def action_section(
     ``only`` limits it to one job.
     """
     is_last = session.panic is not None and bool(session.panic.action) and action is session.actions[-1]
-    until = Span(", until it panics", "bad") if is_last else ""
+    until = Span(", then panics", "bad") if is_last else ""
     attempts = [attempt for attempt in action.attempts if only in ("", attempt.job)]
     enqueues = [attempt for attempt in attempts if attempt.purpose == Purpose.ENQUEUE]
     turns, lines = _turns([turn for turn in turns_of(action) if only in ("", turn.job)], options)
@@ -546,7 +546,7 @@ def _title(turn: Turn) -> Phrase:
     words = {
         Purpose.BACKFILL: f"  {queue}, tasks without requests",
         Purpose.PREEMPT_BETWEEN_JOBS: f"  between jobs of {queue}",
-        Purpose.PREEMPT_WITHIN_JOB: "  between tasks of the job",
+        Purpose.PREEMPT_WITHIN_JOB: "  within the job",
         Purpose.RECLAIM: f"  {queue}, from the other queues",
     }.get(turn.purpose)
     return (strong(turn.job), words or Span(f"  {queue}", "dim"))
@@ -556,7 +556,7 @@ def _turn(turn: Turn, printed: set[tuple[object, ...]], options: RenderOptions) 
     """What the job tried; ``printed`` are the votes that were already printed."""
     below: list[Node] = []
     if not turn.attempts:
-        words = "nothing to try: all its tasks were tried between tasks of the job, after an earlier queue"
+        words = "nothing to try: all its tasks were already tried within the job, after an earlier queue"
         below.append(Node(Span(words, "warn")))
     groups = alike(turn.attempts)
     shown = groups if options.verbose else groups[:_ATTEMPTS_SHOWN]

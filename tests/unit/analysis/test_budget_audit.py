@@ -590,7 +590,7 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
             {"min_available": 1},
             1,
             "minAvailable: 1: no disruption is allowed once the HorizontalPodAutoscaler of Deployment web has scaled"
-            " down to its minReplicas, 1 pod in total; a drain then never ends",
+            " down to its minReplicas, 1 pod in total; a drain then never finishes",
             "set maxUnavailable: 1 instead of minAvailable, or set minReplicas: 2 in the HorizontalPodAutoscaler of"
             " Deployment web",
             id="one that stays",
@@ -599,7 +599,7 @@ def test_breaches_are_the_violations_that_pending_tells_and_every_format_renders
             {"min_available": "60%"},
             0,
             "minAvailable: 60% of 1 pod is 1: no disruption is allowed once the HorizontalPodAutoscaler of Deployment"
-            " web has scaled down to its minReplicas, 1 pod in total; a drain then never ends",
+            " web has scaled down to its minReplicas, 1 pod in total; a drain then never finishes",
             "set maxUnavailable: 1 instead of minAvailable, or set minReplicas: 3 in the HorizontalPodAutoscaler of"
             " Deployment web",
             id="a share of the last pod",

@@ -117,8 +117,8 @@ def test_what_was_not_read_is_told_with_the_node() -> None:
     found = of(msgspec.structs.replace(CLUSTER, unread=unread), make_pod("new", cpu="1"))
     assert found is not None
     assert found.assumed == [
-        "DaemonSet: list: may not be listed (403): pods of daemon sets are known by their owner references only; the "
-        "right to list daemonsets.apps is missing"
+        "DaemonSet: list: cannot be listed (403): DaemonSet pods are only identified by their owner references; "
+        "missing permission: list daemonsets.apps"
     ]
 
 
@@ -166,7 +166,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 3},
             5,
             0,
-            "3 more nodes like small would place all 5 pods that wait for room.",
+            "3 more nodes like small would place all 5 pods waiting for capacity.",
             id="as few of the smallest kind as it takes",
         ),
         pytest.param(
@@ -174,7 +174,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 1, "big": 1},
             3,
             0,
-            "1 more node like small and 1 like big would place all 3 pods that wait for room.",
+            "1 more node like small and 1 like big would place all 3 pods waiting for capacity.",
             id="each pod on the smallest kind that could take it",
         ),
         pytest.param(
@@ -182,7 +182,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 1},
             1,
             1,
-            "1 more node like small would place 1 of 2 pods that wait for room.",
+            "1 more node like small would place 1 of 2 pods waiting for capacity.",
             id="one that no node could take is told apart",
         ),
         pytest.param(
@@ -190,7 +190,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 1},
             1,
             0,
-            "1 more node like small would place the pod that waits for room.",
+            "1 more node like small would place the pod waiting for capacity.",
             id="one",
         ),
         pytest.param(
@@ -198,7 +198,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {"small": 3},
             3,
             0,
-            "3 more nodes like small would place all 3 pods that wait for room.",
+            "3 more nodes like small would place all 3 pods waiting for capacity.",
             id="pods that keep away from each other",
         ),
         pytest.param(
@@ -206,7 +206,7 @@ def waiting(number: int, cpu: str, **spec: Any) -> list[Pod]:
             {},
             0,
             2,
-            "No new node like those of the cluster takes a pod that waits (2 kinds tried).",
+            "No new node like those in the cluster would help a pending pod (2 kinds tried).",
             id="none of them",
         ),
     ],
@@ -289,7 +289,7 @@ KIND = NodeKind("a", 2, {"cpu": 3500, "memory": 2**33, "pods": 110, "ephemeral-s
         ),
         pytest.param(
             OneMoreNode(num_kinds=42, untried=2),
-            "1 more node like those of the cluster would not place it (40 kinds tried, and 2 were not tried)",
+            "1 more node like those in the cluster would not help (40 kinds tried; 2 not tried)",
             id="on none, as far as was tried",
         ),
         pytest.param(OneMoreNode(not_searched="not here"), "1 more node: not here", id="not sought"),

@@ -264,7 +264,7 @@ def test_the_smallest_change_is_sought_for_unschedulable_pods_as_long_as_there_i
     assert (wide.outcome, wide.proposals, wide.proposal_search) == (Outcome.UNSCHEDULABLE, [], None)
     rows = render_answer(answer, "wide", RenderOptions()).splitlines()
     assert "request 4 cpu instead of 5: lands on node-a" in rows[3]
-    assert rows[4].endswith("not searched: time was up")
+    assert rows[4].endswith("not searched: time limit reached")
     assert "1 Insufficient cpu" in rows[3]
 
 

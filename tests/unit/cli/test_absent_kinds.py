@@ -35,7 +35,9 @@ POD = {
 }
 FRESH = {**NAMESPACE, "metadata": {"name": "fresh"}}
 IN_FRESH = {**NEW, "metadata": {"name": "new", "namespace": "fresh"}}
-UNKNOWN = "PDBs unknown: the snapshot has none; add pdb to the dump (kubectl get pdb -A -o json), or --assume-none pdb."
+UNKNOWN = (
+    "PDBs are unknown because the snapshot has none: add them (kubectl get pdb -A -o json), or pass --assume-none pdb."
+)
 ALLOWED = ("--max-victims", "off", "--max-pending", "off", "--min-ready", "off", "--max-broken-dependencies", "off")
 
 Kpreempt = Callable[..., Any]
@@ -269,7 +271,7 @@ def test_a_class_that_is_not_in_the_dump_is_unknown_and_not_missing(on: Any) -> 
     assert run.returncode == 3
     assert "there is no PriorityClass" not in run.stderr
     assert "PriorityClasses are not in the snapshot" in run.stderr
-    assert 'there is no PriorityClass "high"' in on("explain", lacking, "--assume-none", "pc", change=[POD]).stderr
+    assert 'PriorityClass "high" not found' in on("explain", lacking, "--assume-none", "pc", change=[POD]).stderr
 
 
 def test_a_workload_whose_pods_alone_are_there(on: Any) -> None:

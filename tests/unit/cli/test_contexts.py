@@ -50,7 +50,7 @@ def test_a_cluster_that_cannot_be_read_is_told_and_keeps_no_other_back(
 ) -> None:
     run = kpreempt(command, *config, "--context", "dead,a")
     assert run.returncode == 3
-    assert run.stdout.startswith("CONTEXT dead\nnot known: http://127.0.0.1:1: ")
+    assert run.stdout.startswith("CONTEXT dead\nerror: http://127.0.0.1:1: ")
     assert "\nCONTEXT a\n" in run.stdout
     document = json.loads(kpreempt(command, *config, "--context", "nowhere,a", "-o", "json").stdout)
     assert "nowhere" in document["items"][0]["error"]

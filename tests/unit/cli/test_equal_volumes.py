@@ -29,10 +29,13 @@ def test_explain_tells_both_outcomes_and_exits_as_uncertain(kpreempt: Kpreempt, 
     run = kpreempt("explain", "-f", pod, "--snapshot", cluster, "--exit-code", "-v", *NOW)
     assert run.returncode == 13
     said = " ".join(run.stdout.split())
-    assert "But that is so in one order of equal volumes, which is random: in another it would land on n0." in said
     assert (
-        "VOLUMES equal ones are taken in a random order, here in that of the input n0 default/c1 and default/c2: among"
-        " a and b there is room in some orders, and in others not" in said
+        "But this holds for only one order of equal volumes, and the order is random: in another, it would land on n0."
+        in said
+    )
+    assert (
+        "VOLUMES equal volumes are bound in random order; this answer uses the order of the input n0 default/c1 and"
+        " default/c2 compete for a and b: the claims fit in some orders but not in others" in said
     )
 
 

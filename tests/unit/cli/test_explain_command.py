@@ -200,7 +200,7 @@ def test_outputs_go_to_files_and_standard_output_at_once(kpreempt: Kpreempt, tmp
         ),
         pytest.param(
             [*ASK, "--priority-class", "hihg"],
-            "Pod shop/api-new: spec.priorityClassName: there is no PriorityClass",
+            'Pod shop/api-new: spec.priorityClassName: PriorityClass "hihg" not found',
             id="a priority class that is not there",
         ),
         pytest.param(
@@ -386,4 +386,4 @@ def test_an_event_that_names_one_of_equal_nodes_says_so(
     path.write_text(json.dumps({"kind": "List", "items": [*nodes, *pods]}))
     ask = ["explain", "--cpu", "1", "--priority", "100", "--snapshot", str(path), "--algorithm", algorithm]
     for more in ([], ["-v"], ["-o", "markdown"], ["-o", "html"]):
-        assert ("one of 2 equal ones" in kpreempt(*ask, *more).stdout) == is_reported
+        assert ("It names one of 2 tied nodes" in kpreempt(*ask, *more).stdout) == is_reported

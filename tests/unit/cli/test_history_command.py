@@ -131,7 +131,7 @@ def test_a_time_in_which_nothing_was_recorded_is_told(kpreempt: Kpreempt, tmp_pa
     making.begin()
     making.end()
     result = kpreempt("history", "a", "-n", "shop", "--snapshot", making.folder)
-    assert "nothing was recorded up to 2026-11-21T03:01:00Z" in result.stdout
+    assert "nothing was recorded until 2026-11-21T03:01:00Z" in result.stdout
 
 
 @pytest.mark.parametrize(

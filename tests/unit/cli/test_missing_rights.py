@@ -142,7 +142,7 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
         assert verdict["outcome"] == "Uncertain"
         text = kpreempt("explain", "-f", str(tmp_path / "pod.yaml"), "--server", server.url).stdout
         assert " ".join(text.split()).startswith(
-            f"What becomes of shop/demanding is uncertain: {kind} cannot be listed (403): "
+            f"The outcome for shop/demanding is uncertain: {kind} cannot be listed (403): "
         )
 
 
@@ -153,8 +153,8 @@ def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
     run = kpreempt("explain", *API, "--server", server.url)
     assert run.returncode == BAD_INPUT
     assert run.stderr.splitlines()[0] == (
-        'Pod shop/api-new: spec.priorityClassName: which priority "high" stands for is unknown: PriorityClasses may '
-        "not be listed (403); missing permission: list priorityclasses.scheduling.k8s.io"
+        'Pod shop/api-new: spec.priorityClassName: the priority of "high" is unknown: PriorityClasses cannot '
+        "be listed (403); missing permission: list priorityclasses.scheduling.k8s.io"
     )
     stated = kpreempt("explain", *API, "--server", server.url, "--priority", "1000", "--exit-code")
     assert (stated.returncode, "preempts 2 pods on node-b" in stated.stdout) == (UNCERTAIN, True)
@@ -170,7 +170,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     assert "missing permission: list poddisruptionbudgets.policy" in run.stderr
     assert kpreempt("budgets", *at).returncode == 0
     text = " ".join(kpreempt("explain", *API, *at).stdout.split())
-    assert "which budgets are violated is unknown" in text
+    assert "budget violations are unknown" in text
     assert "no budget" not in text
     assert kpreempt("explain", *API, *at, "--exit-code").returncode == UNCERTAIN
     without = kpreempt("explain", *API, *at, "--without", "pdb/shop/web")

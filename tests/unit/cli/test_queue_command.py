@@ -200,6 +200,6 @@ def test_a_plugin_holds_pods_back_by_the_cluster_as_the_events_leave_it(kpreempt
     options = [*plugin("OneAtATime"), "--events", "-", "-v"]
     run = kpreempt("queue", *options, stdin=node + there + ADD)
     assert "GATED         1 pod, held by OneAtATime" in run.stdout
-    assert "moved by: any event or pod update, if OneAtATime lets it" in run.stdout
+    assert "moved by: any event or pod update, if OneAtATime then" in run.stdout
     run = kpreempt("queue", *options, stdin=node + there + ADD + '{"event": "deletePod", "pod": "there"}\n')
     assert "default/a: gated → active" in run.stdout

@@ -76,7 +76,7 @@ def test_an_unknown_field_fails_the_gate_on_its_line_and_is_not_simulated(check:
     source = "standard input" if stdin else "change.yaml"
     assert (code, answer["passed"]) == (1, False)
     assert rejections(answer) == [("Pod default/new", source, 8, SECOND)]
-    assert answer["summary"] == "the API server refuses Pod default/new"
+    assert answer["summary"] == "the API server rejects Pod default/new"
     assert [(each["object"], each["kind"], each["line"]) for each in answer["changes"]] == [
         ("Pod default/new", "Rejected", 8)
     ]

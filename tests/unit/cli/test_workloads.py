@@ -202,7 +202,7 @@ def test_volcano_refuses_replicas(kpreempt: Kpreempt) -> None:
 def test_old_schedulers_answer_too(kpreempt: Kpreempt, algorithm: str) -> None:
     run = kpreempt("explain", "deploy/web", "-n", "shop", *SNAPSHOT[:2], "--algorithm", algorithm, "--capacity")
     assert run.stdout.startswith("shop/web: all 4 missing replicas land.")
-    assert "5 more of this pod fit on 3 nodes" in run.stdout
+    assert "5 more pods like this fit on 3 nodes" in run.stdout
 
 
 def test_a_dump_without_templates_goes_by_pods_or_asks_for_the_manifest(kpreempt: Kpreempt, tmp_path: Path) -> None:

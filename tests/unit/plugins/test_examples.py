@@ -93,6 +93,6 @@ spec: {max: {"cpu\\e[31m": "\\e]0;title\\a"}}
     files = ["-f", str(case / "pod.yaml"), "--snapshot", str(case / "cluster.yaml"), "--snapshot", str(bad)]
     assert process.run(["explain", *files, "--plugin", plugin, "--now", "2026-11-21T03:12:00Z"]) == 0
     said = capsys.readouterr()
-    assert "research/train is not scheduled: the scheduler fails with an error: " in said.out
+    assert "research/train cannot be scheduled: the scheduler fails with an error: " in said.out
     assert "ElasticQuota other/evil" in " ".join(said.out.split())
     assert not {"\x1b", "\x07"} & set(said.out + said.err)

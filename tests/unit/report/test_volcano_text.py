@@ -288,7 +288,7 @@ def test_a_sample_says_which_victims_are_up_to_chance() -> None:
         evicted={"ml/a-0": 6, "ml/a-1": 3, "ml/b-0": 9},
     )
     shown = text(SessionAnswer(session=session(), sample=sample))
-    assert "10 sessions with different random choices (seed 7), with 3 outcomes" in shown
+    assert "10 sessions with different random choices (seed 7): 3 outcomes" in shown
     assert "1 of 10 the scheduler panics" in shown
     assert "by chance: ml/b-0 (9), ml/a-0 (6), ml/a-1 (3) of 10" in shown
 

@@ -21,7 +21,7 @@ from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good,
 GROUP = "scheduling.x-k8s.io"
 QUOTA = ObjectKind("ElasticQuota", GROUP, "v1alpha1")
 QUOTAS = f"/apis/{GROUP}/v1alpha1/elasticquotas"
-PLUGINS = "what plugins would make of them is unknown"
+PLUGINS = "their effect on plugins is unknown"
 
 
 def read(
@@ -106,8 +106,8 @@ def test_of_a_kind_that_is_not_installed_there_are_none(status: int) -> None:
 def test_a_custom_kind_that_may_not_be_listed_is_an_assumption() -> None:
     answers = {QUOTAS: refused(403, "no"), f"/apis/{GROUP}/v1alpha1": good({"kind": "APIResourceList"})}
     reading, _ = read(FakeCluster({}, special=lambda asked: answers.get(asked.path)), QUOTA)
-    missing = f"the right to list {QUOTA.resource}.{GROUP} is missing"
-    assert told(reading) == [f"Unreadable: {QUOTA.key}: list: may not be listed (403): {PLUGINS}; {missing}"]
+    missing = f"missing permission: list {QUOTA.resource}.{GROUP}"
+    assert told(reading) == [f"Unreadable: {QUOTA.key}: list: cannot be listed (403): {PLUGINS}; {missing}"]
 
 
 def test_a_custom_kind_without_a_version_is_an_assumption() -> None:
