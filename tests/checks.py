@@ -272,7 +272,9 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.REMOVED_API, "PodDisruptionBudget shop/api", amount=1, detail="policy/v1beta1"),
         finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"),
         finding(RuleId.PDB_SELECTOR, "PodDisruptionBudget shop/api", amount=1, detail="it selects no pod: app=apo"),
-        finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", amount=1, detail="it allows none"),
+        finding(
+            RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", amount=1, detail="it allows no disruption"
+        ),
         finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", amount=1, detail="allowed 0 disruptions, now 2"),
         finding(RuleId.PRIORITY_LOWERED, "Deployment shop/api", amount=1, detail="had priority 100, now 0", **at_api),
         finding(RuleId.PRIORITY_CLASS_IN_USE, "PriorityClass high", amount=1, detail="is deleted"),
@@ -303,7 +305,7 @@ def _failures() -> list[GateFinding]:
         finding(RuleId.SKIPPED_OBJECTS, "Pod shop/bad", amount=1, detail="spec: expected an object"),
         finding(RuleId.UNMODELED_INPUT, "Deployment shop/api", amount=1, detail="spec.resourceClaims: not allocated"),
         finding(RuleId.CUSTOM_RESOURCES, "Widget.example.com", amount=1, detail="the dump has none"),
-        finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="it was broken off before it came to an end"),
+        finding(RuleId.OUTCOME_UNCERTAIN, amount=1, detail="the simulation was aborted before it ended"),
     ]
     # A rule without anything special needs no finding here.
     others = [rule_id for rule_id in RuleId if rule_id not in {each.rule for each in found}]

@@ -1,8 +1,8 @@
-"""The schedulers that there are, by the name of their algorithm, and what every question about a cluster is asked of.
+"""The available schedulers by algorithm name, and the context of an analysis.
 
-That is a cluster, a scheduler and the time. Where no algorithm is named, that of the cluster's own version stands; what
-of a version counts for the API server and for controllers, which know nothing of schedulers, is told from it, too.
-Equal pending pods are decided on once, each on its own against the same cluster.
+The context is a cluster, a scheduler and the time. The default algorithm is that of the cluster's version, which also
+determines the rules of the API server and of controllers. Equal pending pods are decided once, each by itself against
+the same cluster.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ if TYPE_CHECKING:
 
 
 def is_kube_algorithm(algorithm: str) -> bool:
-    """Whether it is one of ``KUBE_ALGORITHMS``, or a release of theirs."""
+    """Whether it is one of ``KUBE_ALGORITHMS``, or one of their releases."""
     return version_of(algorithm) is not None
 
 
 def has_queue(algorithm: str) -> bool:
-    """Whether its scheduling queue is modelled."""
+    """Whether its scheduling queue is modeled."""
     return algorithm in QUEUE_ALGORITHMS or is_kube_algorithm(algorithm)
 
 
 class Scheduler(Protocol):
-    """What an analysis asks of a scheduler. ``prepare`` is done once for a cluster, ``decide`` once for a pod."""
+    """What an analysis needs from a scheduler; ``prepare`` is called once per cluster, ``decide`` once per pod."""
 
     @property
     def algorithm(self) -> str:
@@ -78,23 +78,23 @@ class Scheduler(Protocol):
 
     @property
     def extra_fields(self) -> ExtraFields:
-        """What its plugins read that a snapshot keeps only where it is asked for."""
+        """What its plugins read that a snapshot only keeps on request."""
 
     @property
     def decisions_depend_on_pod_identity(self) -> bool:
-        """Whether a verdict may hang on who a pod is, as with out-of-tree plugins and extenders that see its name."""
+        """Whether a verdict may depend on the pod's identity, as with out-of-tree plugins and some extenders."""
 
     @property
     def is_monotonic_in_priority(self) -> bool:
-        """Whether a pod's priority matters only by whose it passes: no out-of-tree plugin and no extender is asked."""
+        """Whether priorities only matter relative to each other: there is no out-of-tree plugin or extender."""
 
     @property
     def assumptions(self) -> Sequence[Assumption]:
-        """What is assumed of it whatever it is asked; its verdicts have it, too."""
+        """The assumptions that apply to any use of it, and that its verdicts have, too."""
 
     @property
     def settings(self) -> Settings:
-        """What of its settings counts for its queue and for controllers."""
+        """The settings that apply to its queue and to controllers."""
 
     def prepare(
         self,
@@ -106,19 +106,18 @@ class Scheduler(Protocol):
         changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Any:
-        """Make a cluster ready for any number of pods.
+        """Prepare a cluster for any number of pods.
 
-        ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the scheduler's queue, as
-        they do in a cluster that runs. ``before`` is what this scheduler made, with the same ``is_queued``, of a
-        cluster from which this one differs in its pods and budgets only: what is the same need not be done again;
-        ``changes`` are those of its pods, where they are known.
-        It ``expects_alike`` where many pods like the first one will be asked about, as such clusters follow.
+        ``now`` stands in for missing start times. ``is_queued`` means that pending pods are in the scheduler's queue,
+        as in a running cluster. ``before`` is this scheduler's preparation, with the same ``is_queued``, of a cluster
+        that differs only in pods and budgets, so that unchanged parts can be reused; ``changes`` are the changes of
+        pods, if known. It ``expects_alike`` if many pods like the first one, or similar clusters, will follow.
         """
 
     def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:
-        """What out-of-tree plugins make of its queue; nothing for a scheduler that takes none.
+        """The rules of out-of-tree plugins for its queue; none for a scheduler without such plugins.
 
-        ``prepared`` gives the cluster, made ready, as it is whenever it is called.
+        ``prepared`` returns the current prepared cluster on each call.
         """
 
     def decide(
@@ -132,27 +131,27 @@ class Scheduler(Protocol):
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
-        """What becomes of a pod as the scheduler would see it.
+        """Decide about a pod as the scheduler would.
 
-        Without ``records_steps`` only the best candidates need carry the steps of choosing their victims, and without
-        ``records_scores`` not even these, and nobody need say which plugin gave a node what. Without ``records_nodes``
-        some of the nodes that are refused may stand for all. ``phases`` is told what the time goes to. ``is_popped``
-        says that the pod comes from a queue with these ``queue_rules``.
+        Without ``records_steps``, only the best candidates need the steps of their victim selection, and without
+        ``records_scores`` not even these, nor the plugins' scores. Without ``records_nodes``, some of the rejected
+        nodes may stand for all. ``phases`` records where the time goes. ``is_popped`` means that the pod comes from a
+        queue with these ``queue_rules``.
         """
 
     def describe_node(self, prepared: Any, pod: Pod, node_name: str) -> NodeEvaluation:
-        """What every filter says of one node; raises ``KeyError`` for a node that is not there."""
+        """The result of every filter on one node. Raises ``KeyError`` if the node does not exist."""
 
     def capacity_of_nodes(self, prepared: Any, pod: Pod, most: int) -> Mapping[str, int] | None:
-        """How many pods like this one fit on each node one after the other, ``most`` at most; nodes with none left out.
+        """The number of copies of this pod that fit on each node, at most ``most``; nodes with none are left out.
 
-        ``None`` where it may matter to a node what is on others, or that is not known.
+        ``None`` if pods on other nodes may matter, or if it is unknown.
         """
 
     def rank_victims(self, prepared: Any, node_name: str, priority: int) -> list[RankedVictim]:
-        """The pods of a node below ``priority`` in the order in which they would go, the first first.
+        """The pods of a node below ``priority`` in eviction order.
 
-        Raises ``KeyError`` for a node that is not there.
+        Raises ``KeyError`` if the node does not exist.
         """
 
 
@@ -164,40 +163,38 @@ def scheduler_for(
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
 ) -> Scheduler:
-    """The scheduler of that name (the default for an empty one), with a configuration as plain data and feature gates.
+    """The scheduler with that name (or the default), with a configuration as plain data and feature gates.
 
-    ``policy`` is a Policy file, which only the old ones have, and ``plugins`` are those out-of-tree, which only
-    today's has. ``connect`` makes calls to extenders; without it none is called. Raises ``UsageError`` for a file or a
-    plugin with another, and for a name or a gate that there is not, and ``ConfigurationError`` for a configuration that
-    the real scheduler rejects.
+    ``policy`` is a Policy file, which only old schedulers read, and ``plugins`` are out-of-tree, which only current
+    ones support. ``connect`` makes calls to extenders; without it none is called. Raises ``UsageError`` for an
+    unsupported file or plugin, and for an unknown name or gate, and ``ConfigurationError`` for a configuration that the
+    real scheduler rejects.
     """
-    # Each is imported when it is asked for: a command needs one.
+    # Each is imported on first use, because a command needs only one.
     algorithm = algorithm or DEFAULT_ALGORITHM
     version = version_of(algorithm)
-    if version is None and (asked := next((each for each in plugins if each.is_requested), None)):
-        takers = f"{KUBE_ALGORITHMS[0]} to {KUBE_ALGORITHMS[-1]}"
-        raise UsageError(f"{asked.source}: plugins are for {takers}, and {algorithm} takes none")
+    if version is None and (plugin := next((each for each in plugins if each.is_requested), None)):
+        supported = f"{KUBE_ALGORITHMS[0]} to {KUBE_ALGORITHMS[-1]}"
+        raise UsageError(f"{plugin.source}: plugins are supported by {supported}, but not by {algorithm}")
     if algorithm in LEGACY_ROWS:
         from kpreempt.schedulers.legacy.factory import legacy_scheduler  # noqa: PLC0415
 
         return legacy_scheduler(algorithm, configuration, feature_gates, policy=policy, connect=connect)
     if algorithm == VOLCANO:
         hint = "kpreempt volcano, or kpreempt explain --algorithm volcano-1.8"
-        raise UsageError(f"{VOLCANO} runs whole sessions, and is not asked about one pod after the other", hint=hint)
+        raise UsageError(f"{VOLCANO} runs whole sessions and does not decide about single pods", hint=hint)
     if algorithm == KUEUE:
         hint = "kpreempt explain --algorithm kueue-0.19, or kpreempt batch"
-        raise UsageError(
-            f"{KUEUE} decides on whole Workloads, and is not asked about one pod after the other", hint=hint
-        )
+        raise UsageError(f"{KUEUE} decides about whole Workloads and not about single pods", hint=hint)
     if version is None:
-        # The algorithm that a name means which is nearly one; all of them where it names another version.
+        # Suggest a similar name, or all names if the version differs.
         near = nearest(algorithm, ALL_ALGORITHMS)
         digits, other = ("".join(filter(str.isdigit, each)) for each in (algorithm, near))
         hint = near if digits in ("", other) else ", ".join(ALL_ALGORITHMS)
-        raise UsageError(f"there is no algorithm {algorithm!r}", hint=hint)
+        raise UsageError(f"unknown algorithm {algorithm!r}", hint=hint)
     if policy is not None:
         hint = f"--algorithm {'|'.join(LEGACY_ROWS)}, or --scheduler-config"
-        raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 took them away", hint=hint)
+        raise UsageError(f"--policy-config: {algorithm} reads no Policy file; 1.23 removed them", hint=hint)
     if configuration is None and not feature_gates and not plugins:
         from kpreempt.schedulers.kube.scheduler import KubeScheduler  # noqa: PLC0415
 
@@ -208,7 +205,7 @@ def scheduler_for(
 
 
 def timed_by_part(scheduler: Scheduler, phases: Phases) -> Scheduler:
-    """The same scheduler; what its plugins and extenders take is told to ``phases``, its own phases are not."""
+    """The same scheduler, which reports the time of plugins and extenders to ``phases``, but not its own phases."""
     return scheduler if phases is NO_PHASES else cast(Scheduler, _Timed(scheduler, _Parts(phases)))
 
 
@@ -243,15 +240,14 @@ def queue_for(
     max_backoff: timedelta | None = None,
     rules: QueueRules = NO_RULES,
 ) -> SchedulingQueue:
-    """An empty queue of the algorithm, of a scheduler that started at ``started``.
+    """An empty queue of the algorithm, for a scheduler that started at ``started``.
 
-    Of the gates PodPriority (in 1.13) and, later, SchedulerPopFromBackoffQ count. Backoff can be configured, and
-    ``rules`` made by out-of-tree plugins, in ``KUBE_ALGORITHMS`` only. Raises ``UsageError`` for an algorithm whose
-    queue is not modelled.
+    The relevant gates are PodPriority (in 1.13) and SchedulerPopFromBackoffQ. Backoff and the ``rules`` of out-of-tree
+    plugins only apply to ``KUBE_ALGORITHMS``. Raises ``UsageError`` if the queue of the algorithm is not modeled.
     """
     gates = feature_gates or {}
     if not has_queue(algorithm):
-        raise UsageError(f"the queue of {algorithm} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+        raise UsageError(f"the queue of {algorithm} is not modeled", hint=", ".join(QUEUE_ALGORITHMS))
     version = version_of(algorithm)
     if version is not None:
         from kpreempt.schedulers.kube.queue.handlers import KubeQueue  # noqa: PLC0415
@@ -269,9 +265,9 @@ def queue_for(
 class AnalysisContext(NamedTuple):
     """A cluster with the scheduler that decides in it.
 
-    ``at`` is the time of the snapshot, which stands for missing start times and which states count to; its age counts
-    to ``now``, which is its time, too, if it has none. ``assumptions`` concern the cluster and so every answer.
-    ``phases`` records what the time is spent on.
+    ``at`` is the time of the snapshot, which stands in for missing start times; its age is counted to ``now``, which is
+    also the default for ``at``. ``assumptions`` concern the cluster and thus every result. ``phases`` records where the
+    time goes.
     """
 
     cluster: ClusterSnapshot
@@ -292,46 +288,46 @@ AUTO = "auto"
 
 
 class Chosen(NamedTuple):
-    """An algorithm for a cluster, and what is assumed of the cluster's version."""
+    """An algorithm for a cluster, and the assumptions about the cluster's version."""
 
     algorithm: str
     assumptions: list[Assumption]
 
 
 def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
-    """The algorithm that is ``named``, or for ``auto`` that of the cluster's version.
+    """The ``named`` algorithm, or for ``auto`` that of the cluster's version.
 
-    The version is the server's, else that of the newest kubelet, which is never newer than the server; without either
-    the newest that is modelled. Of a version that is not modelled the nearest stands. A patch release is named where
-    it decides otherwise than the last one of its minor version.
+    The version is the server's, or else that of the newest kubelet, which is never newer than the server; without
+    either, the latest supported one. For an unsupported version, the nearest one is used. A patch release is named if
+    it decides differently from the last one of its minor version.
 
-    A guess from kubelets, or from nothing, shuts no gate (``AssumptionKind.TOLD``): nearly every cluster that is not
-    amid an upgrade is what its kubelets are, and what no kubelet reports on comes from no cluster. A version that is
-    known not to be modelled, or to be another than that of the algorithm that is named, does.
+    A guess from kubelets, or from nothing, fails no gate (``AssumptionKind.TOLD``): unless a cluster is being upgraded,
+    it has the version of its kubelets, and input without kubelets is not from a cluster. A version that is known to be
+    unsupported, or to differ from the named algorithm, does.
     """
     if named != AUTO:
         return Chosen(named, _contradiction(named, cluster.version))
     if number_of_server(cluster.version) is not None:
-        return _of_version(cluster.version, f"it is {cluster.version}")
-    # The highest of the versions that are Kubernetes'; nothing where none is, as of nodes that only look like some.
+        return _of_version(cluster.version, cluster.version)
+    # The highest Kubernetes version; empty if there is none, as with virtual nodes.
     versions = (node.status.node_info.kubelet_version for node in cluster.nodes)
     numbers = {each: number for each in set(versions) if (number := number_of_server(each)) is not None}
     kubelet = max(numbers, key=lambda each: (numbers[each], each), default="")
     if not kubelet:
-        message = f"the input has none: assumed to be {_shown(LATEST_ALGORITHM)}, the newest that is modelled"
+        message = f"unknown; assuming {_shown(LATEST_ALGORITHM)} (latest supported)"
         return Chosen(LATEST_ALGORITHM, [_about_version(message, AssumptionKind.INFORMATIONAL)])
-    chosen = _of_version(_minor(kubelet), f"its newest kubelet is {kubelet}")
+    chosen = _of_version(_minor(kubelet), f"{kubelet} (newest kubelet)")
     if chosen.assumptions:
         return chosen
     message = (
-        f"only kubelets report one: assumed to be {_shown(chosen.algorithm)}, as the newest of them ({kubelet}); the"
+        f"only known from kubelets; assuming {_shown(chosen.algorithm)} from the newest ({kubelet}); the"
         " API server may be newer"
     )
     return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
 
 
 def assume_of_gates(scheduler: Scheduler, cluster: ClusterSnapshot) -> list[Assumption]:
-    """That gates are off which are so by default, where pods of the cluster have what they are for."""
+    """The assumption that gates that are off by default are off, if pods of the cluster use their fields."""
     version = version_of(scheduler.algorithm)
     if version is None:
         return []
@@ -339,45 +335,47 @@ def assume_of_gates(scheduler: Scheduler, cluster: ClusterSnapshot) -> list[Assu
 
 
 def _of_version(version: str, what: str) -> Chosen:
-    """The algorithm for a server of this version, of which ``what`` tells in an assumption."""
+    """The algorithm for a server of this version; ``what`` starts the assumption."""
     own = f"{PREFIX}{_minor(version)}"
     if own in ALGORITHMS and own not in KUBE_ALGORITHMS:
         return Chosen(own, [])
-    stands = modeled_version(version)
-    assert stands is not None
-    if stands.fit == "exact":
-        release = version_of(stands.algorithm)
+    modeled = modeled_version(version)
+    assert modeled is not None
+    if modeled.fit == "exact":
+        release = version_of(modeled.algorithm)
         assert release is not None
         minor = minor_of(release)
-        return Chosen(f"{PREFIX}{minor}" if decide_alike(release, minor) else stands.algorithm, [])
-    shown = _shown(stands.algorithm)
-    if stands.fit == "alike":
-        message = f"{what}, and its scheduler is that of {shown}"
-        return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
-    from kpreempt.schedulers.kube.history import known_changes  # noqa: PLC0415 - few clusters are so old or so new
+        return Chosen(f"{PREFIX}{minor}" if decide_alike(release, minor) else modeled.algorithm, [])
+    shown = _shown(modeled.algorithm)
+    if modeled.fit == "alike":
+        message = f"{what} has the same scheduler as {shown}"
+        return Chosen(modeled.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
+    from kpreempt.schedulers.kube.history import known_changes  # noqa: PLC0415 - rarely needed
 
     known = known_changes(_minor(version))
-    differs = f"Known to differ: {' '.join(known)}" if known else f"What differs in {_minor(version)} is not known."
-    message = f"{what}, which is not modelled; the nearest that is, {shown}, is used. {differs}"
-    return Chosen(stands.algorithm, [_about_version(message, AssumptionKind.UNMODELED)])
+    differs = f"Known differences: {' '.join(known)}" if known else f"The differences in {_minor(version)} are unknown."
+    message = f"{what} is not supported; the nearest supported version, {shown}, is used. {differs}"
+    return Chosen(modeled.algorithm, [_about_version(message, AssumptionKind.UNMODELED)])
 
 
 def _contradiction(algorithm: str, version: str) -> list[Assumption]:
-    """That a cluster's version decides otherwise than the algorithm that is named; one that is not known does not."""
+    """The assumption that the cluster's version decides differently from the named algorithm; not if it is unknown."""
     if not version or algorithm == VOLCANO:
         return []
     own = version_of(algorithm)
     if number_of_server(version) is None:
         return []
-    stands = modeled_version(version)
+    modeled = modeled_version(version)
     if own is None:
         is_own = algorithm == f"{PREFIX}{_minor(version)}"
     else:
-        its = version_of(stands.algorithm) if stands is not None and stands.fit in ("exact", "alike") else None
-        is_own = its is not None and decide_alike(own, its)
+        modeled_release = (
+            version_of(modeled.algorithm) if modeled is not None and modeled.fit in ("exact", "alike") else None
+        )
+        is_own = modeled_release is not None and decide_alike(own, modeled_release)
     if is_own:
         return []
-    return [_about_version(f"it is {version}; the scheduler used is that of {_shown(algorithm)}")]
+    return [_about_version(f"{version}, but the scheduler used is that of {_shown(algorithm)}")]
 
 
 def _about_version(message: str, kind: AssumptionKind = AssumptionKind.UNMODELED) -> Assumption:
@@ -395,32 +393,32 @@ def _shown(algorithm: str) -> str:
 
 
 def api_server_rules(settings: Settings) -> ApiServerRules:
-    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    return ApiServerRules(**_held(ApiServerRules, settings.facts))
+    """The API server's rules in the version of these settings; none apply before 1.29."""
+    return ApiServerRules(**_enabled_rules(ApiServerRules, settings.facts))
 
 
 def controller_rules(settings: Settings) -> ControllerRules:
-    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    from kpreempt.controllers.actions import ControllerRules  # noqa: PLC0415 - few questions go on to controllers
+    """The controllers' rules in the version of these settings; none apply before 1.29."""
+    from kpreempt.controllers.actions import ControllerRules  # noqa: PLC0415 - rarely needed
 
-    return ControllerRules(**_held(ControllerRules, settings.facts))
+    return ControllerRules(**_enabled_rules(ControllerRules, settings.facts))
 
 
 def api_server_of(cluster: ClusterSnapshot) -> ApiServerRules:
-    """Those of the cluster's own version, for questions that are put to no scheduler or to several."""
+    """The API server's rules in the cluster's version, for queries with no scheduler or several."""
     version = version_of(algorithm_for(AUTO, cluster).algorithm)
-    return ApiServerRules(**_held(ApiServerRules, behavior(version)._asdict() if version is not None else {}))
+    return ApiServerRules(**_enabled_rules(ApiServerRules, behavior(version)._asdict() if version is not None else {}))
 
 
-def _held(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, bool]:
+def _enabled_rules(rules: type[NamedTuple], facts: Mapping[str, object]) -> dict[str, bool]:
     return {field: facts.get(field) is True for field in rules._fields}
 
 
 def eviction_rules_of(settings: Settings) -> EvictionRules:
-    """Those of the version whose scheduler has these settings; of one from before 1.29 none of them holds."""
-    from kpreempt.eviction.records import EvictionRules  # noqa: PLC0415 - few questions are about evictions
+    """The eviction rules in the version of these settings; none apply before 1.29."""
+    from kpreempt.eviction.records import EvictionRules  # noqa: PLC0415 - rarely needed
 
-    return EvictionRules(**_held(EvictionRules, settings.facts))
+    return EvictionRules(**_enabled_rules(EvictionRules, settings.facts))
 
 
 Item = TypeVar("Item")
@@ -428,12 +426,12 @@ Result = TypeVar("Result")
 
 
 def pending_pods(cluster: ClusterSnapshot) -> list[Pod]:
-    """The pods without a node that have not finished, in the order of the snapshot."""
+    """The unfinished pods without a node, in the order of the snapshot."""
     return [pod for pod in cluster.pods if not pod.spec.node_name and not pod.is_terminal]
 
 
 def pods_by_node(pods: Iterable[Pod], nodes: Iterable[str]) -> dict[str, list[Pod]]:
-    """The pods on each of the nodes that have not finished, in their order."""
+    """The unfinished pods on each of the nodes, in order."""
     found: dict[str, list[Pod]] = {name: [] for name in nodes}
     for pod in pods:
         if pod.spec.node_name in found and not pod.is_terminal:
@@ -442,7 +440,7 @@ def pods_by_node(pods: Iterable[Pod], nodes: Iterable[str]) -> dict[str, list[Po
 
 
 class Spread(Protocol):
-    """Does work for each item, perhaps several at a time, and gives the results in the order of the items."""
+    """Runs work for each item, possibly in parallel, and returns the results in order."""
 
     def __call__(
         self,
@@ -455,8 +453,7 @@ class Spread(Protocol):
     ) -> Iterator[Result]:
         """The result of ``work`` for each item.
 
-        ``is_long`` says that each takes a second or more, and ``shared`` are objects that are there already, of which
-        results may have many.
+        ``is_long`` means that each takes a second or more; ``shared`` are existing objects that occur in many results.
         """
         ...
 
@@ -466,8 +463,8 @@ def one_by_one(
     work: Callable[[Item], Result],
     /,
     *,
-    is_long: bool = False,  # noqa: ARG001 - others begin such work sooner
-    shared: Sequence[object] = (),  # noqa: ARG001 - others need not send them
+    is_long: bool = False,  # noqa: ARG001 - used by parallel implementations
+    shared: Sequence[object] = (),  # noqa: ARG001 - used by parallel implementations
 ) -> Iterator[Result]:
     """The result of ``work`` for each item."""
     return map(work, items)
@@ -482,10 +479,10 @@ def decide_pending(
     phases: Phases = NO_PHASES,
     read: Callable[[Verdict], Verdict] = lambda verdict: verdict,
 ) -> Iterator[tuple[Pod, Verdict]]:
-    """Each pod with its verdict. Pods in whom the scheduler sees no difference share one, up to the pod's name.
+    """Each pod with its verdict; pods that are equivalent for the scheduler share one, except for the name.
 
-    The effects of a shared verdict are left out, for they name the pod, and so are the scores of nodes, and what is not
-    ``read`` of it: other processes hand it on, which takes as long as to decide where much is told of every node.
+    Shared verdicts lack effects, which name the pod, and scores, and anything that ``read`` drops: transferring
+    verdicts between processes can take as long as computing them.
     """
     keys = [equivalence_key_for(scheduler, pod) for pod in pods]
     distinct = dict(zip(reversed(keys), reversed(pods), strict=True))
@@ -495,18 +492,18 @@ def decide_pending(
         return read(msgspec.structs.replace(verdict, effects=[], scores={}))
 
     verdicts = dict(zip(distinct, spread(distinct.values(), decide), strict=True))
-    return ((pod, _named(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
+    return ((pod, _with_name(verdicts[key], pod)) for key, pod in zip(keys, pods, strict=True))
 
 
 def equivalence_key_for(scheduler: Scheduler, pod: Pod) -> bytes:
-    """Equal for pods on which one verdict of this scheduler does; for one that tells all apart who the pod is."""
+    """Equal for pods with the same verdict from this scheduler; the pod's key if it depends on identity."""
     return pod.key.encode() if scheduler.decisions_depend_on_pod_identity else equivalence_key(pod)
 
 
 def equivalence_key(pod: Pod) -> bytes:
-    """Equal for pods that the scheduler cannot tell apart but for who they are.
+    """Equal for pods that the scheduler cannot distinguish except by identity.
 
-    Left out are identity, times, and what the scheduler itself wrote. The name stays where claims or volumes are named
+    Identity, times, and fields written by the scheduler are left out. The name is kept if claims or volumes are named
     after the pod.
     """
     is_named = bool(pod.spec.resource_claims) or any(volume.ephemeral is not None for volume in pod.spec.volumes)
@@ -520,11 +517,11 @@ def equivalence_key(pod: Pod) -> bytes:
     )
     conditions = [each for each in pod.status.conditions if each.type != "PodScheduled"]
     status = msgspec.structs.replace(pod.status, conditions=conditions)
-    alike = msgspec.structs.replace(pod, metadata=metadata, status=status)
-    return msgspec.json.encode(pod_document(alike), order="deterministic")
+    reduced = msgspec.structs.replace(pod, metadata=metadata, status=status)
+    return msgspec.json.encode(pod_document(reduced), order="deterministic")
 
 
-def _named(verdict: Verdict, pod: Pod) -> Verdict:
+def _with_name(verdict: Verdict, pod: Pod) -> Verdict:
     summary = verdict.pod
     if summary.name == pod.metadata.name and summary.namespace == pod.metadata.namespace:
         return verdict

@@ -1,4 +1,4 @@
-"""Which pods would evict running ones: those that are pending, and those that could come."""
+"""Which pods would evict running ones: pending pods, and hypothetical new ones."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ from kpreempt.verdict import ClusterSummary, Verdict
 from kpreempt.verdict.at_risk import NodeOrder, PodAtRisk, PodsAtRisk, RankedVictim, SizeName, Threat
 from kpreempt.verdict.unread import unread_of
 
-# The highest priority that a PriorityClass of the user's own may have.
-_HIGHEST_OF_USERS = 1_000_000_000
+# The highest priority of a user-defined PriorityClass.
+_MAX_USER_PRIORITY = 1_000_000_000
 _LAST = 2**63
 
 
 def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool], limit: int) -> PodsAtRisk:
-    """Who would evict the running pods that are asked about, at most ``limit`` of them: those at the highest risk.
+    """The pods that would evict the selected running pods, for at most ``limit`` of these, by risk.
 
-    First come those that a pending pod would evict, by its place in the queue, then the least important ones. Raises
-    ``PluginFailedError`` where a plugin cannot order that queue.
+    Pods that a pending pod would evict come first, by that pod's queue position, then the least important ones. Raises
+    ``PluginFailedError`` if a plugin cannot order the queue.
     """
     cluster, scheduler, phases = context.cluster, context.scheduler, context.phases
     nodes = {node.name: node for node in cluster.nodes}
     running = [pod for pod in cluster.pods if pod.spec.node_name in nodes and not pod.is_terminal]
-    asked = [pod for pod in running if is_selected(pod)]
+    selected = [pod for pod in running if is_selected(pod)]
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=context.time)
-    pending = pending_pods(cluster) if asked else []
+    pending = pending_pods(cluster) if selected else []
     decided = list(decide_pending(pending, scheduler, prepared, phases=phases))
     rules = scheduler.queue_rules(lambda: prepared, phases)
     threats = _threats(decided, queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules))
-    # Of equal ones that which started last.
+    # Among equal ones, the one that started last.
     ranked = sorted(
-        asked,
+        selected,
         key=lambda pod: (
             _first_position(threats.get(pod.key, ())),
             pod.priority,
             -pod.status.start_time.timestamp() if pod.status.start_time else -float(_LAST),
         ),
     )[:limit]
-    # The order on each of the pods' nodes, for a pod above all that users may make, and above these.
+    # The eviction order on each node, for a pod above all user priorities, or above the highest if needed.
     highest: dict[str, int] = {}
     for pod in ranked:
         node = pod.spec.node_name
-        above = _HIGHEST_OF_USERS if pod.priority < _HIGHEST_OF_USERS else HIGHEST_PRIORITY
+        above = _MAX_USER_PRIORITY if pod.priority < _MAX_USER_PRIORITY else HIGHEST_PRIORITY
         highest[node] = max(highest.get(node, 0), above)
     orders = [
         NodeOrder(node, priority, scheduler.rank_victims(prepared, node, priority))
         for node, priority in highest.items()
     ]
-    places = {standing.pod: standing for order in orders for standing in order.pods}
+    ranks = {standing.pod: standing for order in orders for standing in order.pods}
     search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
     typical = typical_requests(running) if ranked else {}
-    beside = pods_by_node(running, [pod.spec.node_name for pod in ranked])
+    pods_on = pods_by_node(running, [pod.spec.node_name for pod in ranked])
     items = []
     for pod in ranked:
-        room = free_amounts_on(pod, nodes[pod.spec.node_name], beside[pod.spec.node_name])
-        items.append(_item(pod, threats.get(pod.key, []), room, typical, search, places.get(pod.key)))
+        free = free_amounts_on(pod, nodes[pod.spec.node_name], pods_on[pod.spec.node_name])
+        items.append(_item(pod, threats.get(pod.key, []), free, typical, search, ranks.get(pod.key)))
     counted = decided[0][1].cluster if decided else ClusterSummary(len(nodes), len(running))
     own = (assumption for _, verdict in decided for assumption in verdict.assumptions)
     unread = [*unread_events(cluster), *unread_of(cluster, ["Node", "Pod", *([BUDGETS] if items else [])])]
@@ -77,8 +77,8 @@ def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool]
         algorithm=scheduler.algorithm,
         cluster=described(counted, cluster, context.now),
         at=context.time,
-        matching=len(asked),
-        threatened=sum(pod.key in threats for pod in asked),
+        matching=len(selected),
+        threatened=sum(pod.key in threats for pod in selected),
         pending=len(pending),
         items=sorted(items, key=_risk),
         nodes=orders,
@@ -87,7 +87,7 @@ def pods_at_risk(context: AnalysisContext, *, is_selected: Callable[[Pod], bool]
 
 
 def _threats(decided: Sequence[tuple[Pod, Verdict]], positions: dict[str, int]) -> dict[str, list[Threat]]:
-    """The pending pods that would evict a pod, by its name, in the order of the queue."""
+    """The pending pods that would evict each pod, in queue order."""
     threats: dict[str, list[Threat]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
         for node, victims in verdict.pods_at_stake.items():
@@ -105,13 +105,13 @@ def _first_position(threats: Sequence[Threat]) -> int:
 def _item(
     pod: Pod,
     threats: list[Threat],
-    room: dict[str, int],
+    free: dict[str, int],
     typical: dict[str, int],
     search: PrioritySearch,
     standing: RankedVictim | None,
 ) -> PodAtRisk:
-    """The thresholds are one for each size that asks for anything, each size once."""
-    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.OWN_PLUS_FREE: room}
+    """One pod with a threshold for each size that requests anything, each size once."""
+    sizes = {SizeName.TYPICAL: typical, SizeName.OWN: requests_of(pod), SizeName.OWN_PLUS_FREE: free}
     return PodAtRisk(
         pod=pod.key,
         node=pod.spec.node_name,
@@ -126,7 +126,7 @@ def _item(
 
 
 def _risk(item: PodAtRisk) -> tuple[int, int, int, int]:
-    """The lower the sooner: pending pods that evict it, then the lowest priority that would."""
+    """Sort key: pending pods that evict it, then the lowest priority that would."""
     anywhere = min((each.anywhere for each in item.thresholds if each.anywhere is not None), default=_LAST)
     on_node = min((each.on_node for each in item.thresholds if each.on_node is not None), default=_LAST)
     return _first_position(item.threats), anywhere, on_node, item.priority

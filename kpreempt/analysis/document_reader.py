@@ -1,4 +1,4 @@
-"""Parts of one object that is still plain data, with one clear error for a part of the wrong type."""
+"""Reads parts of an object in plain data, with a clear error if a part has the wrong type."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from kpreempt.errors import InputError
 
 Document = dict[str, Any]
 
-# Stands for what the controllers draw: hashes, the random ends of names, and uids.
+# Stands for random parts: hashes, name suffixes, and UIDs.
 NEW = "new"
 _INT32 = range(-(2**31), 2**31)
 
 
 def describe(document: Document) -> str:
-    """An object's kind and name, as messages name it."""
+    """An object's kind and name for messages."""
     metadata = mapping_in(document, "metadata")
     name = metadata.get("name") or metadata.get("generateName") or "without a name"
     namespace = metadata.get("namespace")
@@ -24,13 +24,13 @@ def describe(document: Document) -> str:
 
 
 def mappings_in(parent: Document, key: str) -> Iterator[Document]:
-    """The mappings of a list below ``parent``; nothing of what is no list, or no mapping."""
+    """The mappings in a list below ``parent``; anything else is skipped."""
     value = parent.get(key)
     yield from (each for each in (value if isinstance(value, list) else []) if isinstance(each, dict))
 
 
 def mapping_in(parent: Document, *path: str) -> Document:
-    """The mapping at a path below ``parent``, or an empty one that is no part of it."""
+    """The mapping at a path below ``parent``, or a new empty one."""
     for key in path:
         value = parent.get(key)
         parent = value if isinstance(value, dict) else {}
@@ -38,7 +38,7 @@ def mapping_in(parent: Document, *path: str) -> Document:
 
 
 class DocumentReader:
-    """Reads parts of one document, and words what is wrong with them."""
+    """Reads parts of one document, and raises errors about them."""
 
     def __init__(self, object_name: str, source: str, line: int) -> None:
         self.source, self.line = source, line
@@ -49,7 +49,7 @@ class DocumentReader:
         return InputError(problem, source=self.source, line=self.line, object_name=self._object_name, path=path)
 
     def mapping(self, parent: Mapping[str, Any], key: str, path: str = "") -> Document:
-        """A mapping below ``parent``; missing ones and nulls are empty."""
+        """A mapping below ``parent``; a missing one or null is empty."""
         value = parent.get(key)
         if value is None:
             return {}
@@ -58,7 +58,7 @@ class DocumentReader:
         return value
 
     def name(self, metadata: Mapping[str, Any], key: str, default: str = "") -> str:
-        """A text of the metadata, or ``default`` where it is missing or empty."""
+        """A string of the metadata, or ``default`` if it is missing or empty."""
         value = metadata.get(key) or default
         if not isinstance(value, str):
             raise self.error(f"expected a string, got {value!r}", f"metadata.{key}")
@@ -70,32 +70,32 @@ class DocumentReader:
         if value is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.error(f"expected a number of pods, got {value!r}", f"spec.{key}")
+            raise self.error(f"expected a non-negative integer, got {value!r}", f"spec.{key}")
         return value
 
     def text(self, parent: Mapping[str, Any], key: str, path: str) -> str:
-        """A text below ``parent``; a missing one and null are empty."""
+        """A string below ``parent``; a missing one or null is empty."""
         value = parent.get(key)
         if value is not None and not isinstance(value, str):
             raise self.error("expected a string", f"{path}.{key}")
         return value or ""
 
     def texts(self, parent: Mapping[str, Any], key: str, path: str) -> dict[str, str]:
-        """A mapping of texts below ``parent``, such as labels; a missing one and null are empty."""
+        """A mapping of strings below ``parent``, such as labels; a missing one or null is empty."""
         value = self.mapping(parent, key, path)
         return {name: self.text(value, name, f"{path}.{key}") for name in value}
 
     def int32(self, parent: Mapping[str, Any], key: str, path: str) -> int | None:
-        """A number of 32 bits below ``parent``; ``None`` where it is missing or null."""
+        """A 32-bit integer below ``parent``; ``None`` if it is missing or null."""
         value = parent.get(key)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or value not in _INT32:
-            raise self.error("expected an integer of 32 bits", f"{path}.{key}")
+            raise self.error("expected a 32-bit integer", f"{path}.{key}")
         return value
 
     def mappings(self, parent: Mapping[str, Any], key: str, path: str) -> list[Document]:
-        """A list of mappings below ``parent``; a missing one and null are empty."""
+        """A list of mappings below ``parent``; a missing one or null is empty."""
         value = parent.get(key)
         if value is None:
             return []

@@ -1,7 +1,7 @@
-"""Pods that do not exist, of a size and a priority: what happens, and from which priority on, if one of these comes.
+"""Pods of a given size and priority that do not exist: what happens, and from which priority on, if one is created.
 
-What the scheduler decides changes with the priority of the incoming pod only where that passes the priority of another
-pod. So it is enough to try the priorities just above those, from the lowest on.
+The scheduler's decision only changes when the new pod's priority passes that of another pod. So it is enough to try the
+priorities just above those, from the lowest on.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _CPU = "cpu"
 _SIZES = (_CPU, "memory")
 _POLICY: Literal["PreemptLowerPriority"] = "PreemptLowerPriority"
 
-# That of system-node-critical; no pod has a higher one.
+# The priority of system-node-critical, the highest of all.
 HIGHEST_PRIORITY = 2_000_001_000
-_MOST_TRIED = 32
+_MAX_TRIED = 32
 
 
 def requests_of(pod: Pod) -> dict[str, int]:
-    """What a pod asks for, in milli-CPU, bytes and units."""
+    """The requests of a pod, in milli-CPU, bytes and units."""
     return requests_in_units(pod_requests(pod))
 
 
 class RequestsOfMany:
-    """``requests_of`` for pods that stay in memory. Replicas share their containers, which are looked at once."""
+    """``requests_of`` for pods that stay in memory; replicas share containers, which are evaluated once."""
 
     def __init__(self) -> None:
         self._known: dict[int, dict[str, int]] = {}
 
     def of(self, pod: Pod) -> dict[str, int]:
-        """What a pod asks for, in milli-CPU, bytes and units; not to be changed."""
+        """The requests of a pod, in milli-CPU, bytes and units; must not be modified."""
         if not has_only_containers(pod):
             return requests_of(pod)
         known = self._known.get(id(pod.spec.containers))
@@ -60,7 +60,7 @@ class RequestsOfMany:
 
 
 def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
-    """The median of the CPU and of the memory that pods ask for, among those that ask for any."""
+    """The median CPU and memory requests, among pods that request any."""
     amounts: dict[str, list[int]] = {name: [] for name in _SIZES}
     of = RequestsOfMany().of
     for pod in pods:
@@ -72,20 +72,20 @@ def typical_requests(pods: Iterable[Pod]) -> dict[str, int]:
 
 
 def free_amounts_on(pod: Pod, node: Node, pods_on_node: Iterable[Pod]) -> dict[str, int]:
-    """The CPU and memory that are free on the pod's node, and what the pod itself asks for, together."""
-    room = requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items() if name in _SIZES})
+    """The free CPU and memory of the pod's node plus the pod's own requests."""
+    free = requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items() if name in _SIZES})
     for other in pods_on_node:
         if other is not pod:
             for name, amount in requests_of(other).items():
-                if name in room:
-                    room[name] -= amount
-    return {name: amount for name, amount in room.items() if amount > 0}
+                if name in free:
+                    free[name] -= amount
+    return {name: amount for name, amount in free.items() if amount > 0}
 
 
 def hypothetical_pod(cluster: ClusterSnapshot, requests: Requests, priority: int) -> Pod:
-    """A new pod in the namespace ``default`` that asks for these amounts, as the scheduler would see it.
+    """A new pod in namespace ``default`` that requests these amounts, as the scheduler would see it.
 
-    It has no labels, no selectors, and may preempt. LimitRanges do not apply to it.
+    It has no labels or selectors, and may preempt. LimitRanges do not apply to it.
     """
     amounts = {name: quantity(_amount(name, amount)) for name, amount in requests.items()}
     resources = ResourceRequirements(requests=amounts)
@@ -99,12 +99,12 @@ def hypothetical_pod(cluster: ClusterSnapshot, requests: Requests, priority: int
 
 
 def tied_to(pod: Pod, node_name: str) -> Pod:
-    """The pod as one that has to go to the node, and tolerates its taints."""
+    """The pod, tied to the node and tolerating its taints."""
     return edit_pod(pod, _tie(node_name))
 
 
 def options_for(requests: Requests, priority: int, node_name: str = "") -> list[str]:
-    """The options with which ``kpreempt explain`` asks about the hypothetical pod, tied to a node if one is given."""
+    """The options of ``kpreempt explain`` for the hypothetical pod, tied to a node if one is given."""
     options = []
     for name, amount in requests.items():
         text = _amount(name, amount)
@@ -132,7 +132,7 @@ def _amount(name: str, amount: int) -> str:
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What matters of a verdict: whom it evicts, from every node that it can end with."""
+    """The relevant part of a verdict: the outcome, and the victims on every node that may be chosen."""
 
     outcome: Outcome
     nodes: list[str]
@@ -140,7 +140,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class PrioritySearch:
-    """Verdicts on hypothetical pods in one cluster, each asked for once."""
+    """Verdicts on hypothetical pods in one cluster, each computed once."""
 
     def __init__(
         self, cluster: ClusterSnapshot, scheduler: Scheduler, prepared: Any, *, phases: Phases = NO_PHASES
@@ -156,7 +156,7 @@ class PrioritySearch:
             self._on_node.setdefault(node, set()).add(pod.priority)
 
     def threshold(self, pod: Pod, size: SizeName, requests: Requests) -> Threshold:
-        """The lowest priorities of pods of that size that evict ``pod``, free to go anywhere or tied to its node."""
+        """The lowest priorities at which pods of that size evict ``pod``, on any node or tied to its node."""
         node = pod.spec.node_name
         anywhere, last = self._lowest(pod, requests, "", tried_priorities(self._priorities, pod.priority))
         priorities = tried_priorities(sorted(self._on_node.get(node, ())), pod.priority)
@@ -177,18 +177,18 @@ class PrioritySearch:
     def _lowest(
         self, pod: Pod, requests: Requests, node: str, priorities: Sequence[int]
     ) -> tuple[int | None, _Answer | None]:
-        """The first of ``priorities`` at which the pod is evicted, and the answer there, or the last one tried."""
+        """The first of ``priorities`` at which the pod is evicted, with the verdict there, or the last one tried."""
         answer = None
         for priority in priorities:
-            answer = self._ask(requests, priority, node)
+            answer = self._verdict_on(requests, priority, node)
             if pod.key in answer.victims:
                 return priority, answer
             if answer.outcome == Outcome.LANDS:
-                # With a higher priority fewer nominated pods count, so it lands all the more.
+                # At a higher priority, fewer nominated pods count, so it still fits.
                 break
         return None, answer
 
-    def _ask(self, requests: Requests, priority: int, node: str) -> _Answer:
+    def _verdict_on(self, requests: Requests, priority: int, node: str) -> _Answer:
         key = node, tuple(requests.items()), priority
         known = self._answers.get(key)
         if known is None:
@@ -205,4 +205,4 @@ class PrioritySearch:
 
 def tried_priorities(priorities: Iterable[int], above: int) -> list[int]:
     """The lowest priorities just above those of ``priorities`` that are at least ``above``, in ascending order."""
-    return [priority + 1 for priority in priorities if above <= priority < HIGHEST_PRIORITY][:_MOST_TRIED]
+    return [priority + 1 for priority in priorities if above <= priority < HIGHEST_PRIORITY][:_MAX_TRIED]

@@ -1,4 +1,4 @@
-"""Names and numbers in a sentence."""
+"""Formats names and numbers for sentences."""
 
 from __future__ import annotations
 

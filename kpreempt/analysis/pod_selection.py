@@ -1,4 +1,4 @@
-"""Which pods a question is about: those of a namespace, and those that a label selector matches."""
+"""The pods that a query selects, by namespace and label selector."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _HINT = "app=web, tier!=cache, 'app in (web,api)', !canary"
 
 
 class PodSelection(NamedTuple):
-    """Pods of one namespace (all, where it is empty) that match the selector."""
+    """Pods of one namespace (all if it is empty) that match the selector."""
 
     namespace: str = ""
     selector: LabelSelector = LabelSelector()
 
     def has(self, pod: Pod) -> bool:
-        """Whether the question is about the pod."""
+        """Whether the pod is selected."""
         metadata = pod.metadata
         return self.namespace in ("", metadata.namespace) and self.selector.matches(metadata.labels)
 
 
 def parse_selector(text: str) -> LabelSelector:
-    """The selector that ``kubectl -l`` takes (``k8s.io/apimachinery`` v0.36.3 ``pkg/labels``), without ``<`` and ``>``.
+    """Parse a ``kubectl -l`` selector (``k8s.io/apimachinery`` v0.36.3 ``pkg/labels``), without ``<`` and ``>``.
 
     Raises ``UsageError`` for any other text.
     """

@@ -1,9 +1,9 @@
-"""Which pod preempted a pod, from the scheduler's events, else from what the pod itself says.
+"""Which pod preempted a pod, from the scheduler's events, or else from the pod itself.
 
 A Preempted event of 1.36 says ``Preempted by pod UID on node NODE`` (``framework/preemption/executor.go``), for a pod
-group ``podgroup``, and for a victim that was not bound yet ``... (in kube-scheduler memory).`` Before there were
-``Preempted by a pod on node NODE`` and ``Preempted by NAMESPACE/NAME on node NODE``. The preemptor is the event's
-``related`` object, too. An eviction is reconstructed by the preemptor's verdict in a snapshot from before it.
+group ``podgroup``, and for a victim that was not bound yet ``... (in kube-scheduler memory).`` Earlier versions say
+``Preempted by a pod on node NODE`` and ``Preempted by NAMESPACE/NAME on node NODE``. The preemptor is also the event's
+``related`` object. An eviction is reconstructed by the preemptor's verdict in an earlier snapshot.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _NAMES_OFFERED = 3
 
 
 def who_evicted(cluster: ClusterSnapshot, namespace: str, name: str) -> PreemptionsOfPod:
-    """Every eviction of the pod by a scheduler that the snapshot tells of, the latest first.
+    """Every eviction of the pod by a scheduler that the snapshot shows, the latest first.
 
-    The pod may be gone, if there is an event about it. Raises ``NotFoundError`` where there is neither.
+    The pod may be gone if there is an event about it. Raises ``NotFoundError`` if there is neither.
     """
     key = f"{namespace}/{name}"
     pod = next((each for each in cluster.pods if each.key == key), None)
     events = preempted_events(cluster)
-    mine = [event for event in events if event.subject.key == key]
-    if pod is None and not mine:
+    own_events = [event for event in events if event.subject.key == key]
+    if pod is None and not own_events:
         raise _unknown(cluster, events, namespace, name)
-    told = _Reports(cluster, events) if mine else None
-    preemptions = [_by_event(event, told, cluster) for event in mine if told is not None]
-    # Whether an event is about this very pod, and not about one of the same name before it.
+    index = _EventIndex(cluster, events) if own_events else None
+    preemptions = [_by_event(event, index, cluster) for event in own_events if index is not None]
+    # Whether an event is about this pod, and not about an earlier one with the same name.
     uid = pod.metadata.uid if pod is not None else ""
-    is_reported = any(not uid or not event.subject.uid or event.subject.uid == uid for event in mine)
-    if pod is not None and not is_reported and was_preempted(pod):
+    has_own_event = any(not uid or not event.subject.uid or event.subject.uid == uid for event in own_events)
+    if pod is not None and not has_own_event and was_preempted(pod):
         condition = next(each for each in pod.status.conditions if each.type == DISRUPTION)
         preemptions.insert(
             0,
@@ -69,15 +69,17 @@ def who_evicted(cluster: ClusterSnapshot, namespace: str, name: str) -> Preempti
             ),
         )
     conditions = pod.status.conditions if pod is not None else []
-    said = next((each for each in conditions if each.type == DISRUPTION and each.status == "True"), None)
+    disruption = next((each for each in conditions if each.type == DISRUPTION and each.status == "True"), None)
     return PreemptionsOfPod(
-        victim=_where(pod)
+        victim=_location_of(pod)
         if pod is not None
-        else PodLocation(pod=key, uid=mine[0].subject.uid, phase=PodPhase.NOT_FOUND),
+        else PodLocation(pod=key, uid=own_events[0].subject.uid, phase=PodPhase.NOT_FOUND),
         has_events=bool(cluster.events) or bool(cluster.skipped.get("Event")),
         terminating_until=pod.metadata.deletion_timestamp if pod is not None else None,
         finalizers=pod.metadata.finalizers if pod is not None else [],
-        disruption=(": ".join(filter(None, (said.reason, said.message.strip()))) or DISRUPTION) if said else "",
+        disruption=(": ".join(filter(None, (disruption.reason, disruption.message.strip()))) or DISRUPTION)
+        if disruption
+        else "",
         preemptions=preemptions,
         assumptions=unread_events(cluster),
     )
@@ -95,23 +97,23 @@ def preempted_events(cluster: ClusterSnapshot) -> list[Event]:
 
 
 class Preemptors:
-    """Finds preemptors among the pods of a cluster, which is looked through once."""
+    """Finds preemptors among the pods of a cluster, which is indexed once."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
-        # The first of each.
+        # The first pod with each key.
         self._by_uid = {pod.metadata.uid: pod for pod in reversed(cluster.pods) if pod.metadata.uid}
         self._by_name = {pod.key: pod for pod in reversed(cluster.pods)}
 
     def pod(self, preemptor: PodLocation) -> Pod | None:
-        """The preemptor: by its UID, or by its name where that is all that is known."""
+        """The preemptor by its UID, or by its name if only that is known."""
         if preemptor.uid and (pod := self._by_uid.get(preemptor.uid)):
             return pod
         pod = self._by_name.get(preemptor.pod)
-        # One of its name that says another UID is another pod.
+        # A pod with the same name and another UID is another pod.
         return pod if pod is not None and not (preemptor.uid and pod.metadata.uid) else None
 
 
-def _by_event(event: Event, told: _Reports, cluster: ClusterSnapshot) -> Preemption:
+def _by_event(event: Event, index: _EventIndex, cluster: ClusterSnapshot) -> Preemption:
     by = read_preempted(event)
     is_named = bool(by.uid or by.name)
     return Preemption(
@@ -120,24 +122,24 @@ def _by_event(event: Event, told: _Reports, cluster: ClusterSnapshot) -> Preempt
         message=event.text,
         node=by.node,
         is_pod_group=by.is_pod_group,
-        preemptor=told.preemptor(by) if is_named else None,
+        preemptor=index.preemptor(by) if is_named else None,
         possible_preemptors=[] if is_named else _suspects(cluster, by.node, None),
-        other_victims=[key for key in told.evicted[_cause(by)] if key != event.subject.key] if is_named else [],
+        other_victims=[key for key in index.evicted[_cause(by)] if key != event.subject.key] if is_named else [],
     )
 
 
-class _Reports:
-    """What all events and pods tell of preemptors, looked through once for however many evictions."""
+class _EventIndex:
+    """Index of preemptors and victims in all events and pods."""
 
     def __init__(self, cluster: ClusterSnapshot, preempted: Sequence[Event]) -> None:
         """``preempted`` are the events about evictions, the latest first."""
-        # All pods that went for a preemptor on the same node, by what their events say alike.
+        # All victims of a preemptor on the same node, by what their events share.
         self.evicted: dict[tuple[str, ...], dict[str, None]] = {}
         for event in preempted:
             by = read_preempted(event)
             for cause in {_cause(by), _cause(by._replace(uid=""))}:
                 self.evicted.setdefault(cause, {})[event.subject.key] = None
-        # What any event calls the object with a UID, which may be gone itself.
+        # The name of each object with a UID according to any event; it may be gone.
         self._names: dict[tuple[bool, str], ObjectReference] = {}
         for event in cluster.events:
             for each in (event.subject, event.related):
@@ -147,17 +149,17 @@ class _Reports:
 
     def preemptor(self, by: PreemptedBy) -> PodLocation:
         """What is known of the preemptor."""
-        named = ObjectReference(namespace=by.namespace, name=by.name) if by.name else None
-        if named is None and by.uid:
-            named = self._names.get((by.is_pod_group, by.uid))
-        key = named.key if named is not None else ""
+        reference = ObjectReference(namespace=by.namespace, name=by.name) if by.name else None
+        if reference is None and by.uid:
+            reference = self._names.get((by.is_pod_group, by.uid))
+        key = reference.key if reference is not None else ""
         known = PodLocation(pod=key, uid=by.uid, phase=PodPhase.NOT_FOUND if key else PodPhase.UNKNOWN)
         pod = None if by.is_pod_group else self._preemptors.pod(known)
-        return known if pod is None else _where(pod)
+        return known if pod is None else _location_of(pod)
 
 
 def _cause(by: PreemptedBy) -> tuple[str, ...]:
-    """What two events say alike that tell of the same preemption."""
+    """The part that two events about the same preemption share."""
     return (by.node, by.uid) if by.uid else (by.node, by.namespace, by.name)
 
 
@@ -166,7 +168,7 @@ def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[P
     if not node:
         return []
     return [
-        _where(pod)
+        _location_of(pod)
         for pod in cluster.pods
         if pod.status.nominated_node_name == node
         and not pod.spec.node_name
@@ -175,7 +177,7 @@ def _suspects(cluster: ClusterSnapshot, node: str, victim: Pod | None) -> list[P
     ]
 
 
-def _where(pod: Pod) -> PodLocation:
+def _location_of(pod: Pod) -> PodLocation:
     phase = PodPhase.RUNNING if pod.spec.node_name else PodPhase.PENDING
     if pod.is_terminal:
         phase = PodPhase.FINISHED
@@ -193,28 +195,27 @@ def _where(pod: Pod) -> PodLocation:
 
 
 def _unknown(cluster: ClusterSnapshot, events: Sequence[Event], namespace: str, name: str) -> NotFoundError:
-    there = {pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace}
-    there |= {event.subject.name for event in events if event.subject.namespace == namespace}
-    near = difflib.get_close_matches(name, sorted(there), n=_NAMES_OFFERED)
+    names = {pod.metadata.name for pod in cluster.pods if pod.metadata.namespace == namespace}
+    names |= {event.subject.name for event in events if event.subject.namespace == namespace}
+    near = difflib.get_close_matches(name, sorted(names), n=_NAMES_OFFERED)
     has_events = bool(cluster.events) or bool(cluster.skipped.get("Event"))
     unread = cluster.unread.get("Event")
-    known = "" if unread is None else " is known"
     why = (
         f"events {why_unread(unread)}"
         if unread is not None
-        else "API servers keep events for an hour unless told otherwise"
+        else "API servers keep events for an hour by default"
         if has_events
-        else "no events of evictions are known; a dump needs kubectl get events -A"
+        else "the input has no eviction events; add kubectl get events -A to the dump"
     )
-    there_is_none = missing(cluster, "Pod", f'pod "{name}" in namespace "{namespace}"')
+    problem = missing(cluster, "Pod", f'pod "{name}" in namespace "{namespace}"')
     return NotFoundError(
-        f"{there_is_none}, and no event{known} that it was preempted: {why}",
+        f"{problem}, and no event shows that it was preempted: {why}",
         hint=", ".join(near),
     )
 
 
 class PreemptedBy(NamedTuple):
-    """What is known of the preemptor, and the node; all but ``is_pod_group`` may be empty."""
+    """The preemptor and the node, as far as known; all but ``is_pod_group`` may be empty."""
 
     uid: str = ""
     namespace: str = ""
@@ -224,16 +225,16 @@ class PreemptedBy(NamedTuple):
 
 
 def read_preempted(event: Event) -> PreemptedBy:
-    """What the event says; what it says in other words is not understood, and left empty."""
+    """Parse the event; unknown wordings are left empty."""
     match = PREEMPTED_TEXT.fullmatch(event.text.strip())
-    said = match.groupdict() if match else {}
+    groups = match.groupdict() if match else {}
     related = event.related
     found = PreemptedBy(
-        uid=said.get("uid") or said.get("bare_uid") or "",
-        namespace=said.get("namespace") or "",
-        name=said.get("name") or "",
-        node=said.get("node") or "",
-        is_pod_group=said.get("type") == "podgroup",
+        uid=groups.get("uid") or groups.get("bare_uid") or "",
+        namespace=groups.get("namespace") or "",
+        name=groups.get("name") or "",
+        node=groups.get("node") or "",
+        is_pod_group=groups.get("type") == "podgroup",
     )
     if related is None or not related.name:
         return found
@@ -255,19 +256,19 @@ def reconstruct(
     version: Iterable[Assumption] = (),
     assumptions: Iterable[Assumption] = (),
 ) -> PreemptionsOfPod:
-    """The answer with each eviction, whose preemptor is known, explained in the snapshot from ``before``.
+    """Explain each eviction with a known preemptor in the snapshot from ``before``.
 
-    A preemptor that is not there yet is laid over it as it is in ``cluster`` now, as if it had just been created.
-    ``version`` is assumed of that snapshot's version.
+    A preemptor that does not exist there yet is added as it is in ``cluster`` now, as if it had just been created.
+    ``version`` has the assumptions about that snapshot's version.
     """
-    then, today = Preemptors(before), Preemptors(cluster)
+    earlier, current = Preemptors(before), Preemptors(cluster)
     preemptions = [
         msgspec.structs.replace(
             each,
             reconstruction=_reconstruction(
                 answer.victim.pod,
-                then.pod(each.preemptor),
-                today.pod(each.preemptor),
+                earlier.pod(each.preemptor),
+                current.pod(each.preemptor),
                 before,
                 scheduler,
                 now=now,
@@ -279,8 +280,10 @@ def reconstruct(
         for each in answer.preemptions
     ]
     is_any = any(each.reconstruction is not None for each in preemptions)
-    said = [*version, *unread_of(before, [BUDGETS])] if is_any else []
-    return msgspec.structs.replace(answer, preemptions=preemptions, assumptions=[*answer.assumptions, *said])
+    assumptions_before = [*version, *unread_of(before, [BUDGETS])] if is_any else []
+    return msgspec.structs.replace(
+        answer, preemptions=preemptions, assumptions=[*answer.assumptions, *assumptions_before]
+    )
 
 
 def _reconstruction(

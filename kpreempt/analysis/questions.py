@@ -1,8 +1,7 @@
-"""The pods in question, from manifests, a few flags or the cluster, and the questions about them for a scheduler.
+"""The pods of a query, from manifests, flags or the cluster, prepared for a scheduler.
 
-A pod that does not exist yet needs other new objects, too: the ReplicaSet that owns it, its claims (for devices, those
-that a controller makes from templates), a pod per node for a DaemonSet. They are laid over the cluster,
-unless it has them.
+A new pod also needs other new objects: the ReplicaSet that owns it, its claims (for devices, those that a controller
+creates from templates), and for a DaemonSet one pod per node. They are added to the cluster unless it has them.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ from kpreempt.verdict.unread import missing
 
 
 class Decode(Protocol):
-    """Turns plain data of a kind into its record; raises ``InputError`` with the source and line."""
+    """Decodes plain data of a kind into its record; raises ``InputError`` with the source and line."""
 
     def __call__(self, kind: str, document: Document, *, source: str = "", line: int = 0) -> Any:
         """Decode one object."""
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Questions, and the cluster in which they are asked; ``sizes`` are how many questions each template has."""
+    """Queries with their cluster; ``sizes`` are the numbers of queries per template."""
 
     cluster: ClusterSnapshot
     questions: list[Question]
@@ -68,9 +67,9 @@ def questions_of(
     decode: Decode,
     rules: ApiServerRules = USUAL,
 ) -> Asked:
-    """The question for each template, overridden and admitted by ``rules``, in order; a DaemonSet's has one per node.
+    """The query for each template, with overrides and admitted by ``rules``, in order; a DaemonSet has one per node.
 
-    Raises what ``override_pod``, ``decode`` and ``admit`` raise.
+    Raises the errors of ``override_pod``, ``decode`` and ``admit``.
     """
     pods: list[_Unadmitted] = []
     sizes = []
@@ -83,13 +82,13 @@ def questions_of(
     if any(each.pod.spec.resource_claims for each in pods):
         cluster, claiming = with_device_claims(cluster, [each.pod for each in pods])
         pods = [msgspec.structs.replace(each, pod=pod) for each, pod in zip(pods, claiming, strict=True)]
-    # Those claims that the cluster does not have, by key, as the API server would store them.
+    # The claims that the cluster lacks, by key, as the API server would store them.
     claims = [claim for each in pods for claim in each.claims]
     known = {claim.key for claim in cluster.persistent_volume_claims} if claims else set()
     new_claims = {claim.key: admit_claim(claim, cluster) for claim in claims if claim.key not in known}
     owners = [owner for each in pods for owner in each.owners]
-    there = {(each.metadata.namespace, each.metadata.name) for each in cluster.replica_sets} if owners else set()
-    new_owners = [each for each in owners if (each.metadata.namespace, each.metadata.name) not in there]
+    existing = {(each.metadata.namespace, each.metadata.name) for each in cluster.replica_sets} if owners else set()
+    new_owners = [each for each in owners if (each.metadata.namespace, each.metadata.name) not in existing]
     cluster = msgspec.structs.replace(
         cluster,
         persistent_volume_claims=[*cluster.persistent_volume_claims, *new_claims.values()],
@@ -98,28 +97,28 @@ def questions_of(
     questions = []
     for each in pods:
         admission = admit(each.pod, cluster, rules)
-        mine = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
-        refused = []
+        own_assumptions = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
+        rejections = []
         if cluster.resource_quotas:
-            # Where quotas would not let the pod be created.
+            # Whether quotas would reject the pod.
             from kpreempt.admission.resource_quotas import rejected_by_quotas  # noqa: PLC0415 - few clusters have quotas
 
-            refused = rejected_by_quotas(admission.pod, cluster)
-        made = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
+            rejections = rejected_by_quotas(admission.pod, cluster)
+        created = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
         questions.append(
             Question(
                 pod=admission.pod,
                 manifest=each.pod,
                 origin=each.template.origin,
-                admission=[*(_made(claim, each) for claim in made), *admission.changes],
-                assumptions=[*mine, *each.assumptions, *admission.assumptions, *refused],
+                admission=[*(_claim_created(claim, each) for claim in created), *admission.changes],
+                assumptions=[*own_assumptions, *each.assumptions, *admission.assumptions, *rejections],
             )
         )
     return Asked(cluster, questions, sizes)
 
 
 def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> Asked:
-    """The question for a pod of the cluster: overridden, but admitted already.
+    """The query for a pod of the cluster, with overrides; it is already admitted.
 
     A new priority class is looked up as for a new pod.
     """
@@ -139,16 +138,16 @@ def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) 
 def _expanded(
     cluster: ClusterSnapshot, template: PodTemplate, decode: Decode, rules: ApiServerRules
 ) -> list[_Unadmitted]:
-    """The template's pods: one, or for a DaemonSet one for each node that the controller picks."""
+    """The template's pods: one, or for a DaemonSet one for each node that the controller selects."""
     first = _unadmitted(template, decode)
     if template.kind != "DaemonSet":
         return [first]
-    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - few ask about a DaemonSet
+    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - rarely needed
 
     names = daemon_node_names(first.pod, cluster.nodes, rules)
     if names:
         return [_unadmitted(each, decode) for each in for_nodes(template, names)]
-    message = f"the controller makes a pod for none of {len(cluster.nodes)} nodes; explained as if it made one for any"
+    message = f"the controller creates no pod on any of the {len(cluster.nodes)} nodes; explained as if it created one"
     assumption = Assumption(template.origin, "spec.template.spec", message)
     return [msgspec.structs.replace(first, assumptions=[assumption])]
 
@@ -165,7 +164,7 @@ def _unadmitted(template: PodTemplate, decode: Decode) -> _Unadmitted:
 
 
 def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: ClusterSnapshot) -> Admission:
-    """The priority of a pod whose class may have changed since it was admitted."""
+    """The priority of a pod whose class may have changed since its admission."""
     if pod.spec.priority_class_name != before.spec.priority_class_name and overrides.priority is None:
         policy = pod.spec.preemption_policy if overrides.preemption_policy else None
         pod = replace_in(pod, "spec", priority=None, preemption_policy=policy)
@@ -174,25 +173,25 @@ def _reread_priority(pod: Pod, before: Pod, overrides: Overrides, cluster: Clust
     return admit_priority(pod, cluster)
 
 
-def _made(claim: PersistentVolumeClaim, asked: _Unadmitted) -> DefaultedField:
+def _claim_created(claim: PersistentVolumeClaim, created: _Unadmitted) -> DefaultedField:
     class_name = claim.spec.storage_class_name
     value = f"storage class {class_name}" if class_name else "no storage class"
-    maker = asked.template.origin or f"Pod {asked.pod.key}"
-    return DefaultedField(f"PersistentVolumeClaim {claim.key}", value, f"made for {maker}")
+    maker = created.template.origin or f"Pod {created.pod.key}"
+    return DefaultedField(f"PersistentVolumeClaim {claim.key}", value, f"created for {maker}")
 
 
 def with_device_claims(cluster: ClusterSnapshot, pods: Sequence[Pod]) -> tuple[ClusterSnapshot, list[Pod]]:
-    """The pods with the claims that are made for them from the templates of the cluster, and the cluster with these."""
+    """The pods with the claims that are generated for them from the cluster's templates, and the cluster with these."""
     if not any(pod.spec.resource_claims for pod in pods):
         return cluster, list(pods)
     from kpreempt.controllers.resource_claims import with_generated_claims  # noqa: PLC0415 - few pods have devices
 
-    claims, there = list(cluster.resource_claims), {claim.key for claim in cluster.resource_claims}
+    claims, existing = list(cluster.resource_claims), {claim.key for claim in cluster.resource_claims}
     claiming = []
     for pod in pods:
-        own, made = with_generated_claims(pod, cluster.resource_claim_templates, there)
-        claims += made
-        there.update(claim.key for claim in made)
+        own, generated = with_generated_claims(pod, cluster.resource_claim_templates, existing)
+        claims += generated
+        existing.update(claim.key for claim in generated)
         claiming.append(own)
     if len(claims) == len(cluster.resource_claims):
         return cluster, claiming
@@ -209,16 +208,16 @@ _HARMLESS_SOURCES = frozenset({"name", "emptyDir", "configMap", "secret", "proje
 
 
 class Subjects(msgspec.Struct, frozen=True):
-    """The pods that some manifests ask for, and a note on each object that asks for none."""
+    """The pods of some manifests, and a note for each object without one."""
 
     templates: list[PodTemplate]
     notes: list[str] = []
 
 
 class InCluster(msgspec.Struct, frozen=True):
-    """A pod of the cluster as if it were pending, the cluster without it, and what was changed for that.
+    """A pod of the cluster as if it was pending, the cluster without it, and the changes that were made for this.
 
-    ``found`` is the pod as it is there.
+    ``found`` is the pod as it exists.
     """
 
     pod: Pod
@@ -228,9 +227,9 @@ class InCluster(msgspec.Struct, frozen=True):
 
 
 def subjects_of(documents: Iterable[tuple[Document, str, int]], namespace: str = DEFAULT_NAMESPACE) -> Subjects:
-    """The pods of all documents, each given with its source and line, in order; in ``namespace`` if they say none.
+    """The pods of all documents (each with source and line), in order; the default namespace is ``namespace``.
 
-    Raises ``InputError`` for a document that cannot be read, or where no document has a pod.
+    Raises ``InputError`` if a document cannot be read, or if no document has a pod.
     """
     templates: list[PodTemplate] = []
     notes: list[str] = []
@@ -245,24 +244,23 @@ def subjects_of(documents: Iterable[tuple[Document, str, int]], namespace: str =
             notes.append(f"{describe(document)} has no pod template and is ignored")
     if not templates:
         kinds = ", ".join(WORKLOAD_KINDS)
-        raise InputError(f"no pod in it: expected one of {kinds}", source=", ".join(filter(None, sources)))
+        raise InputError(f"no pod found: expected one of {kinds}", source=", ".join(filter(None, sources)))
     return Subjects(templates, notes)
 
 
 def select(templates: Sequence[PodTemplate], wanted: str) -> list[PodTemplate]:
-    """The templates of ``KIND/NAME``; kinds in any case, short (``deploy``) or plural.
+    """The templates matching ``KIND/NAME``; kinds in any case, short (``deploy``) or plural.
 
-    Raises ``UsageError`` for a text of another shape and ``NotFoundError`` for one that fits nothing, listing what
-    there is.
+    Raises ``UsageError`` for another format and ``NotFoundError``, with the existing ones, if nothing matches.
     """
     kind, slash, name = wanted.partition("/")
     if not slash or not kind or not name:
-        raise UsageError(f'"{wanted}" does not select an object', hint="KIND/NAME, such as deployment/api")
+        raise UsageError(f'"{wanted}" does not select an object', hint="use KIND/NAME, such as deployment/api")
     found = [each for each in templates if each.name == name and kind_of(kind) == each.kind]
     if not found:
-        there = [f"{each.kind.lower()}/{each.name}" for each in templates]
-        near = difflib.get_close_matches(f"{kind.lower()}/{name}", there, n=1)
-        raise NotFoundError(f'nothing is "{wanted}"; there is: {", ".join(there)}', hint=near[0] if near else "")
+        existing = [f"{each.kind.lower()}/{each.name}" for each in templates]
+        near = difflib.get_close_matches(f"{kind.lower()}/{name}", existing, n=1)
+        raise NotFoundError(f'"{wanted}" not found; available: {", ".join(existing)}', hint=near[0] if near else "")
     return found
 
 
@@ -275,10 +273,10 @@ def pod_from_flags(
     name: str = "pod",
     namespace: str = DEFAULT_NAMESPACE,
 ) -> PodTemplate:
-    """A pod with one container that asks for these amounts (quantities as text)."""
+    """A pod with one container that requests these amounts (quantities as text)."""
     requests = dict(resources or {})
     requests |= {key: amount for key, amount in (("cpu", cpu), ("memory", memory)) if amount}
-    # The API server wants limits equal to requests for what cannot be overcommitted.
+    # The API server requires limits equal to requests for resources that cannot be overcommitted.
     limits = {key: amount for key, amount in requests.items() if "/" in key or key.startswith("hugepages-")}
     spec: Document = {"containers": [{"name": "main", "resources": {"requests": requests, "limits": limits}}]}
     if priority_class:
@@ -288,11 +286,10 @@ def pod_from_flags(
 
 
 def kinds_not_needed(templates: Sequence[PodTemplate]) -> frozenset[str]:
-    """The kinds that cannot matter to where new pods of these templates land, nor to whom they evict.
+    """The kinds that cannot affect where new pods of these templates are placed, or what they evict.
 
-    Volumes, claims and what drivers say of them matter to pods with volumes that are mounted from outside: the filters
-    that read these kinds let all others pass, whoever else has such volumes. A kind of source that is not known counts
-    as one that is.
+    Volumes, claims and drivers matter only for pods with external volumes: for all other pods, the filters that read
+    these kinds pass. An unknown kind of volume source counts as external.
     """
     is_without = all(not template.claims and _harmless_volumes(template.document.get("spec")) for template in templates)
     return _OF_VOLUMES if templates and is_without else frozenset()
@@ -306,7 +303,7 @@ def _harmless_volumes(spec: object) -> bool:
 
 
 def in_namespace(template: PodTemplate, namespace: str) -> PodTemplate:
-    """The same template in another namespace, with all that belongs to it."""
+    """The template in another namespace, with everything that belongs to it."""
 
     def moved(document: Document) -> Document:
         return {**document, "metadata": {**document["metadata"], "namespace": namespace}}
@@ -322,7 +319,7 @@ def in_namespace(template: PodTemplate, namespace: str) -> PodTemplate:
 
 
 def for_nodes(template: PodTemplate, node_names: Iterable[str]) -> list[PodTemplate]:
-    """A DaemonSet's pod once per node, each tied to its node as the controller does."""
+    """A DaemonSet's pod for each node, tied to its node as the controller does."""
     tied = []
     for node_name in node_names:
         document = deepcopy(template.document)
@@ -333,11 +330,11 @@ def for_nodes(template: PodTemplate, node_names: Iterable[str]) -> list[PodTempl
 
 
 def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT_NAMESPACE) -> InCluster:
-    """The pod ``NAME`` or ``pod/NAME`` of ``namespace``, which was admitted already.
+    """The pod ``NAME`` or ``pod/NAME`` of ``namespace``, already admitted.
 
-    A pending pod comes as it is, with its nomination. One that has a node, or has finished, comes as if it had just
-    been created, which a change says. Raises ``UsageError`` for another kind and ``NotFoundError`` for a name that
-    is not there.
+    A pending pod is returned as it is, with its nomination. A pod that has a node or has finished is returned as if it
+    was just created, and a change says so. Raises ``UsageError`` for another kind and ``NotFoundError`` if the pod does
+    not exist.
     """
     rest = pod_name(name)
     pod = next((each for each in cluster.pods if each.key == f"{namespace}/{rest}"), None)
@@ -362,20 +359,20 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
         remaining = msgspec.structs.replace(remaining, resource_claims=vacated(cluster.resource_claims, pod))
     state = pod.status.phase or "assigned"
     place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
-    reason = f"{state}{place}; explained as if it were pending, in the cluster without it"
+    reason = f"{state}{place}; explained as if it was pending, in the cluster without it"
     return InCluster(pending_again(pod), remaining, pod, [DefaultedField("status.phase", "Pending", reason)])
 
 
 def pod_name(text: str) -> str:
-    """The name that ``NAME`` or ``pod/NAME`` gives. Raises ``UsageError`` for another kind."""
+    """The name in ``NAME`` or ``pod/NAME``. Raises ``UsageError`` for another kind."""
     kind, slash, name = text.rpartition("/")
     if slash and kind_of(kind) != "Pod":
-        raise UsageError(f'"{text}" is not a pod', hint=f"pod/{name}, or -f FILE for a manifest")
+        raise UsageError(f'"{text}" is not a pod', hint=f"use pod/{name}, or -f FILE for a manifest")
     return name
 
 
 def pending_again(pod: Pod) -> Pod:
-    """The pod as if it had just been created and no scheduler had seen it."""
+    """The pod as if it had just been created."""
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
     metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=None, deletion_grace_period_seconds=None)
     spec = msgspec.structs.replace(pod.spec, node_name="")
@@ -383,24 +380,24 @@ def pending_again(pod: Pod) -> Pod:
 
 
 def as_new(pod: Pod) -> Pod:
-    """The pod as a new one like it, for which no claims have been made."""
+    """The pod as a new copy, without generated claims."""
     pod = pending_again(pod)
     return msgspec.structs.replace(pod, status=PodStatus(phase="Pending"))
 
 
 def without_namesakes(cluster: ClusterSnapshot, new: Iterable[Pod]) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster without the pods that ``new`` ones of the same namespace and name replace."""
-    spaces_of: dict[str, set[str]] = {}
+    """The cluster without the pods that ``new`` pods of the same namespace and name replace."""
+    namespaces_by_name: dict[str, set[str]] = {}
     for pod in new:
-        spaces_of.setdefault(pod.metadata.name, set()).add(pod.metadata.namespace)
-    namesakes = [pod for pod in cluster.pods if pod.metadata.namespace in spaces_of.get(pod.metadata.name, ())]
+        namespaces_by_name.setdefault(pod.metadata.name, set()).add(pod.metadata.namespace)
+    namesakes = [pod for pod in cluster.pods if pod.metadata.namespace in namespaces_by_name.get(pod.metadata.name, ())]
     if not namesakes:
         return cluster, []
     assumptions = [
-        Assumption(f"Pod {pod.key}", "metadata.name", "is in the cluster already; explained as if it were created anew")
+        Assumption(f"Pod {pod.key}", "metadata.name", "already exists; explained as if it was recreated")
         for pod in namesakes
     ]
-    pods = [pod for pod in cluster.pods if pod.metadata.namespace not in spaces_of.get(pod.metadata.name, ())]
+    pods = [pod for pod in cluster.pods if pod.metadata.namespace not in namespaces_by_name.get(pod.metadata.name, ())]
     claims = cluster.resource_claims
     if any(pod.spec.resource_claims for pod in namesakes):
         from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few pods have devices

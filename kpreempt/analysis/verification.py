@@ -1,7 +1,7 @@
-"""Decisions judged one by one: predicted from just before, or from a moment at which they may have been made.
+"""Verifies decisions one by one: predicted from just before, or from a time at which they may have been made.
 
-A decision is compared with the verdict from just before it: host, victims and message. If chance or the order of equal
-pods decides, any outcome that the verdict gives counts. The result: counts, a score, and preemptions by namespace and
+A decision is compared with the verdict from just before it: node, victims and message. If chance or the order of equal
+pods decides, any outcome of the verdict matches. The result has counts, a score, and preemptions by namespace and
 priority class.
 """
 
@@ -33,17 +33,17 @@ from kpreempt.verdict.verify import (
     Verification,
 )
 
-# So many other states are tried for one decision.
-_MOST_TRIES = 300
+# The maximum number of other states tried for one decision.
+_MAX_TRIES = 300
 _PODS_AHEAD = 8
 
 
 class Situation(Protocol):
-    """A cluster just before a decision, and as it may have been to the scheduler (``snapshot.recording.replay``)."""
+    """A cluster just before a decision, and as the scheduler may have seen it (``snapshot.recording.replay``)."""
 
     @property
     def meanwhile(self) -> Sequence[object]:
-        """What changed while it may have been decided."""
+        """The changes while it may have been decided."""
 
     @property
     def gap(self) -> str:
@@ -51,51 +51,51 @@ class Situation(Protocol):
 
     @property
     def leaving(self) -> set[str]:
-        """The pods that began to leave about then."""
+        """The pods that started terminating at about that time."""
 
     @property
     def is_near_end(self) -> bool:
-        """Whether the recording may end before all is told of the decision."""
+        """Whether the recording may end before the decision is complete."""
 
     def bindings(self, *, by_place: bool) -> tuple[int, int]:
-        """How many pods were bound or nominated a moment before and after, as they were written or tried."""
+        """The numbers of pods bound or nominated shortly before and after, in the order of writes or of attempts."""
 
     def cluster(self, undone: int = 0, bound: int = 0, *, by_place: bool = False) -> ClusterSnapshot:
         """The cluster with fewer changes, and with more or fewer pods bound or nominated."""
 
     def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
-        """The same in words."""
+        """A description of these changes."""
 
 
 class Asked(NamedTuple):
-    """A scheduler for a cluster, and what is assumed of it."""
+    """A scheduler for a cluster, and its assumptions."""
 
     scheduler: Scheduler
     assumptions: Sequence[Assumption]
 
 
-# The scheduler of a cluster, or that of another version, which is ``None`` where it does not take the configuration.
+# Returns the scheduler for a cluster, or of another version; ``None`` if that rejects the configuration.
 Ask = Callable[[ClusterSnapshot, str | None], Asked | None]
 
 
 class Prediction(NamedTuple):
-    """What was predicted, in which cluster, of which pod."""
+    """A prediction, its cluster and its pod."""
 
     verdict: Verdict
     cluster: ClusterSnapshot
     pod: Pod
-    # Pods that were leaving already, or began to then.
+    # Pods that were terminating, or started to at that time.
     leaving: set[str]
 
     def differences(self, decision: TakenDecision) -> list[str]:
-        """What was decided otherwise."""
+        """How the decision differs."""
         return differences(self.verdict, decision, self.leaving)
 
 
 class Judgement(NamedTuple):
-    """What there is to say of a decision; without a ``difference`` it is as ``predicted``.
+    """The result for a decision; without a ``difference`` it is as ``predicted``.
 
-    One that could not be compared has neither, but for ``not_compared``, which says why.
+    A decision that could not be compared has only ``not_compared``, the reason.
     """
 
     predicted: Prediction | None = None
@@ -104,29 +104,29 @@ class Judgement(NamedTuple):
 
 
 class Judge:
-    """Judges decisions. ``is_configured`` says that the scheduler's configuration was told."""
+    """Verifies decisions; ``is_configured`` means that the scheduler's configuration is known."""
 
-    def __init__(self, ask: Ask, *, is_configured: bool) -> None:
-        self._ask, self._is_configured = ask, is_configured
+    def __init__(self, scheduler_for: Ask, *, is_configured: bool) -> None:
+        self._scheduler_for, self._is_configured = scheduler_for, is_configured
 
     def judge(self, decision: TakenDecision, situation: Situation) -> Judgement:
-        """Hold a decision against what is predicted from just before, and else look for the cause."""
+        """Compare a decision with the prediction from just before, and otherwise search for the cause."""
         about_then = situation.leaving if decision.decision is DecisionKind.NOMINATED else set()
         predicted = self._predict(decision, situation.cluster(), about_then)
         if predicted is None:
-            return Judgement(not_compared="the pod was not known then")
+            return Judgement(not_compared="the pod was unknown at that time")
         lines = predicted.differences(decision)
         if not lines:
             return Judgement(predicted)
-        for undone, bound, by_place in _tries(situation):
-            other = self._predict(decision, situation.cluster(undone, bound, by_place=by_place), about_then)
+        for fewer, more, by_place in _tries(situation):
+            other = self._predict(decision, situation.cluster(fewer, more, by_place=by_place), about_then)
             if other is not None and not other.differences(decision):
-                changes = situation.changes(undone, bound, by_place=by_place)
+                changes = situation.changes(fewer, more, by_place=by_place)
                 return Judgement(other, _different(decision, lines, Cause.RACE, "", changes))
         if situation.gap:
-            return Judgement(not_compared=f"{situation.gap} was not watched then")
+            return Judgement(not_compared=f"{situation.gap} was not watched at that time")
         if situation.is_near_end:
-            return Judgement(not_compared="the recording ends before all is told that came with it")
+            return Judgement(not_compared="the recording ends before the decision is complete")
         cause, why = self._cause(decision, predicted)
         return Judgement(predicted, _different(decision, lines, cause, why))
 
@@ -142,12 +142,12 @@ class Judge:
         if pod is None or pod.spec.node_name:
             return None
         others = msgspec.structs.replace(cluster, pods=[each for each in cluster.pods if each is not pod])
-        asked = self._ask(cluster, algorithm)
-        if asked is None:
+        found = self._scheduler_for(cluster, algorithm)
+        if found is None:
             return None
-        said = [*asked.assumptions, *assumed]
+        assumptions = [*found.assumptions, *assumed]
         (verdict,) = explain_pods(
-            AnalysisContext(others, asked.scheduler, decision.at, assumptions=said),
+            AnalysisContext(others, found.scheduler, decision.at, assumptions=assumptions),
             [Question(pod=pod)],
             records_steps=False,
         )
@@ -164,26 +164,28 @@ class Judge:
 
     def _cause(self, decision: TakenDecision, predicted: Prediction) -> tuple[Cause, str]:
         verdict = predicted.verdict
-        told, choices = verdict.alternatives, verdict.volume_choices
-        if (told is not None and (told.omitted or not told.exact)) or (choices is not None and not choices.complete):
-            return Cause.ORDER, "an order that is not known decides, and not all of them were followed"
+        alternatives, choices = verdict.alternatives, verdict.volume_choices
+        if (alternatives is not None and (alternatives.omitted or not alternatives.exact)) or (
+            choices is not None and not choices.complete
+        ):
+            return Cause.ORDER, "an unknown order decides, and not all orders were evaluated"
         found = [each for each in verdict.assumptions if not each.lists_files]
         ignored = [each for each in found if each.kind is not AssumptionKind.INFORMATIONAL]
         if ignored:
             return Cause.UNMODELED, f"{ignored[0].subject}: {ignored[0].message}"
         minor = ".".join(verdict.algorithm.split(".")[:2])
         if minor not in KUBE_ALGORITHMS:
-            neighbours = []
+            adjacent = []
         else:
             at = KUBE_ALGORITHMS.index(minor)
-            neighbours = [*KUBE_ALGORITHMS[max(0, at - 1) : at], *KUBE_ALGORITHMS[at + 1 : at + 2]]
-        for algorithm in neighbours:
+            adjacent = [*KUBE_ALGORITHMS[max(0, at - 1) : at], *KUBE_ALGORITHMS[at + 1 : at + 2]]
+        for algorithm in adjacent:
             other = self._predict(decision, predicted.cluster, predicted.leaving, algorithm)
             if other is not None and not other.differences(decision):
-                return Cause.VERSION, f"{algorithm} decides so"
+                return Cause.VERSION, f"{algorithm} decides this way"
         fits = decision.decision is DecisionKind.BOUND and decision.node in verdict.feasible_nodes
         if fits and not self._is_configured:
-            return Cause.CONFIGURATION, "it fits there, too; is --scheduler-config that of the cluster?"
+            return Cause.CONFIGURATION, "the pod also fits there; pass the cluster's --scheduler-config"
         return Cause.UNKNOWN, ""
 
 
@@ -196,22 +198,22 @@ def _different(
 
 
 def _tries(situation: Situation) -> Iterator[tuple[int, int, bool]]:
-    """Other states, the nearest first: how many changes fewer, how many more pods bound, and in which order."""
+    """Other states, the closest first: the number of changes fewer, of pods more, and the order."""
     found = []
     for by_place in (False, True):
         before, after = situation.bindings(by_place=by_place)
         bounds = range(-min(before, _PODS_AHEAD), min(after, _PODS_AHEAD) + 1)
         found += [(undone, bound, by_place) for undone in range(len(situation.meanwhile) + 1) for bound in bounds]
-    # What is explained by one of the two needs no other.
+    # If one of the two explains it, the other is not needed.
     found.sort(key=lambda each: (bool(each[0] and each[1]), each[0] + abs(each[1]), abs(each[1])))
-    yield from [each for each in found if each != (0, 0, False)][:_MOST_TRIES]
+    yield from [each for each in found if each != (0, 0, False)][:_MAX_TRIES]
 
 
 _PREDICTED, _RACED, _DIFFERENT, _NOT_COMPARED = range(4)
 
 
 class Tally:
-    """Counts judgements."""
+    """Counts the results."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[DecisionKind, int]] = Counter()
@@ -224,7 +226,7 @@ class Tally:
         self.differences: list[DecisionDifference] = []
 
     def count(self, decision: TakenDecision, judgement: Judgement) -> None:
-        """Add a judgement."""
+        """Add a result."""
         predicted, difference = judgement.predicted, judgement.difference
         result = _PREDICTED
         if judgement.not_compared:
@@ -245,13 +247,13 @@ class Tally:
             self._violating[key] += result in (_PREDICTED, _RACED) and _violates(decision, judgement)
 
     def score(self) -> float | None:
-        """The share, in percent, of what was predicted among what was compared; races are neither."""
+        """The percentage of correct predictions among compared decisions; races count as neither."""
         predicted = sum(self._counts[kind, _PREDICTED] for kind in DecisionKind)
         compared = predicted + sum(self._counts[kind, _DIFFERENT] for kind in DecisionKind)
         return 100 * predicted / compared if compared else None
 
     def verification(self, begins: datetime, ends: datetime) -> Verification:
-        """The answer about the decisions between two times."""
+        """The verification of the decisions between two times."""
         return Verification(
             begins=begins,
             ends=ends,
@@ -284,13 +286,13 @@ class Tally:
 
 
 def _violates(decision: TakenDecision, judgement: Judgement) -> bool:
-    """Whether the eviction that was predicted, and came, violates a budget."""
+    """Whether the predicted eviction, if it happened, violates a budget."""
     if judgement.predicted is None:
         return False
     predicted = judgement.predicted
-    told = predicted.verdict.possible_outcomes
-    gone = leaving_of(predicted.verdict) | predicted.leaving
-    fits = [each for each in told if each.node == decision.node and is_outcome(each, decision.victims, gone)]
+    outcomes = predicted.verdict.possible_outcomes
+    terminating = leaving_of(predicted.verdict) | predicted.leaving
+    fits = [each for each in outcomes if each.node == decision.node and is_outcome(each, decision.victims, terminating)]
     return bool(fits) and all(each.num_pdb_violations for each in fits)
 
 
@@ -298,54 +300,59 @@ _SHOWN = 5
 
 
 def differences(verdict: Verdict, decision: TakenDecision, leaving: Collection[str] = ()) -> list[str]:
-    """What was decided otherwise than the verdict says, a line each; none where it is as predicted.
+    """How the decision differs from the verdict, one line each; empty if it is as predicted.
 
-    Pods that are ``leaving`` already nobody evicts again.
+    Pods in ``leaving`` are already terminating, so they are not evicted again.
     """
     hosts = possible_hosts(verdict)
     if hosts or decision.decision is DecisionKind.BOUND:
         if decision.decision is DecisionKind.BOUND and decision.node in hosts:
             return []
-        return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
+        return [f"{_format_decision(decision)}; predicted: {_format_verdict(verdict)}"]
     lines = []
-    told = verdict.possible_outcomes
-    gone = leaving_of(verdict) | set(leaving)
+    outcomes = verdict.possible_outcomes
+    terminating = leaving_of(verdict) | set(leaving)
     if decision.decision is DecisionKind.UNSCHEDULABLE:
-        if told:
-            return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
-    elif decision.node not in {each.node for each in told}:
-        return [f"{_did(decision)}; predicted: {_outcome(verdict)}"]
-    elif not any(each.node == decision.node and is_outcome(each, decision.victims, gone) for each in told):
-        expected = " or ".join(_victims(each) for each in told if each.node == decision.node)
+        if outcomes:
+            return [f"{_format_decision(decision)}; predicted: {_format_verdict(verdict)}"]
+    elif decision.node not in {each.node for each in outcomes}:
+        return [f"{_format_decision(decision)}; predicted: {_format_verdict(verdict)}"]
+    elif not any(each.node == decision.node and is_outcome(each, decision.victims, terminating) for each in outcomes):
+        expected = " or ".join(_victims(each) for each in outcomes if each.node == decision.node)
         lines.append(f"evicted {_listed(decision.victims)} from {decision.node}; predicted: {expected}")
     if REDACTED not in decision.message and decision.message not in (
         messages := reported_messages(verdict, decision.node)
     ):
         expected = " or ".join(f'"{each}"' for each in sorted(messages))
-        lines.append(f'said "{decision.message}"; predicted: {expected}')
+        lines.append(f'message "{decision.message}"; predicted: {expected}')
     return lines
 
 
 def possible_hosts(verdict: Verdict) -> list[str]:
-    """The nodes that the pod may be bound to; where a search stops early, each that fits may be the best it finds."""
+    """The nodes that the pod may be bound to; if a search stops early, every feasible node may be the best it finds."""
     return verdict.feasible_nodes if verdict.sampling is not None else verdict.lands_on
 
 
 def leaving_of(verdict: Verdict) -> set[str]:
-    """The victims that are on their way out already."""
+    """The victims that are already terminating."""
     return {victim.pod for victims in verdict.victims.values() for victim in victims if victim.terminating}
 
 
 def is_outcome(outcome: PossibleOutcome, evicted: Collection[str], leaving: Collection[str]) -> bool:
-    """Whether just these pods may be evicted, where victims that are leaving are not evicted once more."""
-    seen, gone = set(evicted), set(leaving) - set(evicted)
-    chosen = [(choice.count, len(seen & set(choice.pods)), len(gone & set(choice.pods))) for choice in outcome.choices]
-    is_whole = set(outcome.victims) - gone <= seen <= set(outcome.pods)
-    return is_whole and all(went <= count <= went + may_have for count, went, may_have in chosen)
+    """Whether exactly these pods may be evicted; victims that are already terminating are not evicted again."""
+    evicted_pods, terminating = set(evicted), set(leaving) - set(evicted)
+    chosen = [
+        (choice.count, len(evicted_pods & set(choice.pods)), len(terminating & set(choice.pods)))
+        for choice in outcome.choices
+    ]
+    is_match = set(outcome.victims) - terminating <= evicted_pods <= set(outcome.pods)
+    return is_match and all(
+        num_evicted <= count <= num_evicted + num_terminating for count, num_evicted, num_terminating in chosen
+    )
 
 
 def reported_messages(verdict: Verdict, node: str) -> set[str]:
-    """What the scheduler may say where ``node`` is picked: the verdict's message is about one of those that tie."""
+    """The possible messages of the scheduler if ``node`` is picked; the verdict's message names one of several."""
     start, placement, _ = verdict.message.partition(FOUND_PLACEMENT)
     if not placement or node not in verdict.nominated_nodes:
         return {verdict.message}
@@ -353,21 +360,21 @@ def reported_messages(verdict: Verdict, node: str) -> set[str]:
     return {f"{start}{placement}{node}, preempting {size} victims" for size in sizes}
 
 
-def _did(decision: TakenDecision) -> str:
+def _format_decision(decision: TakenDecision) -> str:
     if decision.decision is DecisionKind.BOUND:
         return f"bound to {decision.node}"
     if decision.decision is DecisionKind.NOMINATED:
         return f"nominated to {decision.node}, evicting {_listed(decision.victims)}"
-    return f'refused ("{decision.message}")'
+    return f'rejected ("{decision.message}")'
 
 
-def _outcome(verdict: Verdict) -> str:
+def _format_verdict(verdict: Verdict) -> str:
     if hosts := possible_hosts(verdict):
         return f"bound to {' or '.join(_first(hosts))}"
-    if told := verdict.possible_outcomes:
-        return " or ".join(_first([f"nominated to {each.node}, evicting {_victims(each)}" for each in told]))
+    if outcomes := verdict.possible_outcomes:
+        return " or ".join(_first([f"nominated to {each.node}, evicting {_victims(each)}" for each in outcomes]))
     if verdict.message:
-        return f'refused ("{verdict.message}")'
+        return f'rejected ("{verdict.message}")'
     return f"not tried ({verdict.reason or verdict.held_by})"
 
 
@@ -377,7 +384,7 @@ def _victims(outcome: PossibleOutcome) -> str:
 
 
 def _listed(pods: Collection[str]) -> str:
-    return ", ".join(_first(sorted(pods))) or "nobody"
+    return ", ".join(_first(sorted(pods))) or "no pods"
 
 
 def _first(texts: list[str]) -> list[str]:

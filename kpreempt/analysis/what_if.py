@@ -1,10 +1,10 @@
-r"""What if the pod or the cluster were a little different: a question's overrides, and a pod's fields by their path.
+r"""Changes to a pod: overrides, and fields by path.
 
-Those on a pod work on plain data; ``pod_document`` turns a typed pod into that. Nothing that is passed in is changed.
+They work on plain data; ``pod_document`` converts a typed pod. Inputs are not modified.
 
-In a path (``spec.containers[0].resources.requests.cpu``) a dot separates keys, ``[0]`` picks from a list, and a
-backslash takes the next character as it is (``spec.nodeSelector.kubernetes\.io/arch``). A path must name fields that
-the model of a pod has: any other could not change an answer, and is most likely misspelt.
+In a path (``spec.containers[0].resources.requests.cpu``) a dot separates keys, ``[0]`` is a list index, and a backslash
+escapes the next character (``spec.nodeSelector.kubernetes\.io/arch``). A path must name fields that the model of a pod
+has: any other could not change a result, and is most likely misspelled.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _INT32 = range(-(2**31), 2**31)
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What to change in a pod; ``None`` and empty leave it as it is. ``assignments`` are applied last, in order.
+    """The changes to a pod; ``None`` and empty values change nothing. ``assignments`` are applied last, in order.
 
-    With ``any_annotation`` they may be of annotations that only plugins read.
+    With ``any_annotation``, they may set annotations that only plugins read.
     """
 
     priority: int | None = None
@@ -46,10 +46,10 @@ class Overrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def override_pod(document: Document, overrides: Overrides) -> Document:
-    """A copy of a pod, given as plain data, with the overrides.
+    """A copy of a pod in plain data, with the overrides.
 
-    A new priority class also drops the priority and policy that came from the old one, unless they are overridden, too.
-    Raises ``UsageError`` for a value that the field cannot have, or a path that leads nowhere.
+    A new priority class also removes the old class's priority and policy, unless these are overridden, too. Raises
+    ``UsageError`` for an invalid value, or a path that does not exist.
     """
     pod = deepcopy(document)
     spec = pod["spec"] = dict(pod.get("spec") or {})
@@ -59,13 +59,13 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
         spec.pop("preemptionPolicy", None)
     if overrides.priority is not None:
         if overrides.priority not in _INT32:
-            raise UsageError(f"the priority {overrides.priority} does not fit 32 bits")
+            raise UsageError(f"priority {overrides.priority} is not a 32-bit integer")
         spec["priority"] = overrides.priority
     if overrides.preemption_policy is not None:
-        asked = overrides.preemption_policy
-        policy = next((each for each in _POLICIES if each.lower() == asked.lower()), None)
+        name = overrides.preemption_policy
+        policy = next((each for each in _POLICIES if each.lower() == name.lower()), None)
         if policy is None:
-            raise UsageError(f'"{asked}" is not a preemption policy', hint=nearest(asked, _POLICIES))
+            raise UsageError(f'"{name}" is not a preemption policy', hint=nearest(name, _POLICIES))
         spec["preemptionPolicy"] = policy
     for assignment in overrides.assignments:
         assign(pod, assignment, any_annotation=overrides.any_annotation)
@@ -73,7 +73,7 @@ def override_pod(document: Document, overrides: Overrides) -> Document:
 
 
 def pod_document(pod: Pod) -> Document:
-    """A typed pod as plain data, in the API's words. Only what the model keeps is in it."""
+    """A typed pod as plain data in the API's format, with the fields that the model keeps."""
     document = {"apiVersion": "v1", "kind": "Pod", **plain_document(pod)}
     if annotations := annotations_of(pod):
         document["metadata"]["annotations"] = dict(annotations)
@@ -81,7 +81,7 @@ def pod_document(pod: Pod) -> Document:
 
 
 def plain_document(record: msgspec.Struct) -> Document:
-    """A typed object as plain data, in the API's words, without its kind."""
+    """A typed object as plain data in the API's format, without its kind."""
     document: Document = _without_nulls(msgspec.to_builtins(record, enc_hook=str))
     return document
 
@@ -103,14 +103,14 @@ _SPECIAL = re.compile(r"[\\.\[\]]")
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """A path and the value to put there, as plain data; ``None`` takes the field away."""
+    """A path and the value to set, as plain data; ``None`` removes the field."""
 
     path: str
     value: Any
 
 
 def split_assignment(text: str) -> tuple[str, str]:
-    """The path and the still unparsed value of ``PATH=VALUE``. Raises ``UsageError`` without a path or an ``=``."""
+    """The path and the unparsed value of ``PATH=VALUE``. Raises ``UsageError`` without a path or an ``=``."""
     path, equals, value = text.partition("=")
     if not equals or not path:
         raise UsageError(f'"{text}" is not PATH=VALUE', hint="spec.containers[0].resources.requests.cpu=1500m")
@@ -118,34 +118,34 @@ def split_assignment(text: str) -> tuple[str, str]:
 
 
 def assign(document: dict[str, Any], assignment: Assignment, *, any_annotation: bool = False) -> None:
-    """Put a value at a path of a pod, in place. Mappings and lists on the way are made where they are missing.
+    """Set a value at a path of a pod, in place, creating missing mappings and lists.
 
-    A list grows by an index one past its end. With ``any_annotation`` every annotation counts as a field. Raises
-    ``UsageError`` where the path leads nowhere, with what is there.
+    An index one past the end of a list appends. With ``any_annotation``, every annotation counts as a field. Raises
+    ``UsageError`` if the path does not exist, with the alternatives.
     """
     steps = parse_path(assignment.path)
     if not (any_annotation and len(steps) == len(_ANNOTATION) + 1 and tuple(steps[:-1]) == _ANNOTATION):
         _check_names(steps, assignment.path)
     place: Any = document
     for depth, (step, following) in enumerate(pairwise(steps)):
-        where = format_path(steps[:depth])
-        have = _get(place, step, where, assignment.path)
-        if have is None:
+        parent_path = format_path(steps[:depth])
+        existing = _get(place, step, parent_path, assignment.path)
+        if existing is None:
             if assignment.value is None:
                 return
-            have = [] if isinstance(following, int) else {}
-            _put(place, step, have)
-        place = have
-    last, where = steps[-1], format_path(steps[:-1])
-    have = _get(place, last, where, assignment.path)
+            existing = [] if isinstance(following, int) else {}
+            _put(place, step, existing)
+        place = existing
+    last, parent_path = steps[-1], format_path(steps[:-1])
+    existing = _get(place, last, parent_path, assignment.path)
     if assignment.value is not None:
         _put(place, last, assignment.value)
-    elif have is not None:
+    elif existing is not None:
         del place[last]
 
 
 def parse_path(path: str) -> list[Step]:
-    """The keys and indices of a path. Raises ``UsageError`` for one that is not well formed."""
+    """The keys and indexes of a path. Raises ``UsageError`` if it is malformed."""
     steps: list[Step] = []
     place = 0
     while place < len(path):
@@ -164,7 +164,7 @@ def parse_path(path: str) -> list[Step]:
 
 
 def format_path(steps: list[Step]) -> str:
-    """Steps as a path again."""
+    """Format steps as a path."""
     parts = [f"[{step}]" if isinstance(step, int) else "." + _SPECIAL.sub(r"\\\g<0>", step) for step in steps]
     return "".join(parts).removeprefix(".")
 
@@ -175,16 +175,16 @@ def _malformed(path: str, place: int) -> UsageError:
     )
 
 
-def _get(place: Any, step: Step, where: str, path: str) -> Any:
-    """What is at ``step``, or ``None`` where something can be put."""
+def _get(place: Any, step: Step, parent_path: str, path: str) -> Any:
+    """The value at ``step``, or ``None`` if one can be set."""
     if isinstance(step, int):
         if not isinstance(place, list):
-            raise UsageError(f"{path}: {where} is {_what(place)}, not a list")
+            raise UsageError(f"{path}: {parent_path} is {_what(place)}, not a list")
         if step > len(place):
-            raise UsageError(f"{path}: {where} has {len(place)} {'entry' if len(place) == 1 else 'entries'}")
+            raise UsageError(f"{path}: {parent_path} has {len(place)} {'entry' if len(place) == 1 else 'entries'}")
         return place[step] if step < len(place) else None
     if not isinstance(place, dict):
-        raise UsageError(f"{path}: {where} is {_what(place)}, not a mapping")
+        raise UsageError(f"{path}: {parent_path} is {_what(place)}, not a mapping")
     return place.get(step)
 
 
@@ -202,17 +202,17 @@ def _what(value: Any) -> str:
 
 
 def _check_names(steps: list[Step], path: str) -> None:
-    """Whether each key that should be a field of the API is one that the model has."""
+    """Check that each key that should be a field of the API is one that the model has."""
     shape = _pod_shape()
     for depth, step in enumerate(steps):
-        where = format_path(steps[:depth]) or "a pod"
+        parent = format_path(steps[:depth]) or "a pod"
         if isinstance(shape, msgspec.inspect.StructType) and isinstance(step, str):
             fields = {field.encode_name: field.type for field in shape.fields}
             if step not in fields:
                 near = difflib.get_close_matches(step, sorted(fields), n=1)
-                problem = f'"{step}" is not a field of {where} that decides about scheduling'
+                problem = f'"{step}" is not a field of {parent} that affects scheduling'
                 raise UsageError(
-                    f"{path}: {problem}; there is: {', '.join(sorted(fields))}", hint=near[0] if near else ""
+                    f"{path}: {problem}; expected one of: {', '.join(sorted(fields))}", hint=near[0] if near else ""
                 )
             inner = fields[step]
         elif isinstance(shape, msgspec.inspect.ListType) and isinstance(step, int):
@@ -222,7 +222,7 @@ def _check_names(steps: list[Step], path: str) -> None:
         else:
             is_mapping = isinstance(shape, msgspec.inspect.StructType | msgspec.inspect.DictType)
             kind = "a mapping" if is_mapping else "a single value"
-            raise UsageError(f"{path}: {where} is {'a list' if isinstance(shape, msgspec.inspect.ListType) else kind}")
+            raise UsageError(f"{path}: {parent} is {'a list' if isinstance(shape, msgspec.inspect.ListType) else kind}")
         shape = inner
         if isinstance(inner, msgspec.inspect.UnionType):
             # The type without "or null".

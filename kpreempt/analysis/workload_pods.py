@@ -1,11 +1,11 @@
-"""The pod that a manifest asks for, as its controller would make it.
+"""The pod of a manifest, as its controller would create it.
 
 Works on plain data, so that overrides can change the pod before it is decoded. What a controller adds to a template
 follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/controller_utils.go`` and ``pkg/controller/{deployment,
-statefulset,daemon,job,cronjob}``; what the controllers draw by chance (hashes, the ends of names) is ``new`` here.
+statefulset,daemon,job,cronjob}``; random parts (hashes, name suffixes) are ``new`` here.
 
-DaemonSets add tolerations and the tie to a node; StatefulSets and ephemeral volumes the claims that exist before their
-pod can be scheduled (``pkg/controller/daemon/util/daemonset_util.go``, ``pkg/controller/statefulset/
+DaemonSets add tolerations and the node affinity; StatefulSets and ephemeral volumes add the claims that must exist
+before the pod can be scheduled (``pkg/controller/daemon/util/daemonset_util.go``, ``pkg/controller/statefulset/
 stateful_set_utils.go``, ``pkg/controller/volume/ephemeral``).
 """
 
@@ -38,12 +38,12 @@ WORKLOAD_KINDS = {
 
 
 class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that a manifest asks for, as plain data.
+    """The pod of a manifest, as plain data.
 
     ``kind`` and ``name`` are the manifest object's; ``origin`` is ``Deployment shop/api``, or empty for a plain pod.
     ``document`` is the pod as its controller would send it to the API server. ``claims`` and ``owners`` are the claims
-    and ReplicaSets that the controllers would make first. ``replicas`` is how many such pods are wanted; where they
-    come ``in_order``, each is made once the one before it is ready.
+    and ReplicaSets that the controllers would create first. ``replicas`` is the desired number of pods; if
+    ``in_order``, each is created when the previous one is ready.
     """
 
     kind: str
@@ -60,30 +60,29 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_of(text: str) -> str:
-    """The kind that ``deploy``, ``deployments`` or ``Deployment.apps`` means, as kubectl has it; empty for others."""
+    """The kind for ``deploy``, ``deployments`` or ``Deployment.apps``, as in kubectl; empty if unknown."""
     text = text.partition(".")[0].lower()
     found = (kind for kind, names in WORKLOAD_KINDS.items() if text in (kind.lower(), f"{kind.lower()}s", *names))
     return next(found, "")
 
 
 def is_volcano_job(document: Document) -> bool:
-    """Whether an object is a ``Job`` of Volcano's group, in whatever version."""
+    """Whether an object is a Volcano ``Job``, in any version."""
     version = document.get("apiVersion")
     return document.get("kind") == "Job" and isinstance(version, str) and version.startswith(f"{BATCH_GROUP}/")
 
 
 def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodTemplate]:
-    """The pod that one object asks for; an empty list for an object without a pod or a pod template.
+    """The pod of an object; empty for an object without a pod or a pod template.
 
-    A job of Volcano's asks for one of each of its tasks.
-
-    ``document`` is not changed. Raises ``InputError`` where it has not the shape of its kind.
+    A Volcano job has one per task. ``document`` is not modified. Raises ``InputError`` if it does not have the
+    structure of its kind.
     """
     if is_volcano_job(document):
         return _pods_of_volcano_job(document, source, line)
     reader = DocumentReader(describe(document), source, line)
     kind = document.get("kind")
-    # Objects of an unknown kind may have a pod template where workloads have theirs.
+    # Objects of an unknown kind may have a pod template in the same place as workloads.
     has_template = isinstance(mapping_in(document, "spec", "template", "spec").get("containers"), list)
     if not isinstance(kind, str) or (kind not in WORKLOAD_KINDS and not has_template):
         return []
@@ -95,10 +94,10 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
         generate_name = reader.name(metadata, "generateName")
         if not name:
             if not generate_name:
-                raise reader.error("a pod needs a name", "metadata.name")
+                raise reader.error("a pod must have a name", "metadata.name")
             name = joined(generate_name.rstrip("-"), NEW)
         namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
-        # What the API server sets itself it does not take from a manifest.
+        # Fields that the API server sets itself are ignored in a manifest.
         pod.pop("status", None)
         metadata = {key: value for key, value in metadata.items() if key not in _SET_BY_SERVER}
         pod["metadata"] = {**metadata, "name": name, "namespace": namespace}
@@ -120,7 +119,7 @@ def pods_of(document: Document, *, source: str = "", line: int = 0) -> list[PodT
 
 
 def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[PodTemplate]:
-    from kpreempt.analysis.volcano.jobs import (  # noqa: PLC0415 - few ask for one
+    from kpreempt.analysis.volcano.jobs import (  # noqa: PLC0415 - rarely needed
         claims_of_job,
         first_pod_of_task,
         read_volcano_job,
@@ -145,12 +144,12 @@ def _pods_of_volcano_job(document: Document, source: str, line: int) -> list[Pod
 
 
 def joined(name: str, end: str) -> str:
-    """``name-end``, cut to the length that names may have."""
+    """``name-end``, shortened to the maximum length of names."""
     return f"{name[: _MAX_NAME - len(end) - 1].rstrip('-.')}-{end}"
 
 
 class _Workload:
-    """An object with a pod template, on its way to a pod."""
+    """An object with a pod template."""
 
     def __init__(self, document: Document, holder: Document, path: str, reader: DocumentReader) -> None:
         metadata = reader.mapping(document, "metadata")
@@ -160,13 +159,13 @@ class _Workload:
         self.kind: str = document["kind"]
         self.name = reader.name(metadata, "name")
         if not self.name:
-            raise reader.error("a workload needs a name", "metadata.name")
+            raise reader.error("a workload must have a name", "metadata.name")
         self.namespace = reader.name(metadata, "namespace", DEFAULT_NAMESPACE)
         self.uid = reader.name(metadata, "uid")
         self.api_version = reader.name(document, "apiVersion")
 
     def template(self) -> PodTemplate:
-        """The pod that the object's controller would make."""
+        """The pod that the object's controller would create."""
         template = self._holder["template"]
         metadata = deepcopy(self._reader.mapping(template, "metadata", self._path))
         spec = deepcopy(self._reader.mapping(template, "spec", self._path))
@@ -189,7 +188,7 @@ class _Workload:
             if self.kind == "CronJob":
                 self._own(metadata, "batch/v1", "Job", job)
         elif self.kind == "PodTemplate":
-            # Nothing makes pods of a bare PodTemplate, so its pod has no owner.
+            # No controller creates pods from a bare PodTemplate, so its pod has no owner.
             del metadata["ownerReferences"]
         return PodTemplate(
             kind=self.kind,
@@ -218,20 +217,20 @@ class _Workload:
         return min(parallelism, self._reader.count(self._holder, "completions", parallelism))
 
     def _replica_set_of(self, pod: Document) -> Document:
-        """A Deployment makes a ReplicaSet per template, told apart by a hash that pods and selector carry."""
+        """Add the ReplicaSet of the template, identified by a hash label in pods and selector."""
         replica_set = joined(self.name, NEW)
-        mark = {TEMPLATE_HASH_LABEL: NEW}
-        pod["metadata"]["labels"] |= mark
+        hash_label = {TEMPLATE_HASH_LABEL: NEW}
+        pod["metadata"]["labels"] |= hash_label
         self._own(pod["metadata"], "apps/v1", "ReplicaSet", replica_set)
         selector = deepcopy(self._reader.mapping(self._holder, "selector", "spec"))
-        selector["matchLabels"] = {**self._reader.mapping(selector, "matchLabels", "spec.selector"), **mark}
+        selector["matchLabels"] = {**self._reader.mapping(selector, "matchLabels", "spec.selector"), **hash_label}
         metadata: Document = {"name": replica_set, "namespace": self.namespace}
         self._own(metadata, self.api_version, self.kind, self.name, self.uid)
         spec = {"selector": selector, "replicas": self._replicas()}
         return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
 
     def _claims_of(self, pod: Document) -> list[Document]:
-        """A StatefulSet numbers its pods, and gives each its own claims before the pod is made."""
+        """Number the StatefulSet's pod and add its claims, which are created before the pod."""
         ordinal = str(self._reader.count(self._reader.mapping(self._holder, "ordinals", "spec"), "start", 0))
         name = f"{self.name}-{ordinal}"
         pod["metadata"]["name"] = name
@@ -243,11 +242,11 @@ class _Workload:
         selector = self._reader.mapping(self._holder, "selector", "spec")
         labels = self._reader.mapping(selector, "matchLabels", "spec.selector")
         claims, volumes = stateful_claims(self._holder, name, self.namespace, labels, self._reader)
-        taken = {volume["name"] for volume in volumes}
+        names = {volume["name"] for volume in volumes}
         others = [
             volume
             for volume in self._reader.mappings(pod["spec"], "volumes", f"{self._path}.spec")
-            if volume.get("name") not in taken
+            if volume.get("name") not in names
         ]
         pod["spec"]["volumes"] = volumes + others
         return claims
@@ -269,26 +268,27 @@ _TEMPLATES = "spec.volumeClaimTemplates[]"
 
 
 def add_daemon_tolerations(tolerations: list[Document], host_network: bool) -> list[Document]:
-    """The tolerations with those of every DaemonSet pod; one for the same taint is replaced in its place."""
+    """Add the tolerations of every DaemonSet pod, replacing existing ones for the same taint."""
     result = deepcopy(tolerations)
     for key, effect in (*_EVERYWHERE, *([_ON_HOST_NETWORK] if host_network else [])):
-        desired = {"key": _PREFIX + key, "operator": "Exists", "effect": effect}
-        places = [
+        toleration = {"key": _PREFIX + key, "operator": "Exists", "effect": effect}
+        indexes = [
             index
-            for index, have in enumerate(result)
+            for index, existing in enumerate(result)
             if all(
-                (have.get(field) or "") == desired.get(field, "") for field in ("key", "operator", "effect", "value")
+                (existing.get(field) or "") == toleration.get(field, "")
+                for field in ("key", "operator", "effect", "value")
             )
         ]
-        for index in places:
-            result[index] = dict(desired)
-        if not places:
-            result.append(desired)
+        for index in indexes:
+            result[index] = dict(toleration)
+        if not indexes:
+            result.append(toleration)
     return result
 
 
 def tie_to_node(spec: Document, node_name: str) -> None:
-    """Make the pod's required node affinity that one node, in place; what it was has picked the node already."""
+    """Set the pod's required node affinity to this node, in place; the old affinity has already selected the node."""
     affinity = spec.get("affinity") or {}
     node_affinity = affinity.get("nodeAffinity") or {}
     field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
@@ -316,7 +316,7 @@ def stateful_claims(
 
 
 def ephemeral_claims(document: Document) -> list[Document]:
-    """The claims that are made for the ephemeral volumes of a pod, which is given as plain data and stays as it is."""
+    """The claims for the ephemeral volumes of a pod in plain data, which is not modified."""
     metadata, spec = document["metadata"], document.get("spec")
     volumes = spec.get("volumes") if isinstance(spec, dict) else None
     claims = []

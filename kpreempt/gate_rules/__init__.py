@@ -206,7 +206,7 @@ def _quota_rejection(finding: Finding) -> str:
 
 
 def _apply_rejected(finding: Finding) -> str:
-    if finding.detail.startswith("its pods are refused"):
+    if finding.detail.startswith("its pods are rejected"):
         return "{subject}{detail}"
     # A missing namespace rejects its objects, and a missing class the pods that name it. An unknown field of the
     # namespace or class rejects the object itself.

@@ -288,7 +288,7 @@ def test_an_unmodeled_server_version_is_an_assumption(plane: ControlPlane, tmp_p
     ).encode()
     assumed = (
         f"it is v{LATER_VERSION}.0, which is not modelled; the nearest that is, {LATEST_VERSION}, is used. "
-        f"What differs in {LATER_VERSION} is not known."
+        f"The differences in {LATER_VERSION} are unknown."
     )
     with FaultyProxy(plane, Answers(Answer(body=body), lists("/version"), math.inf)) as proxy:
         kubeconfig = write_kubeconfig(tmp_path, proxy.url)

@@ -1,8 +1,8 @@
-"""What is wrong with PodDisruptionBudgets, and which pending or new pods would break them.
+"""Finds problems with PodDisruptionBudgets (PDBs), and the pending or new pods that would violate them.
 
-What the disruption controller makes of a budget follows ``pkg/controller/disruption/disruption.go``, what the eviction
-API does ``pkg/registry/core/pod/storage/eviction.go`` (``k8s.io/kubernetes`` v1.36.3). Both take an empty selector to
-select every pod of the namespace; the scheduler takes it to select none.
+The disruption controller follows ``pkg/controller/disruption/disruption.go``, the eviction API
+``pkg/registry/core/pod/storage/eviction.go`` (``k8s.io/kubernetes`` v1.36.3). For both, an empty selector selects every
+pod of the namespace; for the scheduler it selects none.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from kpreempt.verdict.budgets import (
 )
 
 _PERCENTAGE = re.compile(r"[+-]?[0-9]{1,9}%")
-# By kind, namespace and name of a workload: the fewest replicas that a HorizontalPodAutoscaler leaves it.
+# The minimum replicas set by a HorizontalPodAutoscaler, by kind, namespace and name of the workload.
 MinimumSizes = Mapping[tuple[str, str, str], int]
 NO_MINIMUM_SIZES: MinimumSizes = MappingProxyType({})
 
@@ -79,24 +79,24 @@ def audit_budgets(
     minimum_sizes: MinimumSizes = NO_MINIMUM_SIZES,
     spread: Spread = one_by_one,
 ) -> BudgetAudit:
-    """What is to say of the budgets of a namespace, or of those that protect pods with some labels.
+    """Audit the PDBs of a namespace, or those that protect pods with some labels.
 
-    The cluster has a status for every budget (``fill_budget_statuses``), and the context's assumptions say which were
-    filled in. All pending pods are asked, wherever they are; ``spread`` does that work for several pods. Raises
-    ``PluginFailedError`` where a plugin cannot order the queue.
+    Every PDB of the cluster must have a status (``fill_budget_statuses``); the context's assumptions list those that
+    were computed. All pending pods are evaluated, in any namespace; ``spread`` runs several in parallel. Raises
+    ``PluginFailedError`` if a plugin cannot order the queue.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
-    said = list(context.assumptions)
+    assumptions = list(context.assumptions)
     with phases.phase("audit"):
         protection = Protection(cluster)
         workloads = Workloads(cluster)
-        asked = [
+        selected = [
             budget
             for budget in cluster.pod_disruption_budgets
             if selection.namespace in ("", budget.metadata.namespace)
             and (selection.selector.is_empty() or any(map(selection.has, protection.pods_of(budget))))
         ]
-        # The budgets without a status of their own, by name: ``fill_budget_statuses`` says so of each.
+        # The names of PDBs whose status was computed, from the assumptions of ``fill_budget_statuses``.
         kind = "PodDisruptionBudget "
         auditor = _Auditor(
             cluster,
@@ -104,20 +104,20 @@ def audit_budgets(
             workloads,
             frozenset(
                 each.subject.removeprefix(kind)
-                for each in said
+                for each in assumptions
                 if each.field == "status" and each.subject.startswith(kind)
             ),
             minimum_sizes,
         )
-        items = {budget.key: auditor.audit(budget) for budget in sorted(asked, key=lambda each: each.key)}
-        said += unread_for_budgets(cluster, [pod for budget in asked for pod in protection.pods_of(budget)])
+        items = {budget.key: auditor.audit(budget) for budget in sorted(selected, key=lambda each: each.key)}
+        assumptions += unread_for_budgets(cluster, [pod for budget in selected for pod in protection.pods_of(budget)])
         may_be_listed = BUDGETS not in cluster.unread
         unprotected = _unprotected(cluster, protection, workloads, selection) if may_be_listed else []
     pending = [pod for pod in pending_pods(cluster) if pod.metadata.deletion_timestamp is None] if items else []
     decided: list[tuple[Pod, Verdict]] = []
     unsearched = 0
     if items:
-        said += unread_events(cluster)
+        assumptions += unread_events(cluster)
         with phases.phase("prepare"):
             prepared = scheduler.prepare(cluster, now=at)
         decided = list(decide_pending(pending, scheduler, prepared, spread=spread, phases=phases))
@@ -140,18 +140,18 @@ def audit_budgets(
         items=list(items.values()),
         unprotected=unprotected,
         unsearched=unsearched,
-        assumptions=list(dict.fromkeys([*said, *own])),
+        assumptions=list(dict.fromkeys([*assumptions, *own])),
     )
 
 
 def audit_specs(cluster: ClusterSnapshot, minimum_sizes: MinimumSizes = NO_MINIMUM_SIZES) -> list[AuditedBudget]:
-    """What can be said of each PDB without a scheduler, in the order of the cluster."""
+    """Audit each PDB without a scheduler, in the order of the cluster."""
     auditor = _Auditor(cluster, Protection(cluster), Workloads(cluster), frozenset(), minimum_sizes)
     return [auditor.audit(budget) for budget in cluster.pod_disruption_budgets]
 
 
 class _Auditor:
-    """What is to say of each budget on its own, and beside the others."""
+    """Audits each PDB by itself and together with the others."""
 
     def __init__(
         self,
@@ -166,22 +166,22 @@ class _Auditor:
         self._near_misses = NearMisses(workloads)
         self._without_status = without_status
         self._scales = Scales(cluster)
-        # What the controller would now say of the budgets that it has not seen in their latest form.
+        # The status that the controller would set for PDBs whose latest version it has not observed.
         budgets = cluster.pod_disruption_budgets
         stale = [msgspec.structs.replace(each, status=None) for each in budgets if _is_stale(each)]
         filled, _ = fill_budget_statuses(msgspec.structs.replace(cluster, pod_disruption_budgets=stale))
         self._recomputed = {each.key: each.status for each in filled.pod_disruption_budgets if each.status is not None}
 
     def audit(self, budget: PodDisruptionBudget) -> AuditedBudget:
-        """The budget's numbers, and all that can be said without a scheduler."""
+        """The PDB's numbers, and all findings that do not need a scheduler."""
         status = budget.status or PodDisruptionBudgetStatus()
         pods = self._protection.pods_of(budget)
         spec, selector = budget.spec, budget.spec.selector
-        leaving = [pod for pod in pods if _is_leaving(pod, status)]
-        staying = [pod for pod in pods if not _is_leaving(pod, status)]
-        not_ready = [pod for pod in staying if not is_ready(pod)]
-        is_explained = len(staying) - len(not_ready) == status.current_healthy
-        to_be = self._to_be(pods)
+        terminating = [pod for pod in pods if _is_leaving(pod, status)]
+        running = [pod for pod in pods if not _is_leaving(pod, status)]
+        not_ready = [pod for pod in running if not is_ready(pod)]
+        is_explained = len(running) - len(not_ready) == status.current_healthy
+        desired_pods = self._desired_pods(pods)
         facts = AuditedBudget(
             budget=budget.key,
             selector=None if selector is None else str(selector),
@@ -193,17 +193,17 @@ class _Auditor:
             disruptions_allowed=status.disruptions_allowed,
             pods=len(pods),
             workloads=self._protected(pods),
-            # Where conditions and status differ, one of them is not up to date, and no pod is to blame.
+            # If conditions and status disagree, one of them is outdated, and no pod is to blame.
             not_ready=[pod.metadata.name for pod in not_ready] if is_explained else [],
-            terminating=[pod.metadata.name for pod in leaving],
-            missing=max(to_be - len(pods), 0),
+            terminating=[pod.metadata.name for pod in terminating],
+            missing=max(desired_pods - len(pods), 0),
             always_allows_unhealthy=spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
             is_counted=selector is not None and selector.is_valid() and not selector.is_empty(),
         )
-        return msgspec.structs.replace(facts, findings=list(self._findings(budget, facts, pods, to_be)))
+        return msgspec.structs.replace(facts, findings=list(self._findings(budget, facts, pods, desired_pods)))
 
     def _findings(
-        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], to_be: int
+        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], desired_pods: int
     ) -> Iterator[Finding]:
         selector = budget.spec.selector
         if selector is None:
@@ -223,7 +223,7 @@ class _Auditor:
             yield _finding(FindingId.INVALID_AMOUNT, budget)
         if pods:
             yield from self._about_owners(budget, facts, pods)
-            yield from self._about_allowance(budget, facts, pods, to_be)
+            yield from self._about_allowance(budget, facts, pods, desired_pods)
             yield from self._overlap(budget, pods)
 
     def _about_owners(
@@ -247,17 +247,17 @@ class _Auditor:
         if unmanaged := [pod for pod in pods if controller_of(pod.metadata) is None]:
             remedies = [_set(budget, "minAvailable", max(len(pods) - 1, 0))]
             found = _finding(FindingId.UNMANAGED_PODS, budget, pods=_names(unmanaged), remedies=remedies)
-            # Without any other pods it expects none, and so allows nothing, ever.
+            # If it has no other pods, the controller expects none, so it never allows a disruption.
             is_error = len(unmanaged) == len(pods) and facts.disruptions_allowed <= 0
             yield msgspec.structs.replace(found, severity=Severity.ERROR) if is_error else found
 
     def _about_allowance(
-        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], to_be: int
+        self, budget: PodDisruptionBudget, facts: AuditedBudget, pods: Sequence[Pod], desired_pods: int
     ) -> Iterator[Finding]:
-        """Why the budget allows nothing, or that it allows everything."""
-        judged = self._recomputed.get(budget.key) or budget.status or PodDisruptionBudgetStatus()
-        # By number the controller counts the pods that there are; how many there are to be decides what can ever be.
-        expected = judged.expected_pods if needs_scale(budget.spec) else to_be
+        """Why the PDB allows no disruption, or any number of them."""
+        status = self._recomputed.get(budget.key) or budget.status or PodDisruptionBudgetStatus()
+        # With a number, the controller counts existing pods; the desired pods determine what it can ever allow.
+        expected = status.expected_pods if needs_scale(budget.spec) else desired_pods
         desired = _desired(budget.spec, expected)
         if desired is None or (needs_scale(budget.spec) and self._without_scale(pods)):
             return
@@ -265,10 +265,10 @@ class _Auditor:
             yield _finding(FindingId.PROTECTS_NOTHING, budget, number=expected)
         if desired < expected:
             yield from self._about_autoscalers(budget, facts)
-        if judged.disruptions_allowed > 0 or expected <= 0:
+        if status.disruptions_allowed > 0 or expected <= 0:
             return
         if desired >= expected:
-            # What lets a budget allow one disruption once all its pods are ready.
+            # Changes that allow one disruption once all pods are ready.
             remedies = []
             owners = [controller_of(pod.metadata) for pod in pods]
             is_scaled = all(owners) and all(each.replicas is not None for each in facts.workloads)
@@ -276,7 +276,7 @@ class _Auditor:
                 remedies.append(_set(budget, "maxUnavailable", 1))
             elif expected > 0:
                 remedies.append(_set(budget, "minAvailable", expected - 1))
-            replicas = _enough_replicas(budget)
+            replicas = _min_replicas(budget)
             if is_scaled and len(facts.workloads) == 1 and replicas is not None:
                 remedies.append(Remedy(action=RemedyAction.SCALE, target=facts.workloads[0].workload, value=replicas))
             yield _finding(
@@ -289,24 +289,24 @@ class _Auditor:
             yield _finding(FindingId.ALLOWS_NONE_NOW, budget, pods=facts.not_ready)
 
     def _about_autoscalers(self, budget: PodDisruptionBudget, facts: AuditedBudget) -> Iterator[Finding]:
-        """Whether the PDB allows nothing once autoscalers have scaled its workloads down to their minimum."""
+        """Whether the PDB allows no disruption once autoscalers have scaled its workloads down to their minimum."""
         expected = 0
         scaled: dict[str, int] = {}
         for each in facts.workloads:
             kind, _, name = each.workload.partition(" ")
             size = each.pods if each.replicas is None else each.replicas
             minimum = self._minimum_sizes.get((kind, budget.metadata.namespace, name), size)
-            # With a minimum of zero there is one pod before there is none.
+            # A workload with a minimum of zero has one pod before it has none.
             scaled |= {each.workload: max(minimum, 1)} if minimum < size else {}
             expected += scaled.get(each.workload, size)
         desired = _desired(budget.spec, expected)
         if not scaled or desired is None or desired < expected:
             return
         remedies = [_set(budget, "maxUnavailable", 1)]
-        enough = _enough_replicas(budget)
-        if len(scaled) == len(facts.workloads) == 1 and enough is not None:
+        replicas = _min_replicas(budget)
+        if len(scaled) == len(facts.workloads) == 1 and replicas is not None:
             target = f"the HorizontalPodAutoscaler of {facts.workloads[0].workload}"
-            remedies.append(Remedy(action=RemedyAction.SET, target=target, field="minReplicas", value=enough))
+            remedies.append(Remedy(action=RemedyAction.SET, target=target, field="minReplicas", value=replicas))
         yield _finding(
             FindingId.ALLOWS_NONE_AT_HPA_MINIMUM, budget, number=expected, objects=list(scaled), remedies=remedies
         )
@@ -325,15 +325,15 @@ class _Auditor:
     def _selects_nothing(self, budget: PodDisruptionBudget, selector: LabelSelector) -> Finding:
         namespace = budget.metadata.namespace
         empty = self._workloads.wanting(namespace, selector)
-        neighbours = self._protection.in_namespace[namespace]
+        pods = self._protection.in_namespace[namespace]
         finding = _finding(
             FindingId.SELECTS_NOTHING,
             budget,
             objects=sorted(each.name for each in empty),
-            near_misses=[] if empty else self._near_misses.of(selector, neighbours),
+            near_misses=[] if empty else self._near_misses.of(selector, pods),
             remedies=[] if empty else [Remedy(action=RemedyAction.DELETE, target=_title(budget))],
         )
-        # Scaled to zero, or its pods are about to be made: the budget is what it should be.
+        # The workload is scaled to zero, or its pods are about to be created: the PDB is correct.
         return msgspec.structs.replace(finding, severity=Severity.NOTE) if empty else finding
 
     def _protected(self, pods: Sequence[Pod]) -> list[ProtectedWorkload]:
@@ -350,7 +350,7 @@ class _Auditor:
         ]
 
     def _without_scale(self, pods: Sequence[Pod]) -> list[Pod]:
-        """The pods of owners that have no size."""
+        """The pods whose owners have no scale."""
         known: dict[tuple[str, str], bool] = {}
         found = []
         for pod in pods:
@@ -364,8 +364,8 @@ class _Auditor:
                 found.append(pod)
         return found
 
-    def _to_be(self, pods: Sequence[Pod]) -> int:
-        """How many pods there are to be: what their owners want, and those without one; else those that there are."""
+    def _desired_pods(self, pods: Sequence[Pod]) -> int:
+        """The desired number of pods: the replicas of their owners, and pods without one; else the existing pods."""
         try:
             scales = owner_scales(pods, self._scales.scale_of)
         except SyncError:
@@ -388,7 +388,7 @@ def _is_amount(amount: int | str | None) -> bool:
 
 
 def _desired(spec: PodDisruptionBudgetSpec, expected: int) -> int | None:
-    """How many of the expected pods have to stay; ``None`` where the spec names no amount."""
+    """The desired number of healthy pods; ``None`` if the spec has no valid amount."""
     amount = spec.min_available if spec.max_unavailable is None else spec.max_unavailable
     return desired_healthy(spec, expected) if _is_amount(amount) else None
 
@@ -415,22 +415,22 @@ def _set(budget: PodDisruptionBudget, field: str, value: int) -> Remedy:
     return Remedy(action=RemedyAction.SET, target=_title(budget), field=field, value=value)
 
 
-def _enough_replicas(budget: PodDisruptionBudget) -> int | None:
-    """The fewest replicas of which the budget lets one go; ``None`` where no number will do."""
+def _min_replicas(budget: PodDisruptionBudget) -> int | None:
+    """The minimum number of replicas for which the PDB allows a disruption; ``None`` if there is none."""
     amount = budget.spec.min_available
     if budget.spec.max_unavailable is not None or amount is None:
         return None
     if isinstance(amount, int):
         return amount + 1
     percentage = int(amount.removesuffix("%"))
-    # The share that stays is rounded up: it has to leave a whole pod.
+    # The percentage that must stay is rounded up, so the rest must be a whole pod.
     return -(-100 // (100 - percentage)) if 0 <= percentage < 100 else None
 
 
 def _unprotected(
     cluster: ClusterSnapshot, protection: Protection, workloads: Workloads, selection: PodSelection
 ) -> list[Finding]:
-    """The workloads of two replicas and more that no budget protects; those without a size are left out."""
+    """The workloads with two or more replicas that no PDB protects; workloads without a scale are left out."""
     scales = Scales(cluster)
     members: dict[tuple[str, str], list[Pod]] = {}
     replicas: dict[tuple[str, str], int | None] = {}
@@ -468,41 +468,42 @@ def _has_scale(pod: Pod, scales: Scales) -> bool:
     return True
 
 
-# For so many budgets that allow nothing it is sought from which priority on a new pod would break them.
-_MOST_SEARCHED = 10
+# The number of PDBs without allowed disruptions for which the violating priority is searched.
+_MAX_SEARCHED = 10
 _LAST = 2**63
 
 
 def breaches_of(
     decided: Sequence[tuple[Pod, Verdict]], positions: Mapping[str, int], protection: Protection
 ) -> dict[str, list[PossibleViolation]]:
-    """The pending pods that would break a budget, by its name, in the order of the queue."""
+    """The pending pods that would violate each PDB, in queue order."""
     found: dict[str, list[PossibleViolation]] = {}
     for pod, verdict in sorted(decided, key=lambda each: positions.get(each[0].key, _LAST)):
         outcomes = verdict.possible_outcomes
-        broken: dict[str, list[_Taken]] = {}
+        violations: dict[str, list[_Disruptions]] = {}
         for outcome in outcomes:
-            for key, taken in _used_by(outcome, protection).items():
+            for key, taken in _disruptions_of(outcome, protection).items():
                 if taken.most > taken.allowed:
-                    broken.setdefault(key, []).append(taken)
-        for key, breaking in broken.items():
+                    violations.setdefault(key, []).append(taken)
+        for key, outcomes_of_budget in violations.items():
             breach = PossibleViolation(
                 pod=pod.key,
                 priority=pod.priority,
                 owner=controller_name(pod.metadata),
                 position=positions.get(pod.key),
-                nodes=list(dict.fromkeys(taken.node for taken in breaking)),
-                victims=list(dict.fromkeys(victim for taken in breaking for victim in taken.pods)),
-                allowed=breaking[0].allowed,
-                remaining=min(taken.allowed - taken.most for taken in breaking),
-                is_certain=len(breaking) == len(outcomes) and all(taken.least > taken.allowed for taken in breaking),
+                nodes=list(dict.fromkeys(taken.node for taken in outcomes_of_budget)),
+                victims=list(dict.fromkeys(victim for taken in outcomes_of_budget for victim in taken.pods)),
+                allowed=outcomes_of_budget[0].allowed,
+                remaining=min(taken.allowed - taken.most for taken in outcomes_of_budget),
+                is_certain=len(outcomes_of_budget) == len(outcomes)
+                and all(taken.least > taken.allowed for taken in outcomes_of_budget),
             )
             found.setdefault(key, []).append(breach)
     return found
 
 
-class _Taken(NamedTuple):
-    """What an outcome takes from a budget: the pods that go or may, and how many of them at the most and at least."""
+class _Disruptions(NamedTuple):
+    """The disruptions of a PDB in one outcome: the possible victims, and the maximum and minimum of them."""
 
     node: str
     pods: list[str]
@@ -511,28 +512,28 @@ class _Taken(NamedTuple):
     least: int
 
 
-def _used_by(outcome: PossibleOutcome, protection: Protection) -> dict[str, _Taken]:
-    """What an outcome takes from each budget; pods that are leaving anyway are lost to it already."""
+def _disruptions_of(outcome: PossibleOutcome, protection: Protection) -> dict[str, _Disruptions]:
+    """The disruptions of each PDB in an outcome, except pods that are already terminating."""
     groups = [(len(outcome.victims), outcome.victims), *((choice.count, choice.pods) for choice in outcome.choices)]
-    taken: dict[str, _Taken] = {}
+    taken: dict[str, _Disruptions] = {}
     for count, pods in groups:
-        going: dict[str, list[str]] = {}
+        victims: dict[str, list[str]] = {}
         for pod in pods:
             for budget in protection.budgets_of(pod) if pod not in protection.leaving else ():
                 if pod.partition("/")[2] not in (budget.status or PodDisruptionBudgetStatus()).disrupted_pods:
-                    going.setdefault(budget.key, []).append(pod)
-        for key, protected in going.items():
-            before = taken.get(key, _Taken(outcome.node, [], protection.allowed_by(key), 0, 0))
+                    victims.setdefault(budget.key, []).append(pod)
+        for key, pods_of_budget in victims.items():
+            before = taken.get(key, _Disruptions(outcome.node, [], protection.allowed_by(key), 0, 0))
             taken[key] = before._replace(
-                pods=before.pods + protected,
-                most=before.most + min(count, len(protected)),
-                least=before.least + max(0, count - (len(pods) - len(protected))),
+                pods=before.pods + pods_of_budget,
+                most=before.most + min(count, len(pods_of_budget)),
+                least=before.least + max(0, count - (len(pods) - len(pods_of_budget))),
             )
     return taken
 
 
 def with_breaches(item: AuditedBudget, breaches: list[PossibleViolation]) -> AuditedBudget:
-    """The budget with those who would break it, which is a finding, too."""
+    """The PDB with the pods that would violate it, which is also a finding."""
     namespace, _, name = item.budget.partition("/")
     priority = max(breach.priority for breach in breaches)
     certain = any(breach.is_certain for breach in breaches)
@@ -556,13 +557,13 @@ def with_breaches(item: AuditedBudget, breaches: list[PossibleViolation]) -> Aud
 def search_priorities(
     cluster: ClusterSnapshot, items: dict[str, AuditedBudget], protection: Protection, search: PrioritySearch
 ) -> int:
-    """Note for budgets that allow nothing from which priority on a new pod breaks them; how many were left out.
+    """Find the priority from which a new pod violates each PDB without allowed disruptions.
 
-    The least important pod of each is asked about, and a new pod that needs all that pods up to its priority hold on
-    its node: a smaller one may find other victims there.
+    Returns the number of PDBs that were left out. The search uses the least important pod of each PDB, and a new pod
+    that requests everything that pods up to that priority hold on its node; a smaller pod could have other victims.
     """
     nodes = {node.name: node for node in cluster.nodes}
-    least: dict[str, Pod] = {}
+    first_victims: dict[str, Pod] = {}
     for budget in cluster.pod_disruption_budgets:
         if budget.key not in items or items[budget.key].disruptions_allowed > 0:
             continue
@@ -572,21 +573,21 @@ def search_priorities(
             if pod.spec.node_name in nodes and pod.metadata.deletion_timestamp is None
         ]
         if running:
-            # The first to go: by priority, then the one that started last.
-            least[budget.key] = min(
+            # The first victim: the lowest priority, then the latest start time.
+            first_victims[budget.key] = min(
                 running,
                 key=lambda pod: (
                     pod.priority,
                     -pod.status.start_time.timestamp() if pod.status.start_time else -float(_LAST),
                 ),
             )
-    chosen = sorted(least, key=lambda key: (least[key].priority, key))[:_MOST_SEARCHED]
-    beside = pods_by_node(cluster.pods, [least[key].spec.node_name for key in chosen])
+    chosen = sorted(first_victims, key=lambda key: (first_victims[key].priority, key))[:_MAX_SEARCHED]
+    pods_on = pods_by_node(cluster.pods, [first_victims[key].spec.node_name for key in chosen])
     for key in chosen:
-        pod = least[key]
+        pod = first_victims[key]
         node = pod.spec.node_name
-        room = free_amounts_on(pod, nodes[node], [each for each in beside[node] if each.priority > pod.priority])
-        if room:
-            found = ViolatingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.OWN_PLUS_FREE, room))
+        free = free_amounts_on(pod, nodes[node], [each for each in pods_on[node] if each.priority > pod.priority])
+        if free:
+            found = ViolatingPriority(pod.key, node, pod.priority, search.threshold(pod, SizeName.OWN_PLUS_FREE, free))
             items[key] = msgspec.structs.replace(items[key], violating_priority=found)
-    return len(least) - len(chosen)
+    return len(first_victims) - len(chosen)

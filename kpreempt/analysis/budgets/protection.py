@@ -1,4 +1,4 @@
-"""Which pods PodDisruptionBudgets select, as the disruption controller sees it, and which workloads own pods."""
+"""Which pods PodDisruptionBudgets select according to the disruption controller, and which workloads own pods."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from kpreempt.model.policy import PodDisruptionBudget, check_selecting
 from kpreempt.model.workloads import ReplicaSet
 from kpreempt.verdict.budgets import NearMiss
 
-_MOST_TOLD = 3
-# How alike two labels are of which one may be a slip of the other, and how many are held side by side.
-_ALIKE = 0.75
-_MOST_COMPARED = 2000
-# No valid label is longer, no selector of more parts a slip of the pen; hints go with so many budgets.
-_LONGEST = 63
-_MOST_PARTS = 20
-_MOST_SOUGHT = 50
+_MAX_SHOWN = 3
+# Minimum similarity of two labels that may be typos of each other, and the maximum number of comparisons.
+_MIN_SIMILARITY = 0.75
+_MAX_COMPARED = 2000
+# The maximum length of a valid label, the maximum size of a selector that may have a typo, and the maximum number of
+# PDBs with hints.
+_MAX_LENGTH = 63
+_MAX_PARTS = 20
+_MAX_SEARCHED = 50
 
 
 class Protection:
-    """Which unfinished pods each budget selects, as the disruption controller sees it, and the other way round.
+    """The unfinished pods that each PDB selects, from the disruption controller's perspective, and the reverse.
 
-    ``leaving`` are those among them that are on their way out.
+    ``leaving`` are those among them that are terminating.
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
@@ -56,7 +57,7 @@ class Protection:
         }
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
         self._all = budgets
-        # With a bit for each of these.
+        # One bit for each PDB that selects the pod.
         self._bits: dict[str, int] = {}
         for index, budget in enumerate(budgets):
             for pod in self._pods[budget.key]:
@@ -66,27 +67,27 @@ class Protection:
                 self._bits[pod.key] = self._bits.get(pod.key, 0) | 1 << index
 
     def pods_of(self, budget: PodDisruptionBudget) -> Sequence[Pod]:
-        """The budget's pods that have not finished, in the order of the input."""
+        """The PDB's unfinished pods, in the order of the input."""
         return self._pods[budget.key]
 
     def allowed_by(self, budget: str) -> int:
-        """How many disruptions the budget of that name allows now."""
+        """The number of disruptions that the PDB allows now."""
         return self._allowed[budget]
 
     def beside(self, budget: PodDisruptionBudget, pods: Iterable[Pod]) -> list[PodDisruptionBudget]:
-        """The other budgets that select one of the pods."""
+        """The other PDBs that select one of the pods."""
         bits = 0
         for pod in pods:
             bits |= self._bits.get(pod.key, 0)
         return [each for index, each in enumerate(self._all) if bits >> index & 1 and each is not budget]
 
     def budgets_of(self, key: str) -> Sequence[PodDisruptionBudget]:
-        """The budgets that select the pod of that name."""
+        """The PDBs that select the pod."""
         return self._budgets.get(key, ())
 
 
 class Workload(msgspec.Struct, frozen=True):
-    """Something that owns pods: kind and name, how many pods it is to have if that is known, and its selector."""
+    """An owner of pods: its kind and name, its desired replicas if known, and its selector."""
 
     name: str
     replicas: int | None = None
@@ -94,7 +95,7 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 class Workloads:
-    """The workloads of a cluster, found by their pods: a ReplicaSet of a Deployment counts as that."""
+    """The workloads of a cluster by their pods; a Deployment's ReplicaSet counts as the Deployment."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._replica_sets: dict[tuple[str, str], ReplicaSet] = {
@@ -120,7 +121,7 @@ class Workloads:
             self._known[old.metadata.namespace, name] = Workload(name, replicas, selector)
 
     def of(self, pod: Pod) -> Workload:
-        """What the pod belongs to; without a name where it has no controller."""
+        """The workload of the pod; its name is empty if the pod has no controller."""
         owner = controller_of(pod.metadata)
         if owner is None:
             return Workload("")
@@ -128,11 +129,11 @@ class Workloads:
         return self._known.get((pod.metadata.namespace, name)) or Workload(name)
 
     def wanting(self, namespace: str, selector: LabelSelector) -> list[Workload]:
-        """The workloads of the namespace whose pods the selector would select, as far as their own selectors say."""
+        """The workloads of the namespace whose pods the selector would select, according to their own selectors."""
         return [
             workload
-            for (where, _), workload in self._known.items()
-            if where == namespace
+            for (workload_namespace, _), workload in self._known.items()
+            if workload_namespace == namespace
             and workload.selector is not None
             and workload.selector.match_labels
             and selector.matches(workload.selector.match_labels)
@@ -145,46 +146,47 @@ class Workloads:
         replica_set = self._replica_sets.get((pod.metadata.namespace, owner.name))
         if replica_set is not None:
             return controller_name(replica_set.metadata) or own
-        # A Deployment names its ReplicaSets so; without them in the input several would pass for several workloads.
+        # A Deployment's ReplicaSets have such names; if they are not in the input, they must not count as separate
+        # workloads.
         deployment = deployment_of(pod, owner.name)
         return f"Deployment {deployment}" if deployment else own
 
 
 class NearMisses:
-    """The pods that a selector which selects nothing would select if one label were another, for the first of many."""
+    """Finds pods that a selector without pods would select if one label were different, for some selectors."""
 
     def __init__(self, workloads: Workloads) -> None:
         self._workloads = workloads
-        self._left = _MOST_SOUGHT
-        self._slips: dict[tuple[str, str], bool] = {}
+        self._searches_left = _MAX_SEARCHED
+        self._typos: dict[tuple[str, str], bool] = {}
 
     def of(self, selector: LabelSelector, pods: Iterable[Pod]) -> list[NearMiss]:
-        """Those among the pods, told by what they belong to, those with most pods first."""
+        """The near misses among the pods, grouped by workload, those with the most pods first."""
         equal = [LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items()]
         parts = [*equal, *selector.match_expressions]
-        if not self._left or len(parts) > _MOST_PARTS:
+        if not self._searches_left or len(parts) > _MAX_PARTS:
             return []
-        self._left -= 1
+        self._searches_left -= 1
         counts: Counter[tuple[str, str, str]] = Counter()
         for pod in pods:
             labels = pod.metadata.labels
             unmet = [part for part in parts if not matches_requirement(part.key, part.operator, part.values, labels)]
             if len(unmet) == 1:
-                wanted, found = _wanted_and_found(unmet[0], labels)
-                # Every pod misses a selector of one label by one label; only likely slips are worth telling.
-                if len(parts) > 1 or self._is_slip(wanted, found):
-                    counts[self._workloads.of(pod).name or f"Pod {pod.metadata.name}", wanted, found] += 1
-        return [NearMiss(name, number, *labels) for (name, *labels), number in counts.most_common(_MOST_TOLD)]
+                required, found = _required_and_found(unmet[0], labels)
+                # Every pod misses a one-label selector by one label, so only likely typos are reported.
+                if len(parts) > 1 or self._is_typo(required, found):
+                    counts[self._workloads.of(pod).name or f"Pod {pod.metadata.name}", required, found] += 1
+        return [NearMiss(name, number, *labels) for (name, *labels), number in counts.most_common(_MAX_SHOWN)]
 
-    def _is_slip(self, wanted: str, found: str) -> bool:
-        pair = wanted, found
-        if pair not in self._slips:
-            self._slips[pair] = len(self._slips) < _MOST_COMPARED and _is_slip(wanted, found)
-        return self._slips[pair]
+    def _is_typo(self, required: str, found: str) -> bool:
+        pair = required, found
+        if pair not in self._typos:
+            self._typos[pair] = len(self._typos) < _MAX_COMPARED and _is_typo(required, found)
+        return self._typos[pair]
 
 
-def _wanted_and_found(part: LabelSelectorRequirement, labels: Mapping[str, str]) -> tuple[str, str]:
-    """A part of a selector, and what a pod has instead: another value of the key, or the value under another key."""
+def _required_and_found(part: LabelSelectorRequirement, labels: Mapping[str, str]) -> tuple[str, str]:
+    """A part of a selector, and the pod's label instead: another value of the key, or the value under another key."""
     if part.operator != "In" or len(part.values) != 1:
         found = f"{part.key}={labels[part.key]}" if part.key in labels else ""
         return str(LabelSelector(match_expressions=[part])), found
@@ -196,12 +198,12 @@ def _wanted_and_found(part: LabelSelectorRequirement, labels: Mapping[str, str])
     return f"{part.key}={value}", found
 
 
-def _is_slip(wanted: str, found: str) -> bool:
-    """Whether one label may have been written for the other: under another key, or misspelt."""
+def _is_typo(required: str, found: str) -> bool:
+    """Whether one label may be a typo of the other: under another key, or misspelled."""
     if not found:
         return False
-    key, _, value = wanted.partition("=")
+    key, _, value = required.partition("=")
     other_key, _, other = found.partition("=")
-    if max(len(value), len(other)) > _LONGEST:
+    if max(len(value), len(other)) > _MAX_LENGTH:
         return False
-    return key != other_key or SequenceMatcher(None, value, other, autojunk=False).ratio() >= _ALIKE
+    return key != other_key or SequenceMatcher(None, value, other, autojunk=False).ratio() >= _MIN_SIMILARITY

@@ -1,8 +1,8 @@
-"""Protection that a change takes away from pods, and PodDisruptionBudgets that block drains after it.
+"""Finds protection that a change takes away from pods, and PodDisruptionBudgets (PDBs) that block drains after it.
 
-All of it is measured against the cluster before the change, from specs alone: which pods are ready at the moment does
-not matter. The expected pods of a PDB follow ``pkg/controller/disruption/disruption.go`` (``k8s.io/kubernetes``
-v1.36.3), with the sizes that workloads have before the change, so that more replicas alone are no weaker protection.
+Everything is compared with the cluster before the change, by specs alone; the current readiness of pods does not
+matter. The expected pods of a PDB follow ``pkg/controller/disruption/disruption.go`` (``k8s.io/kubernetes`` v1.36.3),
+with the sizes that workloads have before the change, so that scaling up does not count as weaker protection.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ _SELECTORS = (
     FindingId.INVALID_SELECTOR,
 )
 _KINDS_WITHOUT_SCALE = {kind for _, kind in WITHOUT_SCALE}
-# The sizes for which two PDBs without pods are compared.
+# The sizes used to compare two PDBs without pods.
 _SIZES_TRIED = range(1, 11)
 _ALWAYS_ALLOW = "AlwaysAllow"
 _NEVER_PREEMPTS = "Never"
 _DEFAULT_POLICY = "PreemptLowerPriority"
 _PRIORITY_FIELDS = ("priorityClassName", "priority", "preemptionPolicy")
-# A quota takes both names for the same.
+# A quota treats both names as the same resource.
 _REQUESTS = {name: f"requests.{name}" for name in ("cpu", "memory", "ephemeral-storage")}
 _POD_SECURITY = "pod-security.kubernetes.io/"
 
 
 class ProtectionRules:
-    """The objections to a plan, for any simulation of it."""
+    """The protection violations of a plan, for any simulation of it."""
 
     def __init__(self, before: ClusterSnapshot, plan: Plan) -> None:
         """``before`` is the cluster without the change."""
@@ -91,13 +91,15 @@ class ProtectionRules:
             *self._of_quotas(),
             *self._of_namespaces(),
             *(
-                StaticFinding(RuleId.OWNER_REMOVED, name, f"had the controller {owner}, now none in its manifest")
+                StaticFinding(
+                    RuleId.OWNER_REMOVED, name, f"was controlled by {owner}, but its manifest has no controller"
+                )
                 for name, owner in plan.safeguards.released.items()
             ),
         ]
 
     def objections(self, after: ClusterSnapshot) -> list[StaticFinding]:
-        """All of them; ``after`` is the cluster in the end."""
+        """All protection violations; ``after`` is the cluster at the end."""
         namespaces = self._namespaces & {
             each.metadata.namespace for each in (*self._cluster.pod_disruption_budgets, *after.pod_disruption_budgets)
         }
@@ -122,12 +124,12 @@ class ProtectionRules:
 
     @cached_property
     def _known(self) -> dict[str, set[str]]:
-        """What was to say of each PDB before, each as ``_sort_of`` names it."""
+        """The findings about each PDB before the change, each as ``_sort_of`` names it."""
         audited = audit_specs(self._before, self._plan.safeguards.minimum_sizes[0])
         return {each.budget: {_sort_of(finding) for finding in each.findings} for each in audited}
 
     def _of_findings(self, audited: Mapping[str, AuditedBudget]) -> Iterator[StaticFinding]:
-        """PDBs that block drains or select the wrong pods: those of the change, and others that did not before."""
+        """PDBs that block drains or select the wrong pods because of the change."""
         for key, item in audited.items():
             known = self._known.get(key, set())
             for finding in item.findings:
@@ -145,23 +147,24 @@ class ProtectionRules:
                     yield StaticFinding(rule, f"{_PDB} {key}", _DETAILS[rule](finding, item), fix, cause)
 
     def _counts(self, rule: RuleId, finding: Finding, key: str, known: set[str]) -> bool:
-        """Whether the change is to blame for a finding about a PDB of which ``known`` was said before."""
+        """Whether the change causes a finding about a PDB that had the findings ``known`` before."""
         change = self._changes.get(f"{_PDB} {key}")
         is_new = _sort_of(finding) not in known
         if change is None:
-            # Of two PDBs on a pod, the one of the change says it. At its minimum a workload may have been before.
+            # If two PDBs select a pod, only the PDB of the change reports it. A workload may already have been at its
+            # minimum.
             is_worse = is_new and not (rule is RuleId.PDB_BLOCKS_AT_HPA_MINIMUM and "never" in known)
-            space = key.partition("/")[0]
-            is_stated = any(
-                each.startswith(f"{_PDB} ") and each.replace(" ", f" {space}/", 1) in self._changes
+            namespace = key.partition("/")[0]
+            is_reported = any(
+                each.startswith(f"{_PDB} ") and each.replace(" ", f" {namespace}/", 1) in self._changes
                 for each in finding.objects
             )
-            return is_worse and not is_stated and rule is not RuleId.PDB_SELECTOR
+            return is_worse and not is_reported and rule is not RuleId.PDB_SELECTOR
         is_of_spec = change.kind is ChangeKind.CREATED or any(each.startswith("spec") for each in change.fields)
         return is_new or is_of_spec or rule is not RuleId.PDB_SELECTOR
 
     def _weakened(self, after: _Coverage) -> Iterator[StaticFinding]:
-        """PDBs that protect pods less than before, by whatever the change does."""
+        """PDBs that protect pods less than before, for any reason."""
         before = self._coverage
         moved = _Moved(before, after, self._plan)
         worst: dict[str, _Weaker] = {}
@@ -170,17 +173,15 @@ class ProtectionRules:
             if found is not None and (strongest not in worst or found.rank > worst[strongest].rank):
                 worst[strongest] = found
         for key, budget in before.budgets.items():
-            there = after.budgets.get(key)
+            new_budget = after.budgets.get(key)
             if key in worst:
                 yield self._of_weaker(key, worst[key], moved)
-            elif there is not None and (detail := _looser_spec(budget.spec, there.spec, before.members[key])):
+            elif new_budget is not None and (detail := _looser_spec(budget.spec, new_budget.spec, before.members[key])):
                 yield StaticFinding(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
-            if there is not None and _ALWAYS_ALLOW == there.spec.unhealthy_pod_eviction_policy != (
+            if new_budget is not None and _ALWAYS_ALLOW == new_budget.spec.unhealthy_pod_eviction_policy != (
                 budget.spec.unhealthy_pod_eviction_policy
             ):
-                detail = (
-                    "kept pods that are not ready, now unhealthyPodEvictionPolicy AlwaysAllow lets a drain evict them"
-                )
+                detail = "protected unready pods; unhealthyPodEvictionPolicy AlwaysAllow now lets a drain evict them"
                 yield StaticFinding(RuleId.PDB_WEAKENED, f"{_PDB} {key}", detail)
 
     def _of_weaker(self, key: str, found: _Weaker, moved: _Moved) -> StaticFinding:
@@ -188,10 +189,10 @@ class ProtectionRules:
         if not found.by:
             lost = moved.lost[key]
             total = sum(self._coverage.members[key].values())
-            left = total - sum(lost.values())
-            now = f"{left:,}" if left else "none"
-            gone = " (deleted)" if name in self._changes and self._changes[name].kind is ChangeKind.DELETED else ""
-            detail = f"protected {counted(total, 'pod')}, now {now}{gone}: {some_of(list(lost))}"
+            remaining = total - sum(lost.values())
+            now = f"{remaining:,}" if remaining else "none"
+            suffix = " (deleted)" if name in self._changes and self._changes[name].kind is ChangeKind.DELETED else ""
+            detail = f"protected {counted(total, 'pod')}, now {now}{suffix}: {some_of(list(lost))}"
         else:
             by = f" by {_PDB} {found.by}" if found.by != key else ""
             detail = f"allowed {counted(found.before, 'disruption')}, now {found.after:,}{by}"
@@ -210,13 +211,13 @@ class ProtectionRules:
                 now = new.get((namespace, resource, scope))
                 if namespace not in self._deleted and (now is None or now[0] > amount):
                     what = " ".join(filter(None, (resource, scope)))
-                    detail = f"limited {what} to {text}, now {now[1] if now is not None else 'no longer'}"
+                    detail = f"limited {what} to {text}, now {now[1] if now is not None else 'unlimited'}"
                     looser.setdefault(f"{kind} {namespace}/{name}", []).append(detail)
         for subject, details in looser.items():
             yield StaticFinding(RuleId.QUOTA_LOOSENED, subject, "; ".join(details))
 
     def _tightened(self, after: ClusterSnapshot) -> Iterator[StaticFinding]:
-        """ResourceQuotas and LimitRanges of the change that what runs exceeds, so that its next pods are rejected."""
+        """Changed ResourceQuotas and LimitRanges that existing pods exceed, so that their next pods are rejected."""
         if not any(each.startswith(("ResourceQuota ", "LimitRange ")) for each in self._changes):
             return
         running = [pod for pod in after.pods if pod.is_active]
@@ -233,21 +234,23 @@ class ProtectionRules:
                 if name in used and used[name].nano > quota.limits[name].nano
             ]
             if over:
-                detail = f"{'; '.join(over)}: the next pods are rejected"
+                detail = f"{'; '.join(over)}: new pods are rejected"
                 yield StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {quota.key}", detail)
         for limit_range in after.limit_ranges:
-            space = limit_range.metadata.namespace
+            namespace = limit_range.metadata.namespace
             subject = f"LimitRange {limit_range.metadata.namespace}/{limit_range.metadata.name}"
             if subject not in self._changes:
                 continue
-            alone = msgspec.structs.replace(after, limit_ranges=[limit_range])
-            rejected = [pod.key for pod in running if pod.metadata.namespace == space and _rejects(alone, pod)]
+            with_this_range = msgspec.structs.replace(after, limit_ranges=[limit_range])
+            rejected = [
+                pod.key for pod in running if pod.metadata.namespace == namespace and _rejects(with_this_range, pod)
+            ]
             if rejected:
-                detail = f"rejects the next pods like {some_of(rejected)}"
+                detail = f"rejects new pods like {some_of(rejected)}"
                 yield StaticFinding(RuleId.QUOTA_REJECTIONS, subject, detail, pods=rejected)
 
     def _of_namespaces(self) -> Iterator[StaticFinding]:
-        """Namespaces that lose or change labels by which policies and pods select them."""
+        """Namespaces that lose or change labels that policies or pods select."""
         now = {each.metadata.name: each.metadata.labels for each in self._plan.cluster.namespaces}
         for each in self._cluster.namespaces:
             name, labels = each.metadata.name, each.metadata.labels
@@ -261,7 +264,7 @@ class ProtectionRules:
 
     @cached_property
     def _selecting_keys(self) -> set[str]:
-        """The labels of namespaces by which pods select each other."""
+        """The namespace labels that pods' affinity terms select."""
         return {
             key
             for pod in self._cluster.pods
@@ -273,9 +276,9 @@ class ProtectionRules:
 
 
 class _Weaker(NamedTuple):
-    """A pod of ``workload`` that is protected less: how many disruptions are allowed, by which PDB, before and after.
+    """A pod of ``workload`` that is protected less: the disruptions allowed before and after.
 
-    ``by`` is empty if no PDB selects it any more.
+    ``by`` is the PDB that allows the most after the change; it is empty if no PDB selects the pod any more.
     """
 
     pod: str
@@ -310,7 +313,7 @@ class _Coverage:
 
     @cached_property
     def strongest(self) -> dict[str, str]:
-        """For each pod that a PDB selects, the one that allows the fewest disruptions."""
+        """For each pod that a PDB selects, the PDB that allows the fewest disruptions."""
         return {pod: min(keys, key=self.allowed.__getitem__) for pod, keys in self.covering.items() if keys}
 
     def covering_labels(self, namespace: str, labels: Mapping[str, str]) -> list[str]:
@@ -326,14 +329,14 @@ class _Coverage:
 
 
 class _Moved:
-    """The pods of a cluster under the PDBs that a change leaves, with the labels that they or their successors have.
+    """The pods from before the change with the PDBs and labels from after it.
 
     ``lost`` counts, for each PDB, the pods by workload that no PDB selects any more.
     """
 
     def __init__(self, before: _Coverage, after: _Coverage, plan: Plan) -> None:
         self._before, self._after = before, after
-        # The template before is empty if it is not known; labels that it had beyond the new ones then stay.
+        # The old template is empty if it is unknown; pods then keep the labels that the new template does not set.
         self._templates = {
             each.change.object: (_template_labels(each.before), _template_labels(each.after))
             for each in plan.workloads
@@ -350,7 +353,7 @@ class _Moved:
         self.lost: dict[str, Counter[str]] = {}
 
     def weaker(self, pod: str, budget: str) -> _Weaker | None:
-        """How the pod, which ``budget`` protected best, is protected less now, if it is."""
+        """How the pod is protected less than by ``budget``, its strongest PDB before; ``None`` if it is not."""
         workload = self._before.workload_of[pod]
         size = max(self._before.sizes[workload], self._before.number[workload])
         allowed = min(self._before.allowed[budget], size)
@@ -367,7 +370,7 @@ class _Moved:
         return worst
 
     def _now_allowed(self, key: str, budget: str) -> int:
-        """How many disruptions a PDB allows; one that has another spec is compared with the sizes after, too."""
+        """The disruptions a PDB allows; if its spec changed, the sizes after the change count, too."""
         allowed = self._allowed[key]
         old, new = self._before.budgets[budget].spec, self._after.budgets[key].spec
         if key == budget and _amounts(old) != _amounts(new):
@@ -377,7 +380,7 @@ class _Moved:
         return allowed
 
     def _successors(self, key: str, pod: Pod) -> Iterator[list[str]]:
-        """The PDBs that select the pod after the change, and those that select the pods that take its place."""
+        """The PDBs that select the pod after the change, and those that select its replacements."""
         workload, labels = self._before.workload_of[key], pod.metadata.labels
         after, namespace = self._after, pod.metadata.namespace
         if workload not in after.number:
@@ -386,8 +389,8 @@ class _Moved:
             yield after.covering[key]
         old, new = self._templates.get(workload, ({}, {}))
         if old != new:
-            kept = {name: value for name, value in labels.items() if name not in old}
-            yield after.covering_labels(namespace, {**kept, **new})
+            retained = {name: value for name, value in labels.items() if name not in old}
+            yield after.covering_labels(namespace, {**retained, **new})
         elif key not in after.pods:
             yield after.covering_labels(namespace, labels)
 
@@ -396,22 +399,22 @@ def _members(
     budgets: Iterable[str],
     covering: Mapping[str, Iterable[str]],
     workload_of: Mapping[str, str],
-    number: Mapping[str, int],
+    pod_counts: Mapping[str, int],
     sizes: Mapping[str, int],
 ) -> dict[str, dict[str, int]]:
-    """How many pods of each workload a PDB selects: as many as there should be if it selects all that there are."""
+    """The number of pods of each workload that each PDB selects; if it selects all, the workload's desired size."""
     found: dict[str, Counter[str]] = {key: Counter() for key in budgets}
     for pod, keys in covering.items():
         for key in set(keys):
             found[key][workload_of[pod]] += 1
     return {
-        key: {name: sizes[name] if count == number[name] else count for name, count in own.items()}
+        key: {name: sizes[name] if count == pod_counts[name] else count for name, count in own.items()}
         for key, own in found.items()
     }
 
 
 def _allowed(spec: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> int:
-    """How many disruptions a PDB allows once all its pods are ready; none if its controller cannot compute it."""
+    """The disruptions a PDB allows once all its pods are ready; 0 if its controller cannot compute it."""
     kinds = {name.partition(" ")[0] for name in members}
     is_scaled = needs_scale(spec)
     if is_scaled and kinds & (_KINDS_WITHOUT_SCALE - {"Pod"}):
@@ -424,7 +427,7 @@ def _allowed(spec: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> int:
 
 
 def _looser_spec(old: PodDisruptionBudgetSpec, new: PodDisruptionBudgetSpec, members: Mapping[str, int]) -> str:
-    """How a PDB that holds no disruption back at its size allows more than before at another, in words."""
+    """Describe how a PDB that does not restrict its current pods allows more than before at another size."""
     if _amounts(old) == _amounts(new) or _allowed(old, members) < sum(members.values()):
         return ""
     for size in _SIZES_TRIED:
@@ -439,7 +442,7 @@ def _amounts(spec: PodDisruptionBudgetSpec) -> tuple[int | str | None, int | str
 
 
 def _within(cluster: ClusterSnapshot, namespaces: set[str]) -> ClusterSnapshot:
-    """The pods, owners and PDBs of some namespaces; PDBs have what their controller computes, and allow nothing now."""
+    """The pods, owners and PDBs of some namespaces; the PDB status is computed, with no disruption allowed."""
 
     def own(records: Iterable[Any]) -> list[Any]:
         return [each for each in records if each.metadata.namespace in namespaces]
@@ -457,29 +460,29 @@ def _within(cluster: ClusterSnapshot, namespaces: set[str]) -> ClusterSnapshot:
         taken_at=cluster.taken_at,
     )
     filled, _ = fill_budget_statuses(part)
-    nothing = [
+    without_disruptions = [
         msgspec.structs.replace(
             each,
             status=msgspec.structs.replace(each.status or PodDisruptionBudgetStatus(), disruptions_allowed=0),
         )
         for each in filled.pod_disruption_budgets
     ]
-    return msgspec.structs.replace(filled, pod_disruption_budgets=nothing)
+    return msgspec.structs.replace(filled, pod_disruption_budgets=without_disruptions)
 
 
 def _sort_of(finding: Finding) -> str:
-    """The same for findings of a PDB that are no worse than one another."""
+    """A key that is equal for findings of a PDB that are equally bad."""
     if finding.id in _NEVER:
         return "never"
     return " ".join([finding.id, *(finding.objects if finding.id is FindingId.OVERLAP else ())])
 
 
 def _rule_of(finding: Finding, item: AuditedBudget) -> RuleId | None:
-    """The rule that a finding breaks, if it breaks one. A drain passes over the pods of DaemonSets."""
+    """The rule that a finding violates, if any. A drain ignores the pods of DaemonSets."""
     if finding.id in _BLOCKING and finding.severity is Severity.ERROR:
-        is_passed_over = all(each.workload.startswith("DaemonSet ") for each in item.workloads)
-        return None if is_passed_over and finding.id is FindingId.NO_SCALE else RuleId.PDB_BLOCKS_DRAIN
-    # Those that a workload of no pods is about to have are a note.
+        is_ignored = all(each.workload.startswith("DaemonSet ") for each in item.workloads)
+        return None if is_ignored and finding.id is FindingId.NO_SCALE else RuleId.PDB_BLOCKS_DRAIN
+    # If the workload's pods do not exist yet, the finding is a note.
     if finding.id in _SELECTORS and finding.severity is not Severity.NOTE:
         return RuleId.PDB_SELECTOR
     return RuleId.PDB_BLOCKS_AT_HPA_MINIMUM if finding.id is FindingId.ALLOWS_NONE_AT_HPA_MINIMUM else None
@@ -492,15 +495,17 @@ def _why_blocked(finding: Finding, item: AuditedBudget) -> str:
         others = some_of([each.partition(" ")[2] for each in finding.objects])
         return (
             f"{some_of(finding.pods)} also {'have' if len(finding.pods) > 1 else 'has'} the PDB {others}, and the"
-            " eviction API refuses a pod with more than one PodDisruptionBudget"
+            " eviction API rejects a pod with more than one PodDisruptionBudget"
         )
     if finding.id is FindingId.NO_SCALE:
         owners = some_of(finding.objects)
-        return f"its amount needs the scale of the pods' controllers, and {owners} has none: it allows no disruption"
+        return (
+            f"its value requires the pods' controllers to have a scale, and {owners} has none: it allows no disruption"
+        )
     if finding.id is FindingId.INVALID_AMOUNT:
-        return "its amount is neither a number nor a percentage: it allows no disruption"
+        return "its value is neither an integer nor a percentage: it allows no disruption"
     if finding.id is FindingId.UNMANAGED_PODS:
-        return f"its amount needs a controller's replicas, and its pods have no controller: it allows none{would}"
+        return f"its value needs a controller's replicas, and its pods have no controller: it allows none{would}"
     return f"it allows no disruption with {finding.number or item.pods} of its pods{would}"
 
 
@@ -517,7 +522,8 @@ def _why_wrong(finding: Finding, item: AuditedBudget) -> str:
 
 def _at_minimum(finding: Finding, _item: AuditedBudget) -> str:
     pods = counted(finding.number or 0, "pod")
-    return f"with {pods}, the minReplicas of the HorizontalPodAutoscaler of {some_of(finding.objects)}, it allows none"
+    names = some_of(finding.objects)
+    return f"with {pods}, the minReplicas of the HorizontalPodAutoscaler of {names}, it allows no disruption"
 
 
 _DETAILS: dict[RuleId, Callable[[Finding, AuditedBudget], str]] = {
@@ -528,7 +534,7 @@ _DETAILS: dict[RuleId, Callable[[Finding, AuditedBudget], str]] = {
 
 
 def _given(spec: Document, cluster: ClusterSnapshot) -> tuple[int, str] | None:
-    """The priority and preemption policy that a pod of this spec gets; ``None`` if its class does not exist."""
+    """The priority and preemption policy that a pod with this spec gets; ``None`` if its class does not exist."""
     name = _class_in(spec)
     chosen = known_classes(cluster).get(name) if name else global_default(cluster.priority_classes)
     if name and chosen is None:
@@ -540,34 +546,34 @@ def _given(spec: Document, cluster: ClusterSnapshot) -> tuple[int, str] | None:
 
 
 def _of_classes(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding]:
-    """PriorityClasses that change what the next pods of running workloads get."""
+    """PriorityClasses whose change affects the next pods of running workloads."""
     if before.priority_classes == plan.cluster.priority_classes:
         return
     old = {each.metadata.name: each for each in before.priority_classes}
     new = {each.metadata.name: each for each in plan.cluster.priority_classes}
     users = _users_of_classes(before, plan)
     yield from _of_default(old, new, users)
-    for name, was_class in old.items():
-        there = new.get(name)
-        if there is None and users.get(name):
+    for name, old_class in old.items():
+        new_class = new.get(name)
+        if new_class is None and users.get(name):
             detail = (
                 f"is deleted, and the next pods of {some_of(sorted(users[name]))} are rejected: no PriorityClass with"
                 f" name {name} was found"
             )
             yield StaticFinding(RuleId.PRIORITY_CLASS_IN_USE, f"PriorityClass {name}", detail)
-        elif there is not None and (detail := _lower(_effect(was_class), _effect(there))):
+        elif new_class is not None and (detail := _lower(_effect(old_class), _effect(new_class))):
             yield StaticFinding(RuleId.PRIORITY_LOWERED, f"PriorityClass {name}", detail)
 
 
 def _of_default(
     old: Mapping[str, PriorityClass], new: Mapping[str, PriorityClass], users: Mapping[str, set[str]]
 ) -> Iterator[StaticFinding]:
-    """What becomes of pods that name no class; the API server takes no second default."""
+    """Changes to the default class, and to what pods without a class get."""
     rule = RuleId.DEFAULT_PRIORITY_CHANGED
     default, now = global_default([*old.values()]), global_default([*new.values()])
     for name, each in new.items():
         if default is not None and each.global_default and name != default.metadata.name and old.get(name) != each:
-            detail = f"is a second default next to PriorityClass {default.metadata.name}, so the API server rejects it"
+            detail = f"is a second default next to PriorityClass {default.metadata.name}, which the API server rejects"
             yield StaticFinding(rule, f"PriorityClass {name}", detail)
     if (effect := _effect(now)) == (was := _effect(default)):
         return
@@ -575,44 +581,46 @@ def _of_default(
     subject = next(iter(changed), default)
     without = sorted({*users.get("", ()), *users.get(default.metadata.name if default is not None else "", ())})
     before, after = (
-        f"priority {value:,}{' and never preempted' if policy == _NEVER_PREEMPTS else ''}"
+        f"priority {value:,}{' and did not preempt' if policy == _NEVER_PREEMPTS else ''}"
         for value, policy in (was, effect)
     )
-    whose = f", as the next pods of {some_of(without)}" if without else ""
-    detail = f"changes what pods without a PriorityClass get: they had {before}, now they get {after}{whose}"
+    whose = f", including the next pods of {some_of(without)}" if without else ""
+    detail = f"changes the default for pods without a PriorityClass: they had {before}, now they get {after}{whose}"
     yield StaticFinding(rule, f"PriorityClass {subject.metadata.name if subject is not None else ''}", detail)
 
 
 def _effect(chosen: PriorityClass | None) -> tuple[int, str]:
-    """The priority and preemption policy that a class gives, or none does."""
+    """The priority and preemption policy that a class gives, or the defaults without a class."""
     if chosen is None:
         return 0, _DEFAULT_POLICY
     return chosen.value, chosen.preemption_policy or _DEFAULT_POLICY
 
 
 def _users_of_classes(before: ClusterSnapshot, plan: Plan) -> dict[str, set[str]]:
-    """The workloads whose next pods name a class, by its name; empty for those that name none.
+    """The workloads whose next pods use each class; the empty name is for workloads without one.
 
-    Workloads of the change have its template; others that of the cluster if it is known, else what their pods say.
+    For workloads of the change, the new template counts; for others the template in the cluster, or else their pods.
     """
     default = global_default(before.priority_classes)
     filled_in = {default.metadata.name if default is not None else ""}
-    named: dict[str, set[str]] = {}
+    classes_of: dict[str, set[str]] = {}
     workloads = Workloads(before)
     for pod in before.pods:
         if not pod.is_terminal and not pod.is_mirror:
-            named.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
+            classes_of.setdefault(workloads.of(pod), set()).add(pod.spec.priority_class_name)
     for each in plan.safeguards.workloads:
         owners = mappings_in(mapping_in(each, "metadata"), "ownerReferences")
         if _pod_spec(each).get("containers") and not any(owner.get("controller") for owner in owners):
-            # Only the template says whether the default was named or filled in.
+            # Only the template shows whether the default was set or filled in.
             name = describe(each)
-            named[name] = named.get(name, set()) - filled_in | {_class_in(_pod_spec(each))}
+            classes_of[name] = classes_of.get(name, set()) - filled_in | {_class_in(_pod_spec(each))}
     for planned in plan.workloads:
-        named[planned.change.object] = {_class_in(_pod_spec(planned.after))} if planned.after is not None else set()
-    # What no controller owns is not made again.
+        classes_of[planned.change.object] = (
+            {_class_in(_pod_spec(planned.after))} if planned.after is not None else set()
+        )
+    # A pod without a controller is not recreated.
     found: dict[str, set[str]] = {}
-    for workload, names in named.items():
+    for workload, names in classes_of.items():
         for name in names if not workload.startswith("Pod ") else ():
             found.setdefault(name, set()).add(workload)
     return found
@@ -624,7 +632,7 @@ def _class_in(spec: Document) -> str:
 
 
 def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding]:
-    """Workloads and pods of the change whose next pods have a lower priority than those of the cluster."""
+    """Changed workloads and pods whose next pods have a lower priority than those in the cluster."""
     pairs = [
         (each.change.object, _pod_spec(each.before), _pod_spec(each.after))
         for each in plan.workloads
@@ -640,7 +648,7 @@ def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding
             pairs.append((f"Pod {pod.key}", {**spec, "preemptionPolicy": pod.spec.preemption_policy}, new))
     for name, old, new in pairs:
         was, now = _given(old, before), _given(new, plan.cluster)
-        # The same class with another value is a finding about that class, and about all that have it.
+        # If only the value of the class changed, the finding is about that class, and about all that use it.
         if was is None or now is None or all(old.get(field) == new.get(field) for field in _PRIORITY_FIELDS):
             continue
         if detail := _lower(was, now):
@@ -648,19 +656,19 @@ def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding
 
 
 def _lower(was: tuple[int, str], now: tuple[int, str]) -> str:
-    """How one priority and preemption policy is less than another, in words; empty if it is not."""
+    """Describe how a priority and preemption policy is lower than another; empty if it is not."""
     lower = [f"had priority {was[0]:,}, now {now[0]:,}"] if now[0] < was[0] else []
     if now[1] == _NEVER_PREEMPTS != was[1]:
         lower.append(f"had preemptionPolicy {was[1]}, now {now[1]}")
     return "; ".join(lower)
 
 
-# What a quota or a LimitRange limits: the namespace, the resource, and for which pods or in which way; and to what.
+# What a quota or a LimitRange limits (namespace, resource, scope), and to what.
 _Limits = dict[tuple[str, str, str], tuple[int, str, str]]
 
 
 def _quota_limits(cluster: ClusterSnapshot) -> _Limits:
-    """The lowest limit of all ResourceQuotas: the amount in 1e-9 units, as it is written, and the quota's name."""
+    """The lowest limit of all ResourceQuotas: the amount in 1e-9 units, its text, and the quota's name."""
     found: _Limits = {}
     for quota in cluster.resource_quotas:
         selected = quota.spec.scope_selector.match_expressions if quota.spec.scope_selector is not None else ()
@@ -677,7 +685,7 @@ def _range_limits(cluster: ClusterSnapshot) -> _Limits:
     for each in cluster.limit_ranges:
         for item in each.spec.limits:
             _add(found, each.metadata, item.max, f"of a {item.type}")
-            _add(found, each.metadata, item.max_limit_request_ratio, f"of a {item.type}, as limit per request")
+            _add(found, each.metadata, item.max_limit_request_ratio, f"of a {item.type}, as limit/request ratio")
     return found
 
 
@@ -689,7 +697,7 @@ def _add(found: _Limits, metadata: ObjectMeta, amounts: ResourceList, scope: str
 
 
 def _rejects(cluster: ClusterSnapshot, pod: Pod) -> bool:
-    """Whether the LimitRanges of a cluster reject a pod that is already there."""
+    """Whether the LimitRanges of a cluster would reject a pod that already exists."""
     try:
         check_limit_ranges(admit_limit_ranges(pod, cluster).pod, cluster)
     except InputError:

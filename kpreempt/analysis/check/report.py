@@ -1,7 +1,7 @@
-"""Whether a change may go to a cluster: it is simulated, and the rules of a gate are put to what happens.
+"""Check a change: simulate it and evaluate the rules of a gate on what happens.
 
-A drain's answer is made of the same parts, such as how much room nodes have before and after. An answer is also
-compared with a former one, of which the document may be of another version: what is worse, better or new since.
+A drain's result is built from the same parts, such as the utilization of nodes before and after. A result can also be
+compared with a previous one, possibly of another version: what is worse, better or new since then.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ _PODS = "pods"
 
 
 class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked: the plan of the change, and the rules.
+    """The input of a check: the plan of the change, and the rules.
 
-    ``base`` is the plan of the manifests as they were before: what comes of it without the change does not count.
-    ``runs`` simulations are drawn by chance, from ``seed`` on, where it is ``None`` as many as show what chance may do;
-    with ``worst_of`` instead that many with all choices that there are. ``assumptions`` are those of the input;
-    ``is_live``: the cluster was read a moment ago. ``apis`` are the API versions of the change's objects.
-    ``at_most`` is the plan in which what an autoscaler of the change scales has its most replicas.
+    ``base`` is the plan of the old manifests: findings that occur with it do not count. ``runs`` is the number of
+    random simulations from ``seed`` on (``None``: as many as needed); ``worst_of`` instead simulates every possible
+    choice, up to that many runs. ``assumptions`` are those of the input, ``is_live`` means that the cluster was just
+    read, and ``apis`` are the API versions of the change's objects. ``at_most`` is the plan in which autoscaled
+    workloads of the change have their maximum replicas.
     """
 
     cluster: ClusterSnapshot
@@ -98,7 +98,10 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationContext) -> Check:
-    """The answer. Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse."""
+    """Simulate the change and evaluate the rules.
+
+    Raises ``InputError`` and ``NotFoundError`` for objects that the API server would reject.
+    """
     scheduler = context.scheduler
 
     def simulations(plan: Plan) -> Simulations[Simulated]:
@@ -108,14 +111,14 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         return Simulations(play, context, decisions=replicas * len(plan.cluster.nodes), cluster=plan.cluster)
 
     summary = summed_up(question.cluster, context.now)
-    # Controllers may have much to do where nothing is scheduled.
-    general = [*question.assumptions, *of_settings(scheduler), *_until_done(question, scheduler.algorithm)]
+    # Controllers may do a lot even if nothing is scheduled.
+    general = [*question.assumptions, *of_settings(scheduler), *_method_assumptions(question, scheduler.algorithm)]
 
-    def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, more: Iterable[Assumption] = ()) -> Facts:
-        assumptions = [*general, *plan.assumptions, *simulated.assumptions, *more]
+    def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, extra: Iterable[Assumption] = ()) -> Facts:
+        assumptions = [*general, *plan.assumptions, *simulated.assumptions, *extra]
         found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         versions = (summary.version, scheduler.algorithm)
-        against = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
+        violations = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
         refused = (StaticFinding(RuleId.APPLY_REJECTED, *each) for each in simulated.refused.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
@@ -123,27 +126,30 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
             for key, why in simulated.exceeded.items()
         )
         removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
-        against += [*refused, *full, *unbound, *removed]
+        violations += [*refused, *full, *unbound, *removed]
         if most is not None:
-            against += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
-        return msgspec.structs.replace(found, objections=against, unbound=waiting)
+            violations += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
+        return msgspec.structs.replace(found, objections=violations, unbound=waiting)
 
     most = simulations(question.at_most).by_chance(question.seed) if question.at_most is not None else None
     suppressions = question.suppressions
     if question.base is not None:
         base = question.base
         simulated, _ = simulations(base).run_requested(question.seed, question.runs, question.worst_of)
-        kept = ProtectionRules(question.cluster, base)
-        there = [measured(each.simulation, base.changes, facts(each, base, kept), question.rules) for each in simulated]
-        suppressions = msgspec.structs.replace(suppressions, base=least(there))
+        base_protection = ProtectionRules(question.cluster, base)
+        base_amounts = [
+            measured(each.simulation, base.changes, facts(each, base, base_protection), question.rules)
+            for each in simulated
+        ]
+        suppressions = msgspec.structs.replace(suppressions, base=least(base_amounts))
     simulated, is_all = simulations(question.plan).run_requested(question.seed, question.runs, question.worst_of)
-    more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
+    extra = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(question.cluster, question.plan)
     judgement = judge(
         simulated,
         is_all,
         question.plan.changes,
-        lambda each: facts(each, question.plan, protection, more),
+        lambda each: facts(each, question.plan, protection, extra),
         question.rules,
         suppressions,
     )
@@ -154,13 +160,13 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         at=context.at,
         changes=question.plan.changes,
         only_in_base=question.plan.only_in_base,
-        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *more])),
+        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *extra])),
         **judgement.fields,
     )
 
 
 class Judgement(NamedTuple, Generic[SomeSimulated]):
-    """The simulation that is shown, the only one or the worst, and what a document says of all, by its fields."""
+    """The simulation that is shown (the only or the worst one), and the fields of the document."""
 
     shown: SomeSimulated
     fields: dict[str, Any]
@@ -174,13 +180,13 @@ def judge(
     rules: GateRules,
     suppressions: Suppressions,
 ) -> Judgement[SomeSimulated]:
-    """Put the rules to simulations, which are all that there can be where it ``is_all``."""
+    """Evaluate the rules on the simulations, which are all possible ones if ``is_all``."""
     judged = []
     for each in simulated:
         results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions)
-        # Simulations that were drawn are there as often as they are likely.
+        # Random simulations already occur in proportion to their likelihood.
         judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
-    whole = sum(each.likelihood for each in judged)
+    total = sum(each.likelihood for each in judged)
     fails = [not passes(each.results) for each in judged]
 
     def badness_of(index: int) -> tuple[int, ...]:
@@ -192,7 +198,7 @@ def judge(
     worst = max(range(len(simulated)), key=badness_of)
     results, findings = together(judged, worst)
     outcomes = [
-        share_of(each, fails=failing, share=of.likelihood / whole)
+        share_of(each, fails=failing, share=of.likelihood / total)
         for each, of, failing in zip(simulated, judged, fails, strict=True)
     ]
     shown = simulated[worst]
@@ -220,7 +226,7 @@ def judge(
 def facts_of(
     simulated: Simulated, assumptions: Sequence[Assumption], *, snapshot_age: float | None, is_live: bool
 ) -> Facts:
-    """The cluster's part in what the rules look at."""
+    """What the rules need to know about the cluster and the simulation."""
     victims = {each.pod for each in simulated.simulation.displaced}
     pods = {
         pod.key: PodFacts(labels=pod.metadata.labels, priority_class=pod.spec.priority_class_name)
@@ -237,101 +243,99 @@ def facts_of(
     )
 
 
-def _until_done(question: CheckQuestion, algorithm: str) -> list[Assumption]:
-    """What is assumed because of how it is simulated."""
+def _method_assumptions(question: CheckQuestion, algorithm: str) -> list[Assumption]:
+    """The assumptions that result from how the change is simulated."""
     plan = question.plan
     found = [*unread_quotas(question.cluster, plan.changes), *plan.missing_namespaces.assumptions]
     if algorithm == VOLCANO:
-        message = "sessions are simulated for one pod after the other; a real one decides about all of them at once"
+        message = "sessions are simulated one pod at a time; a real session decides about all pods at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
     else:
         found += of_queue(algorithm)
-    # Objects as they are now that could not be read, of kinds that the change has, count as new.
+    # If existing objects of a kind in the change could not be read, the change's objects of that kind count as new.
     kinds = dict.fromkeys(each.object.partition(" ")[0] for each in plan.changes)
-    makers = {each.kind for each in plan.workloads if each.after is not None}
-    makers |= {"Pod"} if plan.pods else set()
+    pod_creators = {each.kind for each in plan.workloads if each.after is not None}
+    pod_creators |= {"Pod"} if plan.pods else set()
     if "Deployment" in kinds:
         kinds.setdefault("ReplicaSet")
-    return [*found, *unreadable_of(question.cluster, kinds), *unread_besides_workloads(question.cluster, makers)]
+    return [*found, *unreadable_of(question.cluster, kinds), *unread_besides_workloads(question.cluster, pod_creators)]
 
 
 def not_all(simulations: int) -> Assumption:
-    """That chance leaves more than the simulations that were looked at."""
-    message = (
-        f"chance leaves more than the {simulations:,} runs that were looked at; a worse one may be among the others"
-    )
+    """The assumption that there are more possible outcomes than the simulated ones."""
+    message = f"there are more possible outcomes than the {simulations:,} simulated; another one may be worse"
     return Assumption("simulation", "draws", message, AssumptionKind.UNCERTAIN)
 
 
 def unbound_claims(
     after: ClusterSnapshot, unbound: Mapping[str, str], waiting: Mapping[str, str]
 ) -> tuple[dict[str, str], list[StaticFinding]]:
-    """Why pods of workloads wait for their claims, by workload, and objections to claims for which no pod waits.
+    """Why pods of workloads wait for their claims, and violations for unbound claims that no pod waits for.
 
-    ``waiting`` claims, which are bound with a pod, count only where one waits for them.
+    ``waiting`` claims are bound when a pod is scheduled, so they count only if a pod waits for them.
     """
     reasons = {**unbound, **waiting}
     found: dict[str, str] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     names = Workloads(after)
     for pod in after.pods if reasons else ():
         if pod.spec.node_name:
             continue
         for key in claims_of_pod(pod):
             if key in reasons:
-                told.add(key)
+                reported.add(key)
                 found.setdefault(names.of(pod), f"PersistentVolumeClaim {key}: {reasons[key]}")
     objections = [
         StaticFinding(RuleId.REQUIRE_SCHEDULABLE, f"PersistentVolumeClaim {key}", reason)
         for key, reason in unbound.items()
-        if key not in told
+        if key not in reported
     ]
     return found, objections
 
 
 def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
-    """How big the cluster is, without pods that have ended, and how old what is known of it."""
+    """The size of the cluster, without finished pods, and the age of its data."""
     summary = ClusterSummary(nodes=len(cluster.nodes), pods=sum(not pod.is_terminal for pod in cluster.pods))
     return described(summary, cluster, now)
 
 
 def of_settings(scheduler: Scheduler) -> list[Assumption]:
-    """The scheduler's settings that are not modelled; gates are for controllers, too."""
+    """The scheduler's unmodeled settings; feature gates also affect controllers."""
     return [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
 
 
 def of_queue(algorithm: str) -> list[Assumption]:
-    """That a scheduler's queue is not modelled."""
+    """The assumption that a scheduler's queue is not modeled."""
     if has_queue(algorithm):
         return []
-    message = f"the queue of {algorithm} is not modelled; pods are tried in the order of that of today"
+    message = f"the queue of {algorithm} is not modeled; pods are tried in the order of the current queue"
     return [Assumption("scheduler", "queue", message, AssumptionKind.UNCERTAIN)]
 
 
 def changed_nodes(before: ClusterSnapshot, after: ClusterSnapshot) -> list[NodeUtilization]:
-    """The nodes whose pods are others than before, in the order of the cluster."""
+    """The nodes whose pods changed, in the order of the cluster."""
     old, new = _by_node(before), _by_node(after)
     names, requests = Workloads(after), RequestsOfMany()
     found = []
     for node in after.nodes:
-        there, here = old.get(node.name, []), new.get(node.name, [])
-        if {pod.metadata.uid or pod.key for pod in there} == {pod.metadata.uid or pod.key for pod in here}:
+        pods_before, pods_after = old.get(node.name, []), new.get(node.name, [])
+        if {pod.metadata.uid or pod.key for pod in pods_before} == {pod.metadata.uid or pod.key for pod in pods_after}:
             continue
         found.append(
             NodeUtilization(
                 node=node.name,
                 allocatable=allocatable_of(node),
-                before=_used(there, requests),
-                after=_used(here, requests),
-                pods_before=_workloads(there, names),
-                pods_after=_workloads(here, names),
+                before=_used(pods_before, requests),
+                after=_used(pods_after, requests),
+                pods_before=_workloads(pods_before, names),
+                pods_after=_workloads(pods_after, names),
             )
         )
     return found
 
 
 def spare(cluster: ClusterSnapshot) -> dict[str, int]:
-    """What nodes that take pods have left together, by resource; a node that is too full counts as full."""
+    """The total free capacity of schedulable nodes, by resource; an overcommitted node counts as full."""
     total: Counter[str] = Counter()
     pods, requests = _by_node(cluster), RequestsOfMany()
     for node in cluster.nodes:
@@ -373,7 +377,7 @@ class _FormerFinding(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _FormerSimulation(msgspec.Struct, frozen=True, rename="camel"):
-    """Lists of which only the numbers and a flag are read; ``None`` where the document has none."""
+    """Lists that only need to be counted, and a flag; ``None`` if the document lacks them."""
 
     displaced: list[Any] | None = None
     pending: list[dict[str, Any]] | None = None
@@ -383,7 +387,7 @@ class _FormerSimulation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FormerCheck(msgspec.Struct, frozen=True, rename="camel"):
-    """What is read of a former answer. What it lacks is not compared, and what it has besides is not looked at."""
+    """The fields read from a previous result. Missing fields are not compared; unknown ones are ignored."""
 
     api_version: str = ""
     kind: str = ""
@@ -396,27 +400,29 @@ class FormerCheck(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read_former(content: bytes, source: str) -> FormerCheck:
-    """The answer in a file that ``check -o json`` wrote, of this version or another. Raises ``InputError``."""
+    """Read a result of ``check -o json``, of this version or another. Raises ``InputError``."""
     found = decode_json(content, FormerCheck, source)
     if found.kind != _KIND or found.api_version.partition("/")[0] != _GROUP:
-        what = f"{found.api_version} {found.kind}".strip() or "nothing that it says"
-        raise InputError(f"is no answer of check: {what}", source=source, hint="kpreempt check -o json=FILE")
+        what = f"{found.api_version} {found.kind}".strip() or "no kind"
+        raise InputError(
+            f"not a check result: {what}", source=source, hint="write one with kpreempt check -o json=FILE"
+        )
     return found
 
 
 def since(former: FormerCheck, check: Check) -> PreviousRun:
-    """What differs: the figures of the worst simulations, and the findings that count; those that are worse first."""
+    """The differences in the worst simulations' figures and in the findings that count, worse ones first."""
     drifts = [*_figures(former.simulation, check), *_findings(former.findings, check)]
     order = list(DriftKind)
     drifts.sort(key=lambda each: order.index(each.kind))
-    is_whole = former.findings is not None and None not in msgspec.structs.astuple(former.simulation)
+    is_complete = former.findings is not None and None not in msgspec.structs.astuple(former.simulation)
     return PreviousRun(
         passed=former.passed,
         summary=former.summary,
         algorithm=former.algorithm,
         at=former.at or "",
         drifts=drifts,
-        is_complete=is_whole,
+        is_complete=is_complete,
     )
 
 
@@ -470,5 +476,5 @@ def _findings(former: Iterable[_FormerFinding] | None, check: Check) -> Iterator
 
 
 def _key(finding: _FormerFinding | GateFinding) -> tuple[str, ...]:
-    """What a finding is known by; without a fingerprint its rule, its subject and its change."""
+    """The identity of a finding: its fingerprint, or else its rule, subject and change."""
     return (finding.fingerprint,) if finding.fingerprint else (str(finding.rule), finding.subject, finding.change)

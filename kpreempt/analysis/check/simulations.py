@@ -1,4 +1,4 @@
-"""A change simulated: once, several times by chance, or with every choice that chance may make."""
+"""Simulates a change once, several times at random, or with every possible choice."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import OutcomeShare
 from kpreempt.verdict.simulation import Simulation, StepKind
 
-# Beyond this a simulation is broken off; a rollout needs a few attempts for each of its pods.
+# A simulation is aborted after this many attempts; a rollout needs a few for each of its pods.
 _ATTEMPTS = 50_000
-# So is one that goes on for a day beyond the time that its Jobs take.
+# A simulation is also aborted one day after its Jobs should have ended.
 _SECONDS = 24 * 3600.0
-# So many simulations by default where chance leaves more; all of them where one simulation foretells no more than that.
-_FEW_PLAYS = 20
-_MOST_PLAYS = 2 * _FEW_PLAYS
-_LEAST_PLAYS = 4
-# As many are enough to see whether it makes a difference how fast everything is.
-_PACED_PLAYS = 4
-# What the drawn simulations may come to together, in decisions times nodes, which is what a decision takes.
-_MOST_DECISIONS = 4_000_000
-# From here on a simulation takes a second or more.
-_MANY_DECISIONS = 300_000
+# The default number of runs if there are many possible outcomes. If one run predicts no more outcomes than this, all of
+# them are simulated.
+_DEFAULT_RUNS = 20
+_MAX_RUNS = 2 * _DEFAULT_RUNS
+_MIN_RUNS = 4
+# Enough runs to see whether the speed of components makes a difference.
+_PACED_RUNS = 4
+# The budget for random simulations in total, in decisions times nodes (the cost of a decision).
+_MAX_DECISIONS = 4_000_000
+# From this cost on, a simulation takes a second or more.
+_LONG_DECISIONS = 300_000
 _DECIDED = (StepKind.BOUND, StepKind.NOMINATED, StepKind.PENDING)
 
 
 class Simulated(msgspec.Struct, frozen=True):
-    """One run of a change: the seed or the number that it goes by, what was assumed, and the cluster at both ends.
+    """One simulation of a change: its seed or number, its assumptions, and the cluster before and after.
 
-    ``likelihood`` is the product of the shares that each choice of it has among its branches. It ``has_others`` where
-    some choice has more branches than were told. ``unbound`` are the claims of the change that nothing can be bound to,
-    by key, with the reason; ``waiting_claims`` those of them that would be bound with a pod.
-    ``refused`` says of workloads why the API server refuses their pods, and ``exceeded`` of quotas for which other
-    objects of the change they have no room.
+    ``likelihood`` is the product of the shares of its choices. It ``has_others`` if a choice had more branches than
+    were enumerated. ``unbound`` maps claims of the change that cannot be bound to the reason; ``waiting_claims`` are
+    those that would be bound together with a pod. ``refused`` maps workloads to the reason why the API server rejects
+    their pods, and ``exceeded`` maps quotas to the reason why they reject other objects of the change.
     """
 
     seed: int
@@ -71,10 +71,10 @@ SomeSimulated = TypeVar("SomeSimulated", bound=Simulated)
 
 
 class SimulationContext(NamedTuple):
-    """What simulates a question: the scheduler, and what decides where it leaves a choice.
+    """What a simulation needs: the scheduler, and how to decide random choices.
 
-    ``at`` is the time of the snapshot, whose age counts to ``now``. ``chances`` makes what draws, by a seed, and
-    ``paces`` how long everything takes. ``spread`` has several simulations worked on at once.
+    ``at`` is the time of the snapshot; its age is counted to ``now``. ``chances`` returns the random choices for a
+    seed, ``paces`` the speed of components. ``spread`` runs several simulations in parallel.
     """
 
     scheduler: Scheduler
@@ -87,7 +87,7 @@ class SimulationContext(NamedTuple):
 
 
 class Choices:
-    """Takes what ``prefix`` says, draw by draw, and then what ``others`` picks; remembers among how many it was."""
+    """Makes the choices in ``prefix``, then those of ``others``, and records the number of branches of each."""
 
     def __init__(self, prefix: Sequence[int], others: Choose) -> None:
         self._prefix = prefix
@@ -108,7 +108,7 @@ class Choices:
 
 
 class Rollouts:
-    """A plan, ready to be simulated any number of times. The cluster is prepared for the scheduler once."""
+    """A plan that can be simulated any number of times; the cluster is prepared for the scheduler once."""
 
     def __init__(self, plan: Plan, decode: Decode, context: SimulationContext) -> None:
         self._plan = plan
@@ -119,7 +119,7 @@ class Rollouts:
         self._prepared: Any = None
 
     def __call__(self, seed: int, choices: Choices, pace: Pace) -> Simulated:
-        """One simulation."""
+        """Run one simulation."""
         made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings)
         if self._prepared is None:
             with self._phases.phase("prepare"):
@@ -145,7 +145,7 @@ class Rollouts:
                 limits=Limits(attempts=_ATTEMPTS, seconds=_SECONDS + seconds_in_all(self._plan)),
                 prepared=self._prepared if pace.is_at_once else None,
             )
-        # Claims that were made with pods may be left unbound, too.
+        # Claims created with pods can remain unbound, too.
         known = {each.key for each in made.claims.cluster.persistent_volume_claims}
         new = [each.key for each in after.persistent_volume_claims if each.key not in known]
         return Simulated(
@@ -162,9 +162,9 @@ class Rollouts:
 
 
 class Simulations(Generic[SomeSimulated]):
-    """Simulates a scenario any number of times: ``play`` does so once, with choices and a pace.
+    """Simulates a scenario any number of times; ``play`` runs it once, with choices and a pace.
 
-    So many ``decisions``, times nodes, are foreseen for each. They begin with the objects of the ``cluster``.
+    ``decisions`` is the expected number per run, times nodes. The objects of ``cluster`` are shared between processes.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Simulations(Generic[SomeSimulated]):
         decisions: int = 0,
         cluster: ClusterSnapshot | None = None,
     ) -> None:
-        self._is_long = decisions >= _MANY_DECISIONS
+        self._is_long = decisions >= _LONG_DECISIONS
         self._shared = [cluster, *cluster.pods, *cluster.nodes] if cluster is not None else []
         self._play = play
         self._chances = context.chances
@@ -183,13 +183,13 @@ class Simulations(Generic[SomeSimulated]):
         self._spread = context.spread
 
     def by_chance(self, seed: int) -> SomeSimulated:
-        """A simulation in which the seed decides where the scheduler draws, and how long everything takes."""
+        """A simulation in which the seed decides random choices and the speed of components."""
         return self._simulate(seed, Choices((), self._chances(seed)), self._paces(seed))
 
     def run_requested(self, seed: int, runs: int | None, worst_of: int) -> tuple[list[SomeSimulated], bool]:
-        """``runs`` simulations from ``seed`` on, as many as are enough for ``None``, or ``worst_of`` with all choices.
+        """Run ``runs`` simulations from ``seed`` on (``None``: as many as needed), or ``worst_of`` with every choice.
 
-        And whether these are all that there can be.
+        Also returns whether these are all possible simulations.
         """
         if worst_of:
             return self.every(worst_of)
@@ -199,57 +199,59 @@ class Simulations(Generic[SomeSimulated]):
         return found, not (found[0].simulation.draws or found[1:])
 
     def several(self, seed: int, runs: int) -> Iterator[SomeSimulated]:
-        """As many simulations, with seeds that follow one another; one is enough where nothing is up to chance."""
-        # Long ones begin before it is known whether anything is up to chance; where nothing is, they are left.
+        """Run simulations with consecutive seeds; one is enough if nothing is random."""
+        # Start long ones in parallel before it is known whether anything is random; if nothing is, they are discarded.
         found = self._drawn(range(seed, seed + runs), is_long=self._is_long and runs > 1)
         first = next(found)
         yield first
-        # Who goes may depend on who comes first.
+        # The victims may depend on the order in which pods are created.
         if first.simulation.draws or first.simulation.displaced:
             yield from found
 
-    def every(self, most: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
-        """The simulations of all choices there are, ``most`` at most, and whether these were all.
+    def every(self, limit: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
+        """Simulate every possible choice, up to ``most`` runs; also returns whether these were all.
 
-        The first takes the first branch wherever there is a draw, or is the one that was simulated already; then come
-        those that differ from it in one choice, and so on.
+        The first run takes the first branch of every choice (or is ``first``, already simulated), followed by those
+        that differ from it in one choice, and so on.
         """
         found: list[SomeSimulated] = []
         waiting: deque[tuple[int, ...]] = deque([()])
-        while waiting and len(found) < most:
+        while waiting and len(found) < limit:
             prefix = waiting.popleft()
             simulated = (
                 first if first is not None and not found else self._simulate(len(found), Choices(prefix, first_branch))
             )
             found.append(msgspec.structs.replace(simulated, seed=len(found)))
             for place in range(len(prefix), len(simulated.widths)):
-                others = (other for other in range(simulated.widths[place]) if other != simulated.taken[place])
-                waiting.extend((*simulated.taken[:place], other) for other in others)
+                other_branches = (
+                    branch for branch in range(simulated.widths[place]) if branch != simulated.taken[place]
+                )
+                waiting.extend((*simulated.taken[:place], branch) for branch in other_branches)
         return found, not waiting and not any(simulated.has_others for simulated in found)
 
     def enough(self, seed: int) -> tuple[list[SomeSimulated], bool]:
-        """As many simulations as show what chance may do, and whether these are all that there can be.
+        """Run as many simulations as needed to cover the possible outcomes; also returns whether these are all.
 
-        One where nothing is up to chance, all where they are few, else so many with seeds that follow one another as
-        their decisions leave room for. They are not all where another pace leads to something else. How long a decision
-        takes on this machine has no part in it.
+        Runs one if nothing is random, all if there are few, and otherwise as many random ones as the budget of
+        decisions allows. They do not count as all if another pace leads to another outcome. The speed of this machine
+        has no influence.
         """
-        first, *more = self.several(seed, _LEAST_PLAYS if self._is_long else 1)
+        first, *more = self.several(seed, _MIN_RUNS if self._is_long else 1)
         if not (first.simulation.draws or first.simulation.displaced):
             return [first], True
-        made = max(first.decisions * len(first.before.nodes), 1)
-        room = _MOST_DECISIONS // made
-        if prod(first.widths) <= _FEW_PLAYS:
-            # More than one simulation foretells may be there after all; those that were looked at count all the same.
+        cost = max(first.decisions * len(first.before.nodes), 1)
+        affordable = _MAX_DECISIONS // cost
+        if prod(first.widths) <= _DEFAULT_RUNS:
+            # There may be more outcomes than one run predicts; those that were simulated still count.
             of_all = first if self._paces(seed).is_at_once else None
-            found, is_all = self.every(min(max(room, _LEAST_PLAYS), _MOST_PLAYS), of_all)
-            # Whether it makes no difference how long everything takes.
+            found, is_all = self.every(min(max(affordable, _MIN_RUNS), _MAX_RUNS), of_all)
+            # Check whether the speed of components makes a difference.
             kinds = {_key_of(share_of(each)) for each in found}
-            paced = self._drawn(range(seed + 1, seed + 1 + _PACED_PLAYS)) if first.simulation.displaced else ()
+            paced = self._drawn(range(seed + 1, seed + 1 + _PACED_RUNS)) if first.simulation.displaced else ()
             if all(_key_of(share_of(each)) in kinds for each in paced):
                 return found, is_all
-        seeds = range(seed + 1 + len(more), seed + min(max(room, _LEAST_PLAYS), _FEW_PLAYS))
-        return [first, *more, *self._drawn(seeds, is_long=made >= _MANY_DECISIONS)], False
+        seeds = range(seed + 1 + len(more), seed + min(max(affordable, _MIN_RUNS), _DEFAULT_RUNS))
+        return [first, *more, *self._drawn(seeds, is_long=cost >= _LONG_DECISIONS)], False
 
     def _drawn(self, seeds: range, *, is_long: bool = False) -> Iterator[SomeSimulated]:
         return self._spread(seeds, self.by_chance, is_long=is_long, shared=self._shared)
@@ -267,7 +269,7 @@ class Simulations(Generic[SomeSimulated]):
 
 
 def share_of(simulated: Simulated, *, fails: bool = False, share: float = 0.0) -> OutcomeShare:
-    """The outcome of one simulation, by which it is told from others; it counts once, and as ``share`` of the whole."""
+    """The outcome of one simulation, which counts once, and as ``share`` of the total."""
     simulation = simulated.simulation
     return OutcomeShare(
         count=1,
@@ -283,12 +285,12 @@ def share_of(simulated: Simulated, *, fails: bool = False, share: float = 0.0) -
 
 
 def _key_of(outcome: OutcomeShare) -> bytes:
-    """The same for outcomes that count as equal."""
+    """A key that is equal for equal outcomes."""
     return msgspec.json.encode(msgspec.structs.replace(outcome, seed=0, count=0, share=0), order="deterministic")
 
 
 def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
-    """Equal outcomes counted together, the most frequent first."""
+    """Count equal outcomes together, the most frequent first."""
     found: dict[bytes, OutcomeShare] = {}
     for each in outcomes:
         key = _key_of(each)
@@ -302,7 +304,7 @@ def shares(outcomes: Sequence[OutcomeShare]) -> list[OutcomeShare]:
 
 
 def severity_key(simulation: Simulation) -> tuple[int, ...]:
-    """The greater the worse: budgets broken, pods that wait, victims, how deep the cascade is, what is stranded."""
+    """A sort key for how bad a simulation is: violated PDBs, pending pods, victims, depth, broken dependencies."""
     return (
         simulation.end != "Settled",
         sum(budget.violations for budget in simulation.budgets),

@@ -1,14 +1,14 @@
-"""What there is to object to objects of a change.
+"""Finds violations by the objects of a change themselves, independent of evictions.
 
-APIs that go, protection that is taken away (``protection``), sizes that autoscalers set, rollouts that get stuck, pods
-that bypass the scheduler or never get their volume, pods that a controller adopts, and nodes without a kubelet; and
-what the change itself takes away: namespaces, volumes, the pods of Services, and all pods of a workload.
+These are removed APIs, weakened protection (``protection``), replicas that conflict with an autoscaler, rollouts that
+get stuck, pods that bypass the scheduler or never get their volume, pods that a controller adopts, and nodes without a
+kubelet; and what the change takes away: namespaces, volumes, the pods behind Services, and all pods of a workload.
 
-The versions in which APIs went are those of Kubernetes' deprecated API migration guide, as of 1.36; beta versions of
-kinds that never became stable are not in it.
+The versions in which APIs are removed are those of Kubernetes' deprecated API migration guide, as of 1.36; it does not
+list beta versions of kinds that never became stable.
 
-Deleted workloads are counted by a rule with a limit (``gate/measures.py``). An object that the user lists with
-``--delete`` may go, but not what goes with it. What evictions do is measured elsewhere.
+Deleted workloads are covered by a rule with a limit (``gate/measures.py``). Objects that the user lists with
+``--delete`` may be deleted, but not what is deleted along with them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from kpreempt.verdict.simulation import ATTACHED_ELSEWHERE, NOT_ADMITTED, Simula
 _ANY = "*"
 _WORKLOADS = 16
 _BETA = 22
-# The minor version of 1 that serves the kind in this API version no more.
+# The minor version of Kubernetes 1 that no longer serves the kind in this API version.
 _REMOVED: dict[str, Mapping[str, int]] = {
     "extensions/v1beta1": {"Ingress": _BETA, _ANY: _WORKLOADS},
     "apps/v1beta1": {_ANY: _WORKLOADS},
@@ -72,17 +72,17 @@ _REMOVED: dict[str, Mapping[str, int]] = {
 }
 _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
-_RENAME = "Correct or remove each name that the API server does not know; kubectl apply fails because of it."
-# How a rollout takes an old pod away before a new one comes.
+_RENAME = "Correct or remove each unknown field; kubectl apply fails because of them."
+# How a rollout can delete an old pod before it creates a new one.
 _MAKE_ROOM = {
-    kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod goes first."
+    kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod is deleted first."
     for kind, field in (("Deployment", "strategy"), ("DaemonSet", "updateStrategy"))
 }
-# What the scheduler says of a node whose pods keep a new one away.
+# Words in the scheduler's message if pods on a node keep a new one out.
 _APART = ("free ports", "anti-affinity")
 _NODE = "Node "
-_ONE_AT_A_TIME = "Set spec.strategy.type to Recreate, so that the old pod is gone before the new one comes."
-_OWN_VOLUMES = "Run one pod, use a volume with ReadWriteMany, or a StatefulSet whose pods have claims of their own."
+_ONE_AT_A_TIME = "Set spec.strategy.type to Recreate, so that the old pod is deleted before the new one is created."
+_OWN_VOLUMES = "Run one pod, use a ReadWriteMany volume, or use a StatefulSet, which gives each pod its own claim."
 _NAMESPACE = "Namespace "
 _CLAIM = "PersistentVolumeClaim"
 _VOLUME = "PersistentVolume"
@@ -97,9 +97,10 @@ def objections(
     simulation: Simulation,
     protection: ProtectionRules,
 ) -> list[StaticFinding]:
-    """All of them. ``apis`` are the API versions of the change's objects, ``protection`` is of the same plan.
+    """All violations by the objects of a plan.
 
-    The first of ``versions`` that names a minor version, ``v1.36.2`` or ``kube-1.36``, is the cluster's.
+    ``apis`` are the API versions of the change's objects; ``protection`` is for the same plan. The cluster's version is
+    the first of ``versions`` that has a minor version (``v1.36.2`` or ``kube-1.36``).
     """
     minor = next((int(found[1]) for text in versions if (found := _MINOR.match(text))), None)
     missing = plan.missing_namespaces
@@ -126,7 +127,7 @@ def _of_removed_apis(apis: Mapping[str, str], minor: int | None) -> Iterator[Sta
         kinds = _REMOVED.get(version, {})
         removed = kinds.get(subject.partition(" ")[0], kinds.get(_ANY))
         if removed is not None and minor is not None and removed <= minor + 1:
-            yield StaticFinding(RuleId.REMOVED_API, subject, f"{version}, which is not served from 1.{removed} on")
+            yield StaticFinding(RuleId.REMOVED_API, subject, f"{version} is not served as of Kubernetes 1.{removed}")
 
 
 def _of_reset(reset: Reset) -> StaticFinding:
@@ -134,27 +135,32 @@ def _of_reset(reset: Reset) -> StaticFinding:
     pods = "1 pod" if count == 1 else f"{count} pods"
     them = "it" if count == 1 else "them"
     done = (
-        f"deletes {pods} until the autoscaler makes {them} again"
+        f"deletes {pods} until the autoscaler recreates {them}"
         if reset.written < reset.current
-        else f"makes {pods} more until the autoscaler deletes {them} again"
+        else f"adds {pods} until the autoscaler deletes {them}"
     )
-    detail = f"{reset.autoscaler} has set {reset.current} and the apply sets {reset.written}, which {done}"
+    detail = (
+        f"{reset.autoscaler} set {reset.current} replicas, but the manifest sets {reset.written}; applying it {done}"
+    )
     return StaticFinding(RuleId.AUTOSCALED_REPLICAS, reset.workload, detail)
 
 
 def of_autoscalers(
     autoscalers: Sequence[tuple[str, str]], now: Simulation, most: Simulation
 ) -> Iterator[StaticFinding]:
-    """The autoscalers, each with what it scales, of which the most replicas do not fit as those of ``now`` do."""
+    """Workloads that fit with their current replicas, but not with the maximum of their autoscaler.
+
+    ``autoscalers`` has pairs of autoscaler and workload.
+    """
     evicted = len(most.displaced) - len(now.displaced)
     for name, workload in autoscalers:
         waiting = [sum(each.workload == workload for each in of.pending) for of in (most, now)]
         refused = [sum(each.rejected_after for each in of.rejected if each.workload == workload) for of in (most, now)]
-        counts = {"pending": waiting[0] - waiting[1], "refused by a quota": refused[0] - refused[1]}
-        found = [f"{number} more pods {words}" for words, number in counts.items() if number > 0]
+        counts = {"pending": waiting[0] - waiting[1], "rejected by a quota": refused[0] - refused[1]}
+        found = [f"{count} more pods {words}" for words, count in counts.items() if count > 0]
         found += [f"{evicted} more pods evicted"] if evicted > 0 and not found else []
         if found:
-            detail = f"with the most replicas of {name}: {', '.join(found)}"
+            detail = f"with the maxReplicas of {name}: {', '.join(found)}"
             yield StaticFinding(RuleId.AUTOSCALED_MAXIMUM, workload, detail, change=name)
 
 
@@ -171,42 +177,42 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
             own = (waiting for waiting in simulation.pending if waiting.workload == name)
             messages = [waiting.message for waiting in own if waiting.message]
             if not messages or any(words in messages[0] for words in _APART):
-                detail = "its new pods must not be on a node with old ones, and no other node takes them"
+                detail = "its new pods cannot share a node with old ones, and no other node fits"
                 detail = "; ".join([detail, *messages[:1]])
                 yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail, _MAKE_ROOM.get(each.kind, ""), is_critical=True)
 
 
 def _retained_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
-    """What keeps pods of the old template, and what mends it; empty texts where nothing does."""
+    """What keeps pods of the old template running, and the fix; empty strings if nothing does."""
     update = mapping_in(spec, "updateStrategy")
     if update.get("type") == "OnDelete":
         fix = "Set spec.updateStrategy.type to RollingUpdate, or delete its old pods one by one."
-        return "with OnDelete its pods stay as they are until somebody deletes them", fix
+        return "with OnDelete, its pods keep the old template until they are deleted", fix
     if workload.kind == "Deployment" and spec.get("paused"):
         command = f"kubectl rollout resume {quote(f'deployment/{workload.name}')} -n {quote(workload.namespace)}"
-        return "it is paused", f"Take spec.paused out, and: {command}"
+        return "it is paused", f"Remove spec.paused, and run: {command}"
     partition: Any = mapping_in(update, "rollingUpdate").get("partition")
     if workload.kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
-        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it do well."
-        return f"the partition {partition} keeps pods of a lower ordinal as they are", fix
+        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it are healthy."
+        return f"partition {partition} keeps pods with a lower ordinal on the old template", fix
     return "", ""
 
 
 def _keeps_apart(workload: Document) -> bool:
-    """Whether no two of its pods may be on one node."""
+    """Whether two of its pods can never share a node."""
     template = mapping_in(workload, "spec", "template")
     labels, spec = mapping_in(template, "metadata", "labels"), mapping_in(template, "spec")
     rules = mapping_in(spec, "affinity", "podAntiAffinity")
     for term in mappings_in(rules, "requiredDuringSchedulingIgnoredDuringExecution"):
-        desired = mapping_in(term, "labelSelector", "matchLabels")
-        if term.get("topologyKey") == _HOST and desired and desired.items() <= labels.items():
+        required = mapping_in(term, "labelSelector", "matchLabels")
+        if term.get("topologyKey") == _HOST and required and required.items() <= labels.items():
             return True
     return any(port.get("hostPort") for each in mappings_in(spec, "containers") for port in mappings_in(each, "ports"))
 
 
 def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) -> Iterator[StaticFinding]:
-    """All of them. ``after`` is the cluster at the end of the simulation."""
-    # Why pods that have a node do not run there in the end, by reason and workload.
+    """All placement violations; ``after`` is the cluster at the end of the simulation."""
+    # Why pods with a node do not run there at the end, by reason and workload.
     steps = {step.pod: step for step in simulation.steps if step.kind is StepKind.BLOCKED}
     blocked: dict[str, dict[str, list[SimulationStep]]] = {}
     if steps:
@@ -221,7 +227,7 @@ def _of_placement(plan: Plan, after: ClusterSnapshot, simulation: Simulation) ->
         yield _of_adoption(adoption, simulation)
     for each in plan.changes:
         if each.kind is ChangeKind.CREATED and each.object.startswith(_NODE):
-            detail = "the API server taints it node.kubernetes.io/not-ready:NoSchedule, and no kubelet runs there"
+            detail = "the API server taints it node.kubernetes.io/not-ready:NoSchedule, and it has no kubelet"
             yield StaticFinding(RuleId.CREATED_NODES, each.object, detail)
 
 
@@ -259,13 +265,15 @@ def _of_node_names(
         if node is None:
             detail = f"node {plan.node_names[name]} does not exist"
         elif victims:
-            detail = f"the kubelet of {node.name} evicts {some_of(victims)} for it, and checks no PodDisruptionBudget"
+            detail = (
+                f"the kubelet of {node.name} evicts {some_of(victims)} for it without checking PodDisruptionBudgets"
+            )
         elif is_not_ready(node):
             detail = f"node {node.name} is not ready"
         elif node.spec.unschedulable:
-            detail = f"node {node.name} is cordoned, and its kubelet starts the pods nevertheless"
+            detail = f"node {node.name} is cordoned, but its kubelet starts the pods anyway"
         else:
-            detail = f"nodeName is {node.name}, and the scheduler's filters (taints, affinity, spreading) do not apply"
+            detail = f"nodeName is {node.name}, so the scheduler's filters (taints, affinity, spreading) are skipped"
             yield StaticFinding(rule, name, detail)
             continue
         yield StaticFinding(rule, name, detail, is_critical=True)
@@ -276,26 +284,26 @@ def _of_adoption(adoption: Adoption, simulation: Simulation) -> StaticFinding:
     them, its = ("it", "its") if len(objects) == 1 else ("them", "their")
     has_sets = adoption.objects[0].startswith("ReplicaSet ")
     if adoption.surplus is not None:
-        gone = adoption.surplus
-        deletes = f"scales {them} to 0 unless {its} template is its own" if has_sets else f"deletes {gone} of {them}"
+        deletions = adoption.surplus
+        deletes = f"scales {them} to 0 unless {its} template matches" if has_sets else f"deletes {deletions} of {them}"
     else:
-        deleted_pods = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
+        terminations = (step for step in simulation.steps if step.kind is StepKind.TERMINATING and not step.cause)
         pods = {
             step.pod
-            for step in deleted_pods
+            for step in terminations
             if step.pod in objects
             or (has_sets and step.owner.replace(" ", f" {step.pod.partition('/')[0]}/", 1) in adoption.objects)
         }
-        gone = len(pods)
-        deletes = f"deletes {'1 pod' if gone == 1 else f'{gone} pods'}{f' of {them}' if has_sets else ''}"
-    detail = f"{some_of(objects)}" + (f", and {deletes}" if gone else ", and keeps all of them")
-    return StaticFinding(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_critical=gone > 0)
+        deletions = len(pods)
+        deletes = f"deletes {'1 pod' if deletions == 1 else f'{deletions} pods'}{f' of {them}' if has_sets else ''}"
+    detail = f"{some_of(objects)}" + (f", and {deletes}" if deletions else ", and keeps all of {them}")
+    return StaticFinding(RuleId.ADOPTED_PODS, adoption.owner, detail, change=adoption.change, is_critical=deletions > 0)
 
 
 def removals(
     before: ClusterSnapshot, plan: Plan, after: ClusterSnapshot, simulation: Simulation
 ) -> list[StaticFinding]:
-    """What the change takes away; ``before`` is the cluster without it, ``after`` that at the end of the simulation."""
+    """What the change takes away; ``before`` is the cluster without the change, ``after`` the end of the simulation."""
     changes = {each.object: each for each in plan.changes if each.kind is not ChangeKind.UNCHANGED}
     if not changes:
         return []
@@ -313,7 +321,7 @@ def removals(
 
 
 def _reason(change: Change) -> str:
-    """Why an object goes that the user does not list."""
+    """Why an object that the user did not list is deleted."""
     return f"with {change.deleted_with}" if change.deleted_with else f"by {change.deleted_by}"
 
 
@@ -324,7 +332,7 @@ def _namespace(change: Change, before: ClusterSnapshot, changes: Sequence[Change
     services = sum(each.metadata.namespace == name for each in before.services)
     claims = sum(each.metadata.namespace == name for each in before.persistent_volume_claims)
     counts = ((len(pods), "pod"), (services, "Service"), (claims, _CLAIM))
-    content = [counted(many, noun) for many, noun in counts if many]
+    content = [counted(count, noun) for count, noun in counts if count]
     others = [each.object for each in own if not (each.deleted_by or each.source)]
     detail = f"with everything in it{': ' if content else ''}{', '.join(content)}"
     if others:
@@ -340,7 +348,7 @@ def _volumes(before: ClusterSnapshot, plan: Plan, changes: Mapping[str, Change])
             continue
         subject, namespace = f"{_CLAIM} {claim.key}", claim.metadata.namespace
         above = [f"{each.kind} {namespace}/{each.name}" for each in claim.metadata.owner_references]
-        # A pod's own volume goes with it.
+        # A pod's ephemeral volume is deleted with it.
         above = [each for each in (*above, f"{_NAMESPACE}{namespace}") if each in deleted and each[:4] != "Pod "]
         if subject in deleted:
             reason = _reason(changes[subject]) if changes[subject].is_unlisted_deletion else ""
@@ -348,13 +356,13 @@ def _volumes(before: ClusterSnapshot, plan: Plan, changes: Mapping[str, Change])
             reason = f"with {above[0]}" if above else retired.get(claim.key, "")
         if reason:
             volume = claim.spec.volume_name or "volume"
-            detail = f"{reason}; its volume {volume} loses its data unless its reclaim policy is Retain"
+            detail = f"{reason}; the data on {volume} is lost unless its reclaim policy is Retain"
             cause = next((each for each in (subject, *above) if each in changes), "")
             yield StaticFinding(RuleId.VOLUME_DELETION, subject, detail, change=cause)
     for each in before.persistent_volumes:
         change, bound_to = changes.get(f"{_VOLUME} {each.metadata.name}"), each.spec.claim_ref
         if change is not None and change.is_unlisted_deletion and bound_to is not None:
-            detail = f"{_reason(change)}; it has the data of {_CLAIM} {bound_to.namespace}/{bound_to.name}"
+            detail = f"{_reason(change)}; it holds the data of {_CLAIM} {bound_to.namespace}/{bound_to.name}"
             yield StaticFinding(RuleId.VOLUME_DELETION, change.object, detail)
 
 
@@ -364,11 +372,11 @@ def _claims_of_sets(workloads: Iterable[PlannedWorkload], before: ClusterSnapsho
         if each.kind != "StatefulSet" or each.before is None:
             continue
         spec = mapping_in(each.after or each.before, "spec")
-        moment = "whenDeleted" if each.after is None else "whenScaled"
-        if mapping_in(spec, "persistentVolumeClaimRetentionPolicy").get(moment) != "Delete":
+        policy_field = "whenDeleted" if each.after is None else "whenScaled"
+        if mapping_in(spec, "persistentVolumeClaimRetentionPolicy").get(policy_field) != "Delete":
             continue
         start = number(spec, "ordinals", "start")
-        kept = range(start, start + number(spec, "replicas", default=1) if each.after is not None else start)
+        retained = range(start, start + number(spec, "replicas", default=1) if each.after is not None else start)
         stems = [
             f"{mapping_in(template, 'metadata').get('name')}-{each.name}-"
             for template in mappings_in(spec, "volumeClaimTemplates")
@@ -376,20 +384,20 @@ def _claims_of_sets(workloads: Iterable[PlannedWorkload], before: ClusterSnapsho
         for claim in before.persistent_volume_claims:
             stem, _, ordinal = claim.metadata.name.rpartition("-")
             is_own = claim.metadata.namespace == each.namespace and f"{stem}-" in stems and _ORDINAL.fullmatch(ordinal)
-            if is_own and int(ordinal) not in kept:
-                policy = f"persistentVolumeClaimRetentionPolicy.{moment}: Delete"
+            if is_own and int(ordinal) not in retained:
+                policy = f"persistentVolumeClaimRetentionPolicy.{policy_field}: Delete"
                 yield claim.key, f"with pod {ordinal} of {each.change.object} ({policy})"
 
 
 class _PodsOf:
-    """The pods of workloads before and after the change, without those that have ended or are on their way out."""
+    """The pods of workloads before and after the change, without finished and terminating pods."""
 
     def __init__(self, before: ClusterSnapshot, after: ClusterSnapshot, changes: Mapping[str, Change]) -> None:
-        # The namespace of a changed object, or the one that it is.
-        spaces = {name.rpartition(" ")[2].partition("/")[0] for name in changes}
+        # The namespaces of the changed objects, or the changed namespaces themselves.
+        namespaces = {name.rpartition(" ")[2].partition("/")[0] for name in changes}
         self._clusters = before, after
         self.before, self.after = (
-            [each for each in own.pods if each.metadata.namespace in spaces and each.is_active]
+            [each for each in own.pods if each.metadata.namespace in namespaces and each.is_active]
             for own in (before, after)
         )
 
@@ -399,7 +407,7 @@ class _PodsOf:
         return Workloads(before), Workloads(after)
 
     def of(self, workload: str) -> tuple[list[str], list[str]]:
-        """Those of one workload, by their keys, before and after."""
+        """The keys of a workload's pods before and after the change."""
         first, last = (
             [each.key for each in pods if workloads.of(each) == workload]
             for pods, workloads in zip((self.before, self.after), self._workloads, strict=True)
@@ -407,36 +415,40 @@ class _PodsOf:
         return first, last
 
     def owner(self, pod: Pod) -> str:
-        """The workload of a pod from before."""
+        """The workload of a pod from before the change."""
         return self._workloads[0].of(pod)
 
 
 def _services(
     before: ClusterSnapshot, after: ClusterSnapshot, changes: Mapping[str, Change], pods: _PodsOf, evicted: set[str]
 ) -> Iterator[StaticFinding]:
-    """Services that had pods and are deleted, or select none in the end."""
-    had, have = _selectable(pods.before), _selectable(pods.after)
+    """Services that had pods and are deleted, or select no pod at the end."""
+    pods_before, pods_after = _selectable(pods.before), _selectable(pods.after)
     remaining = {(each.metadata.namespace, each.metadata.name): each for each in after.services}
     for service in before.services:
         namespace, name = service.metadata.namespace, service.metadata.name
-        lost = had(service)
-        left, subject = remaining.get((namespace, name)), f"Service {namespace}/{name}"
+        lost_pods = pods_before(service)
+        new_service, subject = remaining.get((namespace, name)), f"Service {namespace}/{name}"
         change = changes.get(subject)
-        if not lost or (left is not None and have(left)) or all(each.key in evicted for each in lost):
+        if (
+            not lost_pods
+            or (new_service is not None and pods_after(new_service))
+            or all(each.key in evicted for each in lost_pods)
+        ):
             continue
-        cause = subject if change is not None else next(filter(changes.__contains__, map(pods.owner, lost)), "")
-        behind = counted(len(lost), "pod")
-        if left is None:
+        cause = subject if change is not None else next(filter(changes.__contains__, map(pods.owner, lost_pods)), "")
+        behind = counted(len(lost_pods), "pod")
+        if new_service is None:
             if change is not None and not change.is_unlisted_deletion:
                 continue
             reason = _reason(change) if change is not None else f"with {_NAMESPACE}{namespace}"
             cause = cause or f"{_NAMESPACE}{namespace}"
             detail = f"is deleted {reason}, with {behind} behind it"
-        elif left.spec.selector != service.spec.selector:
-            detail = f"no longer selects any of its {behind}: {_selector(service)} → {_selector(left)}"
+        elif new_service.spec.selector != service.spec.selector:
+            detail = f"no longer selects any of its {behind}: {_selector(service)} → {_selector(new_service)}"
         else:
-            detail = f"loses its {behind}: no pod with {_selector(left)} is left"
-        yield StaticFinding(RuleId.SERVICE_OUTAGE, subject, detail, change=cause, pods=[each.key for each in lost])
+            detail = f"loses its {behind}: no pod matches {_selector(new_service)}"
+        yield StaticFinding(RuleId.SERVICE_OUTAGE, subject, detail, change=cause, pods=[each.key for each in lost_pods])
 
 
 def _selector(service: Service) -> str:
@@ -444,7 +456,7 @@ def _selector(service: Service) -> str:
 
 
 def _selectable(pods: Sequence[Pod]) -> Callable[[Service], list[Pod]]:
-    """What finds the pods that a Service selects among these; none without a selector."""
+    """Return a function that finds the pods that a Service selects; none without a selector."""
     index = LabelIndex(each.metadata.labels for each in pods)
 
     def selected(service: Service) -> list[Pod]:
@@ -463,10 +475,10 @@ def _scaled_to_zero(changes: Mapping[str, Change], pods: _PodsOf, nodes: int) ->
         first, last = pods.of(change.object)
         if is_daemon:
             if first and not last:
-                detail = f"{len(first):,} → 0 pods: none of the {nodes:,} nodes runs it any more"
+                detail = f"{len(first):,} → 0 pods: no longer runs on any of the {nodes:,} nodes"
                 yield StaticFinding(RuleId.SCALED_TO_ZERO, change.object, detail, pods=first)
         elif first or (change.replicas_before and not change.object.startswith("Job ")):
             detail = f"{max(change.replicas_before or 0, len(first)):,} → 0 pods"
             if change.object.startswith("CronJob "):
-                detail = "suspended, so that it starts no more Jobs"
+                detail = "suspended; it starts no more Jobs"
             yield StaticFinding(RuleId.SCALED_TO_ZERO, change.object, detail, pods=first)

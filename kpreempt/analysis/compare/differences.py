@@ -1,7 +1,7 @@
-"""What several algorithms decide about the same pods in the same cluster, at which steps they differ, and why.
+"""Compares the decisions of several algorithms about the same pods: at which steps they differ, and why.
 
-Versions word the same thing differently, so that reasons are told and never compared; what is compared is what each
-step leaves for the next.
+Versions word the same reason differently, so reasons are shown but never compared; what is compared is the result of
+each step.
 """
 
 from __future__ import annotations
@@ -27,32 +27,34 @@ _NAMED = 4
 
 
 def is_same_outcome(base: Verdict, other: Verdict) -> bool:
-    """Whether the pod fares the same: the outcome up to budgets, the nodes, and the victims on each.
+    """Whether the outcome (ignoring budgets), the nodes, and the victims on each are the same.
 
-    Where it lands, and one of the two computes no scores, nodes that both allow are enough.
+    If the pod fits and one of the two computes no scores, one shared node is enough.
     """
     if outcome_of(base) != outcome_of(other):
         return False
-    ours, theirs = set(nodes_of(base)), set(nodes_of(other))
+    base_nodes, other_nodes = set(nodes_of(base)), set(nodes_of(other))
     if base.outcome == Outcome.LANDS and not (_is_scored(base) and _is_scored(other)):
-        return bool(ours & theirs)
-    # The victims are the same, or those of one may be those of the other in another order of equal pods.
+        return bool(base_nodes & other_nodes)
+    # The victims are equal, or those of one are possible for the other in another order of equal pods.
     sets = [{node: set(gone) for node, gone in victims_by_node(each).items()} for each in (base, other)]
-    return ours == theirs and (sets[0] == sets[1] or _are_listed(base, other) or _are_listed(other, base))
+    return base_nodes == other_nodes and (
+        sets[0] == sets[1] or _are_alternatives(base, other) or _are_alternatives(other, base)
+    )
 
 
 def nodes_of(verdict: Verdict) -> list[str]:
-    """The nodes that the pod can end on."""
+    """The nodes on which the pod can end up."""
     return verdict.nominated_nodes or verdict.lands_on or verdict.chosen_nodes
 
 
 def victims_by_node(verdict: Verdict) -> dict[str, list[str]]:
-    """The victims on each node that the choice can end with."""
+    """The victims on each node that may be nominated."""
     return {each.node: each.victims for each in verdict.candidates if each.node in verdict.nominated_nodes}
 
 
 def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
-    """The steps at which the verdicts differ, in the order of the steps; one at least, if their fates do."""
+    """The steps at which the verdicts differ, in order; at least one if the outcomes differ."""
     held = [verdict.outcome == Outcome.NOT_SCHEDULED for verdict in (base, other)]
     if held[0] != held[1]:
         words = {True: "does not try it", False: "tries it"}
@@ -69,7 +71,7 @@ def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
     decisive = {*nodes_of(base), *nodes_of(other)}
     found = []
     for _, of_step in groupby(_differences(base, other), key=lambda difference: difference.step):
-        # The first at a step, on a node that decides if there is one, with the number of the others.
+        # The first difference at a step, on a decisive node if possible, and the number of the others.
         several = list(of_step)
         first = next((each for each in several if each.subject in decisive), several[0])
         found.append(msgspec.structs.replace(first, others=len(several) - 1))
@@ -79,7 +81,7 @@ def differences_between(base: Verdict, other: Verdict) -> list[Difference]:
 
 
 def _differences(base: Verdict, other: Verdict) -> Iterator[Difference]:
-    """Those of all steps, in the order of the steps."""
+    """The differences of all steps, in order."""
     words = ("fits", "does not fit")
     yield from _of_nodes(Step.FILTER, words, base.feasible_nodes, other.feasible_nodes, base.filter, other.filter)
     if base.feasible_nodes and other.feasible_nodes and set(nodes_of(base)) != set(nodes_of(other)):
@@ -98,7 +100,7 @@ def _differences(base: Verdict, other: Verdict) -> Iterator[Difference]:
     ours, theirs = base.potential_nodes, other.potential_nodes
     yield from _of_nodes(Step.POTENTIAL_NODES, words, ours, theirs, base.filter, other.filter)
     both = set(ours) & set(theirs)
-    words = ("is a candidate", "is no candidate")
+    words = ("is a candidate", "is not a candidate")
     ours, theirs = ([each.node for each in verdict.candidates] for verdict in (base, other))
     found = _of_nodes(Step.CANDIDATES, words, ours, theirs, base.dry_run, other.dry_run)
     yield from (each for each in found if each.subject in both)
@@ -119,11 +121,11 @@ def _differences(base: Verdict, other: Verdict) -> Iterator[Difference]:
 
 
 def outcome_of(verdict: Verdict) -> Outcome:
-    """The outcome up to budgets."""
+    """The outcome without the distinction of budget violations."""
     return Outcome.PREEMPTS if verdict.outcome in PREEMPTS else verdict.outcome
 
 
-def _are_listed(verdict: Verdict, by: Verdict) -> bool:
+def _are_alternatives(verdict: Verdict, by: Verdict) -> bool:
     outcomes = by.alternatives.outcomes if by.alternatives else []
     return all(
         any(each.node == node and each.allows(victims) for each in outcomes)
@@ -132,14 +134,14 @@ def _are_listed(verdict: Verdict, by: Verdict) -> bool:
 
 
 def _is_scored(verdict: Verdict) -> bool:
-    """Whether the best of several nodes that fit is known."""
+    """Whether the best of several feasible nodes is known."""
     return bool(verdict.scores) or len(nodes_of(verdict)) == 1
 
 
 def _victims(base: Verdict, other: Verdict) -> Iterator[Difference]:
     for ours, theirs in _shared_candidates(base, other):
         if set(ours.victims) != set(theirs.victims):
-            # How each came to keep, or to evict, the first pod on which they differ.
+            # Why each verdict reprieves or evicts the first pod on which they differ.
             pod = _only_in_one(ours.victims, theirs.victims)[0]
             steps = [next((step for step in each.steps if step.pod == pod), None) for each in (ours, theirs)]
             yield Difference(
@@ -170,13 +172,13 @@ def _choice(base: Verdict, other: Verdict) -> Iterator[Difference]:
 
 
 def _rounds(verdict: Verdict) -> dict[str, TieBreakRound]:
-    """Every rule with what it leaves; one that was not applied, or that there is not, leaves what it finds."""
+    """The result of every rule; a rule that was not applied, or does not exist, eliminates no node."""
     applied = {each.criterion: each for each in verdict.selection.rounds} if verdict.selection else {}
-    left = [each.node for each in verdict.candidates]
+    remaining = [each.node for each in verdict.candidates]
     rounds = {}
     for criterion in _CRITERIA:
-        rounds[criterion] = applied.get(criterion) or TieBreakRound(criterion, {}, left)
-        left = rounds[criterion].survivors
+        rounds[criterion] = applied.get(criterion) or TieBreakRound(criterion, {}, remaining)
+        remaining = rounds[criterion].survivors
     return rounds
 
 
@@ -188,7 +190,7 @@ def _of_nodes(
     base: Mapping[str, Status],
     other: Mapping[str, Status],
 ) -> Iterator[Difference]:
-    """The nodes that one of the two has and the other has not, with what is said of them."""
+    """The nodes that only one of the two has, with their reasons."""
     for node in _only_in_one(ours, theirs):
         yield Difference(
             step=step,
@@ -230,7 +232,7 @@ def _shared_candidates(base: Verdict, other: Verdict) -> Iterator[tuple[Candidat
 
 
 def _only_in_one(base: Sequence[str], other: Sequence[str]) -> list[str]:
-    """What only one of the two has, in the order of the first, then of the second."""
+    """The elements that only one of the two has, in the order of the first, then of the second."""
     ours, theirs = set(base), set(other)
     return [each for each in dict.fromkeys([*base, *other]) if (each in ours) != (each in theirs)]
 
@@ -250,11 +252,11 @@ def compare_pods(
     assumptions: Iterable[Assumption] = (),
     phases: Phases = NO_PHASES,
 ) -> Comparison:
-    """What each scheduler decides about each pod on its own; the schedulers are by the name to show.
+    """Compare the decisions of schedulers, by display name, about each pod alone.
 
-    ``now`` stands for missing start times. ``is_queued`` says that pending pods wait in the queue. ``prepare`` makes a
-    cluster ready for a scheduler, as that does itself, and may know it from before. Assumptions of a verdict are told
-    with the name of the scheduler, unless all make them.
+    ``now`` stands in for missing start times. ``is_queued`` says that pending pods are in the queue. ``prepare`` can
+    replace the schedulers' own preparation of a cluster, for example with a cache. Assumptions that not all schedulers
+    make are prefixed with the scheduler's name.
     """
     verdicts: dict[str, list[Verdict]] = {}
     for name, scheduler in schedulers.items():
@@ -273,7 +275,7 @@ def compare_pods(
 def comparison_of(
     algorithms: Sequence[str], items: Sequence[ComparedPod], assumptions: Iterable[Assumption]
 ) -> Comparison:
-    """The comparison of some pods, counted."""
+    """The comparison of some pods, with counts."""
     decided = [item for item in items if not item.error]
     return Comparison(
         algorithms=list(algorithms),
@@ -307,7 +309,7 @@ def _compared(verdicts: Mapping[str, Verdict], question: Question) -> ComparedPo
 def decision_of(
     name: str, verdict: Verdict, verdicts: Mapping[str, Verdict], differences: list[Difference]
 ) -> Decision:
-    """What an algorithm decides, beside what others do; ``differences`` are those to the first of them."""
+    """The decision of an algorithm, and which ones it differs from; ``differences`` are relative to the first."""
     violations = [each.num_pdb_violations for each in verdict.candidates if each.node in verdict.nominated_nodes]
     return Decision(
         algorithm=name,
@@ -323,9 +325,9 @@ def decision_of(
 
 
 def assumptions_of(verdicts: Mapping[str, Sequence[Verdict]]) -> list[Assumption]:
-    """Those of all verdicts, with the name of the algorithm where not all algorithms make them."""
-    made = {name: {each for verdict in own for each in verdict.assumptions} for name, own in verdicts.items()}
-    shared = set.intersection(*made.values()) if made else set()
+    """The assumptions of all verdicts, with the algorithm's name unless all algorithms make them."""
+    by_algorithm = {name: {each for verdict in own for each in verdict.assumptions} for name, own in verdicts.items()}
+    shared = set.intersection(*by_algorithm.values()) if by_algorithm else set()
     found = []
     for name, own in verdicts.items():
         for each in dict.fromkeys(each for verdict in own for each in verdict.assumptions):

@@ -1,12 +1,12 @@
-"""What changes for pods when the cluster runs another version, and which of the version's changes causes it.
+"""Compares pods between the cluster's version and a newer one, and determines which changes of the version matter.
 
-The schedulers of both versions run under the same settings. They are compared by all possible outcomes of a pod, what
-chance and the order of equals leave open: two verdicts surely differ if they have none in common, and surely agree if
-they have the same ones. From that follows which changes of a version make a difference: the fewest with which the older
-version decides as the newer one.
+The schedulers of both versions run with the same settings. They are compared by all possible outcomes of a pod, as
+chance and the order of equals leave them open: two verdicts certainly differ if they share no outcome, and certainly
+agree if they have the same outcomes. The changes that make a difference are the fewest with which the older version
+decides like the newer one.
 
-Workloads are compared by their next pod, as the controller would make it: from the template if the whole document is
-there, otherwise from the newest pod. Pods of StatefulSets and DaemonSets replace others that are gone by then.
+Workloads are compared by their next pod, as the controller would create it: from the template if the complete document
+is available, otherwise from the newest pod. Pods of StatefulSets and DaemonSets replace existing ones.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def compare_upgrade(
     assumptions: Iterable[Assumption] = (),
     phases: Phases = NO_PHASES,
 ) -> UpgradeComparison:
-    """What the newer of two versions changes for pods, in the order in which they are asked about.
+    """What the newer of two versions changes for pods, in the order of the input.
 
-    Pods that neither version tells apart are decided once. ``now`` stands for missing start times. Raises what the
-    schedulers raise.
+    Pods that are equivalent in both versions are decided once. ``now`` stands in for missing start times. Raises the
+    errors of the schedulers.
     """
     comparison = _Comparison(versions, now, phases)
     items = [item for each in asked for item in comparison.items(each)]
@@ -84,7 +84,7 @@ def compare_upgrade(
         groups=_groups(items),
         items=items,
         unmodeled=[change.name for change in versions.changes if change.concern is Concern.NOT_MODELLED],
-        assumptions=list(dict.fromkeys([*assumptions, *comparison.own, *assumptions_of(comparison.said)])),
+        assumptions=list(dict.fromkeys([*assumptions, *comparison.own, *assumptions_of(comparison.verdicts)])),
     )
 
 
@@ -92,15 +92,15 @@ class _Comparison:
     def __init__(self, versions: Versions, now: datetime, phases: Phases) -> None:
         self._versions, self._now, self._phases = versions, now, phases
         self._schedulers = (versions.base, versions.target)
-        # The cluster that each prepared last, of which the next may use what is the same.
+        # The last cluster prepared by each scheduler; the next preparation reuses unchanged parts.
         self._prepared: list[Any] = [None, None]
-        # What is assumed: of the questions, and by the verdicts, told by version where only one makes it.
+        # Assumptions of the input, and verdicts by version, for assumptions that only one version makes.
         self.own: list[Assumption] = []
-        self.said: dict[str, list[Verdict]] = {versions.base.algorithm: [], versions.target.algorithm: []}
+        self.verdicts: dict[str, list[Verdict]] = {versions.base.algorithm: [], versions.target.algorithm: []}
         self.asked = 0
 
     def items(self, asked: Asked) -> list[UpgradedPod]:
-        """The pods for which the versions differ, or may."""
+        """The pods for which the versions differ, or may differ."""
         self.asked += len(asked.questions)
         kinds: dict[tuple[bytes, bytes], list[Question]] = {}
         for question in asked.questions:
@@ -110,16 +110,16 @@ class _Comparison:
             kinds.setdefault((base, target), []).append(question)
         if not kinds:
             return []
-        for place, scheduler in enumerate(self._schedulers):
+        for index, scheduler in enumerate(self._schedulers):
             with self._phases.phase("prepare"):
-                self._prepared[place] = scheduler.prepare(asked.cluster, now=self._now, before=self._prepared[place])
+                self._prepared[index] = scheduler.prepare(asked.cluster, now=self._now, before=self._prepared[index])
         pairs: dict[tuple[bytes, bytes], list[Verdict]] = {key: [] for key in kinds}
         for key, same in kinds.items():
             for scheduler, prepared in zip(self._schedulers, self._prepared, strict=True):
                 pod = stored_by(scheduler, same[0], asked.cluster)
                 verdict = scheduler.decide(prepared, pod, records_steps=False, phases=self._phases)
                 pairs[key].append(verdict)
-                self.said[scheduler.algorithm].append(verdict)
+                self.verdicts[scheduler.algorithm].append(verdict)
         possible = {key: (outcomes_of(base), outcomes_of(target)) for key, (base, target) in pairs.items()}
         certainties = {key: base.difference_to(target) for key, (base, target) in possible.items()}
         pending = {
@@ -133,8 +133,8 @@ class _Comparison:
         for key, same in kinds.items():
             certainty = certainties[key]
             if certainty is not None:
-                named = [change.name for change in causes.get(key, ())]
-                found |= {id(each): _item(each, pairs[key][0], pairs[key][1], certainty, named) for each in same}
+                cause_names = [change.name for change in causes.get(key, ())]
+                found |= {id(each): _item(each, pairs[key][0], pairs[key][1], certainty, cause_names) for each in same}
         return [found[id(each)] for each in asked.questions if id(each) in found]
 
 
@@ -153,7 +153,7 @@ def _item(question: Question, base: Verdict, target: Verdict, certainty: Certain
 
 
 def _groups(items: Iterable[UpgradedPod]) -> list[UpgradeGroup]:
-    """By cause, the one of the most pods first; those of which nothing is told come last."""
+    """Group pods by cause, the largest group first; groups without a known cause come last."""
     members: dict[tuple[str, ...], list[str]] = {}
     for item in items:
         if item.certainty is not Certainty.UNKNOWN:
@@ -166,10 +166,10 @@ _OPTION = "--upgrade-to"
 
 
 def parse_version(text: str) -> str:
-    """The version in ``1.35``, ``v1.35.4`` or ``kube-1.35``. Raises ``UsageError`` for one that is not modelled."""
+    """Parse ``1.35``, ``v1.35.4`` or ``kube-1.35``. Raises ``UsageError`` if the version is not modeled."""
     version = version_of(f"{PREFIX}{text.strip().removeprefix(PREFIX).removeprefix('v')}")
     if version is None:
-        raise UsageError(f"{_OPTION}: there is no version {text!r} here", hint=", ".join(RELEASES))
+        raise UsageError(f"{_OPTION}: unsupported version {text!r}", hint=", ".join(RELEASES))
     return version
 
 
@@ -181,17 +181,17 @@ def versions_between(
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
 ) -> Versions:
-    """The version of the algorithm ``base`` and the version ``target``, with what changed between them.
+    """The version of the algorithm ``base`` and the version ``target``, with the changes between them.
 
-    Raises ``UsageError`` where the target is not the newer one, or has no such gate, and ``ConfigurationError`` where
-    one of them refuses the configuration.
+    Raises ``UsageError`` if the target is not newer, or lacks a feature gate, and ``ConfigurationError`` if one of the
+    versions rejects the configuration.
     """
     algorithm, base = base, version_of(base) or ""
     if not base:
-        raise UsageError(f"{_OPTION}: what comes after {algorithm} is not known here", hint="--algorithms")
+        raise UsageError(f"{_OPTION}: {algorithm} has no known newer version", hint="--algorithms")
     if number_of(target) <= number_of(base):
-        hint = f"--algorithm {PREFIX}{list(RELEASES)[-2]}, where that is not the version to start from"
-        raise UsageError(f"{_OPTION} {target}: that is not newer than {base}", hint=hint)
+        hint = f"--algorithm {PREFIX}{list(RELEASES)[-2]}, if that is the current version"
+        raise UsageError(f"{_OPTION} {target}: not newer than {base}", hint=hint)
 
     def made(version: str) -> KubeScheduler:
         return scheduler_from_configuration(configuration, feature_gates, plugins, connect, version)
@@ -206,7 +206,7 @@ def versions_between(
     return Versions(base=older, target=newer, changes=changes, with_changes=with_changes)
 
 
-# Kinds that are asked about unless something else controls them.
+# The kinds of workloads that are compared unless something else controls them.
 _KINDS = frozenset(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"))
 _IN_PLACE = frozenset(("StatefulSet", "DaemonSet"))
 _NEW = "new"
@@ -216,7 +216,7 @@ _Workload = tuple[str, str, str]
 
 
 def keeps_workloads(kind: str, record: Any) -> bool:
-    """Whether the document of an object is needed: a workload that nothing else controls."""
+    """Whether the document of an object is needed, because it is a workload without a controller."""
     return kind in _KINDS and controller_of(record.metadata) is None
 
 
@@ -229,16 +229,16 @@ def next_pods(
     settings: Settings,
     is_selected: Callable[[str], bool] = lambda _: True,
 ) -> tuple[list[Asked], list[Assumption]]:
-    """The next pod of each workload in a namespace that ``is_selected`` about, and what is assumed of workloads.
+    """The next pod of each workload in the namespaces selected by ``is_selected``, and the resulting assumptions.
 
-    ``settings`` are those of a scheduler of the cluster's version.
-    ``documents`` are those that ``keeps_workloads`` kept. A workload of which neither a template nor a pod is known is
-    told as an assumption. Raises what ``questions_of`` raises.
+    ``settings`` are those of a scheduler of the cluster's version. ``documents`` are those selected by
+    ``keeps_workloads``. A workload without a known template or pod is reported as an assumption. Raises the errors of
+    ``questions_of``.
     """
     templates, known = _templates(documents)
     templates = [each for each in templates if is_selected(each.namespace)]
     together = [each for each in templates if each.kind not in _IN_PLACE]
-    # The pods that something controls, by what stands above it: a Deployment rather than its ReplicaSet.
+    # The controlled pods by their topmost owner: a Deployment rather than its ReplicaSet.
     above: dict[_Workload, _Workload] = {}
     for kind, records in (("ReplicaSet", cluster.replica_sets), ("Job", cluster.jobs)):
         for record in records:
@@ -252,28 +252,28 @@ def next_pods(
         if owner is not None and owner.kind != "Node":
             own = (owner.kind, pod.metadata.namespace, owner.name)
             owned.setdefault(above.get(own, own), []).append(pod)
-    asked = [_asked(cluster, together, decode, settings)] if together else []
+    found = [_questions_for(cluster, together, decode, settings)] if together else []
     for template in templates:
         if template.kind in _IN_PLACE:
-            gone = owned.get((template.kind, template.namespace, template.name), [])
-            rest = cluster if template.kind == "StatefulSet" else _without(cluster, gone)
-            one = _asked(rest, [template], decode, settings)
-            # That its namesake is gone is what it takes for the pod to be made.
+            replaced_pods = owned.get((template.kind, template.namespace, template.name), [])
+            remaining = cluster if template.kind == "StatefulSet" else _without(cluster, replaced_pods)
+            answer = _questions_for(remaining, [template], decode, settings)
+            # Its namesake must be deleted before the pod is created, so it is not an assumption.
             questions = [
                 msgspec.structs.replace(
                     question, assumptions=[each for each in question.assumptions if each.field != "metadata.name"]
                 )
-                for question in one.questions
+                for question in answer.questions
             ]
-            asked.append(Asked(one.cluster, questions))
+            found.append(Asked(answer.cluster, questions))
     others = {each: pods for each, pods in owned.items() if each not in known and is_selected(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
-    asked += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
-    return asked, list(_untold(cluster, known, others, is_selected))
+    found += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
+    return found, list(_unknown_workloads(cluster, known, others, is_selected))
 
 
 def _templates(documents: Iterable[Document]) -> tuple[list[PodTemplate], set[_Workload]]:
-    """The templates of workloads, and these; finished Jobs make no pods, and are known all the same."""
+    """The templates of workloads, and the workloads; finished Jobs create no pods, but count as known."""
     found: list[PodTemplate] = []
     known: set[_Workload] = set()
     for document in documents:
@@ -290,14 +290,16 @@ def _templates(documents: Iterable[Document]) -> tuple[list[PodTemplate], set[_W
     return found, known
 
 
-def _asked(cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings) -> Asked:
+def _questions_for(
+    cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings
+) -> Asked:
     return questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
 
 
 def _replacement(
     cluster: ClusterSnapshot, workload: _Workload, pods: Sequence[Pod], now: datetime, settings: Settings
 ) -> Asked:
-    """What takes the place of the workload's newest pod, or for a DaemonSet of each."""
+    """The replacement of the workload's newest pod, or of each pod of a DaemonSet."""
     kind, namespace, name = workload
     newest = max(
         pods,
@@ -306,33 +308,33 @@ def _replacement(
             pod.metadata.name,
         ),
     )
-    gone = list(pods) if kind == "DaemonSet" else [newest]
+    replaced_pods = list(pods) if kind == "DaemonSet" else [newest]
     rules = controller_rules(settings)
-    made = [replacement_of(pod, suffix=_NEW, uid="", now=now, rules=rules) for pod in gone]
-    rest = _without(cluster, gone) if kind in _IN_PLACE else cluster
+    replacements = [replacement_of(pod, suffix=_NEW, uid="", now=now, rules=rules) for pod in replaced_pods]
+    remaining = _without(cluster, replaced_pods) if kind in _IN_PLACE else cluster
     questions = []
-    for pod in made:
+    for pod in replacements:
         if pod is not None:
-            admission = admit(pod, rest, api_server_rules(settings))
+            admission = admit(pod, remaining, api_server_rules(settings))
             origin = f"{kind} {namespace}/{name}"
             questions.append(
                 Question(pod=admission.pod, manifest=pod, origin=origin, assumptions=admission.assumptions)
             )
-    return Asked(rest, questions)
+    return Asked(remaining, questions)
 
 
-def _without(cluster: ClusterSnapshot, gone: Sequence[Pod]) -> ClusterSnapshot:
-    names = {id(pod) for pod in gone}
+def _without(cluster: ClusterSnapshot, removed: Sequence[Pod]) -> ClusterSnapshot:
+    names = {id(pod) for pod in removed}
     return msgspec.structs.replace(cluster, pods=[pod for pod in cluster.pods if id(pod) not in names])
 
 
-def _untold(
+def _unknown_workloads(
     cluster: ClusterSnapshot,
     known: set[_Workload],
     others: dict[_Workload, list[Pod]],
     is_selected: Callable[[str], bool],
 ) -> Iterator[Assumption]:
-    """Workloads of which the next pod is not known."""
+    """Workloads whose next pod is unknown."""
     records = (
         ("Deployment", cluster.deployments),
         ("StatefulSet", cluster.stateful_sets),
@@ -344,18 +346,19 @@ def _untold(
         for record in of_kind:
             each = (kind, record.metadata.namespace, record.metadata.name)
             if controller_of(record.metadata) is None and is_selected(each[1]) and each not in known | others.keys():
-                message = "the cluster as it was read has neither its template nor a pod of it: it is not asked about"
+                message = "the input has neither its template nor a pod of it: it is not compared"
                 yield Assumption(f"{kind} {each[1]}/{each[2]}", "spec.template", message)
     for (kind, namespace, name), pods in others.items():
         if not is_replaced(pods[0]):
-            message = "what its controller makes next is not known: it is not asked about"
+            message = "its controller's next pod is unknown: it is not compared"
             yield Assumption(f"{kind} {namespace}/{name}", "spec", message)
 
 
 class PossibleOutcome(msgspec.Struct, frozen=True):
-    """One thing that may become of a pod: where it ends, and who goes.
+    """One possible outcome of a pod: its node and the victims.
 
-    ``choices`` are equal pods of which so many go. Without a ``node`` it waits.
+    ``choices`` are sets of equal pods with the number of them that are evicted. Without a ``node`` the pod stays
+    pending.
     """
 
     outcome: str
@@ -364,7 +367,7 @@ class PossibleOutcome(msgspec.Struct, frozen=True):
     choices: frozenset[tuple[int, frozenset[str]]] = frozenset()
 
     def may_be(self, other: PossibleOutcome) -> bool:
-        """Whether both may come to the same."""
+        """Whether both could be the same outcome."""
         if (self.outcome, self.node) != (other.outcome, other.node) or self._count != other._count:
             return False
         return self.victims <= other._pods and other.victims <= self._pods
@@ -379,10 +382,10 @@ class PossibleOutcome(msgspec.Struct, frozen=True):
 
 
 class PossibleOutcomes(msgspec.Struct, frozen=True):
-    """All that may become of a pod; there may be others where they are not ``complete``.
+    """All possible outcomes of a pod; if not ``complete``, there may be others.
 
-    Where a search may end before it has seen all nodes that fit, ``ranking`` has these, the best first: with the same
-    one it comes to the same node whichever it has seen.
+    If a search may end before it has seen all feasible nodes, ``ranking`` has these nodes, the best first: with the
+    same ranking, the same nodes lead to the same choice.
     """
 
     possible: frozenset[PossibleOutcome]
@@ -391,30 +394,34 @@ class PossibleOutcomes(msgspec.Struct, frozen=True):
     ranking: tuple[frozenset[str], ...] = ()
 
     def same_as(self, other: PossibleOutcomes) -> bool:
-        """Whether the same may become of the pod."""
+        """Whether the possible outcomes are the same."""
         return (self.possible, self.is_known, self.ranking) == (other.possible, other.is_known, other.ranking)
 
     def difference_to(self, other: PossibleOutcomes) -> Certainty | None:
-        """How sure it is that the pod fares otherwise; ``None`` where it fares the same."""
+        """How certain it is that the outcomes differ; ``None`` if they are the same."""
         if not self.is_known or not other.is_known:
             return Certainty.UNKNOWN
         if self.same_as(other):
             return None
         if self._kinds.isdisjoint(other._kinds):
             return Certainty.CERTAIN
-        apart = not any(one.may_be(another) for one in self.possible for another in other.possible)
-        return Certainty.CERTAIN if apart and self.complete and other.complete else Certainty.POSSIBLE
+        is_disjoint = not any(one.may_be(another) for one in self.possible for another in other.possible)
+        return Certainty.CERTAIN if is_disjoint and self.complete and other.complete else Certainty.POSSIBLE
 
     @property
     def _kinds(self) -> frozenset[str]:
-        """What may become of it whichever nodes a search comes to; unlike these, nodes may go untold."""
+        """The kinds of outcomes; unlike the nodes that a search visits, they are always complete."""
         return frozenset(each.outcome for each in self.possible)
 
 
 def outcomes_of(verdict: Verdict) -> PossibleOutcomes:
-    """All that may become of the pod by the verdict."""
-    told = verdict.alternatives
-    complete = verdict.sampling is None and verdict.odds is None and (told is None or (told.exact and not told.omitted))
+    """All possible outcomes of a verdict."""
+    alternatives = verdict.alternatives
+    complete = (
+        verdict.sampling is None
+        and verdict.odds is None
+        and (alternatives is None or (alternatives.exact and not alternatives.omitted))
+    )
     if verdict.volume_choices is not None and verdict.volume_choices.uncertain:
         return PossibleOutcomes(frozenset(), is_known=False)
     if verdict.outcome == Outcome.UNCERTAIN:
@@ -432,7 +439,7 @@ def outcomes_of(verdict: Verdict) -> PossibleOutcomes:
             frozenset(PossibleOutcome(Outcome.LANDS, node) for node in nodes), complete, ranking=ranking
         )
     if verdict.outcome in PREEMPTS:
-        # What the preemption can end with, however unlikely.
+        # What the preemption can result in, however unlikely.
         by_node = {candidate.node: candidate for candidate in verdict.candidates}
         drawn = [node for each in (verdict.odds.outcomes if verdict.odds else []) for node in each.nodes]
         unlikely = [each for node in drawn if node in by_node for each in by_node[node].possible]
@@ -445,29 +452,29 @@ def outcomes_of(verdict: Verdict) -> PossibleOutcomes:
 
 
 def effect_of(base: Verdict, target: Verdict) -> UpgradeEffect:
-    """What becomes otherwise of a pod with the ``target`` than with the ``base``."""
-    ours, theirs = outcome_of(base), outcome_of(target)
-    if Outcome.UNCERTAIN in (ours, theirs):
+    """How the pod's outcome with ``target`` differs from its outcome with ``base``."""
+    base_outcome, target_outcome = outcome_of(base), outcome_of(target)
+    if Outcome.UNCERTAIN in (base_outcome, target_outcome):
         return UpgradeEffect.UNKNOWN
-    if theirs is Outcome.PREEMPTS:
+    if target_outcome is Outcome.PREEMPTS:
         return UpgradeEffect.EVICTS
-    if theirs is Outcome.LANDS:
+    if target_outcome is Outcome.LANDS:
         found = {Outcome.LANDS: UpgradeEffect.LANDS_ELSEWHERE, Outcome.PREEMPTS: UpgradeEffect.EVICTS_NO_PODS}
-        return found.get(ours, UpgradeEffect.LANDS_NOW)
-    return UpgradeEffect.NO_LONGER_LANDS if ours in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
+        return found.get(base_outcome, UpgradeEffect.LANDS_NOW)
+    return UpgradeEffect.NO_LONGER_LANDS if base_outcome in (Outcome.LANDS, Outcome.PREEMPTS) else UpgradeEffect.ATTEMPT
 
 
 _Key = TypeVar("_Key")
-# Versions in between that are tried for a cluster before the search for several changes together ends.
-_MOST_TRIES = 120
-# Pods, of those that differ from each other, for which causes are sought in a cluster.
-_MOST_PODS = 300
+# The maximum number of intermediate versions per cluster in the search for combinations of changes.
+_MAX_TRIES = 120
+# The maximum number of distinct pods per cluster for which causes are searched.
+_MAX_PODS = 300
 
 
 class Versions(msgspec.Struct, frozen=True):
-    """The scheduler of a cluster's version and of a newer one, and all that changed between them.
+    """The schedulers of a cluster's version and of a newer one, and all changes between them.
 
-    ``with_changes`` makes the older scheduler with some of these changes; it raises where a configuration is refused.
+    ``with_changes`` creates the older scheduler with some of these changes; it raises if a configuration is rejected.
     """
 
     base: Scheduler
@@ -477,7 +484,7 @@ class Versions(msgspec.Struct, frozen=True):
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """A question about a pod whose fates differ, with those of both versions."""
+    """A pod whose outcomes differ, with the outcomes of both versions."""
 
     question: Question
     base: PossibleOutcomes
@@ -485,70 +492,70 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class CauseSearch:
-    """The search in one cluster; each version in between is prepared once, for all pods that are asked about."""
+    """The search in one cluster; each intermediate version is prepared once, for all pods."""
 
     def __init__(self, versions: Versions, cluster: ClusterSnapshot, now: datetime, phases: Phases = NO_PHASES) -> None:
         self._versions, self._cluster, self._now, self._phases = versions, cluster, now, phases
         deciding = (change for change in versions.changes if change.decides and change.facts)
-        # Where one sets a part of what another sets, it is tried before.
+        # If the facts of one change are part of another's, it is tried first.
         self._changes = sorted(deciding, key=lambda change: len(change.facts))
         self._tries = 0
 
     def find(self, pods: Mapping[_Key, Pending]) -> dict[_Key, tuple[DescribedChange, ...]]:
-        """The fewest changes that make the difference for each pod; a pod of which none can be told is left out."""
-        left = dict(list(pods.items())[:_MOST_PODS])
+        """The fewest changes that explain the difference of each pod; pods without a known cause are left out."""
+        remaining = dict(list(pods.items())[:_MAX_PODS])
         found: dict[_Key, tuple[DescribedChange, ...]] = {}
         for change in self._changes:
-            self._settle(left, found, (change,))
-        while left:
-            key, pending = next(iter(left.items()))
-            several = self._reduced(pending)
-            if several is None:
-                del left[key]
+            self._assign(remaining, found, (change,))
+        while remaining:
+            key, pending = next(iter(remaining.items()))
+            changes = self._minimal_changes(pending)
+            if changes is None:
+                del remaining[key]
             else:
-                self._settle(left, found, several)
-                left.pop(key, None)
+                self._assign(remaining, found, changes)
+                remaining.pop(key, None)
         return found
 
-    def _settle(
+    def _assign(
         self,
-        left: dict[_Key, Pending],
+        remaining: dict[_Key, Pending],
         found: dict[_Key, tuple[DescribedChange, ...]],
         changes: tuple[DescribedChange, ...],
     ) -> None:
-        """Note the changes for those pods that fare with them alone as in the newer version."""
-        between = self._between(changes) if left else None
+        """Assign the changes to the pods whose outcomes they explain."""
+        between = self._outcomes_with(changes) if remaining else None
         if between is None:
             return
-        for key, pending in list(left.items()):
+        for key, pending in list(remaining.items()):
             if between(pending.question).same_as(pending.target):
                 found[key] = changes
-                del left[key]
+                del remaining[key]
 
-    def _reduced(self, pending: Pending) -> tuple[DescribedChange, ...] | None:
-        """Changes of which none can be left out; ``None`` where all together do not do it, or too many were tried."""
-        kept = self._changes
-        if not self._suffice(kept, pending):
+    def _minimal_changes(self, pending: Pending) -> tuple[DescribedChange, ...] | None:
+        """A minimal set of changes; ``None`` if all together do not explain it, or too many were tried."""
+        required = self._changes
+        if not self._are_sufficient(required, pending):
             return None
-        for change in list(kept):
-            fewer = [each for each in kept if each is not change]
-            if self._tries >= _MOST_TRIES:
+        for change in list(required):
+            fewer = [each for each in required if each is not change]
+            if self._tries >= _MAX_TRIES:
                 return None
-            if fewer and self._suffice(fewer, pending):
-                kept = fewer
-        return tuple(kept)
+            if fewer and self._are_sufficient(fewer, pending):
+                required = fewer
+        return tuple(required)
 
-    def _suffice(self, changes: Sequence[DescribedChange], pending: Pending) -> bool:
-        between = self._between(changes)
+    def _are_sufficient(self, changes: Sequence[DescribedChange], pending: Pending) -> bool:
+        between = self._outcomes_with(changes)
         return between is not None and between(pending.question).same_as(pending.target)
 
-    def _between(self, changes: Sequence[DescribedChange]) -> Callable[[Question], PossibleOutcomes] | None:
-        """What may become of a pod with the older version and these changes; ``None`` where there is no such one."""
+    def _outcomes_with(self, changes: Sequence[DescribedChange]) -> Callable[[Question], PossibleOutcomes] | None:
+        """Return a function for the outcomes with these changes alone; ``None`` if they are not possible together."""
         self._tries += 1
         try:
             scheduler = self._versions.with_changes(changes)
         except KpreemptError:
-            # A configuration that both versions take may be refused by one in between.
+            # A version in between may reject a configuration that both versions accept.
             return None
         prepared: Any = scheduler.prepare(self._cluster, now=self._now)
 
@@ -560,7 +567,7 @@ class CauseSearch:
 
 
 def stored_by(scheduler: Scheduler, question: Question, cluster: ClusterSnapshot) -> Pod:
-    """The pod as the API server of a scheduler's version stores it, where it is new; else as it is stored already."""
+    """The pod as the API server of the scheduler's version stores it if it is new, else as it is stored."""
     if question.manifest is None:
         return question.pod
     return admit(question.manifest, cluster, api_server_rules(scheduler.settings)).pod

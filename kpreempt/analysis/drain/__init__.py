@@ -1,1 +1,1 @@
-"""Drains: nodes that are to get empty, kubectl that works on them, and what would help where it cannot."""
+"""Simulates node drains with kubectl, and finds remedies for evictions that are blocked."""

@@ -1,13 +1,14 @@
-"""Whether nodes can be drained: it is simulated, rules are put to what happens, and what would help is tried.
+"""Checks whether nodes can be drained: simulates the drain, evaluates rules on what happens, and tries remedies.
 
-Upgrades may ask for the order that displaces least: at each step the node whose drain displaces the fewest pods.
+For an upgrade, it can search for the order of nodes that displaces the fewest pods: at each step it picks the node
+whose drain displaces the fewest.
 
-Asked which nodes can go, it finds those that autoscalers would remove: no pod is left pending, no other pod is evicted,
-no budget is violated. Which pods may be moved follows Cluster Autoscaler with its default flags
+To find removable nodes, it looks for nodes that autoscalers would remove: no pod remains pending, no other pod is
+evicted, and no budget is violated. Which pods can be moved follows Cluster Autoscaler with its default flags
 (``cluster-autoscaler/simulator/drainability/rules``, ``utils/drain/drain.go``, and its FAQ, "What types of pods can
-prevent CA from removing a node?") and Karpenter 1.8 of ``karpenter.sh/do-not-disrupt``
-(``pkg/controllers/state/statenode.go``, ``pkg/utils/pod/scheduling.go``). Their other reasons to keep a node, such as
-its utilization, its group's least size or its price, are not looked at.
+prevent CA from removing a node?") and Karpenter 1.8 for ``karpenter.sh/do-not-disrupt``
+(``pkg/controllers/state/statenode.go``, ``pkg/utils/pod/scheduling.go``). Other reasons to keep a node, such as its
+utilization, the minimum size of its group or its price, are ignored.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
 from kpreempt.analysis.drain.kubectl import DrainBatch, DrainRuns, SimulatedDrain, in_order, plain_drain
 from kpreempt.analysis.drain.unblock import Way, blocked_evictions, budgets_selecting, with_remedies
+from kpreempt.analysis.naming import counted
 from kpreempt.controllers.replacement import is_replaced
 from kpreempt.eviction.kubectl_drain import DrainOptions
 from kpreempt.gate_rules import RuleId
@@ -52,24 +54,24 @@ _OPTIONS = {
     "--delete-emptydir-data": "delete_empty_dir_data",
     "--force": "force",
 }
-# So many drains at most are simulated, and so many decisions times nodes they may come to. To prepare a simulation
-# takes as long as so many for each node and pod.
-_MOST_TRIALS = 200
-_MOST_DECISIONS = 1_500_000
-_TO_PREPARE = 2
-# So many nodes at most are tried, and so many decisions times nodes the trials may come to.
-_MOST_REMOVALS = 60
-_MOST_REMOVAL_DECISIONS = 3_000_000
+# Limits of the search for an order: the number of simulated drains, and their decisions times nodes in total. The cost
+# of preparing a simulation is this many decisions per node and pod.
+_MAX_TRIALS = 200
+_MAX_DECISIONS = 1_500_000
+_PREPARATION_COST = 2
+# Limits of the search for removable nodes, in nodes tried, and in decisions times nodes in total.
+_MAX_REMOVALS = 60
+_MAX_REMOVAL_DECISIONS = 3_000_000
 _IN_MEMORY = "Memory"
 
 
 class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked: the nodes by shifts, the command, and the rules.
+    """The input of a drain: the nodes in batches, the options, and the rules.
 
-    Where it ``removes``, it is asked which of the nodes can go, and those are drained. Where it ``seeks_order``, the
-    shifts are those of an upgrade, whose nodes go in the order that was found to displace least.
-    ``told`` is the command as a user would write it. ``runs`` and ``worst_of`` are as of a check's question, as are
-    ``assumptions`` and ``is_live``.
+    If it ``removes``, it determines which of the nodes can be removed, and drains those. If it ``seeks_order``, the
+    batches are those of an upgrade, whose nodes are drained in the order found to displace the fewest pods. ``told`` is
+    the command as a user would type it. ``runs``, ``worst_of``, ``assumptions`` and ``is_live`` are as in the input of
+    a check.
     """
 
     cluster: ClusterSnapshot
@@ -88,26 +90,26 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
-    """The answer."""
+    """Simulate the drain and evaluate the rules."""
     cluster, scheduler, at = question.cluster, context.scheduler, context.at
-    daemon_sets, lacking = _daemon_sets(cluster)
+    daemon_sets, unknown_owners = _daemon_sets(cluster)
 
     def runs(
-        of: ClusterSnapshot, shifts: Sequence[DrainBatch], options: DrainOptions, arriving: Sequence[Pod] = ()
+        base: ClusterSnapshot, shifts: Sequence[DrainBatch], options: DrainOptions, arriving: Sequence[Pod] = ()
     ) -> Simulations[SimulatedDrain]:
-        play = DrainRuns(of, shifts, options, daemon_sets, context, arriving)
-        going = {node for shift in shifts for node in shift.nodes}
-        decisions = sum(pod.spec.node_name in going for pod in of.pods) * len(of.nodes)
-        return Simulations(play, context, decisions=decisions, cluster=of)
+        play = DrainRuns(base, shifts, options, daemon_sets, context, arriving)
+        removed = {node for shift in shifts for node in shift.nodes}
+        decisions = sum(pod.spec.node_name in removed for pod in base.pods) * len(base.nodes)
+        return Simulations(play, context, decisions=decisions, cluster=base)
 
-    shifts, can_go = question.shifts, list[NodeRemoval]()
+    shifts, removable = question.shifts, list[NodeRemoval]()
     if question.removes:
-        nodes, going = removals(
+        nodes, removed = removals(
             cluster,
             [name for shift in question.shifts for name in shift.nodes],
             lambda nodes: runs(cluster, plain_drain(nodes), question.options).by_chance(question.seed),
         )
-        can_go, shifts = nodes, plain_drain(going)
+        removable, shifts = nodes, plain_drain(removed)
     order: DrainOrder | None = None
     if question.seeks_order:
         shifts, order = best_order(
@@ -116,17 +118,17 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
             cluster,
         )
 
-    def again(of: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
+    def again(changed: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
         options = question.options
         if option:
             options = msgspec.structs.replace(options, **{_OPTIONS[option]: True})
-        return runs(of, shifts, options, arriving).by_chance(question.seed)
+        return runs(changed, shifts, options, arriving).by_chance(question.seed)
 
     summary = summed_up(cluster, context.now)
-    general = [*question.assumptions, *lacking, *_until_done(question, scheduler)]
+    general = [*question.assumptions, *unknown_owners, *_method_assumptions(question, scheduler)]
     drains = runs(cluster, shifts, question.options)
     simulated, is_all = drains.run_requested(question.seed, question.runs, question.worst_of)
-    more = [] if is_all or not question.worst_of else [not_all(len(simulated))]
+    extra = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     changes = [
         Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.remaining) + each.evicted)
         for each in simulated[0].works
@@ -134,14 +136,14 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
 
     def facts(each: SimulatedDrain) -> Facts:
         moved = {victim.pod for victim in each.simulation.displaced if victim.drained}
-        assumptions = [*general, *each.assumptions, *_of_owners(cluster, moved), *more]
+        assumptions = [*general, *each.assumptions, *_of_owners(cluster, moved), *extra]
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         return msgspec.structs.replace(found, objections=_objections(each))
 
-    coming = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
+    new_nodes = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
     judgement = judge(simulated, is_all, changes, facts, question.rules, question.suppressions)
     shown = judgement.shown
-    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, Way(again, at, coming))
+    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, Way(again, at, new_nodes))
     findings = [_with_fix(each, blocked) for each in judgement.fields["findings"]]
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced
@@ -167,14 +169,14 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
             pod.key for pod in cluster.pods if pod.key in moved and pod.has_empty_dir and not pod.is_terminal
         ],
         untried=untried,
-        removals=can_go,
+        removals=removable,
         order=order,
-        assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *more])),
+        assumptions=list(dict.fromkeys([*general, *assumed, *_of_owners(cluster, moved), *extra])),
     )
 
 
 def _objections(drain: SimulatedDrain) -> list[StaticFinding]:
-    """What is blocked, each budget once: the nodes after the first one are not told of."""
+    """The blocked evictions, one per budget; further nodes with the same budget are not listed."""
     found: dict[str, tuple[BlockedEviction, list[str]]] = {}
     for each in blocked_evictions(drain):
         found.setdefault(_subject(each), (each, []))[1].extend(each.pods)
@@ -189,34 +191,34 @@ def _subject(blocked: BlockedEviction) -> str:
 
 
 def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]], list[Assumption]]:
-    """Those that there are; where they are not known, every one that a pod names is taken to be."""
-    there = {(each.metadata.namespace, each.metadata.name) for each in cluster.daemon_sets}
-    named = {
+    """The DaemonSets of the cluster; if they are unknown, all that pods name are assumed to exist."""
+    existing = {(each.metadata.namespace, each.metadata.name) for each in cluster.daemon_sets}
+    owners = {
         (pod.metadata.namespace, owner.name)
         for pod in cluster.pods
         if (owner := controller_of(pod.metadata)) is not None and owner.kind == "DaemonSet"
     }
-    if there or not named:
-        return there, []
+    if existing or not owners:
+        return existing, []
     unread = unreadable_of(cluster, ["DaemonSet"])
-    message = "there is none in the snapshot: those that pods name are taken to be there"
-    return named, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
+    message = "the snapshot has none; those that own pods are assumed to exist"
+    return owners, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
 
 
-def _until_done(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
-    """What is assumed because of what the snapshot shows, and how it is simulated."""
+def _method_assumptions(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
+    """The assumptions that result from the snapshot and from how the drain is simulated."""
     cluster = question.cluster
     found = of_settings(scheduler)
     found += unread_quotas(cluster, (), replaces_pods=True)
     has_storage = any(volume.empty_dir or volume.host_path for pod in cluster.pods for volume in pod.spec.volumes)
     if not question.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
-        # Every cluster has some; dumps of former versions say of none.
+        # Every cluster has local storage; dumps of older versions of kpreempt do not record it.
         is_allowed = question.options.delete_empty_dir_data
         kind = AssumptionKind.INFORMATIONAL if is_allowed else AssumptionKind.UNCERTAIN
-        message = "the snapshot shows local storage of no pod: taken by an older kpreempt, it would not"
+        message = "the snapshot shows no pod with local storage; dumps of older kpreempt versions lack it"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
     names = {name for shift in question.shifts for name in shift.nodes}
-    message = "its kubelet does not answer: whether a pod that is told to go ever stops is not known"
+    message = "its kubelet does not respond: evicted pods may never terminate"
     found += [
         Assumption(f"Node {node.name}", "status.conditions", message, AssumptionKind.UNCERTAIN)
         for node in cluster.nodes
@@ -226,8 +228,8 @@ def _until_done(question: DrainQuestion, scheduler: Scheduler) -> list[Assumptio
 
 
 def _of_owners(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumption]:
-    """That something makes the pods again whose owner is not among those of its kind that are in the snapshot."""
-    there = {
+    """The assumption that pods are recreated whose owner is missing in the snapshot."""
+    existing = {
         kind: {(each.metadata.namespace, each.metadata.name) for each in objects}
         for kind, objects in (
             ("ReplicaSet", cluster.replica_sets),
@@ -240,29 +242,31 @@ def _of_owners(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumpt
     found = []
     for pod in cluster.pods:
         owner = controller_of(pod.metadata) if pod.key in moved else None
-        if owner is None or owner.kind not in there:
+        if owner is None or owner.kind not in existing:
             continue
-        if (pod.metadata.namespace, owner.name) not in there[owner.kind]:
-            message = f"{owner.kind} {owner.name} is not in the snapshot: if it is gone, nothing makes the pod again"
+        if (pod.metadata.namespace, owner.name) not in existing[owner.kind]:
+            message = (
+                f"{owner.kind} {owner.name} is not in the snapshot: if it no longer exists, the pod is not recreated"
+            )
             found.append(Assumption(f"Pod {pod.key}", "metadata.ownerReferences", message, AssumptionKind.UNCERTAIN))
     return [*found, *_of_kueue(cluster, moved)]
 
 
 def _of_kueue(cluster: ClusterSnapshot, moved: Collection[str]) -> list[Assumption]:
-    """That Kueue leaves the Workloads alone of which pods are moved."""
+    """The assumption that Kueue does not evict the Workloads of moved pods."""
     pods = [each for each in cluster.pods if each.key in moved and any(map(each.metadata.labels.get, ADMITTED_LABELS))]
     if not pods:
         return []
-    who = f"{pods[0].key} is a pod" if len(pods) == 1 else f"{pods[0].key} and {len(pods) - 1} more are pods"
+    subject = f"{pods[0].key} is a pod" if len(pods) == 1 else f"{pods[0].key} and {len(pods) - 1} more are pods"
     message = (
-        f"{who} of Workloads that Kueue has admitted: they keep their quota while their pods are made again, which is "
-        "simulated; that Kueue evicts a whole Workload whose pods are not ready again in time (waitForPodsReady) is not"
+        f"{subject} of Workloads admitted by Kueue: they keep their quota while their pods are recreated; "
+        "the simulation does not evict a Workload whose pods are not ready in time (waitForPodsReady)"
     )
     return [Assumption("Workloads", "status.admission", message, AssumptionKind.INFORMATIONAL)]
 
 
 def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateFinding:
-    """The finding with the change that was proved to help."""
+    """The finding with the remedy that was verified."""
     if finding.rule is not RuleId.DRAIN_INCOMPLETE:
         return finding
     own = (each for each in blocked if _subject(each) == finding.subject and each.remedies)
@@ -271,27 +275,27 @@ def _with_fix(finding: GateFinding, blocked: Sequence[BlockedEviction]) -> GateF
 
 
 def detail_of(blocked: BlockedEviction) -> str:
-    """Why they stay, in a few words."""
-    wants = f"it wants {blocked.desired_healthy:,} healthy of {blocked.expected_pods:,}"
+    """Why the pods cannot be evicted, in a few words."""
+    requirement = f"it requires {blocked.desired_healthy:,} of {counted(blocked.expected_pods, 'pod')} to be healthy"
     reason = blocked.reason
     if reason is BlockReason.MULTIPLE_BUDGETS:
         return f"more than one budget selects the pod: {', '.join(blocked.budgets)}"
     if reason in (BlockReason.NEVER_ALLOWS, BlockReason.SINGLE_REPLICA):
-        return f"{wants}, so that it never allows a disruption"
+        return f"{requirement}, so it never allows a disruption"
     if reason is BlockReason.PODS_PENDING:
         why = f": {blocked.pending_message}" if blocked.pending_message else ""
-        return f"{wants} and has {blocked.current_healthy:,}; {_pods(len(blocked.pending))} pending{why}"
+        return f"{requirement} and has {blocked.current_healthy:,}; {_pods(len(blocked.pending))} pending{why}"
     if reason is BlockReason.PODS_NOT_READY:
-        return f"{wants} and has {blocked.current_healthy:,}; {_pods(len(blocked.unready))} not ready"
+        return f"{requirement} and has {blocked.current_healthy:,}; {_pods(len(blocked.unready))} not ready"
     if reason is BlockReason.TOO_FEW_PODS:
-        return f"{wants} and has {blocked.current_healthy:,}"
+        return f"{requirement} and has {blocked.current_healthy:,}"
     if reason is BlockReason.TIMED_OUT:
-        return "told to go, and still there when the time was over"
+        return "evicted, but not terminated before the timeout"
     return (blocked.cause or blocked.message).rstrip(".")
 
 
 def fix_of(unblock: DrainRemedy) -> str:
-    """The change as an instruction."""
+    """The remedy as an instruction."""
     target, value = unblock.target, unblock.value
     if unblock.action is DrainRemedyAction.SET:
         return f"Set {unblock.field}: {value} on {target}."
@@ -301,7 +305,7 @@ def fix_of(unblock: DrainRemedy) -> str:
         return f"Delete {target}."
     if unblock.action is DrainRemedyAction.ADD_NODE:
         return f"Add a node like {target.removeprefix('Node ')} first."
-    return f"Give {target}."
+    return f"Use {target}."
 
 
 def _pods(count: int) -> str:
@@ -311,21 +315,21 @@ def _pods(count: int) -> str:
 def best_order(
     shifts: Sequence[DrainBatch], simulate: Callable[[Sequence[DrainBatch]], SimulatedDrain], cluster: ClusterSnapshot
 ) -> tuple[Sequence[DrainBatch], DrainOrder]:
-    """The upgrade in the order that was found, which is that of ``shifts`` where none is better, and what it saves.
+    """Find an order of the upgrade that displaces fewer pods; keeps the order of ``shifts`` if none is better.
 
-    This is greedy: another order might displace fewer. ``simulate`` plays one run of the cluster.
-    A step is taken only where every node that is left can be tried.
+    The search is greedy: another order could displace even fewer. ``simulate`` runs the drain once. A step is only
+    taken if every remaining node can be tried.
     """
     rest = [name for shift in shifts for name in shift.nodes]
-    given = simulate(shifts)
+    as_given = simulate(shifts)
     found: list[str] = []
-    least = _TO_PREPARE * (len(cluster.nodes) + len(cluster.pods))
-    each_node = given.decisions * len(cluster.nodes) // len(rest)
+    minimum_cost = _PREPARATION_COST * (len(cluster.nodes) + len(cluster.pods))
+    each_node = as_given.decisions * len(cluster.nodes) // len(rest)
     trials, spent = 0, 0
     while len(rest) > 1:
-        # Every step simulates one node more.
-        step = len(rest) * (least + each_node * (len(found) + 1))
-        if trials + len(rest) > _MOST_TRIALS or spent + step > _MOST_DECISIONS:
+        # Each step simulates one more node.
+        step = len(rest) * (minimum_cost + each_node * (len(found) + 1))
+        if trials + len(rest) > _MAX_TRIALS or spent + step > _MAX_DECISIONS:
             break
         trials, spent = trials + len(rest), spent + step
         costs = [_cost(simulate(in_order(shifts, [*found, name]))) for name in rest]
@@ -333,45 +337,45 @@ def best_order(
     unsearched = len(rest) if len(rest) > 1 else 0
     best = in_order(shifts, [*found, *rest])
     chosen = simulate(best)
-    if _cost(chosen) >= _cost(given):
-        best, chosen = list(shifts), given
+    if _cost(chosen) >= _cost(as_given):
+        best, chosen = list(shifts), as_given
     return best, DrainOrder(
         nodes=[name for shift in best for name in shift.nodes],
         displaced=len(chosen.simulation.displaced),
-        displaced_in_given_order=len(given.simulation.displaced),
+        displaced_in_given_order=len(as_given.simulation.displaced),
         unsearched=unsearched,
     )
 
 
 def _cost(drain: SimulatedDrain) -> tuple[int, int, int]:
-    """Nodes that do not get empty, pods that are left pending, and pods that are displaced: the fewer, the better."""
-    stay = sum(not each.drained for each in drain.works)
+    """Nodes that are not drained, pods left pending, and displaced pods; lower is better."""
+    undrained = sum(not each.drained for each in drain.works)
     pending = sum(not each.pending_before for each in drain.simulation.pending)
-    return stay, pending, len(drain.simulation.displaced)
+    return undrained, pending, len(drain.simulation.displaced)
 
 
 def removals(
     cluster: ClusterSnapshot, nodes: Sequence[str], drain: Callable[[Sequence[str]], SimulatedDrain]
 ) -> tuple[list[NodeRemoval], list[str]]:
-    """What there is to say of each of ``nodes``, and which can go together, in the order in which they were found.
+    """The result for each of ``nodes``, and those that can be removed together, in the order of the search.
 
-    Those with the fewest pods to move are tried first, each beside those that go already. This is greedy: another
-    choice might let more of them go.
+    Nodes with the fewest pods to move are tried first, in addition to those already found. The search is greedy:
+    another choice could remove more nodes.
     """
     by_node = pods_by_node(cluster.pods, nodes)
-    keeps = {name: [each for pod in pods for each in _keeps(pod, cluster)] for name, pods in by_node.items()}
+    blocking = {name: [each for pod in pods for each in _blocking_pods(pod, cluster)] for name, pods in by_node.items()}
     order = sorted(
-        (name for name in nodes if not keeps[name]), key=lambda name: (sum(map(_moves, by_node[name])), name)
+        (name for name in nodes if not blocking[name]), key=lambda name: (sum(map(_moves, by_node[name])), name)
     )
-    going: list[str] = []
-    found = {name: NodeRemoval(node=name, blocking_pods=own) for name, own in keeps.items() if own}
+    removed: list[str] = []
+    found = {name: NodeRemoval(node=name, blocking_pods=own) for name, own in blocking.items() if own}
     trials, spent = 0, 0
     for name in order:
-        if trials == _MOST_REMOVALS or spent > _MOST_REMOVAL_DECISIONS:
+        if trials == _MAX_REMOVALS or spent > _MAX_REMOVAL_DECISIONS:
             found[name] = NodeRemoval(node=name, blocker=RemovalBlocker.NOT_TRIED)
             continue
         trials += 1
-        simulated = drain([*going, name])
+        simulated = drain([*removed, name])
         spent += max(simulated.decisions, 1) * len(cluster.nodes)
         simulation = simulated.simulation
         if not simulated.is_drained:
@@ -386,21 +390,21 @@ def removals(
             node=name, is_removable=why is None, blocker=why, moved=sum(map(_moves, by_node[name]))
         )
         if why is None:
-            going.append(name)
-    return [found[name] for name in nodes], going
+            removed.append(name)
+    return [found[name] for name in nodes], removed
 
 
 def _moves(pod: Pod) -> bool:
-    """Whether the pod has to go somewhere else."""
+    """Whether the pod must be rescheduled."""
     owner = controller_of(pod.metadata)
     is_of_node = owner is not None and owner.kind in ("DaemonSet", "Node")
     return not (pod.is_terminal or pod.is_mirror or is_of_node)
 
 
-def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[BlockingPod]:
-    """The rules by which an autoscaler leaves the pod's node."""
+def _blocking_pods(pod: Pod, cluster: ClusterSnapshot) -> Iterator[BlockingPod]:
+    """The rules because of which an autoscaler keeps the pod's node."""
     annotations = pod.metadata.annotations
-    # Of Karpenter's rule static pods and those of DaemonSets are no exception, but pods that are leaving are.
+    # Karpenter's rule includes static pods and those of DaemonSets, but not terminating pods.
     if pod.is_active and annotations is not None and annotations.do_not_disrupt == "true":
         yield BlockingPod(rule=AutoscalerRule.DO_NOT_DISRUPT, pod=pod.key)
     if not _moves(pod):
@@ -420,10 +424,10 @@ def _keeps(pod: Pod, cluster: ClusterSnapshot) -> Iterator[BlockingPod]:
 
 def _has_local_storage(pod: Pod) -> bool:
     annotations = pod.metadata.annotations
-    named = annotations.safe_local_volumes.split(",") if annotations is not None else []
+    safe_volumes = annotations.safe_local_volumes.split(",") if annotations is not None else []
     local = (
         volume.name
         for volume in pod.spec.volumes
         if volume.host_path is not None or (volume.empty_dir is not None and volume.empty_dir.medium != _IN_MEMORY)
     )
-    return any(name not in named for name in local)
+    return any(name not in safe_volumes for name in local)

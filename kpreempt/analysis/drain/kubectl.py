@@ -1,9 +1,9 @@
-"""A drain simulated: ``kubectl drain``, and the cluster that goes on around it until nothing more can happen.
+"""Simulates ``kubectl drain``, and the cluster around it until nothing more can happen.
 
-Node after node, pod after pod, again and again: follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and
-``pkg/drain/drain.go``. Departures: a pod that is gone is noticed at once, and not up to a second later; requests are
-not held back by the client. A refused eviction is asked for again at the next of its five seconds at which anything may
-have changed. A plain drain works on its nodes one after the other, an upgrade on a few at a time.
+Follows ``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/drain/drain.go`` and ``pkg/drain/drain.go``: node by node, pod by pod, with
+retries. Differences: a terminated pod is noticed at once rather than up to a second later; client-side rate limits are
+ignored; and a rejected eviction is only retried at those of its five-second intervals before which something changed. A
+plain drain works on its nodes one after another, an upgrade on several at a time.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.drain import DrainedNode
 
-# Seconds until kubectl asks again for a pod whose budget is used up.
+# kubectl retries an eviction after this time if its budget allows no disruption.
 RETRY_SECONDS = 5.0
 _NOT_FOUND = 404
-# Times are sums of seconds and fractions of them.
-_ALMOST = 1e-6
+# Times are sums of seconds and fractions, so comparisons need a tolerance.
+_EPSILON = 1e-6
 
 
 class DrainBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes that are cordoned together, then drained one after the other, or side by side where ``is_parallel``.
+    """Nodes that are cordoned together, then drained one after another, or in parallel if ``is_parallel``.
 
-    ``coming`` are new nodes that are there before, ``fresh`` those that take the places of the nodes once these are
-    drained: they are deleted then. Without any the nodes stay, cordoned.
+    ``coming`` are new nodes that exist before the drain; ``fresh`` are those that replace the drained nodes, which are
+    deleted if ``are_deleted``. Otherwise the nodes remain, cordoned.
     """
 
     nodes: Sequence[str]
@@ -62,7 +62,7 @@ class DrainBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Try(msgspec.Struct, frozen=True):
-    """The last refusal of a pod's eviction, at which second, and how the cluster was then."""
+    """The last rejected eviction of a pod: its time in seconds, and the state of the cluster at that time."""
 
     pod: Pod
     answer: Answer
@@ -70,18 +70,18 @@ class Try(msgspec.Struct, frozen=True):
     changes: object
 
     def next_at(self, client: Client) -> float | None:
-        """When it is tried again, if anything has changed since."""
+        """When it is retried, if anything has changed since."""
         if client.cluster.changes == self.changes:
             return None
         wait = self.answer.details.retry_after_seconds if self.answer.details is not None else 0
         step = wait or RETRY_SECONDS
-        return self.at + step * max(ceil((client.cluster.at - self.at) / step - _ALMOST), 1)
+        return self.at + step * max(ceil((client.cluster.at - self.at) / step - _EPSILON), 1)
 
 
 class NodeWork:
-    """The draining of a node: what is chosen, who has been evicted, who is refused, and how it ends.
+    """The drain of one node: its pods, evictions and rejections, and how it ends.
 
-    ``began`` and ``ended`` are seconds; ``errors`` are kubectl's, for which the node counts as not drained.
+    ``began`` and ``ended`` are in seconds; ``errors`` are kubectl's, which make the drain of the node fail.
     """
 
     def __init__(self, node: str) -> None:
@@ -95,18 +95,18 @@ class NodeWork:
         self.going: dict[str, Pod] = {}
         self.errors: list[str] = []
         self.failed: dict[str, tuple[Pod, Answer]] = {}
-        # Pods that are left alone: of DaemonSets, and static ones.
+        # The number of ignored pods: DaemonSet pods and static pods.
         self.stays = 0
         self.deadline = inf
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has begun and not ended."""
+        """Whether it has started and not ended."""
         return self.began is not None and self.ended is None
 
     @property
     def is_drained(self) -> bool:
-        """Whether it came to an end without an error."""
+        """Whether it ended without an error."""
         return self.ended is not None and not self.errors
 
     def due(self, client: Client) -> float | None:
@@ -120,9 +120,9 @@ class NodeWork:
 
 
 class KubectlDrain:
-    """Drains nodes shift by shift; ``order`` is that in which the pods of a node are asked for.
+    """Drains nodes batch by batch; ``order`` arranges the pods of a node for eviction.
 
-    ``daemon_sets`` are namespaces and names of those that there are.
+    ``daemon_sets`` are the namespaces and names of existing DaemonSets.
     """
 
     def __init__(
@@ -144,13 +144,13 @@ class KubectlDrain:
         return [work for _, works in self._shifts for work in works]
 
     def state(self) -> object:
-        """How far it has come."""
+        """The progress of the drain."""
         return self._now, tuple(
             (work.node, len(work.evicted), len(work.refused), len(work.going)) for work in self._busy()
         )
 
     def due(self, client: Client) -> float | None:
-        """The second at which there is something to do, if nothing else happens until then."""
+        """The time of the next action in seconds, if nothing else happens before."""
         if self._now == len(self._shifts):
             return None
         if not self._is_begun or not self._busy():
@@ -159,23 +159,23 @@ class KubectlDrain:
         return min(times) if times else None
 
     def act(self, client: Client) -> None:
-        """Do what is due: begin a shift or a node, evict, ask again, notice who is gone."""
+        """Do what is due: start a batch or node, evict pods, retry evictions, and notice terminated pods."""
         while self._now < len(self._shifts):
             shift, works = self._shifts[self._now]
             if not self._is_begun:
                 self._is_begun = True
-                shut = cordoned(client.cluster.snapshot.nodes, shift.nodes)
-                if shift.coming or shut != list(client.cluster.snapshot.nodes):
-                    self._bring(shut, shift.coming, client)
+                nodes = cordoned(client.cluster.snapshot.nodes, shift.nodes)
+                if shift.coming or nodes != list(client.cluster.snapshot.nodes):
+                    self._add_nodes(nodes, shift.coming, client)
             for work in self._busy():
-                self._go_on(work, client)
+                self._continue(work, client)
             waiting = [work for work in works if work.began is None]
             if waiting and (shift.is_parallel or not self._busy()):
                 for work in waiting if shift.is_parallel else waiting[:1]:
                     self._begin_node(work, client)
                 continue
             if self._busy() or (shift.are_deleted and not all(work.is_drained for work in works)):
-                # Nobody takes a node away that is not empty.
+                # A node that is not empty is never deleted.
                 if not self._busy():
                     self._now = len(self._shifts)
                 return
@@ -183,13 +183,13 @@ class KubectlDrain:
             self._is_begun = False
             if shift.are_deleted:
                 names = set(shift.nodes)
-                left = [each for each in client.cluster.snapshot.nodes if each.name not in names]
-                self._bring(left, shift.fresh, client)
+                remaining = [each for each in client.cluster.snapshot.nodes if each.name not in names]
+                self._add_nodes(remaining, shift.fresh, client)
 
     @staticmethod
-    def _bring(there: Sequence[Node], new: Sequence[Added], client: Client) -> None:
-        """Let new nodes, with what runs on them, join those that are there."""
-        client.set_nodes([*there, *(node for each in new for node in each.nodes)])
+    def _add_nodes(existing: Sequence[Node], new: Sequence[Added], client: Client) -> None:
+        """Add new nodes, with the pods that run on them, to the existing nodes."""
+        client.set_nodes([*existing, *(node for each in new for node in each.nodes)])
         for each in new:
             client.place(each.pods)
 
@@ -206,8 +206,8 @@ class KubectlDrain:
         pods = client.cluster.pods_on(work.node)
         choice = choose_pods(pods, work.node, options, self._selector, self._daemon_sets, client.cluster.now)
         work.choice = choice
-        asked = [each for each in pods if all(part.matches(each.metadata.labels) for part in self._selector)]
-        work.stays = len(asked) - len(choice.pods) - sum(map(len, choice.errors.values()))
+        selected = [each for each in pods if all(part.matches(each.metadata.labels) for part in self._selector)]
+        work.stays = len(selected) - len(choice.pods) - sum(map(len, choice.errors.values()))
         if choice.errors:
             work.errors = choice.shown_errors()
             work.ended = client.cluster.at
@@ -217,28 +217,28 @@ class KubectlDrain:
                 client.kill(pod.key, options.grace, work.node)
                 self._accepted(work, pod)
             else:
-                self._ask(work, pod, client)
-        self._notice(work, client)
+                self._evict(work, pod, client)
+        self._remove_terminated(work, client)
 
-    def _go_on(self, work: NodeWork, client: Client) -> None:
-        """Ask again for those whose time has come, and notice who is gone."""
-        self._notice(work, client)
+    def _continue(self, work: NodeWork, client: Client) -> None:
+        """Retry due evictions, and notice terminated pods."""
+        self._remove_terminated(work, client)
         for last in list(work.refused.values()):
             at = last.next_at(client)
-            if at is not None and at <= client.cluster.at + _ALMOST:
-                self._ask(work, last.pod, client)
-        self._notice(work, client)
+            if at is not None and at <= client.cluster.at + _EPSILON:
+                self._evict(work, last.pod, client)
+        self._remove_terminated(work, client)
         if work.ended is None and client.cluster.at >= work.deadline:
-            # The time for a node is over.
-            over = timed_out(self._options.timeout)
-            work.errors += [not_evicted(each.pod, over) for each in work.refused.values()]
+            # The timeout of the node has expired.
+            reason = timed_out(self._options.timeout)
+            work.errors += [not_evicted(each.pod, reason) for each in work.refused.values()]
             if self._options.disable_eviction:
                 work.errors += [DEADLINE] if work.going else []
             else:
                 work.errors += [still_there(pod, DEADLINE) for pod in work.going.values()]
             work.ended = client.cluster.at
 
-    def _ask(self, work: NodeWork, pod: Pod, client: Client) -> None:
+    def _evict(self, work: NodeWork, pod: Pod, client: Client) -> None:
         key = pod.key
         answer = client.evict(key, self._options.grace, work.node)
         work.refused.pop(key, None)
@@ -263,7 +263,7 @@ class KubectlDrain:
         work.evicted.append(pod)
         work.going[pod.key] = pod
 
-    def _notice(self, work: NodeWork, client: Client) -> None:
+    def _remove_terminated(self, work: NodeWork, client: Client) -> None:
         for key, pod in list(work.going.items()):
             if not client.cluster.is_there(pod):
                 del work.going[key]
@@ -272,15 +272,15 @@ class KubectlDrain:
 
 
 def cordoned(nodes: Iterable[Node], names: Collection[str]) -> list[Node]:
-    """The nodes, of which those of these names take no pods; the very same records where they took none before."""
+    """The nodes, with the named ones cordoned; nodes that were already cordoned are returned unchanged."""
     return [cordoned_node(each) if each.name in names else each for each in nodes]
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """How nodes are replaced: so many at a time, of which ``surge`` new ones come before the old are drained.
+    """How nodes are replaced: ``at_once`` nodes at a time, ``surge`` of them after their replacement exists.
 
-    A node that did not come before comes when the old one is gone, empty, like it and open to pods;
-    ``kubelet_version`` is that of the new ones where it is given.
+    Other replacements are added when the old node is deleted: an empty copy that accepts pods. ``kubelet_version`` is
+    that of the new nodes, if set.
     """
 
     at_once: int = 1
@@ -289,12 +289,12 @@ class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain_drain(nodes: Sequence[str]) -> list[DrainBatch]:
-    """All nodes are cordoned first, then drained one after the other."""
+    """Cordon all nodes first, then drain them one after another."""
     return [DrainBatch(nodes=list(nodes))]
 
 
 class Upgraded(msgspec.Struct, frozen=True):
-    """The shifts of an upgrade, the cluster with what is known of the nodes to come, and what is assumed of them."""
+    """The batches of an upgrade, the cluster with the objects of nodes to come, and the resulting assumptions."""
 
     cluster: ClusterSnapshot
     shifts: list[DrainBatch]
@@ -302,23 +302,23 @@ class Upgraded(msgspec.Struct, frozen=True):
 
 
 def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *, now: datetime) -> Upgraded:
-    """How these nodes of the cluster are upgraded, in this order; the new ones come ``now`` or later."""
+    """Plan the upgrade of these nodes of the cluster, in this order; new nodes are created at ``now`` or later."""
     by_name = {each.name: each for each in cluster.nodes}
     copier = Copier(cluster, now=now)
-    beside = Added()
+    additions = Added()
     shifts: list[DrainBatch] = []
     for own in _batches(nodes, max(upgrade.at_once, upgrade.surge, 1)):
         made = [_with_kubelet(copier.like(by_name[name], 1), upgrade.kubelet_version) for name in own]
         for each in made:
-            beside += each
+            additions += each
         shifts.append(_shift(own, made, upgrade.surge))
-    # What belongs to a node that is not there yet counts for nobody.
-    known = with_nodes(cluster, msgspec.structs.replace(beside, nodes=[], pods=[]))
-    return Upgraded(known, shifts, list(dict.fromkeys(beside.assumptions)))
+    # Objects that belong to a node that does not exist yet have no effect.
+    known = with_nodes(cluster, msgspec.structs.replace(additions, nodes=[], pods=[]))
+    return Upgraded(known, shifts, list(dict.fromkeys(additions.assumptions)))
 
 
 def in_order(shifts: Sequence[DrainBatch], nodes: Sequence[str]) -> list[DrainBatch]:
-    """The same upgrade of these of its nodes, in this order."""
+    """The same upgrade for some of its nodes, in this order."""
     made = {
         name: added for shift in shifts for name, added in zip(shift.nodes, (*shift.coming, *shift.fresh), strict=True)
     }
@@ -327,14 +327,14 @@ def in_order(shifts: Sequence[DrainBatch], nodes: Sequence[str]) -> list[DrainBa
 
 
 def _shift(nodes: Sequence[str], made: Sequence[Added], surge: int) -> DrainBatch:
-    """The nodes are worked on together, and take the new ones that are ``made`` for each."""
+    """A batch of nodes with their replacements ``made``."""
     return DrainBatch(
         nodes=nodes, is_parallel=len(nodes) > 1, coming=made[:surge], fresh=made[surge:], are_deleted=True
     )
 
 
 def _with_kubelet(added: Added, version: str) -> Added:
-    """The nodes with a kubelet of this version, where one is given."""
+    """The nodes with this kubelet version, if one is given."""
     if not version:
         return added
     nodes = [
@@ -355,12 +355,12 @@ def _batches(nodes: Sequence[str], size: int) -> Iterator[list[str]]:
 
 
 _ATTEMPTS = 100_000
-# A drain whose pods take longer than this to stop is broken off.
+# A drain whose pods take longer than this to terminate is aborted.
 _SECONDS = 30 * 24 * 3600.0
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A pod that is not evicted in the end: the last answer, and the second of the first refusal."""
+    """A pod that is still rejected at the end: the last response, and the time of the first rejection in seconds."""
 
     pod: Pod
     node: str
@@ -369,7 +369,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class SimulatedDrain(Simulated, frozen=True):
-    """A run of a drain: its nodes, the evictions that were refused to the end, and pods that do not stop in time."""
+    """A simulated drain: its nodes, the evictions rejected until the end, and pods that do not terminate in time."""
 
     works: Sequence[DrainedNode] = ()
     rejected_evictions: Sequence[Refused] = ()
@@ -378,14 +378,14 @@ class SimulatedDrain(Simulated, frozen=True):
 
     @property
     def is_drained(self) -> bool:
-        """Whether every node gets empty."""
+        """Whether every node is drained."""
         return all(each.drained for each in self.works)
 
 
 class DrainRuns:
-    """A drain, ready to be simulated any number of times; ``daemon_sets`` are namespaces and names.
+    """A drain that can be simulated any number of times; ``daemon_sets`` are namespaces and names.
 
-    ``arriving`` pods come first. The cluster is prepared for the scheduler once.
+    ``arriving`` pods are created first. The cluster is prepared for the scheduler once.
     """
 
     def __init__(
@@ -404,7 +404,7 @@ class DrainRuns:
         self._prepared: Any = None
 
     def __call__(self, seed: int, choices: Choices, pace: Pace) -> SimulatedDrain:
-        """One simulation."""
+        """Run one simulation."""
         if self._prepared is None:
             with self._phases.phase("prepare"):
                 self._prepared = self._scheduler.prepare(self._cluster, now=self._now)
@@ -419,30 +419,30 @@ class DrainRuns:
                 limits=Limits(attempts=_ATTEMPTS, seconds=_SECONDS),
                 prepared=self._prepared if pace.is_at_once else None,
             )
-        there = {pod.metadata.uid or pod.key for pod in after.pods}
+        existing = {pod.metadata.uid or pod.key for pod in after.pods}
         return SimulatedDrain(
             seed=seed,
             simulation=simulation,
             assumptions=assumptions,
             before=self._cluster,
             after=after,
-            works=[_told(work, there) for work in kubectl.works],
+            works=[_drained_node(work, existing) for work in kubectl.works],
             rejected_evictions=[refused for work in kubectl.works for refused in _refused(work)],
             unchosen=[(work.node, text, pods) for work in kubectl.works for text, pods in work.choice.errors.items()],
             late=[(work.node, key) for work in kubectl.works if work.errors or work.is_busy for key in work.going],
         )
 
 
-def _told(work: NodeWork, there: Collection[str]) -> DrainedNode:
-    desired = [*(pod.key for pod in work.choice.pods if (pod.metadata.uid or pod.key) in there)]
-    desired += [pod for pods in work.choice.errors.values() for pod in pods]
+def _drained_node(work: NodeWork, existing: Collection[str]) -> DrainedNode:
+    remaining = [*(pod.key for pod in work.choice.pods if (pod.metadata.uid or pod.key) in existing)]
+    remaining += [pod for pods in work.choice.errors.values() for pod in pods]
     return DrainedNode(
         node=work.node,
         drained=work.is_drained,
         began=work.began,
         ended=work.ended,
         evicted=len(work.evicted),
-        remaining=desired,
+        remaining=remaining,
         ignored=work.stays,
         errors=list(work.errors),
         warnings=work.choice.shown_warnings() if not work.choice.errors else [],

@@ -1,7 +1,7 @@
-"""Why evictions are refused for ever, and the smallest changes that let them go on.
+"""Determines why evictions are permanently rejected, and the smallest changes that unblock them.
 
-The cause is which budget refuses them, and what keeps it from allowing one more. Each change is proved: the drain is
-simulated with it.
+The reason names the PDB that rejects them, and why it cannot allow another disruption. Each remedy is verified by
+simulating the drain with it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from kpreempt.verdict.drain import BlockedEviction, BlockReason, DrainRemedy, Dr
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BUDGET = "PodDisruptionBudget"
-# So many simulations at most look for changes, and so many decisions times nodes they may come to.
-_MOST_PROOFS = 16
-_LEAST_PROOFS = 2
-_MOST_DECISIONS = 2_000_000
+# Limits of the search for remedies: the number of simulations, and their decisions times nodes in total.
+_MAX_TRIALS = 16
+_MIN_TRIALS = 2
+_MAX_DECISIONS = 2_000_000
 _SHOWN = 2
 _OPTIONS = {
     "DaemonSet-managed Pods": "--ignore-daemonsets",
@@ -49,19 +49,19 @@ _SIZED = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """A change, the cluster with it, and the pods that come with it first."""
+    """A change, the cluster with it, and the pods to create first."""
 
     unblock: DrainRemedy
     cluster: ClusterSnapshot
     arriving: Sequence[Pod] = ()
 
 
-# The drain of a cluster that was changed, into which pods come first; with an option of kubectl's, if one is given.
+# Drains a changed cluster, after creating some pods, with an additional option of kubectl if not empty.
 Play = Callable[[ClusterSnapshot, Sequence[Pod], str], SimulatedDrain]
 
 
 class Way(msgspec.Struct, frozen=True):
-    """How a drain is simulated once more, at which time, and the names of the nodes that come in it."""
+    """How to simulate the drain again: the function, the time, and the names of nodes that are added later."""
 
     play: Play
     now: datetime
@@ -71,37 +71,37 @@ class Way(msgspec.Struct, frozen=True):
 def with_remedies(
     blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: Way
 ) -> tuple[list[BlockedEviction], int]:
-    """What is blocked, each with the changes that help, and how many could not be looked into."""
+    """Add remedies to the blocked evictions; also returns the number of evictions that could not be examined."""
     decisions = max(shown.decisions * len(cluster.nodes), 1)
-    left = max(_LEAST_PROOFS, min(_MOST_PROOFS, _MOST_DECISIONS // decisions))
+    trials_left = max(_MIN_TRIALS, min(_MAX_TRIALS, _MAX_DECISIONS // decisions))
     known: dict[object, list[DrainRemedy]] = {}
     found, untried = [], 0
     for each in blocked:
         key = (each.reason, *each.budgets) if each.budgets else (each.reason, each.message.partition(":")[0])
         if key not in known:
-            helping: list[DrainRemedy] = []
+            remedies: list[DrainRemedy] = []
             for changed in _candidates(each, cluster, way):
-                if len(helping) == _SHOWN:
+                if len(remedies) == _SHOWN:
                     break
-                if not left:
+                if not trials_left:
                     untried += 1
                     break
-                left -= 1
+                trials_left -= 1
                 option = changed.unblock.target if changed.unblock.action is DrainRemedyAction.OPTION else ""
-                helped = way.play(changed.cluster, changed.arriving, option)
-                if _helps(each, helped):
-                    pending = sum(each.was_running for each in helped.simulation.pending)
-                    helping.append(
-                        msgspec.structs.replace(changed.unblock, finishes=helped.is_drained, pending_after=pending)
+                drain = way.play(changed.cluster, changed.arriving, option)
+                if _helps(each, drain):
+                    pending = sum(each.was_running for each in drain.simulation.pending)
+                    remedies.append(
+                        msgspec.structs.replace(changed.unblock, finishes=drain.is_drained, pending_after=pending)
                     )
-            # Who is pending afterwards counts for more than how small the change is.
-            known[key] = sorted(helping, key=lambda unblock: unblock.pending_after)
+            # The number of pods pending afterwards matters more than the size of the change.
+            known[key] = sorted(remedies, key=lambda unblock: unblock.pending_after)
         found.append(msgspec.structs.replace(each, remedies=known[key]))
     return found, untried
 
 
 def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
-    """Whether the pods are blocked no more, and the node is come to."""
+    """Whether the pods are no longer blocked, and their node's drain starts."""
     pods = set(blocked.pods)
     refused = {each.pod.key for each in drain.rejected_evictions}
     refused |= {
@@ -110,7 +110,7 @@ def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
     work = next(each for each in drain.works if each.node == blocked.node)
     if work.began is None or pods & refused:
         return False
-    # Where another option is missing, too, nobody goes yet.
+    # If another option is also missing, no pod is evicted yet.
     return blocked.reason is BlockReason.OPTION_REQUIRED or not pods & set(work.remaining)
 
 
@@ -125,9 +125,9 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) ->
     budgets = [each for each in cluster.pod_disruption_budgets if each.key in blocked.budgets]
     if reason is BlockReason.MULTIPLE_BUDGETS:
         for each in budgets:
-            kept = [other for other in cluster.pod_disruption_budgets if other.key != each.key]
+            remaining = [other for other in cluster.pod_disruption_budgets if other.key != each.key]
             unblock = DrainRemedy(action=DrainRemedyAction.DELETE, target=f"{_BUDGET} {each.key}")
-            yield Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=kept))
+            yield Changed(unblock, msgspec.structs.replace(cluster, pod_disruption_budgets=remaining))
     if len(budgets) != 1:
         return
     budget = budgets[0]
@@ -148,7 +148,7 @@ def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) ->
 
 
 def _loosened(cluster: ClusterSnapshot, budget: PodDisruptionBudget, blocked: BlockedEviction) -> Iterator[Changed]:
-    """The budget allows one disruption more than what is missing already."""
+    """Let the budget allow one disruption more than the number of missing pods."""
     if blocked.reason is BlockReason.NO_SCALE:
         yield _with_spec(cluster, budget, "minAvailable", max(blocked.current_healthy - 1, 0))
         return
@@ -175,40 +175,40 @@ def _with_spec(cluster: ClusterSnapshot, budget: PodDisruptionBudget, field: str
 
 
 def _scaled(cluster: ClusterSnapshot, pod: Pod | None) -> Iterator[Changed]:
-    """The pod's workload with one replica more, which comes before the drain begins."""
+    """The pod's workload with one more replica, which is created before the drain starts."""
     owner = controller_of(pod.metadata) if pod is not None else None
     if pod is None or owner is None or owner.kind not in _SIZED:
         return
     namespace, kind, name = pod.metadata.namespace, owner.kind, owner.name
     lists = {}
     target = (kind, name)
-    found = _named(cluster, kind, namespace, name)
+    found = _find_owner(cluster, kind, namespace, name)
     if found is None:
         return
     above = controller_of(found.metadata)
     if above is not None:
-        deployment = _named(cluster, above.kind, namespace, above.name) if above.kind == "Deployment" else None
+        deployment = _find_owner(cluster, above.kind, namespace, above.name) if above.kind == "Deployment" else None
         if deployment is None:
             return
         lists["deployments"] = _resized(cluster, "Deployment", deployment)
         target = ("Deployment", above.name)
     lists[CLUSTER_KINDS[kind].field] = _resized(cluster, kind, found)
     size = (1 if found.spec.replicas is None else found.spec.replicas) + 1
-    made = replacement_of(pod, suffix="one-more", uid="one-more", now=pod.metadata.creation_timestamp or _EPOCH)
-    if made is None:
+    new_pod = replacement_of(pod, suffix="one-more", uid="one-more", now=pod.metadata.creation_timestamp or _EPOCH)
+    if new_pod is None:
         return
     if kind == "StatefulSet":
-        made = replace_in(made, "metadata", name=f"{name}-{size - 1}")
-    more = msgspec.structs.replace(cluster, **lists)
+        new_pod = replace_in(new_pod, "metadata", name=f"{name}-{size - 1}")
+    scaled_cluster = msgspec.structs.replace(cluster, **lists)
     unblock = DrainRemedy(
         action=DrainRemedyAction.SCALE, target=f"{target[0]} {namespace}/{target[1]}", field="replicas", value=size
     )
-    yield Changed(unblock, _with_budgets(more, budgets_selecting(cluster, pod)), [made])
+    yield Changed(unblock, _with_budgets(scaled_cluster, budgets_selecting(cluster, pod)), [new_pod])
 
 
-def _named(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> Any:
-    there = getattr(cluster, CLUSTER_KINDS[kind].field) if kind in _SIZED else []
-    return next((each for each in there if (each.metadata.namespace, each.metadata.name) == (namespace, name)), None)
+def _find_owner(cluster: ClusterSnapshot, kind: str, namespace: str, name: str) -> Any:
+    records = getattr(cluster, CLUSTER_KINDS[kind].field) if kind in _SIZED else []
+    return next((each for each in records if (each.metadata.namespace, each.metadata.name) == (namespace, name)), None)
 
 
 def _resized(cluster: ClusterSnapshot, kind: str, found: Any) -> list[Any]:
@@ -218,7 +218,7 @@ def _resized(cluster: ClusterSnapshot, kind: str, found: Any) -> list[Any]:
 
 
 def _with_budgets(cluster: ClusterSnapshot, changed: Sequence[PodDisruptionBudget]) -> ClusterSnapshot:
-    """The cluster with budgets as their controller sees them then."""
+    """The cluster with the statuses that the controller computes for changed budgets."""
     candidates, scales = Candidates(cluster.pods), Scales(cluster)
     by_key = {}
     for each in changed:
@@ -226,22 +226,22 @@ def _with_budgets(cluster: ClusterSnapshot, changed: Sequence[PodDisruptionBudge
             status = sync_budget(each, candidates.of(each), scales.scale_of, None).status
             before = each.status
             if before is not None:
-                # Who is taken to be ready without saying so counts as before.
+                # Pods that were assumed to be ready still count as ready.
                 healthy = max(status.current_healthy, before.current_healthy)
                 allowed = disruptions_allowed(healthy, status.desired_healthy, status.expected_pods)
                 status = msgspec.structs.replace(status, current_healthy=healthy, disruptions_allowed=allowed)
         except SyncError:
             status = failed_status(each)
         by_key[each.key] = msgspec.structs.replace(each, status=status)
-    kept = [by_key.get(each.key, each) for each in cluster.pod_disruption_budgets]
-    return msgspec.structs.replace(cluster, pod_disruption_budgets=kept)
+    budgets = [by_key.get(each.key, each) for each in cluster.pod_disruption_budgets]
+    return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
 
 _Key = tuple[str, tuple[str, ...], BlockReason, str]
 
 
 def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
-    """All that is blocked at the end of a run, by node and budgets, without remedies."""
+    """The blocked evictions at the end of a run, by node and budgets, without remedies."""
     began = {work.node: work.began or 0.0 for work in drain.works}
     found = [
         BlockedEviction(
@@ -250,13 +250,18 @@ def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
         for node, text, pods in drain.unchosen
     ]
     if drain.rejected_evictions:
-        look = _Look(drain)
+        end_state = _EndState(drain)
         groups: dict[_Key, list[Refused]] = {}
         for each in drain.rejected_evictions:
             budgets = budgets_selecting(drain.after, each.pod)
-            key = (each.node, tuple(budget.key for budget in budgets), look.reason(each, budgets), each.answer.message)
+            key = (
+                each.node,
+                tuple(budget.key for budget in budgets),
+                end_state.reason(each, budgets),
+                each.answer.message,
+            )
             groups.setdefault(key, []).append(each)
-        found += [look.told(node, reason, own) for (node, _, reason, _), own in groups.items()]
+        found += [end_state.record_of(node, reason, own) for (node, _, reason, _), own in groups.items()]
     late: dict[str, list[str]] = {}
     for node, pod in drain.late:
         late.setdefault(node, []).append(pod)
@@ -265,8 +270,8 @@ def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
     return sorted(found, key=lambda each: (order[each.node], each.since, each.pods))
 
 
-class _Look:
-    """The cluster in the end, as budgets see it."""
+class _EndState:
+    """The cluster at the end, from the perspective of its PDBs."""
 
     def __init__(self, drain: SimulatedDrain) -> None:
         self._after = drain.after
@@ -276,7 +281,7 @@ class _Look:
         self._messages = {each.pod: each.message for each in drain.simulation.pending}
 
     def reason(self, refused: Refused, budgets: Sequence[PodDisruptionBudget]) -> BlockReason:
-        """Why the pod stays."""
+        """Why the pod cannot be evicted."""
         if is_of_terminating_namespace(refused.answer):
             return BlockReason.TERMINATING
         if len(budgets) > 1:
@@ -290,17 +295,17 @@ class _Look:
         except SyncError:
             return BlockReason.NO_SCALE
         status = budget.status or PodDisruptionBudgetStatus()
-        to_be = self._to_be(budget, selected.pods)
-        if status.desired_healthy >= to_be:
-            return BlockReason.SINGLE_REPLICA if to_be == 1 else BlockReason.NEVER_ALLOWS
+        desired_pods = self._desired_pods(budget, selected.pods)
+        if status.desired_healthy >= desired_pods:
+            return BlockReason.SINGLE_REPLICA if desired_pods == 1 else BlockReason.NEVER_ALLOWS
         if any(map(_is_pending, selected.pods)):
             return BlockReason.PODS_PENDING
         if any(map(_is_unready, selected.pods)):
             return BlockReason.PODS_NOT_READY
         return BlockReason.TOO_FEW_PODS
 
-    def told(self, node: str, reason: BlockReason, own: Sequence[Refused]) -> BlockedEviction:
-        """The record of refusals of one kind."""
+    def record_of(self, node: str, reason: BlockReason, own: Sequence[Refused]) -> BlockedEviction:
+        """The record for rejections of one kind."""
         budgets = budgets_selecting(self._after, own[0].pod)
         answer = own[0].answer
         causes = answer.details.causes if answer.details is not None else ()
@@ -318,22 +323,22 @@ class _Look:
             cause=causes[0].message if causes else "",
             current_healthy=status.current_healthy,
             desired_healthy=status.desired_healthy,
-            expected_pods=self._to_be(budgets[0], selected) if budgets else 0,
+            expected_pods=self._desired_pods(budgets[0], selected) if budgets else 0,
             pending=pending,
             pending_message=next((self._messages[key] for key in pending if self._messages.get(key)), ""),
             unready=list(dict.fromkeys(pod.key for pod in selected if _is_unready(pod))),
             since=min(each.since for each in own),
         )
 
-    def _to_be(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> int:
-        """How many pods there are to be: as many as their owners want, or there are, whichever is more."""
-        there = sum(pod.is_active for pod in pods)
+    def _desired_pods(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> int:
+        """The desired pods: the budget's expected pods or, if ``minAvailable`` is a number, the existing pods."""
+        existing = sum(pod.is_active for pod in pods)
         status = budget.status or PodDisruptionBudgetStatus()
-        return there if isinstance(budget.spec.min_available, int) else max(status.expected_pods, 0)
+        return existing if isinstance(budget.spec.min_available, int) else max(status.expected_pods, 0)
 
 
 def budgets_selecting(cluster: ClusterSnapshot, pod: Pod) -> list[PodDisruptionBudget]:
-    """The budgets of the pod's namespace that select it."""
+    """The budgets in the pod's namespace that select it."""
     return [
         each
         for each in cluster.pod_disruption_budgets

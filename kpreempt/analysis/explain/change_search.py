@@ -1,8 +1,8 @@
-"""Tries changes to a pod or its cluster, one by one and in pairs, until one has the wanted result.
+"""Searches for changes to a pod or its cluster, one by one and in pairs, that have the desired result.
 
-For each refusal of a node there are edits that may mend it: alternatives, the least change first. An edit is only a
-guess; whether it brings the wanted answer is for a verdict to say. For a node that could take the pod and is not
-chosen, the changes come from what it loses by, and what the others have.
+For each rejection by a node there are edits that could fix it, as alternatives with the smallest change first. An edit
+is only a guess; a verdict decides whether it works. For a node that fits the pod but is not chosen, the edits come from
+the criterion that eliminated it and from the advantages of other nodes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 def remedies_for(context: EditContext, rejections: Sequence[Status]) -> list[EditOptions]:
-    """Ladders for all these refusals of one node."""
+    """Alternative edits for each of these rejections by a node."""
     options: list[EditOptions] = []
     for status in rejections:
         remedy = _REMEDIES.get(type(status.detail))
@@ -73,13 +73,13 @@ def remedies_for(context: EditContext, rejections: Sequence[Status]) -> list[Edi
 
 
 def _for_shortage(context: EditContext, detail: InsufficientResources) -> list[EditOptions]:
-    """Ask for what is free; where several resources are short, for what is free of each."""
+    """Lower the requests to what is free, for all resources that are short, or remove a pod that is large enough."""
     amounts = {
         each.resource: (each.requested, each.allocatable - each.used)
         for each in detail.shortfalls
         if each.resource != "pods"
     }
-    # The pods on the node that may hold as much as is missing of everything, by what all their containers ask for.
+    # Pods on the node that may hold as much as is missing of everything, by the sum of their containers' requests.
     if any(each.exceeds_node for each in detail.shortfalls):
         large_enough = []
     else:
@@ -96,7 +96,7 @@ def _for_shortage(context: EditContext, detail: InsufficientResources) -> list[E
 
 
 def _for_devices(context: EditContext, detail: InsufficientDevices) -> list[EditOptions]:
-    """Take away as many of the pods that have the devices as devices are missing, at most a few."""
+    """Remove as many pods with such devices as devices are missing, up to a few."""
     missing = detail.requested - (detail.matching - detail.allocated - detail.tainted)
     if detail.requested > detail.matching - detail.tainted or missing > _MOST_REMOVED:
         return []
@@ -104,16 +104,16 @@ def _for_devices(context: EditContext, detail: InsufficientDevices) -> list[Edit
 
 
 def _for_taint(context: EditContext, _: UntoleratedTaint) -> list[EditOptions]:
-    """Tolerate all taints that repel the pod; open a cordoned node."""
+    """Tolerate all taints that repel the pod, or uncordon the node."""
     spec = context.node.spec
     taints = [
         taint for taint in spec.taints if find_untolerated_taint([taint], context.pod.spec.tolerations, _REPELLING)
     ]
-    wanted = [(taint.key, taint.value, taint.effect, str(taint)) for taint in taints]
-    if spec.unschedulable and all(key != _UNSCHEDULABLE for key, *_rest in wanted):
-        wanted.append((_UNSCHEDULABLE, "", "NoSchedule", f"{_UNSCHEDULABLE}:NoSchedule"))
+    tolerations = [(taint.key, taint.value, taint.effect, str(taint)) for taint in taints]
+    if spec.unschedulable and all(key != _UNSCHEDULABLE for key, *_rest in tolerations):
+        tolerations.append((_UNSCHEDULABLE, "", "NoSchedule", f"{_UNSCHEDULABLE}:NoSchedule"))
     tolerate = Edit(
-        changes=[Change(ChangeKind.TOLERATION, subject=text) for _key, _value, _effect, text in wanted],
+        changes=[Change(ChangeKind.TOLERATION, subject=text) for _key, _value, _effect, text in tolerations],
         overrides=Overrides(
             assignments=[
                 Assignment(
@@ -124,20 +124,20 @@ def _for_taint(context: EditContext, _: UntoleratedTaint) -> list[EditOptions]:
                         "effect": effect,
                     },
                 )
-                for number, (key, value, effect, _text) in enumerate(wanted)
+                for number, (key, value, effect, _text) in enumerate(tolerations)
             ]
         ),
     )
-    # To tolerate what stands for a cordon alone would be a trick: the node is open or it is not.
-    options = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in wanted) else []
-    if spec.unschedulable or any(key == _UNSCHEDULABLE for key, *_rest in wanted):
+    # Do not propose tolerating only the cordon's taint: uncordoning is the proper change.
+    options = [[tolerate]] if any(key != _UNSCHEDULABLE for key, *_rest in tolerations) else []
+    if spec.unschedulable or any(key == _UNSCHEDULABLE for key, *_rest in tolerations):
         name = context.node.name
         options.append([Edit(changes=[Change(ChangeKind.UNCORDON, subject=name)], uncordons=[name])])
     return options
 
 
 def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> list[EditOptions]:
-    """Drop what the node does not have: keys of the selector, or as little as possible of the required terms."""
+    """Drop selector keys that the node lacks, or as little as possible of the required terms."""
     spec, node = context.pod.spec, context.node
     if detail.source == "nodeSelector":
         unmet = [key for key, value in spec.node_selector.items() if node.labels.get(key) != value]
@@ -153,7 +153,7 @@ def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> li
     if detail.source != "nodeAffinity" or rules is None or rules.required is None:
         return []
     if any(term.match_fields for term in rules.required.node_selector_terms):
-        # A term over fields is a controller's, which ties its pod to a node.
+        # A term with fields was added by a controller to tie the pod to a node.
         return []
     place: Place = ["spec", "affinity", "nodeAffinity", _REQUIRED]
     whole = dropping(ChangeKind.NODE_AFFINITY, {" or ".join(detail.unmet): place})
@@ -161,7 +161,7 @@ def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> li
 
 
 def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) -> EditOptions:
-    """Each term without the expressions that the node does not meet, unless none remains; the fewest first."""
+    """Each term without the expressions that the node does not match, unless none remains; the fewest changes first."""
     edits = []
     for index, term in enumerate(terms):
         unmet = [
@@ -171,7 +171,7 @@ def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) 
         ]
         if 0 < len(unmet) < len(term.match_expressions):
             path: Place = [*place, "nodeSelectorTerms", index, "matchExpressions"]
-            # From the last one on, so that the places of the others stay what they are.
+            # In reverse order, so that the indexes of the others remain valid.
             places = {
                 format_requirement(each.key, each.operator, each.values): [*path, number]
                 for number, each in reversed([*enumerate(term.match_expressions)])
@@ -182,7 +182,7 @@ def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) 
 
 
 def _for_port(context: EditContext, detail: PortConflict) -> list[EditOptions]:
-    """Do without the host port, or without a pod that holds it."""
+    """Drop the host port, or remove a pod that uses it."""
     options = [remove_pods(context, detail.holders)]
     if context.pod.spec.host_network:
         return options
@@ -200,7 +200,7 @@ def _for_port(context: EditContext, detail: PortConflict) -> list[EditOptions]:
 
 
 def _for_affinity(context: EditContext, detail: AffinityConflict) -> list[EditOptions]:
-    """Drop the term that fails, or take away a pod that it refuses or that refuses the pod."""
+    """Drop the term that fails, or remove a pod that it conflicts with."""
     if detail.rule == "existingAntiAffinity":
         return [remove_pods(context, detail.holders)]
     affinity = context.pod.spec.affinity
@@ -209,20 +209,20 @@ def _for_affinity(context: EditContext, detail: AffinityConflict) -> list[EditOp
     rules = affinity and (affinity.pod_anti_affinity if is_anti else affinity.pod_affinity)
     terms = rules.required if rules else []
     place: Place = ["spec", "affinity", str(kind), _REQUIRED]
-    named = [f"{term.label_selector or 'no pod'} in {term.topology_key}" for term in terms]
-    options = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(named)]
+    term_names = [f"{term.label_selector or 'no pod'} in {term.topology_key}" for term in terms]
+    options = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(term_names)]
     if len(terms) > 1:
-        options.append(dropping(kind, {" and ".join(named): place}))
+        options.append(dropping(kind, {" and ".join(term_names): place}))
     return [options, remove_pods(context, detail.holders)]
 
 
 def _for_spread(context: EditContext, detail: SpreadConflict) -> list[EditOptions]:
-    """Allow the skew that would come about, drop the constraint, or take away a pod that it counts."""
+    """Allow the resulting skew, drop the constraint, or remove a pod that it counts."""
     constraints = context.pod.spec.topology_spread_constraints
     strict = [index for index, each in enumerate(constraints) if each.when_unsatisfiable == "DoNotSchedule"]
-    mine = [index for index in strict if constraints[index].topology_key == detail.topology_key]
+    conflicting = [index for index in strict if constraints[index].topology_key == detail.topology_key]
     options: list[EditOptions] = []
-    for index in mine:
+    for index in conflicting:
         place: Place = ["spec", "topologySpreadConstraints", index]
         constraint = constraints[index]
         name = f"{constraint.label_selector or 'no pod'} over {constraint.topology_key}"
@@ -231,7 +231,7 @@ def _for_spread(context: EditContext, detail: SpreadConflict) -> list[EditOption
             wider = Assignment(format_path([*place, "maxSkew"]), detail.skew)
             options.append([Edit(changes=[change], overrides=Overrides(assignments=[wider]))])
         options.append([dropping(ChangeKind.SPREAD, {name: place})])
-    selectors = [constraints[index].label_selector for index in mine]
+    selectors = [constraints[index].label_selector for index in conflicting]
     counted = [
         pod.key
         for pod in context.cluster.pods
@@ -260,15 +260,15 @@ _REMEDIES: dict[type, Callable[[EditContext, Any], list[EditOptions]]] = {
 _MAX_LOWERINGS = 8
 _MAX_FIRST_CHANGES = 8
 _EVALUATIONS_PER_STEP = 8
-_LEAVING_OUT_OTHERS = (ChangeKind.CORDON, ChangeKind.PIN)
-# More pairs than this tell a reader nothing more.
+_EXCLUDES_OTHER_NODES = (ChangeKind.CORDON, ChangeKind.PIN)
+# More pairs than this do not help a reader.
 _MAX_PAIRS = 6
 
 Goal = Callable[[Verdict], bool]
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """A pod before a cluster that the scheduler has prepared, and the verdict on it."""
+    """A pod in a prepared cluster, and the verdict on it."""
 
     cluster: ClusterSnapshot
     prepared: Any
@@ -277,7 +277,7 @@ class Situation(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """Edits that were tried and did not bring the answer, and what they brought instead."""
+    """Edits that did not have the desired result, and their effect."""
 
     edits: list[Edit]
     situation: Situation
@@ -286,7 +286,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """Tries edits until the answer is reached, and counts what that takes."""
+    """Tries edits until the goal is reached, and counts verdicts."""
 
     def __init__(self, scheduler: Scheduler, goal: Goal, *, now: datetime, limit: int, wants_steps: bool) -> None:
         self._scheduler, self._goal, self._now, self._limit = scheduler, goal, now, limit
@@ -299,12 +299,12 @@ class Search:
         self.gave_up = False
 
     def lowest_priority(self, start: Situation) -> tuple[Edit, Verdict] | None:
-        """The least priority that reaches the goal, over all nodes, with its verdict.
+        """The lowest priority that reaches the goal on any node, with its verdict.
 
-        That takes a few verdicts beside the limit. It counts where a higher priority may lose what a lower one reaches,
-        for then they are tried one by one.
+        Its verdicts count toward the limit only if a higher priority can fail where a lower one succeeds, because then
+        all priorities are tried one by one.
         """
-        priorities = just_above(_present(start.cluster), start.pod)
+        priorities = just_above(_occupying(start.cluster), start.pod)
         if self._scheduler.is_monotonic_in_priority:
             priorities = worth_trying(start.cluster, start.pod, start.verdict)
         found = self._minimum_of(priorities, start)
@@ -312,33 +312,33 @@ class Search:
         return found
 
     def min_priority(self, start: Situation, edits: list[Edit], verdict: Verdict) -> tuple[list[Edit], Verdict]:
-        """Edits that reach the goal, with the least priority that does so beside the others, if they raise it."""
+        """Lower the priority in edits that reach the goal as far as possible, if they raise it."""
         highest = max(edit.overrides.priority or 0 for edit in edits)
-        others = [edit for edit in edits if edit.overrides.priority is None]
-        if len(others) == len(edits):
+        other_edits = [edit for edit in edits if edit.overrides.priority is None]
+        if len(other_edits) == len(edits):
             return edits, verdict
         pod, cluster, prepared = start.pod, start.cluster, start.prepared
-        for edit in others:
+        for edit in other_edits:
             pod, cluster = edit_pod(pod, edit), edit_cluster(cluster, edit)
         if cluster is not start.cluster:
             prepared = self._scheduler.prepare(cluster, now=self._now)
-        beside = Situation(cluster, prepared, pod, start.verdict)
-        lower = [each for each in just_above(_present(cluster), pod) if each < highest]
-        found = self._minimum_of(lower, beside)
+        situation = Situation(cluster, prepared, pod, start.verdict)
+        lower = [each for each in just_above(_occupying(cluster), pod) if each < highest]
+        found = self._minimum_of(lower, situation)
         if found is None:
             return edits, verdict
-        return sorted([*others, found[0]], key=lambda edit: edit.weight), found[1]
+        return sorted([*other_edits, found[0]], key=lambda edit: edit.weight), found[1]
 
     def _minimum_of(self, priorities: Sequence[int], start: Situation) -> tuple[Edit, Verdict] | None:
-        # Whether a pod that lands at a priority does so at every higher one: what it wants beside it, or what it waits
-        # for on its nominated node, may be evicted for a higher one.
+        # Success at one priority does not imply success at all higher ones: a pod that this pod has affinity to, or
+        # that it waits for on its nominated node, may be evicted at a higher priority.
         affinity = start.pod.spec.affinity.pod_affinity if start.pod.spec.affinity else None
-        wants_company = affinity is not None and bool(affinity.required)
+        needs_other_pods = affinity is not None and bool(affinity.required)
         is_nominated = bool(start.pod.status.nominated_node_name)
-        only_grows = self._scheduler.is_monotonic_in_priority and not wants_company and not is_nominated
+        is_monotonic = self._scheduler.is_monotonic_in_priority and not needs_other_pods and not is_nominated
 
-        def ask(priority: int) -> Verdict | None:
-            if not only_grows:
+        def decide(priority: int) -> Verdict | None:
+            if not is_monotonic:
                 if self._costly_steps >= self._limit:
                     self.gave_up = True
                     return None
@@ -346,7 +346,7 @@ class Search:
             verdict = self._decide(start.prepared, edit_pod(start.pod, raised(start.pod, start.cluster, priority)))
             return verdict if self._goal(verdict) else None
 
-        found = least(priorities, ask, only_grows=only_grows)
+        found = least(priorities, decide, only_grows=is_monotonic)
         return None if found is None else (raised(start.pod, start.cluster, found[0]), found[1])
 
     def _decide(self, prepared: Any, pod: Pod) -> Verdict:
@@ -356,10 +356,10 @@ class Search:
         return verdict
 
     def try_singles(self, start: Situation, node: Node, failed: list[Trial]) -> Iterator[tuple[Edit, Verdict]]:
-        """Each single change that reaches the goal, with its verdict; what fails is added to ``failed``."""
+        """Each single change that reaches the goal, with its verdict; failed trials are added to ``failed``."""
         evaluation = self._scheduler.describe_node(start.prepared, start.pod, node.name)
-        for options in self._ladders(start, node, evaluation):
-            reached = self._climb(options, start, node, [], failed)
+        for options in self._alternatives(start, node, evaluation):
+            reached = self._try_options(options, start, node, [], failed)
             if reached is not None:
                 yield reached
             if self.gave_up:
@@ -368,15 +368,15 @@ class Search:
     def try_pairs(self, pod: Pod, node: Node, failed: Sequence[Trial]) -> Iterator[tuple[list[Edit], Verdict]]:
         """Pairs of changes that reach the goal, one for each two kinds.
 
-        Of failed single changes those come first that bring the node nearest to taking the pod.
+        Starts with the failed single changes that bring the node closest to fitting the pod.
         """
         nearest = sorted(failed, key=lambda trial: (trial.num_rejections, trial.edits[0].weight))
         known: set[frozenset[ChangeKind]] = set()
         for trial in nearest[:_MAX_FIRST_CHANGES]:
-            for options in self._ladders(trial.situation, node, trial.evaluation):
+            for options in self._alternatives(trial.situation, node, trial.evaluation):
                 if {change.kind for change in options[0].changes} & {change.kind for change in trial.edits[0].changes}:
                     continue
-                reached = self._climb(options, trial.situation, node, trial.edits, [])
+                reached = self._try_options(options, trial.situation, node, trial.edits, [])
                 if reached is not None:
                     pair = sorted([trial.edits[0], reached[0]], key=lambda edit: edit.weight)
                     kinds = frozenset(change.kind for edit in pair for change in edit.changes)
@@ -386,15 +386,15 @@ class Search:
                 if self.gave_up or len(known) >= _MAX_PAIRS:
                     return
 
-    def _ladders(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[EditOptions]:
-        """The options to climb from here, the one with the least first step first."""
+    def _alternatives(self, situation: Situation, node: Node, evaluation: NodeEvaluation) -> list[EditOptions]:
+        """The alternatives to try from here, the one with the smallest first edit first."""
         context = EditContext(
             situation.pod, situation.cluster, next(each for each in situation.cluster.nodes if each.name == node.name)
         )
         verdict = situation.verdict
         may_evict = _may_evict(situation, node.name)
-        needed = rejections_of(evaluation, may_evict=may_evict)
-        options = remedies_for(context, needed)
+        rejections = rejections_of(evaluation, may_evict=may_evict)
+        options = remedies_for(context, rejections)
         if evaluation.nominated_pods:
             options.append(remove_pods(context, evaluation.nominated_pods))
         if (may_evict or evaluation.nominated_pods) and not self._has_lowest_priority:
@@ -402,16 +402,16 @@ class Search:
         if evaluation.without_lower and not any(name != node.name for name in verdict.feasible_nodes):
             options.append(allow_preemption(situation.pod))
         if may_evict:
-            # Without evictions the pod may land where it would lose the choice of whom to evict.
+            # Without evictions, the pod may fit on a node that would not be chosen with evictions.
             options += remedies_for(context, rejections_of(evaluation, may_evict=False))
-        if not needed or not rejections_of(evaluation, may_evict=is_preemptor(situation.pod)):
+        if not rejections or not rejections_of(evaluation, may_evict=is_preemptor(situation.pod)):
             options += choice_options(context, verdict)
         return sorted((options for options in options if options), key=lambda options: options[0].weight)
 
-    def _climb(
+    def _try_options(
         self, options: EditOptions, start: Situation, node: Node, before: list[Edit], failed: list[Trial]
     ) -> tuple[Edit, Verdict] | None:
-        """The first edit of the options that reaches the goal. Requests are lowered further while that can matter."""
+        """The first edit that reaches the goal; requests are lowered further as long as it could help."""
         for first in options:
             edit: Edit | None = first
             for _ in range(_MAX_LOWERINGS):
@@ -430,7 +430,7 @@ class Search:
         return None
 
     def _try(self, edit: Edit, start: Situation, node: Node, before: list[Edit]) -> Trial | None:
-        """What the edit brings; a verdict is only asked for where the node could take the pod."""
+        """Apply an edit; a verdict is only computed if the node could take the pod."""
         if self._costly_steps >= self._limit or len(self._tried) >= _EVALUATIONS_PER_STEP * self._limit:
             self.gave_up = True
             return None
@@ -449,34 +449,34 @@ class Search:
             prepared = self._scheduler.prepare(cluster, now=self._now)
         changed = Situation(cluster, prepared, pod, start.verdict)
         evaluation = self._scheduler.describe_node(prepared, pod, node.name)
-        # The pod evicts where it fits nowhere, which is so once its other nodes are out.
-        is_alone = any(change.kind in _LEAVING_OUT_OTHERS for change in edit.changes) and is_preemptor(pod)
-        rejections = rejections_of(evaluation, may_evict=is_alone or _may_evict(changed, node.name))
+        # The pod preempts if it fits nowhere, which is the case once its other nodes are excluded.
+        excludes_others = any(change.kind in _EXCLUDES_OTHER_NODES for change in edit.changes) and is_preemptor(pod)
+        rejections = rejections_of(evaluation, may_evict=excludes_others or _may_evict(changed, node.name))
         if not rejections:
             self._costly_steps += 1
             changed = msgspec.structs.replace(changed, verdict=self._decide(prepared, pod))
         return Trial([*before, edit], changed, evaluation, len(rejections))
 
 
-def _present(cluster: ClusterSnapshot) -> list[Pod]:
-    """The pods that hold room, or have it kept for them."""
+def _occupying(cluster: ClusterSnapshot) -> list[Pod]:
+    """Pods that occupy capacity, or are nominated."""
     return [
         pod for pod in cluster.pods if not pod.is_terminal and (pod.spec.node_name or pod.status.nominated_node_name)
     ]
 
 
 def _may_evict(situation: Situation, node_name: str) -> bool:
-    """Whether evictions can bring the pod to the node: not while it fits elsewhere as things are."""
+    """Whether evictions can bring the pod to the node, which requires that it fits nowhere else now."""
     return is_preemptor(situation.pod) and not any(name != node_name for name in situation.verdict.feasible_nodes)
 
 
 def is_preemptor(pod: Pod) -> bool:
-    """Whether the pod's preemption policy lets it evict."""
+    """Whether the pod's preemption policy allows evictions."""
     return pod.spec.preemption_policy != "Never"
 
 
 def rejections_of(evaluation: NodeEvaluation, *, may_evict: bool) -> list[Status]:
-    """What stands in the way on the node: with its lower-priority pods gone where they may be evicted."""
+    """What prevents the pod from running on the node, without lower-priority pods if these may be evicted."""
     if evaluation.pre_filter is not None:
         return [evaluation.pre_filter]
     statuses = evaluation.without_lower if may_evict and evaluation.lower_priority_pods else evaluation.filters
@@ -488,7 +488,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def choice_options(context: EditContext, verdict: Verdict) -> list[EditOptions]:
-    """Ladders for a node that fits, or is a candidate, in ``verdict`` and that the pod does not end on."""
+    """Alternative edits for a node that fits, or is a candidate, in ``verdict``, but is not chosen."""
     node_name = context.node.name
     options: list[EditOptions] = []
     candidate = candidate_on(verdict, node_name)
@@ -500,7 +500,7 @@ def choice_options(context: EditContext, verdict: Verdict) -> list[EditOptions]:
     winners = verdict.nominated_nodes or verdict.lands_on
     if len(winners) == 1 and winners[0] != node_name:
         options.append([Edit(changes=[Change(ChangeKind.CORDON, subject=winners[0])], cordons=winners)])
-    # Tie the pod to the node, as a last resort: by its host name, or by its own where it has no such label.
+    # As a last resort, tie the pod to the node, by its host name label, or by its name if it has no such label.
     spec, node = context.pod.spec, context.node
     hostname = node.labels.get(_HOSTNAME)
     rules = spec.affinity.node_affinity if spec.affinity else None
@@ -516,15 +516,15 @@ def choice_options(context: EditContext, verdict: Verdict) -> list[EditOptions]:
 
 
 def candidate_on(verdict: Verdict, node_name: str) -> Candidate | None:
-    """The candidate that the dry run found on a node."""
+    """The dry run's candidate on a node."""
     return next((candidate for candidate in verdict.candidates if candidate.node == node_name), None)
 
 
 def lower_further(pod: Pod, edit: Edit | None, candidate: Candidate) -> Edit | None:
-    """Requests so much lower that one victim more of ``candidate`` could stay, or ``None`` where that is no matter.
+    """Requests that are low enough for one more victim of ``candidate`` to stay; ``None`` if that is impossible.
 
-    ``candidate`` is what the dry run found for ``pod`` with ``edit``. Between its requests and the returned ones the
-    victims on the node stay the same, so that trying one after the other leaves out none that matters.
+    ``candidate`` is the dry run's result for ``pod`` with ``edit``. Between its requests and the returned ones, the
+    victims on the node are the same, so lowering requests step by step skips no relevant amount.
     """
     amounts = {
         change.subject: (change.before, change.after)
@@ -541,7 +541,7 @@ def lower_further(pod: Pod, edit: Edit | None, candidate: Candidate) -> Edit | N
 
 
 def _shortage(step: Reprieve) -> list[Shortfall]:
-    """What was short with the pod back on the node, where that is a matter of requests alone."""
+    """The resources that were short with the pod back on the node, if only requests prevented its return."""
     detail = step.blocked_by.detail if step.blocked_by else None
     if not isinstance(detail, InsufficientResources) or any(each.resource == "pods" for each in detail.shortfalls):
         return []
@@ -549,21 +549,21 @@ def _shortage(step: Reprieve) -> list[Shortfall]:
 
 
 def _allow_more(candidate: Candidate) -> EditOptions:
-    """Budgets that allow what evicting the victims takes: each alone, then all that are violated."""
-    wanted: dict[str, tuple[int, int]] = {}
+    """Budgets that allow the eviction of the victims: each one alone, then all violated ones."""
+    needed: dict[str, tuple[int, int]] = {}
     for step in candidate.steps:
         for use in step.budgets:
-            allowed, least = wanted.get(use.budget, (use.allowed, use.remaining))
-            wanted[use.budget] = max(allowed, use.allowed), min(least, use.remaining)
-    violated = {budget: (allowed, allowed - left) for budget, (allowed, left) in wanted.items() if left < 0}
+            allowed, least = needed.get(use.budget, (use.allowed, use.remaining))
+            needed[use.budget] = max(allowed, use.allowed), min(least, use.remaining)
+    violated = {budget: (allowed, allowed - left) for budget, (allowed, left) in needed.items() if left < 0}
     options = [_budgets({budget: amounts}) for budget, amounts in violated.items()]
     return [*options, _budgets(violated)] if len(violated) > 1 else options
 
 
-def _budgets(wanted: dict[str, tuple[int, int]]) -> Edit:
+def _budgets(allowances: dict[str, tuple[int, int]]) -> Edit:
     return Edit(
-        changes=[Change(ChangeKind.BUDGET, budget, before, after) for budget, (before, after) in wanted.items()],
-        budgets=[f"{budget}={after}" for budget, (_, after) in wanted.items()],
+        changes=[Change(ChangeKind.BUDGET, budget, before, after) for budget, (before, after) in allowances.items()],
+        budgets=[f"{budget}={after}" for budget, (_, after) in allowances.items()],
     )
 
 

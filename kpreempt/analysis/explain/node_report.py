@@ -1,10 +1,9 @@
-"""How one node fares: all its filters, its place in the choice, and what would make it the chosen one.
+"""Reports on one node: all its filters, its rank, and what would make it the chosen node.
 
-Every change is tried: first on the node alone, which is cheap, and where the node then takes the pod, by a whole
-verdict, which proves it. Single changes come first; pairs of them only where no single one does. The order of the
-proposals is that of ``ChangeKind``: what a pod asks for, what it puts up with, what it insists on, whom it outranks,
-and last what would have to be different around it. Requests that are cut by more than half come after what it insists
-on.
+Every change is tried: first on the node alone, which is cheap, and if the node then fits the pod, by a full verdict,
+which verifies it. Pairs of changes are tried only if no single change works. Proposals are in the order of
+``ChangeKind``: what the pod requests, tolerates, requires, outranks, and last its environment. Requests that are
+lowered by more than half come after the pod's requirements.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from kpreempt.analysis.explain.single_edits import Edit
 from kpreempt.verdict import ChangeKind, NodeReport, Outcome, Proposal, ProposalSearch, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
-# More nodes than this are not searched for proposals, other than a priority, unless one of them is asked about.
+# On larger clusters only the priority is searched, unless the query names a node.
 MAX_NODES_SEARCHED = 3000
 _NEAREST = 5
-_WITH_A_FAILING_EXTENDER = 4
+_LIMIT_WITH_FAILING_EXTENDER = 4
 _UNANSWERED = (Outcome.NOT_SCHEDULED, Outcome.UNCERTAIN)
 
-_LOOKED_AT = 12
-_ALIKE = 3
+_MAX_SAMPLED = 12
+_MAX_PER_KIND = 3
 
 _MAX_PROPOSALS = 6
-# On more nodes the steps of every candidate take too long to record for each change that is tried.
+# On more nodes, recording the steps of every candidate takes too long for each tried change.
 _MAX_NODES_WITH_STEPS = 1000
 _ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
@@ -45,7 +44,7 @@ _ANSWERS = (Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 def explain_node(
     scheduler: Scheduler, situation: Situation, node_name: str, stated: int, *, now: datetime
 ) -> NodeReport:
-    """The story of a node of the cluster, in the light of the verdict. Raises ``KeyError`` for an unknown node."""
+    """The report on a node, given the verdict. Raises ``KeyError`` for an unknown node."""
     verdict = situation.verdict
     evaluation = scheduler.describe_node(situation.prepared, situation.pod, node_name)
     is_chosen = node_name in destinations(verdict)
@@ -58,26 +57,27 @@ def explain_node(
         else:
             found = _propose(scheduler, situation, [node_name], stated, now=now, limit=limit, is_anywhere=False)
     score = verdict.scores.get(node_name)
-    # The rule of the choice between candidates that put the node out.
+    # The criterion of candidate selection that eliminated the node.
     rounds = verdict.selection.rounds if verdict.selection else []
-    lost = next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
+    eliminated = next((each for each in rounds if node_name in each.values and node_name not in each.survivors), None)
     return NodeReport(
         node=node_name,
         evaluation=evaluation,
         is_chosen=is_chosen,
         rank=None if score is None else 1 + sum(other > score for other in verdict.scores.values()),
-        eliminated_at=lost.criterion if lost else "",
-        value=lost.values[node_name] if lost else None,
-        best=lost.values[lost.survivors[0]] if lost else None,
+        eliminated_at=eliminated.criterion if eliminated else "",
+        value=eliminated.values[node_name] if eliminated else None,
+        best=eliminated.values[eliminated.survivors[0]] if eliminated else None,
         proposals=found.proposals,
         search=found.search,
     )
 
 
 def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: datetime) -> Found:
-    """Changes with which a pod lands that never does, sought on the nearest nodes.
+    """Changes that let an unschedulable pod be scheduled, searched on the closest nodes.
 
-    On very big clusters only the least priority is, and nothing where an extender fails, which no change mends.
+    On very large clusters only the lowest priority is searched, and nothing if an extender fails, which no change can
+    fix.
     """
     if failing := _failing_extender(situation.verdict):
         return Found([], ProposalSearch(is_complete=False, failing_extender=failing))
@@ -91,25 +91,25 @@ def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: dat
 
 
 def _failing_extender(verdict: Verdict) -> str:
-    """The extender that lets no node pass, for it fails; one that fails about victims alone may not be asked then."""
+    """The extender whose filter call failed, so that no node passes."""
     calls = [call for call in verdict.extender_calls if call.error and not call.ignored and call.verb == "filter"]
     return calls[-1].extender if calls and verdict.outcome == Outcome.UNSCHEDULABLE else ""
 
 
 def _limit(situation: Situation, *, most: int) -> int:
-    """How many costly steps a search may take: fewer where each takes longer.
+    """The limit of expensive steps in a search, which is lower if each takes longer.
 
-    Extenders are asked again for every verdict. Where one fails, each may last as long as it is waited for.
+    Extenders are called again for each verdict. If one fails, each call may take until its timeout.
     """
     if any(call.error for call in situation.verdict.extender_calls):
-        return _WITH_A_FAILING_EXTENDER
+        return _LIMIT_WITH_FAILING_EXTENDER
     return min(most, max(8, 10_000 // len(situation.cluster.nodes)))
 
 
 def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list[str]:
-    """At most ``most`` nodes: the fewest refusals without lower-priority pods first, then the least that is missing.
+    """Up to ``most`` nodes, by the number of rejections without lower-priority pods, then by the missing amount.
 
-    Of nodes that are refused alike one is enough, and only a few are looked at closely.
+    One node is enough for each kind of rejection, and only a few are evaluated closely.
     """
     may_evict = is_preemptor(situation.pod)
     ranked = []
@@ -121,21 +121,21 @@ def nearest_nodes(scheduler: Scheduler, situation: Situation, most: int) -> list
 
 
 def _sample(verdict: Verdict) -> list[str]:
-    """For each kind of refusal the few nodes that lack least, with different details."""
+    """For each kind of rejection, the few nodes that lack the least, with different details."""
     kinds: dict[tuple[str, str], dict[object, tuple[float, str]]] = {}
     for name, before in verdict.filter.items():
         after = verdict.dry_run.get(name)
-        # A node without lower-priority pods has nothing better to say after the dry run.
+        # For a node without lower-priority pods, the dry run adds nothing.
         status = after if after is not None and after.plugin else before
-        alike = kinds.setdefault((status.plugin, status.message), {})
-        alike.setdefault(repr(status.detail), (_distance(status), name))
-    picked = [sorted(alike.values())[:_ALIKE] for alike in kinds.values()]
-    rounds = [sorted(each[number] for each in picked if number < len(each)) for number in range(_ALIKE)]
-    return [name for each in rounds for _, name in each][:_LOOKED_AT]
+        nodes_by_detail = kinds.setdefault((status.plugin, status.message), {})
+        nodes_by_detail.setdefault(repr(status.detail), (_distance(status), name))
+    picked = [sorted(nodes_by_detail.values())[:_MAX_PER_KIND] for nodes_by_detail in kinds.values()]
+    rounds = [sorted(each[number] for each in picked if number < len(each)) for number in range(_MAX_PER_KIND)]
+    return [name for each in rounds for _, name in each][:_MAX_SAMPLED]
 
 
 def _distance(status: Status) -> float:
-    """The largest missing share of a request; 1 for what is no matter of amounts."""
+    """The largest missing share of a request; 1 if the rejection is not about amounts."""
     detail = status.detail
     if not isinstance(detail, InsufficientResources) or not detail.shortfalls:
         return 1.0
@@ -143,14 +143,14 @@ def _distance(status: Status) -> float:
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Proposals, the least intrusive first, and how far the search went."""
+    """Proposals, the least intrusive first, and the extent of the search."""
 
     proposals: list[Proposal]
     search: ProposalSearch
 
 
 def destinations(verdict: Verdict) -> list[str]:
-    """The nodes, one or several that tie, that the pod ends on now or after evictions."""
+    """The nodes (several if they tie) on which the pod ends up, now or after evictions."""
     return verdict.nominated_nodes or verdict.lands_on
 
 
@@ -164,17 +164,17 @@ def _propose(
     limit: int,
     is_anywhere: bool,
 ) -> Found:
-    """Changes with which a pod lands that never does, sought on these nodes in turn.
+    """Changes that let an unschedulable pod be scheduled on one of these nodes.
 
-    Or else those with which it ends on the one node, alone or as one of several that tie. ``limit`` is how many
-    verdicts may be asked for and changed clusters prepared, together.
+    If not ``is_anywhere``, changes that bring the pod to the given node, alone or tied with others. ``limit`` is the
+    total number of verdicts and of changed clusters to prepare.
     """
 
     def goal(verdict: Verdict) -> bool:
-        # The pod comes to a node, whatever the order of equal volumes.
+        # The pod gets a node, regardless of the order of equal volumes.
         is_certain = verdict.volume_choices is None or not verdict.volume_choices.uncertain
-        is_there = is_anywhere or node_names[0] in destinations(verdict)
-        return is_certain and verdict.outcome in _ANSWERS and is_there
+        is_on_node = is_anywhere or node_names[0] in destinations(verdict)
+        return is_certain and verdict.outcome in _ANSWERS and is_on_node
 
     wants_steps = not is_anywhere and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
     search = Search(scheduler, goal, now=now, limit=limit, wants_steps=wants_steps)
@@ -194,11 +194,11 @@ def _propose(
             found.append(((2, *max(edit.weight for edit in edits)), _proposal(name, edits, verdict, stated)))
     proposals: dict[object, Proposal] = {}
     for _, proposal in sorted(found, key=lambda each: each[0]):
-        # One is as good as the other: the same changes, or less of the same resource.
-        equivalence_key: tuple[object, ...] = tuple(proposal.options)
+        # Equivalent proposals have the same changes, or only differ in the amount of the same resource.
+        key: tuple[object, ...] = tuple(proposal.options)
         if all(change.kind in (ChangeKind.REQUEST, ChangeKind.PRIORITY) for change in proposal.changes):
-            equivalence_key = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
-        proposals.setdefault(equivalence_key, proposal)
+            key = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
+        proposals.setdefault(key, proposal)
     return Found(
         list(proposals.values())[:_MAX_PROPOSALS],
         ProposalSearch(
@@ -212,8 +212,8 @@ def _propose(
 
 def _proposal(node_name: str, edits: Sequence[Edit], verdict: Verdict, stated: int) -> Proposal:
     nodes = destinations(verdict)
-    where = node_name if node_name in nodes else nodes[0]
-    candidate = candidate_on(verdict, where) if verdict.nominated_nodes else None
+    shown_node = node_name if node_name in nodes else nodes[0]
+    candidate = candidate_on(verdict, shown_node) if verdict.nominated_nodes else None
     return Proposal(
         node=node_name,
         changes=[change for edit in edits for change in edit.changes],

@@ -1,13 +1,13 @@
-"""The main question: what becomes of pods in a cluster, each of them on its own.
+"""Explains pods: the verdict on each pod by itself in a cluster.
 
-For a pod that preempts: the requests with which it is scheduled and nothing is evicted, proven by a verdict. The
-filters say how much is free on the nodes that lack least, so few verdicts are enough; other changes are not tried here.
+For a pod that preempts, it searches for requests with which the pod would be scheduled without evictions, verified by a
+verdict. The filters show how much is free on the nodes that lack the least, so a few verdicts are enough.
 
-For a pod that evicts others or stays unschedulable: whether one more node of a kind that the cluster has would place
-it. A new node's own filters say which kinds could take the pod; the smallest of them is proven by a whole verdict
-on the cluster with that node. Autoscalers decide by rules of their own whether they add one; those are not modeled.
+For a pod that preempts or is unschedulable, it checks whether one more node of an existing kind would fit it. The
+filters on a new node show which kinds could take the pod; the smallest of them is verified by a verdict on the cluster
+with that node. Whether an autoscaler would add one is not modeled.
 
-Also how full the nodes are that verdicts speak of.
+Also computes the utilization of the nodes in verdicts.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _WANTS_ROOM = (Outcome.UNSCHEDULABLE, *_PREEMPTS)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod as the scheduler would see it, and what is known of how it came to look so.
+    """A pod as the scheduler would see it, with its origin.
 
-    ``origin`` is where it comes from (``Deployment shop/api``), empty for a plain pod. ``admission`` is what was filled
-    in. ``found`` is the pod as the cluster has it, where it does, and ``manifest`` what a new one is made of.
+    ``origin`` is its workload (``Deployment shop/api``), empty for a plain pod. ``admission`` lists defaulted fields.
+    ``found`` is the pod in the cluster, if it exists, and ``manifest`` the pod that a new one was created from.
     """
 
     pod: Pod
@@ -71,27 +71,26 @@ def explain_pods(
     records_steps: bool = True,
     simulate_rest: GoesOn | None = None,
 ) -> list[Verdict]:
-    """The verdict on each pod against the same cluster, in the order of the questions.
+    """The verdict on each pod against the same cluster, in the order of the input.
 
-    With a ``node_name`` each verdict tells the whole story of that node; otherwise, where it ``proposes``, that of a
-    pod which never lands says what would have to be different, and that of one which preempts the requests with which
-    it need not. Where it ``simulates_on``, each tells what happens then, too. Nothing is changed. Raises
-    ``NotFoundError`` for a node that is not in the cluster.
+    With ``node_name``, each verdict has the full report on that node. Otherwise, with ``proposes``, unschedulable pods
+    get changes that would let them be scheduled, and pods that preempt get requests with which they would not. With
+    ``simulates_on``, each verdict includes what happens next. The input is not modified. Raises ``NotFoundError`` if
+    the node is not in the cluster.
 
-    Without ``records_steps`` only the best candidates carry the steps of choosing their victims, unless there is a
-    ``node_name``. ``simulate_rest`` adds to each verdict what follows from it; it gets the place of the question and
-    the cluster as the scheduler has it.
+    Without ``records_steps``, only the best candidates have the steps of their victim selection, unless there is a
+    ``node_name``. ``simulate_rest`` extends each verdict; it gets the index of the pod and the prepared cluster.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     if node_name:
-        from kpreempt.analysis.nodes.changes import check_node  # noqa: PLC0415 - few ask about a node
+        from kpreempt.analysis.nodes.changes import check_node  # noqa: PLC0415 - rarely needed
 
         check_node(cluster, node_name)
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at, expects_alike=simulate_rest is not None)
     verdicts = []
     within = timed_by_part(scheduler, phases)
-    for place, question in enumerate(questions):
+    for index, question in enumerate(questions):
         verdict = explain_pod(
             cluster,
             question,
@@ -104,10 +103,10 @@ def explain_pods(
         )
         if node_name or (proposes and verdict.outcome == Outcome.UNSCHEDULABLE and cluster.nodes):
             with phases.phase("proposals"):
-                verdict = _with_story(verdict, within, cluster, prepared, question, node_name, now=at)
+                verdict = _with_node_report(verdict, within, cluster, prepared, question, node_name, now=at)
         elif proposes and verdict.outcome in _PREEMPTS:
             with phases.phase("proposals"):
-                # The requests with which nobody has to go, if they are found.
+                # Requests with which no eviction is needed, if there are any.
                 stated = _stated_tolerations(question)
                 found = requests_that_fit(within, prepared, question.pod, verdict, stated)
             verdict = verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
@@ -117,11 +116,11 @@ def explain_pods(
             verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
         proposals = [*verdict.proposals, *(verdict.node_report.proposals if verdict.node_report is not None else ())]
         if any(each.outcome is not Outcome.LANDS for each in proposals):
-            # A proposal has somebody evicted, and budgets may not have been read.
+            # A proposal involves evictions, and PDBs may not have been read.
             both = dict.fromkeys([*verdict.assumptions, *unread_of(cluster, [BUDGETS])])
             verdict = msgspec.structs.replace(verdict, assumptions=list(both))
         if simulates_on:
-            from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - few questions go on
+            from kpreempt.analysis.simulation.engine import SimulationStart, simulate  # noqa: PLC0415 - rarely needed
 
             with phases.phase("aftermath"):
                 aftermath, assumed, _ = simulate(
@@ -130,12 +129,12 @@ def explain_pods(
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
         if simulate_rest is not None:
-            verdict = simulate_rest(place, verdict, prepared)
+            verdict = simulate_rest(index, verdict, prepared)
         verdicts.append(verdict)
     return verdicts
 
 
-def _with_story(
+def _with_node_report(
     verdict: Verdict,
     scheduler: Scheduler,
     cluster: ClusterSnapshot,
@@ -145,9 +144,9 @@ def _with_story(
     *,
     now: datetime,
 ) -> Verdict:
-    """The verdict with the story of a node, and without a ``node_name`` with what would have to be different.
+    """The verdict with the report on a node, or with proposals if there is no ``node_name``.
 
-    What tries changes is loaded here: a pod that finds room needs none.
+    The search is imported here because pods that fit do not need it.
     """
     from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
     from kpreempt.analysis.explain.node_report import explain_node, propose  # noqa: PLC0415
@@ -155,14 +154,14 @@ def _with_story(
     situation = Situation(cluster, prepared, question.pod, verdict)
     stated = _stated_tolerations(question)
     if node_name:
-        story = explain_node(scheduler, situation, node_name, stated, now=now)
-        return msgspec.structs.replace(verdict, node_report=story)
+        report = explain_node(scheduler, situation, node_name, stated, now=now)
+        return msgspec.structs.replace(verdict, node_report=report)
     found = propose(scheduler, situation, stated, now=now)
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
 
 
 def _stated_tolerations(question: Question) -> int:
-    """How many tolerations the pod has without those that admission added."""
+    """The number of tolerations of the pod, without those that admission added."""
     added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
     return max(0, len(question.pod.spec.tolerations) - added)
 
@@ -178,11 +177,11 @@ def explain_pod(
     records_steps: bool = True,
     phases: Phases = NO_PHASES,
 ) -> Verdict:
-    """The verdict on one pod in a cluster that ``scheduler`` has prepared, with all that is known around it."""
+    """The verdict on one pod in a prepared cluster, with its context."""
     verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
     found, counts = question.found, []
     if found is not None and not found.spec.node_name:
-        from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - most are about new pods
+        from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - only for existing pods
 
         counts = other_node_counts([found], len(cluster.nodes), now)
     return msgspec.structs.replace(
@@ -195,7 +194,7 @@ def explain_pod(
 
 
 def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
-    """The summary with where the pod is now, if it is on a node or has finished."""
+    """The summary with the pod's current node and phase, if it is assigned or has finished."""
     if found is None or not (found.spec.node_name or found.is_terminal):
         return summary
     phase = "Running" if found.status.phase == "Running" else "Pending"
@@ -207,7 +206,7 @@ def _found(summary: PodSummary, found: Pod | None) -> PodSummary:
 
 
 def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
-    """A scheduler's summary of a cluster with what the snapshot says of itself; a redacted one has no age."""
+    """A scheduler's summary of a cluster with the snapshot's metadata; a redacted snapshot has no age."""
     taken_at = cluster.taken_at
     is_dated = taken_at is not None and taken_at != REDACTED_AT
     return msgspec.structs.replace(
@@ -219,28 +218,28 @@ def described(summary: ClusterSummary, cluster: ClusterSnapshot, now: datetime) 
     )
 
 
-# Nodes whose filters are asked, and verdicts at most.
-_LOOKED_AT = 12
-_VERDICTS = 3
-# On more nodes a verdict takes too long for what nobody asked for.
+# The maximum number of nodes whose filters are evaluated, and of verdicts.
+_MAX_EVALUATED = 12
+_MAX_EDIT_VERDICTS = 3
+# On more nodes, verdicts take too long for an optional hint.
 _MAX_NODES = 3000
-# A request that is cut by more than that is another pod.
-_MOST_CUT = 0.5
+# A request lowered by more than this share is not the same pod any more.
+_MAX_CUT = 0.5
 
 _Amounts = dict[str, tuple[int, int]]
 
 
 def requests_that_fit(scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Verdict, stated: int) -> Proposal | None:
-    """The requests with which the pod lands, lowered by the smallest share; ``None`` where none of those tried do.
+    """The requests with which the pod fits, lowered by the smallest share; ``None`` if none of those tried fit.
 
-    None are sought on big clusters, where extenders would be called again, and where the order of volumes decides.
+    There is no search on large clusters, if extenders would be called again, or if the order of volumes decides.
     """
     if len(verdict.filter) > _MAX_NODES or verdict.extender_calls or verdict.volume_choices is not None:
         return None
     verdicts = 0
-    for node, amounts in _nearest(verdict)[:_LOOKED_AT]:
+    for node, amounts in _nearest(verdict)[:_MAX_EVALUATED]:
         edit = lower_requests(pod, amounts)
-        if edit is None or verdicts == _VERDICTS:
+        if edit is None or verdicts == _MAX_EDIT_VERDICTS:
             continue
         edited = edit_pod(pod, edit)
         evaluation = scheduler.describe_node(prepared, edited, node)
@@ -260,69 +259,69 @@ def requests_that_fit(scheduler: Scheduler, prepared: Any, pod: Pod, verdict: Ve
 
 
 def _nearest(verdict: Verdict) -> list[tuple[str, _Amounts]]:
-    """Nodes that lack resources, with what is requested and what is free of each; the least cut first."""
+    """Nodes that lack resources, with the requested and free amount of each; the smallest cut first."""
     found = []
     for node, status in verdict.filter.items():
         if not isinstance(status.detail, InsufficientResources):
             continue
         amounts = {each.resource: (each.requested, each.allocatable - each.used) for each in status.detail.shortfalls}
         cut = max((1 - after / max(before, 1) for before, after in amounts.values()), default=1.0)
-        if "pods" not in amounts and cut <= _MOST_CUT:
+        if "pods" not in amounts and cut <= _MAX_CUT:
             found.append((cut, node, amounts))
     return [(node, amounts) for _, node, amounts in sorted(found, key=lambda each: each[0])]
 
 
-# On more nodes each verdict takes too long for what nobody asked for.
+# On more nodes, each verdict takes too long for an optional hint.
 MAX_NODES = 5000
-# On so many nodes a second kind is worth a verdict, too.
-_FEW_NODES = 200
-_MOST_VERDICTS = 8
+# Up to this many nodes, a second kind is also verified.
+_SMALL_CLUSTER = 200
+_MAX_VERDICTS = 8
 
 
 def one_more_node(
     scheduler: Scheduler, cluster: ClusterSnapshot, prepared: Any, pod: Pod, verdict: Verdict, *, now: datetime
 ) -> OneMoreNode:
-    """What is found for the pod, on which there is this verdict in the cluster; ``now`` is the snapshot's time.
+    """Check whether one more node would fit the pod that has this verdict; ``now`` is the snapshot's time.
 
-    ``prepared`` is the cluster as the scheduler has made it ready.
+    ``prepared`` is the prepared cluster.
     """
     if verdict.extender_calls:
-        return OneMoreNode(not_searched="extenders would be called about nodes that there are not")
+        return OneMoreNode(not_searched="extenders would be called for nodes that do not exist")
     if len(cluster.nodes) > MAX_NODES:
-        return OneMoreNode(not_searched="not on a cluster of this size; --add-node NODE tries one")
+        return OneMoreNode(not_searched="the cluster is too large; try a node with --add-node NODE")
     new = NewNodes(cluster, scheduler, now=now)
     taking = new.taking(pod)
-    is_small = len(cluster.nodes) <= _FEW_NODES
-    most = _MOST_VERDICTS if is_small else max(2, min(_MOST_VERDICTS, 4000 // len(cluster.nodes)))
-    proved: list[Sample] = []
+    is_small = len(cluster.nodes) <= _SMALL_CLUSTER
+    limit = _MAX_VERDICTS if is_small else max(2, min(_MAX_VERDICTS, 4000 // len(cluster.nodes)))
+    verified: list[Sample] = []
     nodes: list[str] = []
     assumed: list[Assumption] = []
-    for sample in taking[:most]:
-        grown = scheduler.prepare(with_nodes(cluster, sample.added), now=now, before=prepared)
-        answer = scheduler.decide(grown, pod, records_steps=False)
+    for sample in taking[:limit]:
+        larger = scheduler.prepare(with_nodes(cluster, sample.added), now=now, before=prepared)
+        answer = scheduler.decide(larger, pod, records_steps=False)
         if answer.outcome is not Outcome.LANDS or answer.volume_choices is not None:
             continue
-        if not proved:
+        if not verified:
             nodes = answer.lands_on or answer.chosen_nodes
             known = verdict.assumptions
             assumed = [*sample.added.assumptions, *(each for each in answer.assumptions if each not in known)]
-        proved.append(sample)
+        verified.append(sample)
         if not is_small:
             break
     return OneMoreNode(
-        kinds=[informational_kind(sample.kind) for sample in proved],
-        options=[f"--add-node={proved[0].kind.like.name}"] if proved else [],
-        node=proved[0].name if proved else "",
+        kinds=[informational_kind(sample.kind) for sample in verified],
+        options=[f"--add-node={verified[0].kind.like.name}"] if verified else [],
+        node=verified[0].name if verified else "",
         nodes=nodes,
         num_kinds=new.num_kinds,
-        untried=new.untried + (0 if proved else len(taking[most:])),
+        untried=new.untried + (0 if verified else len(taking[limit:])),
         assumed=informational_assumptions(assumed),
     )
 
 
 def occupancy_of(cluster: ClusterSnapshot, verdicts: Iterable[Verdict]) -> Occupancy:
-    """Every node with what its pods request, those that are on their way out included, and the possible victims."""
-    at_stake = {
+    """The requests of the pods on every node, including terminating ones, and those of the possible victims."""
+    victims = {
         pod
         for verdict in verdicts
         for candidate in verdict.candidates
@@ -340,7 +339,7 @@ def occupancy_of(cluster: ClusterSnapshot, verdicts: Iterable[Verdict]) -> Occup
             continue
         amounts = {**requests_in_units(pod_requests(pod)), "pods": 1}
         used.setdefault(pod.spec.node_name, Counter()).update(amounts)
-        if pod.key in at_stake:
+        if pod.key in victims:
             requests[pod.key] = amounts
     nodes = {
         node.name: NodeUse(allocatable_of(node), dict(used.get(node.name, {})), nominated.get(node.name, []))

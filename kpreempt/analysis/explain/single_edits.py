@@ -1,16 +1,15 @@
-"""Changes to a question as data, and the single ones to a pod or its cluster, as alternatives with the least first.
+"""Single changes to a pod or its cluster as data, as alternatives with the smallest first.
 
-A change says what is different, how to apply it, and which options have the same effect; a pod's fields are changed by
-their paths, as ``--set`` does, so that what is proved is what a reader can repeat.
+A change states what is different, how to apply it, and which options have the same effect. A pod's fields are changed
+by path, as with ``--set``, so that users can reproduce what was verified.
 
-What a pod asks for is the larger of what runs together and of what its init containers need on their way, and its
-overhead (``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go``); so one amount can take several settings.
+A pod's request is the larger of the sum of its containers and the needs of its init containers, plus its overhead
+(``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go``); so one amount can require several settings.
 
-The least priority with which a pod lands that no node takes, over all nodes of the cluster.
-
-What the scheduler decides changes with a pod's priority only where that passes the priority of another pod. So the
-priorities just above those are enough. Of these a bound for each node leaves out the ones at which too little would go
-from it, and whole verdicts find the least of the rest.
+Also: the lowest priority with which an unschedulable pod is scheduled on any node. The scheduler's decision only
+changes when the pod's priority passes that of another pod, so only the priorities just above those are tried. A bound
+for each node excludes priorities at which too little would be freed there, and full verdicts find the lowest of the
+rest.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, qua
 from kpreempt.verdict import Change, ChangeKind, Code, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
 
-# How far a change reaches: first what the pod asks for, then what it puts up with, then what it insists on, then what
-# others pay for, and last what pods of the system pay for. A request cut by more than half counts as more than a wish
-# given up.
+# How intrusive a change is: first what the pod requests, then what it tolerates, then its requirements, then changes
+# that affect other pods, and last those that affect system pods. A request cut by more than half ranks after a dropped
+# preference.
 INTRUSIVENESS = {kind: rank for rank, kind in enumerate(ChangeKind)}
 _OF_SYSTEM = len(INTRUSIVENESS)
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
@@ -41,10 +40,10 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "n
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes that belong together, with what they do to the pod and to the cluster.
+    """Changes that belong together, with their effect on the pod and the cluster.
 
-    ``share_affected`` is that of all running pods that the edit puts behind the pod in question; ``is_about_system``
-    says that pods of the system are among those that it costs.
+    ``share_affected`` is the share of running pods that the edit newly ranks below the pod; ``is_about_system`` means
+    that system pods are affected.
     """
 
     changes: Sequence[Change]
@@ -58,19 +57,19 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_cluster(self) -> bool:
-        """Whether the cluster is another one afterwards."""
+        """Whether the edit changes the cluster."""
         return bool(self.uncordons or self.cordons or self.budgets or self.removed_pods)
 
     @property
     def weight(self) -> tuple[int, float]:
-        """How far the edit reaches: by its worst change, and among those by the share that is cut or affected."""
+        """How intrusive the edit is: its worst change, then the share that is cut or affected."""
         rank, share = max(map(_weight, self.changes))
         return (rank + _OF_SYSTEM if self.is_about_system else rank), max(share, self.share_affected)
 
     def options(self, num_tolerations: int) -> list[str]:
-        """The arguments that make ``kpreempt explain`` apply the edit to the pod as its user states it.
+        """The arguments with which ``kpreempt explain`` applies the edit to the user's pod.
 
-        ``num_tolerations`` is how many it states itself, to which admission adds.
+        ``num_tolerations`` is the number of tolerations in the manifest, without those that admission adds.
         """
         arguments: list[str] = []
         if self.overrides.priority is not None:
@@ -88,7 +87,7 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
         return arguments
 
 
-# A toleration to be appended, by its number among those that an edit appends.
+# An appended toleration, by its number within the edit.
 _TOLERATION = re.compile(r"spec\.tolerations\[\+([0-9]+)\]")
 
 
@@ -98,16 +97,16 @@ def appended_toleration(number: int) -> str:
 
 
 def _appended(path: str, num_tolerations: int) -> str:
-    """The path, with the place of a toleration that is appended to so many."""
+    """The path with the index of an appended toleration."""
     match = _TOLERATION.fullmatch(path)
     return path if match is None else f"spec.tolerations[{num_tolerations + int(match[1])}]"
 
 
 def edit_pod(pod: Pod, edit: Edit) -> Pod:
-    """The pod as the edit makes it. Raises ``UsageError`` where a path of the edit is not there."""
+    """Apply an edit to a pod. Raises ``UsageError`` if a path of the edit does not exist."""
     if not edit.overrides:
         return pod
-    # With plain data, and with the places of tolerations that are appended.
+    # Use plain data, and resolve the indexes of appended tolerations.
     assignments = [
         Assignment(
             _appended(each.path, len(pod.spec.tolerations)),
@@ -117,13 +116,13 @@ def edit_pod(pod: Pod, edit: Edit) -> Pod:
     ]
     document = override_pod(pod_document(pod), msgspec.structs.replace(edit.overrides, assignments=assignments))
     edited = msgspec.convert(document, Pod, dec_hook=_quantity)
-    # An edit changes no annotation; where all were read they stay.
-    told = annotations_of(pod)
-    return with_annotations(edited, told) if told else edited
+    # Edits change no annotations, so keep all that were read.
+    annotations = annotations_of(pod)
+    return with_annotations(edited, annotations) if annotations else edited
 
 
 def edit_cluster(cluster: ClusterSnapshot, edit: Edit) -> ClusterSnapshot:
-    """The cluster as the edit makes it. Raises ``NotFoundError`` for an object that is not there."""
+    """Apply an edit to a cluster. Raises ``NotFoundError`` for an object that does not exist."""
     return changed(
         cluster,
         removed=[f"pod/{key}" for key in edit.removed_pods],
@@ -146,7 +145,7 @@ def _weight(change: Change) -> tuple[int, float]:
 
 
 def _as_yaml(value: Any) -> str:
-    """A value as YAML on one line; JSON is YAML, too."""
+    """A value as one-line YAML; JSON is valid YAML."""
     if isinstance(value, Quantity):
         return str(value)
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _YAML_WORDS:
@@ -167,13 +166,13 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _MAX_STEPS = 10
 
 _BINARY_UNITS = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
-# Their limits may be higher than their requests; those of all other resources must be equal.
+# Limits of these resources may exceed requests; for all other resources the two must be equal.
 _OVERCOMMITTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 _POD_LEVEL_PREFIX = "hugepages-"
 
 
 class EditContext(msgspec.Struct, frozen=True):
-    """A pod, the cluster that it comes to, and the node in question."""
+    """A pod, its cluster, and the node to change."""
 
     pod: Pod
     cluster: ClusterSnapshot
@@ -181,19 +180,19 @@ class EditContext(msgspec.Struct, frozen=True):
 
 
 def raise_priority(context: EditContext, others: Sequence[str]) -> EditOptions:
-    """One more than the priority of each pod on the node, and of ``others``, that the pod does not outrank yet."""
+    """Priorities one above each pod on the node, and each of ``others``, that the pod does not outrank yet."""
     keys = frozenset(others)
-    there = (
+    pods = (
         each
         for each in context.cluster.pods
         if (each.spec.node_name == context.node.name or each.key in keys) and not each.is_terminal
     )
-    wanted = just_above(there, context.pod)
-    return [raised(context.pod, context.cluster, priority) for priority in wanted[:_MAX_STEPS]]
+    priorities = just_above(pods, context.pod)
+    return [raised(context.pod, context.cluster, priority) for priority in priorities[:_MAX_STEPS]]
 
 
 def raised(pod: Pod, cluster: ClusterSnapshot, priority: int) -> Edit:
-    """The pod at a higher priority; it reaches as far as the pods that it outranks then, and did not before."""
+    """Raise the pod's priority; what matters are the running pods that it newly outranks."""
     running = [each for each in cluster.pods if each.spec.node_name and not each.is_terminal]
     outranked = [each for each in running if pod.priority <= each.priority < priority]
     return Edit(
@@ -205,12 +204,12 @@ def raised(pod: Pod, cluster: ClusterSnapshot, priority: int) -> Edit:
 
 
 def is_of_system(pod: Pod) -> bool:
-    """Whether the cluster itself may hang on the pod: one of ``kube-system``, or with a class that the API reserves."""
+    """Whether the cluster itself may depend on the pod: one in ``kube-system``, or with a reserved priority class."""
     return pod.metadata.namespace == "kube-system" or pod.spec.priority_class_name.startswith("system-")
 
 
 def allow_preemption(pod: Pod) -> EditOptions:
-    """Let a pod evict that may not."""
+    """Allow a pod to preempt if its policy forbids it."""
     if pod.spec.preemption_policy != "Never":
         return []
     policy = "PreemptLowerPriority"
@@ -223,11 +222,11 @@ def allow_preemption(pod: Pod) -> EditOptions:
 
 
 def remove_pods(context: EditContext, keys: Sequence[str], number: int = 1) -> EditOptions:
-    """Take one of the pods away, or this number, the least important first, but never the one in question."""
+    """Remove one of the pods (or ``number`` of them), the least important first, but never the pod itself."""
     priorities = {each.key: each.priority for each in context.cluster.pods}
     of_system = {each.key for each in context.cluster.pods if is_of_system(each)}
-    there = [key for key in dict.fromkeys(keys) if key in priorities and key != context.pod.key]
-    ranked = sorted(there, key=priorities.__getitem__)
+    removable = [key for key in dict.fromkeys(keys) if key in priorities and key != context.pod.key]
+    ranked = sorted(removable, key=priorities.__getitem__)
     sets = [ranked[start : start + number] for start in range(len(ranked) - number + 1)]
     return [
         Edit(
@@ -240,12 +239,12 @@ def remove_pods(context: EditContext, keys: Sequence[str], number: int = 1) -> E
 
 
 def pods_on(context: EditContext) -> list[Pod]:
-    """The pods that take room on the node."""
+    """The unfinished pods on the node."""
     return [pod for pod in context.cluster.pods if pod.spec.node_name == context.node.name and not pod.is_terminal]
 
 
 def drop_preferences(context: EditContext) -> EditOptions:
-    """Give up what the pod prefers: each preference alone, then all of them."""
+    """Drop the pod's preferences: each one alone, then all of them."""
     spec = context.pod.spec
     places: dict[str, Place] = {}
     if spec.affinity is not None:
@@ -269,7 +268,7 @@ def drop_preferences(context: EditContext) -> EditOptions:
 
 
 def dropping(kind: ChangeKind, places: Mapping[str, Sequence[Step]]) -> Edit:
-    """An edit that takes fields away, in the order given."""
+    """An edit that removes fields, in the given order."""
     return Edit(
         changes=[Change(kind, subject=name) for name in places],
         overrides=Overrides(assignments=[Assignment(format_path(list(place)), None) for place in places.values()]),
@@ -277,38 +276,38 @@ def dropping(kind: ChangeKind, places: Mapping[str, Sequence[Step]]) -> Edit:
 
 
 def lower_requests(pod: Pod, amounts: Mapping[str, tuple[int, int]]) -> Edit | None:
-    """Have the pod ask for at most so much of each resource.
+    """Lower the pod's requests to at most these amounts.
 
-    ``amounts`` gives what it asks for now and what it may ask for, in milli-CPU, bytes or units. The largest container
-    gives up what is too much, or all of them their share where that one has too little. ``None`` where no requests of
-    the pod's own come down to the amounts.
+    ``amounts`` has the current and the new amount, in milli-CPU, bytes or units. The largest container is lowered, or
+    all containers proportionally if that one is too small. Returns ``None`` if the pod's own requests cannot be lowered
+    enough.
     """
     changes, assignments = [], []
     for resource, (before, after) in amounts.items():
-        lowered = _lower(pod, resource, after) if 0 <= after < before else None
-        if lowered is None:
+        assignments_of = _lower(pod, resource, after) if 0 <= after < before else None
+        if assignments_of is None:
             return None
         changes.append(Change(ChangeKind.REQUEST, resource, before, after))
-        assignments += lowered
+        assignments += assignments_of
     return Edit(changes=changes, overrides=Overrides(assignments=assignments)) if changes else None
 
 
-def _lower(pod: Pod, resource: str, most: int) -> list[Assignment] | None:
+def _lower(pod: Pod, resource: str, limit: int) -> list[Assignment] | None:
     unit = NANO_PER_MILLI if resource == "cpu" else NANO_PER_UNIT
     spec = pod.spec
-    room = most * unit - (spec.overhead[resource].nano if resource in spec.overhead else 0)
-    if room < 0:
+    available = limit * unit - (spec.overhead[resource].nano if resource in spec.overhead else 0)
+    if available < 0:
         return None
-    rounds_up = resource in ("cpu", "memory") or resource.startswith(_POD_LEVEL_PREFIX)
-    if spec.resources is not None and resource in spec.resources.requests and rounds_up:
-        # The API server wants the whole pod to ask for at least as much as its containers do.
-        if sum(_nano(container, resource) for container in spec.containers) > room:
+    is_pod_level = resource in ("cpu", "memory") or resource.startswith(_POD_LEVEL_PREFIX)
+    if spec.resources is not None and resource in spec.resources.requests and is_pod_level:
+        # The API server requires pod-level requests to be at least the sum of the containers' requests.
+        if sum(_nano(container, resource) for container in spec.containers) > available:
             return None
-        return _settings(["spec", "resources"], spec.resources.limits, resource, room // unit)
-    return _lower_containers(pod, resource, room, unit)
+        return _settings(["spec", "resources"], spec.resources.limits, resource, available // unit)
+    return _lower_containers(pod, resource, available, unit)
 
 
-def _lower_containers(pod: Pod, resource: str, room: int, unit: int) -> list[Assignment] | None:
+def _lower_containers(pod: Pod, resource: str, available: int, unit: int) -> list[Assignment] | None:
     spec = pod.spec
     assignments: list[Assignment] = []
     sidecars = 0
@@ -316,15 +315,15 @@ def _lower_containers(pod: Pod, resource: str, room: int, unit: int) -> list[Ass
         needs = _nano(container, resource)
         if container.restart_policy == "Always":
             sidecars += needs
-        elif sidecars + needs > room:
-            if sidecars > room:
+        elif sidecars + needs > available:
+            if sidecars > available:
                 return None
             place: Place = ["spec", "initContainers", index, "resources"]
-            assignments += _settings(place, container.resources.limits, resource, (room - sidecars) // unit)
+            assignments += _settings(place, container.resources.limits, resource, (available - sidecars) // unit)
     needs_of = [_nano(container, resource) for container in spec.containers]
-    if sidecars > room:
+    if sidecars > available:
         return None
-    lowered = _share(needs_of, room - sidecars, unit)
+    lowered = _share(needs_of, available - sidecars, unit)
     for index, (container, before, after) in enumerate(zip(spec.containers, needs_of, lowered, strict=True)):
         if after != before:
             place = ["spec", "containers", index, "resources"]
@@ -332,9 +331,9 @@ def _lower_containers(pod: Pod, resource: str, room: int, unit: int) -> list[Ass
     return assignments
 
 
-def _share(needs: Sequence[int], room: int, unit: int) -> list[int]:
-    """What each container may ask for, in whole units where it changes, so that their sum is at most ``room``."""
-    excess = sum(needs) - room
+def _share(needs: Sequence[int], available: int, unit: int) -> list[int]:
+    """The new request of each container, in whole units if changed, so that their sum is at most ``available``."""
+    excess = sum(needs) - available
     if excess <= 0:
         return list(needs)
     largest = max(range(len(needs)), key=needs.__getitem__)
@@ -342,15 +341,15 @@ def _share(needs: Sequence[int], room: int, unit: int) -> list[int]:
     if rest >= unit or len(needs) == 1:
         return [max(rest, 0) // unit * unit if index == largest else need for index, need in enumerate(needs)]
     total = sum(needs)
-    shares = [need * room // total // unit * unit for need in needs]
-    shares[largest] += (room - sum(shares)) // unit * unit
+    shares = [need * available // total // unit * unit for need in needs]
+    shares[largest] += (available - sum(shares)) // unit * unit
     return shares
 
 
 def _settings(
     place: Sequence[str | int], limits: Mapping[str, Quantity], resource: str, amount: int
 ) -> list[Assignment]:
-    """The request, and the limit where the two must be equal."""
+    """The request, and the limit if the two must be equal."""
     value = quantity(_format(resource, amount))
     lists = ["requests"]
     if resource in limits and resource not in _OVERCOMMITTED:
@@ -364,7 +363,7 @@ def _nano(container: Container, resource: str) -> int:
 
 
 def _format(resource: str, amount: int) -> str:
-    """An amount as a quantity, exactly."""
+    """An amount as an exact quantity."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in _OVERCOMMITTED or resource.startswith(_POD_LEVEL_PREFIX):
@@ -375,59 +374,59 @@ def _format(resource: str, amount: int) -> str:
     return str(amount)
 
 
-# The highest priority that users may give.
+# The highest priority that users may set.
 HIGHEST_USER_PRIORITY = 10**9
 
 Reached = tuple[int, Verdict]
-# The verdict at a priority, where that brings what is wanted.
-Ask = Callable[[int], Verdict | None]
+# Returns the verdict at a priority if it reaches the goal.
+Decide = Callable[[int], Verdict | None]
 
 
 def just_above(pods: Iterable[Pod], pod: Pod) -> list[int]:
-    """The priorities above that of ``pod`` that users may give and that outrank one more of ``pods``, ascending."""
+    """The allowed priorities above that of ``pod`` that outrank one more of ``pods``, ascending."""
     own = pod.priority
     return sorted({each.priority + 1 for each in pods if own <= each.priority < HIGHEST_USER_PRIORITY})
 
 
 def worth_trying(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[int]:
-    """The priorities, ascending, below the first of which no node can take the pod.
+    """The priorities to try, ascending; no node can take the pod below the first of them.
 
-    ``verdict`` is that on the pod as it is, which lands nowhere, of a scheduler that evicts by priority.
+    ``verdict`` is the verdict on the unschedulable pod, from a scheduler that evicts by priority.
     """
     may_evict = pod.spec.preemption_policy != "Never"
-    going: dict[str, list[Pod]] = {}
+    evictable: dict[str, list[Pod]] = {}
     for each in cluster.pods:
         node = each.spec.node_name if may_evict else ""
         node = node or ("" if each.spec.node_name else each.status.nominated_node_name)
         if node and not each.is_terminal and each.key != pod.key:
-            going.setdefault(node, []).append(each)
+            evictable.setdefault(node, []).append(each)
     return sorted(
-        {priority for name, pods in going.items() for priority in _of_node(pods, pod, verdict.filter.get(name))}
+        {priority for name, pods in evictable.items() for priority in _of_node(pods, pod, verdict.filter.get(name))}
     )
 
 
-def least(priorities: Sequence[int], ask: Ask, *, only_grows: bool) -> Reached | None:
-    """The first of ``priorities`` at which ``ask`` finds what is wanted, with its verdict.
+def least(priorities: Sequence[int], decide: Decide, *, only_grows: bool) -> Reached | None:
+    """The first of ``priorities`` at which ``decide`` reaches the goal, with its verdict.
 
-    ``only_grows`` says that what is reached at one priority is reached at every higher one. Where that is not sure they
-    are tried one by one.
+    ``only_grows`` means that success at one priority implies success at every higher one; otherwise they are tried in
+    turn.
     """
     if not only_grows:
-        answers = ((priority, ask(priority)) for priority in priorities)
+        answers = ((priority, decide(priority)) for priority in priorities)
         return next(((priority, verdict) for priority, verdict in answers if verdict is not None), None)
     best: Reached | None = None
     failed, reached = -1, len(priorities)
-    # The bound is mostly what it takes; and where the highest does not help none does.
+    # The bound is usually sufficient, and if the highest priority does not help, none does.
     for probe in (0, len(priorities) - 1):
         if failed < probe < reached:
-            verdict = ask(priorities[probe])
+            verdict = decide(priorities[probe])
             if verdict is None:
                 failed = probe
             else:
                 best, reached = (priorities[probe], verdict), probe
     while best is not None and reached - failed > 1:
         middle = (failed + reached) // 2
-        verdict = ask(priorities[middle])
+        verdict = decide(priorities[middle])
         if verdict is None:
             failed = middle
         else:
@@ -436,33 +435,33 @@ def least(priorities: Sequence[int], ask: Ask, *, only_grows: bool) -> Reached |
 
 
 def _of_node(pods: Sequence[Pod], pod: Pod, status: Status | None) -> list[int]:
-    """The priorities at which the pods below may be enough for the node; ``pods`` are those that can give way there."""
-    wanted = just_above(pods, pod)
-    if status is None or not wanted:
-        return wanted
+    """The priorities at which enough could be freed on the node; ``pods`` are those that could be evicted there."""
+    priorities = just_above(pods, pod)
+    if status is None or not priorities:
+        return priorities
     if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-        # But for pods that are nominated there, nothing that has a priority matters.
+        # Only nominated pods matter here; evictions do not help.
         return just_above((each for each in pods if not each.spec.node_name), pod)
     if not isinstance(status.detail, InsufficientResources):
-        return wanted
+        return priorities
     missing = {each.resource: each.missing for each in status.detail.shortfalls}
     lowest = _enough(pods, missing)
-    return [] if lowest is None else [priority for priority in wanted if priority > lowest]
+    return [] if lowest is None else [priority for priority in priorities if priority > lowest]
 
 
 def _enough(pods: Sequence[Pod], missing: Mapping[str, int]) -> int | None:
-    """The least priority such that the pods up to it may hold as much as is missing of everything."""
-    left = dict(missing)
+    """The lowest priority such that the pods up to it may hold what is missing of every resource."""
+    missing_amounts = dict(missing)
     for each in sorted(pods, key=lambda pod: pod.priority):
-        for resource in left:
-            left[resource] -= 1 if resource == "pods" else most_requested(each, resource)
-        if all(amount <= 0 for amount in left.values()):
+        for resource in missing_amounts:
+            missing_amounts[resource] -= 1 if resource == "pods" else most_requested(each, resource)
+        if all(amount <= 0 for amount in missing_amounts.values()):
             return each.priority
     return None
 
 
 def most_requested(pod: Pod, resource: str) -> int:
-    """An amount that the pod's requests do not exceed, in milli-CPU, bytes or units."""
+    """An upper bound of the pod's requests, in milli-CPU, bytes or units."""
     statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     lists = [
         pod.spec.overhead,

@@ -1,1 +1,1 @@
-"""What Kueue makes of a cluster."""
+"""Explains what Kueue decides in a cluster."""

@@ -1,7 +1,7 @@
-"""What becomes of a Workload: alone in its cycles, with all that waits, and what kube-scheduler then says.
+"""Explains what happens to a Workload: alone, together with all pending ones, and in kube-scheduler after admission.
 
-Also the smallest changes with which Kueue would admit a Workload that it leaves pending, each proven by whole cycles,
-and several configurations of Kueue, or of its queues, side by side.
+Also: the smallest changes with which Kueue would admit a pending Workload, each verified by full cycles, and the
+comparison of several configurations of Kueue or of its queues.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from kpreempt.verdict.kueue import (
     WorkloadOutcome,
 )
 
-# So many pods of a pod set are put to the scheduler, one after the other.
+# The maximum number of pods per pod set that are scheduled.
 MOST_PODS = 100
 
 
 def with_workloads(workloads: Sequence[Workload], objects: KueueObjects, now: datetime) -> KueueObjects:
-    """The objects with Workloads in the place of those of their names; they come now if they do not say when."""
+    """Add Workloads, replacing those with the same names; their default creation time is now."""
     timed = [msgspec.structs.replace(each, metadata=with_creation_time(each.metadata, now)) for each in workloads]
     keys = {each.key for each in workloads}
     others = [each for each in objects.workloads if each.key not in keys]
@@ -63,29 +63,30 @@ def explain_workloads(
     *,
     now: datetime,
 ) -> list[KueueAnswer]:
-    """The answer for each Workload, with what it was made from; they take the place of those of their names.
+    """The answer for each Workload, with its origin; they replace Workloads with the same names.
 
-    They are put to Kueue together: ``alone`` says that nobody else waits, and pods land beside those of the others.
+    All are added to Kueue together. ``alone`` is the result without other pending Workloads; the pods of all of them
+    are scheduled in one cluster.
     """
-    made = {each.key: assumed_of_made(each, origin) for each, origin in asked}
+    origin_assumptions = {each.key: assumed_of_made(each, origin) for each, origin in asked}
     objects = with_workloads([each for each, _ in asked], objects, now)
     by_key = {each.key: each for each in objects.workloads[-len(asked) :]}
     infos = infos_of(objects, config)
-    alone, said = read_cycles(objects, config, now, by_key.keys(), infos)
-    together, joint_assumptions = read_cycles(objects, config, now, infos=infos)
+    alone, assumptions = read_cycles(objects, config, now, by_key.keys(), infos)
+    together, assumptions_together = read_cycles(objects, config, now, infos=infos)
     readings = {key: alone.reading(each) for key, each in by_key.items()}
-    landings, pod_assumptions = _landings(by_key, readings, objects, scheduler, now)
-    said = [*assumed_of(objects, config), *said, *joint_assumptions, *pod_assumptions]
+    placements, placement_assumptions = _placements(by_key, readings, objects, scheduler, now)
+    assumptions = [*assumed_of(objects, config), *assumptions, *assumptions_together, *placement_assumptions]
     answers = []
     for each, origin in asked:
         workload = by_key[each.key]
-        own_assumptions = [*made[each.key], assumed_of_memory()]
+        own_assumptions = [*origin_assumptions[each.key], assumed_of_memory()]
         changes: list[WorkloadChange] = []
-        # Several are not changed one by one: what one gets, another may lack.
+        # Changes are only searched for a single Workload, because several compete for the same quota.
         if len(asked) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
             changes, are_all = smallest_changes(workload, objects, config, now)
             if not are_all:
-                untried = "not all changes were tried, as there are many Workloads"
+                untried = "not all changes were tried, because there are many Workloads"
                 own_assumptions.append(Assumption("Kueue", "changes", untried, AssumptionKind.INFORMATIONAL))
         answers.append(
             KueueAnswer(
@@ -95,22 +96,22 @@ def explain_workloads(
                 priority=workload.spec.priority or 0,
                 alone=readings[each.key],
                 together=together.reading(workload),
-                placement=landings.get(each.key, []),
+                placement=placements.get(each.key, []),
                 changes=changes,
-                assumptions=list(dict.fromkeys([*said, *own_assumptions])),
+                assumptions=list(dict.fromkeys([*assumptions, *own_assumptions])),
             )
         )
     return answers
 
 
-def _landings(
+def _placements(
     workloads: Mapping[str, Workload],
     readings: Mapping[str, AdmissionRun],
     objects: KueueObjects,
     scheduler: Scheduler,
     now: datetime,
 ) -> tuple[dict[str, list[PodSetPlacement]], list[Assumption]]:
-    """What the scheduler does with the pods once those of the preempted Workloads are gone."""
+    """What the scheduler does with the pods after those of preempted Workloads are gone."""
     admitted = {key: each for key, each in readings.items() if each.admitted_in}
     if not admitted:
         return {}, []
@@ -119,24 +120,24 @@ def _landings(
         Assumption(
             f"Workload {each.workload}",
             "metadata.ownerReferences",
-            "its pods were not found; they are taken to stay",
+            "its pods were not found; they are assumed to stay",
             AssumptionKind.UNCERTAIN,
         )
         for each in targets
         if not each.pods
     ]
-    gone = {pod for each in targets for pod in each.pods}
-    pods = [pod for pod in objects.cluster.pods if pod.key not in gone]
+    removed = {pod for each in targets for pod in each.pods}
+    pods = [pod for pod in objects.cluster.pods if pod.key not in removed]
     cluster = msgspec.structs.replace(objects.cluster, pods=pods)
     placing = Placing(cluster, scheduler, scheduler.prepare(cluster, now=now), now)
     found = {}
     for key, reading in sorted(admitted.items(), key=lambda each: each[1].admitted_in):
-        found[key], said = _landing(workloads[key], objects, reading, placing)
-        assumptions += said
+        found[key], more = _placement(workloads[key], objects, reading, placing)
+        assumptions += more
     return found, assumptions
 
 
-def _landing(
+def _placement(
     workload: Workload, objects: KueueObjects, reading: AdmissionRun, placing: Placing
 ) -> tuple[list[PodSetPlacement], list[Assumption]]:
     assumptions = []
@@ -147,25 +148,25 @@ def _landing(
         count = min(pod_set.count, MOST_PODS)
         own = [flavors[name] for name in dict.fromkeys(pod_set.flavors.values()) if name in flavors]
         if any(flavor.spec.topology_name for flavor in own):
-            message = "its pods are put to the scheduler without the domains that Kueue ties them to"
+            message = "its pods are scheduled without the topology domains that Kueue assigns"
             subject = f"Workload {workload.key}"
             assumptions.append(Assumption(subject, f"podSets[{pod_set.name}]", message, AssumptionKind.UNCERTAIN))
         pods = [_pod(workload, specs[pod_set.name], own, index, objects.cluster) for index in range(count)]
         placed = list(placing.place(pods, stops_at_pending=True))
-        landed = [each for each in placed if each.branch is not None]
+        bound = [each for each in placed if each.branch is not None]
         failed = next((each for each in placed if each.branch is None), None)
         reason = ""
         if failed is not None:
             reason = failed.refused or (failed.verdict.message if failed.verdict else "")
-        evicts = sorted({victim for each in landed for victim in each.victims})
-        found.append(PodSetPlacement(pod_set.name, pod_set.count, count, len(landed), evicts, reason))
+        evicts = sorted({victim for each in bound for victim in each.victims})
+        found.append(PodSetPlacement(pod_set.name, pod_set.count, count, len(bound), evicts, reason))
     return found, assumptions
 
 
 def _pod(
     workload: Workload, pod_set: PodSet, flavors: list[ResourceFlavor], index: int, cluster: ClusterSnapshot
 ) -> Pod:
-    """A pod as the job makes it once it is let in: tied to the nodes of its flavors."""
+    """A pod as its job creates it after admission, with the node labels of its flavors."""
     spec = pod_set.template.spec
     labels = {key: value for flavor in flavors for key, value in flavor.spec.node_labels.items()}
     tolerations = [*spec.tolerations, *(each for flavor in flavors for each in flavor.spec.tolerations)]
@@ -179,53 +180,53 @@ def _pod(
     return alone.pods[0]
 
 
-# How many Workloads all proofs together may look at, and how many proofs there are at most.
-_MOST_LOOKED_AT = 40_000
-_MOST_PROOFS = 60
-_MOST_PRIORITY = 1_000_000_000
+# Limits of verification: the number of Workloads in total, and the number of runs.
+_MAX_WORKLOADS = 40_000
+_MAX_RUNS = 60
+_MAX_PRIORITY = 1_000_000_000
 
 
 class _ExhaustedError(Exception):
-    """No more may be tried."""
+    """The limit of verification runs is reached."""
 
 
-class _Proofs:
-    """Runs whole cycles with the one Workload queued, as often as is in bounds."""
+class _Verifier:
+    """Runs full cycles with only this Workload queued, up to a limit."""
 
     def __init__(self, workload: Workload, config: KueueConfiguration, now: datetime, among: int) -> None:
         self._key, self._config, self._now = workload.key, config, now
-        self._left = max(2, min(_MOST_PROOFS, _MOST_LOOKED_AT // max(1, among)))
+        self._runs_left = max(2, min(_MAX_RUNS, _MAX_WORKLOADS // max(1, among)))
 
     def reading(self, objects: KueueObjects) -> AdmissionRun | None:
-        """What becomes of the Workload where it is admitted, whatever chance decides."""
-        if not self._left:
+        """The result if the Workload is admitted for certain, else ``None``."""
+        if not self._runs_left:
             raise _ExhaustedError
-        self._left -= 1
-        decided, said = read_cycles(objects, self._config, self._now, [self._key])
+        self._runs_left -= 1
+        decided, assumptions = read_cycles(objects, self._config, self._now, [self._key])
         found = Decided(decided.cycles, objects).reading(
             next(each for each in objects.workloads if each.key == self._key)
         )
-        return found if found.admitted_in and not said else None
+        return found if found.admitted_in and not assumptions else None
 
 
 def smallest_changes(
     workload: Workload, objects: KueueObjects, config: KueueConfiguration, now: datetime
 ) -> tuple[list[WorkloadChange], bool]:
-    """The changes of each kind that would do, and whether all were tried.
+    """The changes of each kind that suffice, and whether all were tried.
 
-    Nominal quota and borrowing limits are raised by what is short, so that nobody is preempted for them.
+    Nominal quotas and borrowing limits are raised by the missing amount, so that nothing is preempted for them.
     """
     name = queue_of(workload, objects)
     queue = next((each for each in objects.cluster_queues if each.name == name), None)
     if queue is None:
         return [], True
-    proofs = _Proofs(workload, config, now, len(objects.workloads))
+    verifier = _Verifier(workload, config, now, len(objects.workloads))
     found: list[WorkloadChange] = []
     try:
         standing = Standing(objects, infos_of(objects, config), config, now)
         for kind in (WorkloadChangeKind.NOMINAL_QUOTA, WorkloadChangeKind.BORROWING_LIMIT):
-            found += _raised(workload, queue, objects, standing, proofs, kind)
-        found += [each for way in (_priority, _pods) if (each := way(workload, objects, proofs))]
+            found += _raised(workload, queue, objects, standing, verifier, kind)
+        found += [each for search in (_priority, _pods) if (each := search(workload, objects, verifier))]
     except _ExhaustedError:
         return found, False
     return found, True
@@ -241,19 +242,19 @@ def _raised(
     queue: ClusterQueue,
     objects: KueueObjects,
     standing: Standing,
-    proofs: _Proofs,
+    verifier: _Verifier,
     kind: WorkloadChangeKind,
 ) -> Iterator[WorkloadChange]:
-    """More nominal quota, or a higher borrowing limit where there is one, flavor by flavor."""
+    """Raise the nominal quota, or an existing borrowing limit, flavor by flavor."""
     field = "nominal_quota" if kind is WorkloadChangeKind.NOMINAL_QUOTA else "borrowing_limit"
     for flavor in dict.fromkeys(each.name for group in queue.spec.resource_groups for each in group.flavors):
         short = standing.shortages(workload.key, flavor)
-        told: list[tuple[str, ...]] = []
+        changes: list[tuple[str, ...]] = []
 
         def raised(
             quota: ResourceQuota,
             short: dict[str, int] = short,
-            told: list[tuple[str, ...]] = told,
+            changes: list[tuple[str, ...]] = changes,
         ) -> ResourceQuota:
             more = short.get(quota.name)
             before: Quantity | None = getattr(quota, field)
@@ -262,14 +263,14 @@ def _raised(
             unit = NANO_PER_MILLI if quota.name == "cpu" else NANO_PER_UNIT
             after = Quantity(quantity_text(before.nano + more * unit))
             texts = (amount_text(quota.name, each.nano // unit) for each in (before, after))
-            told.append((quota.name, *texts))
+            changes.append((quota.name, *texts))
             return msgspec.structs.replace(quota, **{field: after})
 
         groups = [
             msgspec.structs.replace(
                 group,
                 flavors=[
-                    msgspec.structs.replace(each, resources=[raised(one) for one in each.resources])
+                    msgspec.structs.replace(each, resources=[raised(change) for change in each.resources])
                     if each.name == flavor
                     else each
                     for each in group.flavors
@@ -278,27 +279,27 @@ def _raised(
             for group in queue.spec.resource_groups
         ]
         changed = msgspec.structs.replace(queue, spec=msgspec.structs.replace(queue.spec, resource_groups=groups))
-        if not told:
+        if not changes:
             continue
         queues = [changed if each.name == queue.name else each for each in objects.cluster_queues]
-        reading = proofs.reading(msgspec.structs.replace(objects, cluster_queues=queues))
+        reading = verifier.reading(msgspec.structs.replace(objects, cluster_queues=queues))
         if reading is not None:
-            before, after = (", ".join(f"{name} {one[at]}" for name, *one in told) for at in (0, 1))
+            before, after = (", ".join(f"{name} {change[at]}" for name, *change in changes) for at in (0, 1))
             yield WorkloadChange(
                 kind, f"ClusterQueue {queue.name}", f"{kind} of flavor {flavor}", before, after, reading.targets
             )
 
 
-def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> WorkloadChange | None:
-    """The least priority just above that of a Workload with quota, as halving finds it."""
+def _priority(workload: Workload, objects: KueueObjects, verifier: _Verifier) -> WorkloadChange | None:
+    """The lowest priority just above that of a Workload with quota that suffices, by binary search."""
     own = workload.spec.priority or 0
     priorities = {each.spec.priority or 0 for each in objects.workloads if each.status.admission is not None}
-    steps = sorted(each + 1 for each in priorities if own <= each < _MOST_PRIORITY)
+    steps = sorted(each + 1 for each in priorities if own <= each < _MAX_PRIORITY)
 
-    def tried(step: int) -> AdmissionRun | None:
-        return proofs.reading(_with_workload(objects, replace_in(workload, "spec", priority=steps[step])))
+    def try_step(step: int) -> AdmissionRun | None:
+        return verifier.reading(_with_workload(objects, replace_in(workload, "spec", priority=steps[step])))
 
-    found = _first(len(steps), tried)
+    found = _first(len(steps), try_step)
     if found is None:
         return None
     at, reading = found
@@ -306,17 +307,17 @@ def _priority(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Wor
     return WorkloadChange(WorkloadChangeKind.PRIORITY, subject, "priority", str(own), str(steps[at]), reading.targets)
 
 
-def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> WorkloadChange | None:
-    """The most pods of a single pod set, as halving finds them."""
+def _pods(workload: Workload, objects: KueueObjects, verifier: _Verifier) -> WorkloadChange | None:
+    """The largest number of pods of a single pod set that suffices, by binary search."""
     if len(workload.spec.pod_sets) != 1:
         return None
     (pod_set,) = workload.spec.pod_sets
 
-    def tried(fewer: int) -> AdmissionRun | None:
-        less = msgspec.structs.replace(pod_set, count=pod_set.count - 1 - fewer, min_count=None)
-        return proofs.reading(_with_workload(objects, replace_in(workload, "spec", pod_sets=[less])))
+    def try_step(fewer: int) -> AdmissionRun | None:
+        smaller = msgspec.structs.replace(pod_set, count=pod_set.count - 1 - fewer, min_count=None)
+        return verifier.reading(_with_workload(objects, replace_in(workload, "spec", pod_sets=[smaller])))
 
-    found = _first(pod_set.count - 1, tried)
+    found = _first(pod_set.count - 1, try_step)
     if found is None:
         return None
     at, reading = found
@@ -325,14 +326,14 @@ def _pods(workload: Workload, objects: KueueObjects, proofs: _Proofs) -> Workloa
     return WorkloadChange(WorkloadChangeKind.PODS, subject, field, str(pod_set.count), after, reading.targets)
 
 
-def _first(steps: int, tried: Callable[[int], AdmissionRun | None]) -> tuple[int, AdmissionRun] | None:
-    """The first of so many steps that does, where all after it do; the last is tried first."""
-    if steps <= 0 or (last := tried(steps - 1)) is None:
+def _first(steps: int, try_step: Callable[[int], AdmissionRun | None]) -> tuple[int, AdmissionRun] | None:
+    """The first of ``steps`` steps that suffices, assuming that all after it do, too; the last one is tried first."""
+    if steps <= 0 or (last := try_step(steps - 1)) is None:
         return None
     low, high, best = 0, steps - 1, last
     while low < high:
         middle = (low + high) // 2
-        reading = tried(middle)
+        reading = try_step(middle)
         if reading is None:
             low = middle + 1
         else:
@@ -347,19 +348,19 @@ def compare_configurations(
     is_selected: IsSelected,
     assumptions: Sequence[Assumption] = (),
 ) -> KueueComparison:
-    """What becomes of the Workloads that wait, of which one ``is_selected``, by the name of a configuration.
+    """Compare what happens to the pending Workloads selected by ``is_selected``, by name of the configuration.
 
-    They come in the order of the first configuration.
+    They are in the order of the first configuration.
     """
     found = {name: pending_workloads(*each, now=now, is_selected=is_selected) for name, each in compared.items()}
     by_key = [{item.workload: item for item in each.items} for each in found.values()]
     items = [_compared([items[key] for items in by_key]) for key in by_key[0]]
-    said = [assumption for each in found.values() for assumption in each.assumptions]
+    all_assumptions = [assumption for each in found.values() for assumption in each.assumptions]
     return KueueComparison(
         names=list(compared),
         items=items,
         differing=sum(not each.is_same for each in items),
-        assumptions=list(dict.fromkeys([*said, *assumptions])),
+        assumptions=list(dict.fromkeys([*all_assumptions, *assumptions])),
     )
 
 

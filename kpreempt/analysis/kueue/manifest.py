@@ -1,7 +1,4 @@
-"""The Workloads that Kueue's integrations make of a manifest.
-
-Follows ``pkg/controller/jobs`` of Kueue v0.19.2: ``job``, ``jobset``, ``deployment``, ``statefulset`` and ``pod``.
-"""
+"""The Workloads that Kueue's integrations create for a manifest."""
 
 from __future__ import annotations
 
@@ -29,33 +26,35 @@ _GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 _TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 _FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
 _ROLE_HASH = "kueue.x-k8s.io/role-hash"
-_MOST_REPLICAS = 20
+_MAX_REPLICAS = 20
 _UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 
 
 def workload_documents(
     objects: Iterable[tuple[Document, str]], namespace: str, cluster: ClusterSnapshot
 ) -> list[tuple[Document, str, str]]:
-    """The Workloads of a manifest's objects as plain data, each with its kind and source.
+    """The Workloads for a manifest's objects as plain data, each with its kind and source.
 
-    Raises ``InputError`` for an object that Kueue queues and that is not modelled.
+    Raises ``InputError`` for an object that Kueue queues and that is not modeled.
     """
     found: list[tuple[Document, str, str]] = []
     groups: dict[tuple[str, str], list[tuple[Document, str]]] = {}
     for document, source in objects:
         kind, metadata = str(document.get("kind")), mapping_in(document, "metadata")
-        named = {**metadata, "namespace": metadata.get("namespace") or namespace}
+        with_namespace = {**metadata, "namespace": metadata.get("namespace") or namespace}
         if kind == "Workload" and str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
-            found.append(({**document, "metadata": named}, kind, source))
+            found.append(({**document, "metadata": with_namespace}, kind, source))
             continue
         if not mapping_in(metadata, "labels").get(QUEUE_LABEL):
             continue
         group = mapping_in(metadata, "labels").get(_GROUP_LABEL)
         if kind == "Pod" and group:
-            groups.setdefault((named["namespace"], str(group)), []).append(({**document, "metadata": named}, source))
+            groups.setdefault((with_namespace["namespace"], str(group)), []).append(
+                ({**document, "metadata": with_namespace}, source)
+            )
             continue
-        for name, pod_sets in _made_of(document, kind, source):
-            found.append((_workload(name, named, pod_sets, cluster, source), kind, source))
+        for name, pod_sets in _workloads_for(document, kind, source):
+            found.append((_workload(name, with_namespace, pod_sets, cluster, source), kind, source))
     for (_, group), pods in groups.items():
         metadata, source = pods[0][0]["metadata"], pods[0][1]
         pod_sets = _pod_sets_of_group(group, [each for each, _ in pods], source)
@@ -63,16 +62,16 @@ def workload_documents(
     return found
 
 
-def _made_of(document: Document, kind: str, source: str) -> Iterator[tuple[str, list[Document]]]:
-    """The names and pod sets of what Kueue makes of an object."""
+def _workloads_for(document: Document, kind: str, source: str) -> Iterator[tuple[str, list[Document]]]:
+    """The names and pod sets of the Workloads that Kueue creates for an object."""
     metadata, spec = mapping_in(document, "metadata"), mapping_in(document, "spec")
     name = metadata.get("name", "")
     template = mapping_in(spec, "template")
     if kind == "Job":
         found = _pod_set("main", _parallel(spec), template)
-        least = mapping_in(metadata, "annotations").get(_MIN_PARALLELISM)
-        if isinstance(least, str) and _is_count(least):
-            found["minCount"] = int(least)
+        min_parallelism = mapping_in(metadata, "annotations").get(_MIN_PARALLELISM)
+        if isinstance(min_parallelism, str) and _is_count(min_parallelism):
+            found["minCount"] = int(min_parallelism)
         yield f"job-{name}", [found]
     elif kind == "Pod":
         yield f"pod-{name}", [_pod_set("main", 1, {"metadata": metadata, "spec": spec})]
@@ -80,18 +79,18 @@ def _made_of(document: Document, kind: str, source: str) -> Iterator[tuple[str, 
         if count := _number(spec, "replicas", 1):
             yield f"statefulset-{name}", [_pod_set("main", count, template)]
     elif kind == "Deployment":
-        # Each pod is queued by itself.
+        # Each pod is queued separately.
         count = _number(spec, "replicas", 1)
-        if count > _MOST_REPLICAS:
-            message = f"each of its {count} pods is a Workload; {_MOST_REPLICAS} at most are put to Kueue"
+        if count > _MAX_REPLICAS:
+            message = f"each of its {count} pods is a Workload; at most {_MAX_REPLICAS} are supported"
             raise InputError(message, source=source, path="spec.replicas")
         for number in range(count):
             yield f"pod-{name}-{number}", [_pod_set("main", 1, template)]
     elif kind == "JobSet":
         yield f"jobset-{name}", _replicated_jobs(spec, source)
     else:
-        hint = "its Workload, a Job, JobSet, Deployment, StatefulSet or Pod"
-        raise InputError(f"what Kueue makes of a {kind} is not modelled", source=source, hint=hint)
+        hint = "pass its Workload, or a Job, JobSet, Deployment, StatefulSet or Pod"
+        raise InputError(f"Kueue's Workload for a {kind} is not modeled", source=source, hint=hint)
 
 
 def _workload(
@@ -116,15 +115,15 @@ def _workload(
 def _pod_set(name: str, count: int, template: Document) -> Document:
     found: Document = {"name": name, "count": count, "template": template}
     annotations = mapping_in(template, "metadata", "annotations")
-    asked: Document = {field: annotations[key] for key, field in _TOPOLOGY.items() if key in annotations}
+    request: Document = {field: annotations[key] for key, field in _TOPOLOGY.items() if key in annotations}
     size = annotations.get(_SLICE_SIZE)
     if isinstance(size, str) and _is_count(size):
-        asked["podSetSliceSize"] = int(size)
+        request["podSetSliceSize"] = int(size)
     if _SLICE_LAYERS in annotations:
-        asked["podsetSliceRequiredTopologyConstraints"] = [{"topology": str(annotations[_SLICE_LAYERS])}]
+        request["podsetSliceRequiredTopologyConstraints"] = [{"topology": str(annotations[_SLICE_LAYERS])}]
     if annotations.get(_UNCONSTRAINED) == "true":
-        asked["unconstrained"] = True
-    return {**found, "topologyRequest": asked} if asked else found
+        request["unconstrained"] = True
+    return {**found, "topologyRequest": request} if request else found
 
 
 def _replicated_jobs(spec: Document, source: str) -> list[Document]:
@@ -140,19 +139,21 @@ def _replicated_jobs(spec: Document, source: str) -> list[Document]:
 
 
 def _pod_sets_of_group(group: str, pods: list[Document], source: str) -> list[Document]:
-    """The pod sets of a pod group: pods whose specs are equal are one, by the name of the first.
+    """The pod sets of a pod group: pods with equal specs form one, named after the first.
 
-    Kueue names them after a hash of the spec, and has them in that order.
+    Kueue names them after a hash of the spec, and orders them by name.
     """
     annotations = mapping_in(pods[0], "metadata", "annotations")
     total = annotations.get(_TOTAL_COUNT)
     if not isinstance(total, str) or not _is_count(total):
-        raise InputError(f"pod group {group}: the annotation {_TOTAL_COUNT} is no number", source=source)
+        raise InputError(f"pod group {group}: annotation {_TOTAL_COUNT} is not a number", source=source)
     if annotations.get(_FAST_ADMISSION) == "true":
         template = {"metadata": pods[0]["metadata"], "spec": mapping_in(pods[0], "spec")}
         return [_pod_set(_role(pods[0]), int(total), template)]
     if int(total) != len(pods):
-        message = f"pod group {group}: it has {len(pods)} of its {total} pods, and Kueue waits for all of them"
+        message = (
+            f"pod group {group}: only {len(pods)} of its {total} pods are present, and Kueue waits for all of them"
+        )
         raise InputError(message, source=source)
     found: list[Document] = []
     for pod in pods:
@@ -180,7 +181,7 @@ def _is_count(text: str) -> bool:
 
 
 def _parallel(spec: Document) -> int:
-    """How many pods of a Job run at a time."""
+    """The number of pods of a Job that run in parallel."""
     parallelism = _number(spec, "parallelism", 1)
     return min(parallelism, _number(spec, "completions", parallelism))
 
@@ -190,15 +191,17 @@ def _priority(name: str, pod_sets: list[Document], cluster: ClusterSnapshot, sou
         classes = cluster.documents.get(f"WorkloadPriorityClass.{KUEUE_GROUP}", ())
         value = next((each.get("value") for each in classes if each.get("metadata", {}).get("name") == name), None)
         if not isinstance(value, int):
-            raise InputError(f"there is no WorkloadPriorityClass {name!r} in the cluster", source=source)
+            raise InputError(f"WorkloadPriorityClass {name!r} does not exist in the cluster", source=source)
         return value
     specs = [mapping_in(each["template"], "spec") for each in pod_sets]
-    asked = next((each["priorityClassName"] for each in specs if each.get("priorityClassName")), None)
-    if asked in ("system-cluster-critical", "system-node-critical"):
-        return 2_000_000_000 if asked == "system-cluster-critical" else 2_000_001_000
+    class_name = next((each["priorityClassName"] for each in specs if each.get("priorityClassName")), None)
+    if class_name in ("system-cluster-critical", "system-node-critical"):
+        return 2_000_000_000 if class_name == "system-cluster-critical" else 2_000_001_000
     for each in cluster.priority_classes:
-        if each.metadata.name == asked if asked else each.global_default:
+        if each.metadata.name == class_name if class_name else each.global_default:
             return each.value
-    if asked:
-        raise InputError(missing(cluster, "PriorityClass", f"PriorityClass {asked!r} in the cluster"), source=source)
+    if class_name:
+        raise InputError(
+            missing(cluster, "PriorityClass", f"PriorityClass {class_name!r} in the cluster"), source=source
+        )
     return 0

@@ -1,6 +1,6 @@
-"""Kueue's objects in a cluster: as snapshots keep them (plain data), as dumps keep them, and what is not modeled.
+"""Kueue's objects in a cluster, as plain data and in dumps, and what is not modeled.
 
-A dump keeps what is known of them here, and no environment, command or annotation of other programs.
+A dump keeps only the fields that are read here, and no environments, commands or annotations of other programs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KINDS = {
     )
     for field, record in _RECORDS.items()
 }
-# What has to be read of a cluster.
+# The kinds to read from a cluster.
 KUEUE_EXTRAS = ExtraFields(
     (
         *_KINDS.values(),
@@ -73,7 +73,7 @@ class KueueSettings(NamedTuple):
 
 
 class DecodeDocument(Protocol):
-    """Makes a record of an object that is plain data."""
+    """Decodes plain data into a record."""
 
     def __call__(self, kind: str, record: type[msgspec.Struct], document: dict[str, Any], *, source: str = "") -> Any:
         """Decode one object. Raises ``InputError``."""
@@ -89,7 +89,7 @@ def kueue_objects(cluster: ClusterSnapshot, decode: DecodeDocument, *, source: s
 
 
 def decode_queueing(document: dict[str, Any], decode: DecodeDocument, *, source: str = "") -> tuple[str, Any] | None:
-    """The field and the record of an object of Kueue's; ``None`` for any other. Raises ``InputError``."""
+    """The field and record of a Kueue object; ``None`` for any other. Raises ``InputError``."""
     if not str(document.get("apiVersion", "")).startswith(f"{KUEUE_GROUP}/"):
         return None
     for field, record in _RECORDS.items():
@@ -99,30 +99,30 @@ def decode_queueing(document: dict[str, Any], decode: DecodeDocument, *, source:
 
 
 def with_objects(objects: KueueObjects, changed: Iterable[tuple[str, Any]]) -> KueueObjects:
-    """The objects with some in the place of those of the same name, or beside them."""
+    """The objects with some added, replacing those with the same name."""
     for field, record in changed:
         meta = record.metadata
-        named = (meta.namespace, meta.name)
-        kept = [each for each in getattr(objects, field) if (each.metadata.namespace, each.metadata.name) != named]
-        objects = msgspec.structs.replace(objects, **{field: [*kept, record]})
+        name = (meta.namespace, meta.name)
+        others = [each for each in getattr(objects, field) if (each.metadata.namespace, each.metadata.name) != name]
+        objects = msgspec.structs.replace(objects, **{field: [*others, record]})
     return adjusted(objects)
 
 
 def record_of(kind: str) -> type[msgspec.Struct]:
-    """The record of a kind. Raises ``KeyError``."""
+    """The record type of a kind. Raises ``KeyError``."""
     return {each.__name__: each for each in _RECORDS.values()}[kind]
 
 
 _ANNOTATIONS = frozenset({ADMISSION_GATED_BY, ELASTIC, PRIORITY_BOOST})
 _PRIORITY_CLASS = "WorkloadPriorityClass"
-# A record under other names.
+# Renames a record.
 Redact = Callable[[Any], Any]
 
 
 def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact | None = None) -> list[dict[str, Any]]:
-    """Kueue's objects of a cluster that was read with ``KUEUE_EXTRAS``, as a dump has them. Raises ``InputError``.
+    """Kueue's objects of a cluster that was read with ``KUEUE_EXTRAS``, as stored in a dump. Raises ``InputError``.
 
-    ``redact`` gives those of ``redactable`` other names; nothing else is kept then.
+    ``redact`` renames the ``redactable`` ones; nothing else is kept then.
     """
     if redact is not None:
         return [
@@ -137,7 +137,7 @@ def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact 
 
 
 def redactable(cluster: ClusterSnapshot, decode: DecodeDocument) -> list[Any]:
-    """The records of Kueue's objects, with no other annotations than those that are read. Raises ``InputError``."""
+    """The records of Kueue's objects, with only those annotations that are read. Raises ``InputError``."""
     return [
         _trimmed(decode(kind.kind, record_of(kind.kind), document))
         for kind in KUEUE_EXTRAS.kinds
@@ -148,8 +148,8 @@ def redactable(cluster: ClusterSnapshot, decode: DecodeDocument) -> list[Any]:
 
 def _trimmed(record: Any) -> Any:
     meta = record.metadata
-    used = {key: each for key, each in meta.annotations.items() if key in _ANNOTATIONS}
-    return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=used))
+    annotations = {key: each for key, each in meta.annotations.items() if key in _ANNOTATIONS}
+    return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=annotations))
 
 
 def _plain(record: msgspec.Struct) -> dict[str, Any]:
@@ -164,19 +164,19 @@ def _kept(kind: str, document: dict[str, Any], decode: DecodeDocument) -> dict[s
     return {**head, **_plain(_trimmed(decode(kind, record_of(kind), document)))}
 
 
-# By the controller of an admission check: what Kueue's second look at an admitted Workload would change.
-# What a Workload of several pods of a manifest was made from.
+# The origin of a Workload that was created from several pods of a manifest.
 POD_GROUP = "pod group"
+# What Kueue's second pass on an admitted Workload would change, by controller of an admission check.
 _SECOND_PASS = {
-    PROVISIONING: "what is provisioned may be other nodes than those that are there, and is not modelled",
-    MULTIKUEUE: "its Workloads run in another cluster, which is not modelled",
+    PROVISIONING: "it may provision new nodes, which is not modeled",
+    MULTIKUEUE: "its Workloads run in another cluster, which is not modeled",
 }
 
 
 def assumed_of(objects: KueueObjects, config: KueueConfiguration) -> list[Assumption]:
-    """What is not evaluated, each with the object that has it."""
+    """What is not evaluated, with the object that has it."""
     found = [
-        Assumption("KueueConfiguration", f"featureGates.{gate}", "this feature gate is not modelled")
+        Assumption("KueueConfiguration", f"featureGates.{gate}", "this feature gate is not modeled")
         for gate in sorted(config.feature_gates.keys() - GATES.keys())
     ]
     controllers = {each.metadata.name: each.spec.controller_name for each in objects.checks}
@@ -194,81 +194,81 @@ def _of_queue(queue: ClusterQueue, controllers: Mapping[str, str]) -> Iterator[A
         if message := _SECOND_PASS.get(controllers.get(check, "")):
             yield Assumption(subject, f"AdmissionCheck {check}", message)
     if queue.spec.admission_scope is not None:
-        message = "what its LocalQueues have used is known to the manager alone, and does not count here"
+        message = "the usage of its LocalQueues is only known to the manager, and is ignored"
         yield Assumption(subject, "spec.admissionScope", message)
     if queue.spec.concurrent_admission_policy is not None:
-        yield Assumption(subject, "spec.concurrentAdmissionPolicy", "variants of Workloads are not modelled")
+        yield Assumption(subject, "spec.concurrentAdmissionPolicy", "variants of Workloads are not modeled")
 
 
 def _of_workload(workload: Workload) -> Iterator[Assumption]:
     subject = f"Workload {workload.key}"
     if workload.spec.preemption_gates:
-        yield Assumption(subject, "spec.preemptionGates", "it is taken to preempt as if there were no gate")
+        yield Assumption(subject, "spec.preemptionGates", "gates are ignored: it is assumed to preempt")
     if workload.metadata.annotations.get(ELASTIC) == "true":
-        yield Assumption(subject, f"metadata.annotations.{ELASTIC}", "slices of Workloads are not modelled")
+        yield Assumption(subject, f"metadata.annotations.{ELASTIC}", "slices of Workloads are not modeled")
     if workload.status.unhealthy_nodes:
-        yield Assumption(subject, "status.unhealthyNodes", "no node is replaced for it")
+        yield Assumption(subject, "status.unhealthyNodes", "the replacement of nodes is not modeled")
     groups: dict[str, int] = {}
     for index, each in enumerate(workload.spec.pod_sets):
         request = each.topology_request
         path = f"spec.podSets[{index}]"
         if request is not None and request.podset_slice_required_topology_constraints:
             field = f"{path}.topologyRequest.podsetSliceRequiredTopologyConstraints"
-            yield Assumption(subject, field, "slices in several layers are not modelled")
+            yield Assumption(subject, field, "slices in several layers are not modeled")
         if request is not None and request.pod_set_group_name is not None:
             groups[request.pod_set_group_name] = groups.get(request.pod_set_group_name, 0) + 1
             if groups[request.pod_set_group_name] == 2:
-                message = "leaders are placed with their group, and room for them is not counted"
+                message = "leaders are placed with their group, and their own capacity is not counted"
                 yield Assumption(subject, f"{path}.topologyRequest.podSetGroupName", message)
         if each.template.spec.resource_claims:
             yield Assumption(
-                subject, f"{path}.template.spec.resourceClaims", "Kueue's quota for devices is not modelled"
+                subject, f"{path}.template.spec.resourceClaims", "Kueue's quota for devices is not modeled"
             )
 
 
 def assumed_of_chance(outcomes: Outcomes) -> list[Assumption]:
-    """That one of several ends was taken, or that not all are known."""
+    """The assumption that one of several outcomes was used, or that not all are known."""
     if not outcomes.others and outcomes.are_all:
         return []
-    message = "some heads or shares are equal, and which goes first is chance; the answer has each end that was found"
+    message = "some heads or shares are equal, and their order is random; the answer has every outcome that was found"
     if not outcomes.are_all:
         message += ", and there may be more"
     return [Assumption("Kueue", "order of equals", message, AssumptionKind.UNCERTAIN)]
 
 
 def assumed_of_outcomes(outcomes: Outcomes) -> list[Assumption]:
-    """The same, and that more would happen than was looked at."""
+    """The same, and the assumption that more would happen than was simulated."""
     found = assumed_of_chance(outcomes)
     if outcomes.is_cut:
-        message = f"it is not followed beyond cycle {len(outcomes.cycles)}, and more would happen then"
+        message = f"the simulation ends after cycle {len(outcomes.cycles)}, but more would happen"
         found.append(Assumption("Kueue", "cycles", message, AssumptionKind.UNCERTAIN))
     return found
 
 
 def assumed_of_memory() -> Assumption:
-    """That the manager is taken to start."""
+    """The assumption that the manager has just started."""
     message = (
-        "which flavors were tried, who preempts and what is parked is in the manager's memory: it is taken to start"
+        "the manager is assumed to have just started: flavors tried, preemptions and inadmissible heads are unknown"
     )
     return Assumption("Kueue", "memory", message, AssumptionKind.INFORMATIONAL)
 
 
 def assumed_of_default(why: str) -> Assumption:
-    """That the manager has the default configuration, and why that is assumed."""
-    message = f"{why}; the manager is taken to have the default configuration"
+    """The assumption that the manager has the default configuration, and why."""
+    message = f"{why}; the manager is assumed to have the default configuration"
     return Assumption("KueueConfiguration", "fairSharing", message)
 
 
 def assumed_of_made(workload: Workload, origin: str) -> list[Assumption]:
-    """What is not known of a Workload that is not in the cluster yet, and of what it was made from."""
+    """What is unknown about a Workload that does not exist yet, and about its origin."""
     subject = f"Workload {workload.key}"
     found = []
     if workload.metadata.creation_timestamp is None:
-        message = "it is taken to come now, after all of its priority; of equals in a second the UID decides"
+        message = (
+            "it is assumed to be created now, after all others of its priority; ties within a second are decided by UID"
+        )
         found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.INFORMATIONAL))
     if origin.startswith(POD_GROUP) and len(workload.spec.pod_sets) > 1:
-        message = (
-            "Kueue has the roles of a pod group in the order of a hash; here they go by that annotation or by name"
-        )
+        message = "Kueue orders the roles of a pod group by hash; here they are ordered by annotation or by name"
         found.append(Assumption(subject, "spec.podSets", message, AssumptionKind.UNCERTAIN))
     return found

@@ -1,7 +1,7 @@
-"""What cycles make of Workloads: when each gets quota, whom it preempts for that, or why it gets none.
+"""Reads Kueue's cycles: when a Workload gets quota, what it preempts, or why it gets none.
 
-Of those that wait: in which order Kueue decides about them, which would preempt those that have quota, and for which
-one a Workload was preempted, from its conditions and events (``EvictWorkload`` of Kueue v0.19.2).
+For pending Workloads: the order in which Kueue tries them, and which ones would preempt Workloads with quota. For a
+preempted Workload: its preemptor, from conditions and events (``EvictWorkload`` of Kueue v0.19.2).
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from kpreempt.verdict.kueue import (
 )
 
 MOST_CYCLES = 200
-# A cycle has a head for each ClusterQueue.
+# A cycle has one head per ClusterQueue.
 MOST_HEADS = 2_000
 
-_NEVER_HEAD = "it is never head: others are before it, or one that asks for the same was refused"
+_NEVER_HEAD = "it is never at the head: others are ahead of it, or one with the same requests did not fit"
 
 Cycles = list[dict[str, Any]]
 
 
 def queue_of(workload: Workload, objects: KueueObjects) -> str:
-    """The ClusterQueue to which its LocalQueue leads; nothing where there is no such LocalQueue."""
-    asked = (workload.metadata.namespace, workload.spec.queue_name)
+    """The ClusterQueue of its LocalQueue; empty if there is no such LocalQueue."""
+    key = (workload.metadata.namespace, workload.spec.queue_name)
     for each in objects.local_queues:
-        if (each.metadata.namespace, each.metadata.name) == asked:
+        if (each.metadata.namespace, each.metadata.name) == key:
             return each.spec.cluster_queue
     return ""
 
@@ -59,27 +59,27 @@ def read_cycles(
     only: Collection[str] = (),
     infos: Sequence[Info] | None = None,
 ) -> tuple[Decided, list[Assumption]]:
-    """What Kueue does with all that wait, or where only some do, with those of these keys."""
+    """Run Kueue's cycles with all pending Workloads, or only with those with these keys."""
     found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only, heads=MOST_HEADS, infos=infos)
     return Decided(found.cycles, objects, len(found.others)), assumed_of_outcomes(found)
 
 
 class Decided:
-    """Cycles by the Workloads that were heads in them."""
+    """Cycles, indexed by the Workloads that were heads in them."""
 
     def __init__(self, cycles: Cycles, objects: KueueObjects, other_outcomes: int = 0) -> None:
         self._other_outcomes = other_outcomes
         self.cycles = cycles
         self._objects = objects
         self._by_key = {each.key: each for each in objects.workloads}
-        # In the order in which each was head first.
+        # In the order in which each was first at the head.
         self.entries: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
         for cycle in cycles:
             for entry in (*cycle["entries"], *cycle["inadmissible"]):
                 self.entries.setdefault(entry["workload"], []).append((cycle, entry))
 
     def reading(self, workload: Workload) -> AdmissionRun:
-        """What becomes of a Workload, and whether it is evicted again after its admission."""
+        """What happens to a Workload, and whether it is evicted again after its admission."""
         entries = self.entries.get(workload.key, [])
         admitted_in = next((cycle["cycle"] for cycle, _ in entries if workload.key in cycle["admissions"]), 0)
         targets = [
@@ -93,13 +93,15 @@ class Decided:
         later = self.cycles[admitted_in:] if admitted_in else []
         pod_sets = []
         if entries and "final" in entries[-1][1]:
-            told = next((entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1])
-            extra_fields = {each.name: each.count for each in workload.spec.pod_sets}
+            entry_of_admission = next(
+                (entry for cycle, entry in entries if cycle["cycle"] == admitted_in), entries[-1][1]
+            )
+            counts = {each.name: each.count for each in workload.spec.pod_sets}
             pod_sets = [
                 AdmittedPodSet(
-                    each["name"], each["count"], extra_fields[each["name"]], each["api"]["flavors"], each["message"]
+                    each["name"], each["count"], counts[each["name"]], each["api"]["flavors"], each["message"]
                 )
-                for each in told["final"]["podSets"]
+                for each in entry_of_admission["final"]["podSets"]
             ]
         return AdmissionRun(
             outcome=_outcome(bool(entries) or message == _NEVER_HEAD, admitted_in, bool(targets), waits),
@@ -123,10 +125,10 @@ class Decided:
 
 
 def _is_admitted(workload: Workload, cycle: dict[str, Any]) -> bool:
-    """Whether a cycle that gives it quota admits it, too."""
-    told = [each["status"] for each in cycle["conditions"].get(workload.key, ()) if each["type"] == "Admitted"]
+    """Whether the cycle that gives it quota also admits it."""
+    after = [each["status"] for each in cycle["conditions"].get(workload.key, ()) if each["type"] == "Admitted"]
     before = [each.status for each in workload.status.conditions if each.type == "Admitted"]
-    return [*before, *told][-1:] == ["True"]
+    return [*before, *after][-1:] == ["True"]
 
 
 def _outcome(is_queued: bool, admitted_in: int, preempts: bool, waits: bool) -> WorkloadOutcome:
@@ -140,43 +142,43 @@ def _outcome(is_queued: bool, admitted_in: int, preempts: bool, waits: bool) -> 
 
 
 def why_not_queued(workload: Workload, objects: KueueObjects, cycles: Cycles) -> str:
-    """Why nobody decided about a Workload."""
+    """Why Kueue did not try a Workload."""
     queue = queue_of(workload, objects)
     if not queue:
-        return f"there is no LocalQueue {workload.spec.queue_name!r} in namespace {workload.metadata.namespace}"
+        return f"LocalQueue {workload.spec.queue_name!r} does not exist in namespace {workload.metadata.namespace}"
     if queue not in {each.name for each in objects.cluster_queues}:
-        return f"there is no ClusterQueue {queue}"
+        return f"ClusterQueue {queue} does not exist"
     inactive = cycles[0]["inactive"].get(queue, "") if cycles else ""
     if inactive:
         return str(inactive).rpartition("|")[2]
     holding = {each.type for each in workload.status.conditions if each.status == "True"}
-    asked = (workload.metadata.namespace, workload.spec.queue_name)
-    for is_so, reason in (
+    queue_key = (workload.metadata.namespace, workload.spec.queue_name)
+    for applies, reason in (
         ("Finished" in holding, "it has finished"),
-        ("QuotaReserved" in holding, "it has quota already"),
+        ("QuotaReserved" in holding, "it already has quota"),
         (not workload.spec.active, "its spec.active is false"),
         (bool(workload.metadata.annotations.get(ADMISSION_GATED_BY)), f"it has the annotation {ADMISSION_GATED_BY}"),
         (
             (
                 any(
-                    (each.metadata.namespace, each.metadata.name) == asked and each.spec.stop_policy != "None"
+                    (each.metadata.namespace, each.metadata.name) == queue_key and each.spec.stop_policy != "None"
                     for each in objects.local_queues
                 )
             ),
             f"its LocalQueue {workload.spec.queue_name} is stopped",
         ),
-        (workload.status.requeue_state is not None, "it waits until its requeueState lets it back"),
+        (workload.status.requeue_state is not None, "it waits for its requeueState"),
     ):
-        if is_so:
+        if applies:
             return reason
     return _NEVER_HEAD
 
 
 class PodsOfWorkloads:
-    """The pods of a cluster that have not ended, by what owns them."""
+    """The running pods of a cluster by owner."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
-        # By namespace, and the UID or kind and name of an owner, or of a pod itself.
+        # By namespace, and by the UID or kind and name of an owner or of the pod itself.
         self._pods: dict[tuple[str, str | tuple[str, str]], list[Pod]] = {}
         for pod in cluster.pods:
             if pod.is_terminal:
@@ -187,7 +189,7 @@ class PodsOfWorkloads:
                 self._pods.setdefault((metadata.namespace, key), []).append(pod)
 
     def of(self, workload: Workload) -> list[str]:
-        """The names of a Workload's pods: its owner, if that is a pod, or those that its owner controls."""
+        """The names of a Workload's pods: its owner, if that is a pod, or the pods of its owner."""
         namespace, found = workload.metadata.namespace, set[str]()
         for owner in workload.metadata.owner_references:
             for key in (owner.uid, (owner.kind, owner.name)):
@@ -212,27 +214,29 @@ def pending_workloads(
     is_selected: IsSelected,
     assumptions: Sequence[Assumption] = (),
 ) -> PendingWorkloads:
-    """The Workloads without quota of which one ``is_selected``, all of them being queued.
+    """The pending Workloads selected by ``is_selected``, with all of them queued.
 
-    They come in the order in which they are first heads; those that never are come last, by their place in the queue.
+    They are in the order in which they are first at the head; those that never are come last, by position in the queue.
     """
     found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS)
-    ways = [Decided(each, objects) for each in (found.cycles, *found.others)]
-    heads = {key: number for number, key in enumerate(ways[0].entries)}
+    outcomes = [Decided(each, objects) for each in (found.cycles, *found.others)]
+    heads = {key: number for number, key in enumerate(outcomes[0].entries)}
     order = found.cycles[0]["queueOrder"] if found.cycles else {}
-    places = {key: place for keys in order.values() for place, key in enumerate(keys, 1)}
-    asked = [each for each in objects.workloads if waits(each) and is_selected(each)]
-    asked.sort(key=lambda each: (heads.get(each.key, len(heads)), places.get(each.key, len(places) + 1), each.key))
-    items = [_item(each, ways, objects, places.get(each.key, 0)) for each in asked]
-    said = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
+    positions = {key: position for keys in order.values() for position, key in enumerate(keys, 1)}
+    selected = [each for each in objects.workloads if waits(each) and is_selected(each)]
+    selected.sort(
+        key=lambda each: (heads.get(each.key, len(heads)), positions.get(each.key, len(positions) + 1), each.key)
+    )
+    items = [_item(each, outcomes, objects, positions.get(each.key, 0)) for each in selected]
+    all_assumptions = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
     return PendingWorkloads(
-        items=items, cycles=len(found.cycles), assumptions=list(dict.fromkeys([*said, *assumptions]))
+        items=items, cycles=len(found.cycles), assumptions=list(dict.fromkeys([*all_assumptions, *assumptions]))
     )
 
 
-def _item(workload: Workload, ways: Sequence[Decided], objects: KueueObjects, position: int) -> PendingWorkload:
-    entries = ways[0].entries.get(workload.key)
-    fate, *others = _outcomes(workload, ways)
+def _item(workload: Workload, outcomes: Sequence[Decided], objects: KueueObjects, position: int) -> PendingWorkload:
+    entries = outcomes[0].entries.get(workload.key)
+    outcome, *others = _outcomes(workload, outcomes)
     return PendingWorkload(
         workload=workload.key,
         cluster_queue=queue_of(workload, objects),
@@ -240,17 +244,17 @@ def _item(workload: Workload, ways: Sequence[Decided], objects: KueueObjects, po
         priority=workload.spec.priority or 0,
         position=position,
         head_in=entries[0][0]["cycle"] if entries else 0,
-        outcome=fate,
+        outcome=outcome,
         other_outcomes=others,
     )
 
 
-def _outcomes(workload: Workload, ways: Sequence[Decided]) -> list[AdmissionOutcome]:
-    """What may become of a Workload, the likely first; ways that differ in nothing but when are one."""
+def _outcomes(workload: Workload, outcomes: Sequence[Decided]) -> list[AdmissionOutcome]:
+    """The possible outcomes of a Workload, the likely one first; outcomes that differ only in time are merged."""
     found: list[AdmissionOutcome] = []
-    for each in ways:
+    for each in outcomes:
         reading = each.reading(workload)
-        fate = AdmissionOutcome(
+        outcome = AdmissionOutcome(
             outcome=reading.outcome,
             message="" if reading.admitted_in else reading.message,
             admitted_in=reading.admitted_in,
@@ -258,23 +262,23 @@ def _outcomes(workload: Workload, ways: Sequence[Decided]) -> list[AdmissionOutc
             flavors={each.name: each.flavors for each in reading.pod_sets if each.flavors},
             targets=reading.targets,
         )
-        if not any(is_same_outcome(fate, other) for other in found):
-            found.append(fate)
+        if not any(is_same_outcome(outcome, other) for other in found):
+            found.append(outcome)
     return found
 
 
 def is_same_outcome(one: AdmissionOutcome, other: AdmissionOutcome) -> bool:
-    """Whether a Workload gets the same, and preempts the same ones, whenever that is."""
+    """Whether a Workload gets the same quota and preempts the same Workloads, regardless of time."""
 
-    def told(fate: AdmissionOutcome) -> tuple[object, ...]:
-        gone = sorted((each.workload, each.reason) for each in fate.targets)
-        return fate.outcome, fate.flavors if fate.admitted_in else None, gone, bool(fate.evicted_in)
+    def key(fate: AdmissionOutcome) -> tuple[object, ...]:
+        targets = sorted((each.workload, each.reason) for each in fate.targets)
+        return fate.outcome, fate.flavors if fate.admitted_in else None, targets, bool(fate.evicted_in)
 
-    return told(one) == told(other)
+    return key(one) == key(other)
 
 
-# So many are decided about alone.
-_MOST_ALONE = 200
+# The maximum number of Workloads that are tried alone.
+_MAX_ALONE = 200
 
 
 class _Known(NamedTuple):
@@ -293,48 +297,48 @@ def workloads_at_risk(
     limit: int,
     assumptions: Sequence[Assumption] = (),
 ) -> WorkloadsAtRisk:
-    """The Workloads with quota of which one ``is_selected``, at most ``limit``: the most threatened first.
+    """The Workloads with quota selected by ``is_selected``, at most ``limit``, the most threatened first.
 
-    A threat is who preempts one as the only head, or with all that wait.
+    A threat is a Workload that preempts another one as the only head, or with all pending ones.
     """
     infos = infos_of(objects, config)
     standing = Standing(objects, infos, config, now)
     found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS, infos=infos)
     known = _together(found)
-    said = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
+    all_assumptions = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
     waiting = standing.waiting()
-    for key in waiting[:_MOST_ALONE]:
+    for key in waiting[:_MAX_ALONE]:
         for aim in standing.aims(key):
-            before = known.get((aim.target, key))
-            cycle, is_certain = (before.cycle, before.is_certain) if before else (0, False)
+            previous = known.get((aim.target, key))
+            cycle, is_certain = (previous.cycle, previous.is_certain) if previous else (0, False)
             known[aim.target, key] = _Known(aim.reason, True, cycle, aim.is_certain or is_certain)
-    if len(waiting) > _MOST_ALONE:
-        message = f"{len(waiting) - _MOST_ALONE} of lower priority are looked at only with all that wait"
-        said.append(Assumption("Workload list", "status", message, AssumptionKind.UNCERTAIN))
+    if len(waiting) > _MAX_ALONE:
+        message = f"{len(waiting) - _MAX_ALONE} of lower priority are only tried together with all pending Workloads"
+        all_assumptions.append(Assumption("Workload list", "status", message, AssumptionKind.UNCERTAIN))
     by_key = {each.key: each for each in objects.workloads}
     threats: dict[str, list[WorkloadThreat]] = {}
     for (target, key), each in known.items():
         preemptor = by_key[key]
         priority = preemptor.spec.priority or 0
         threats.setdefault(target, []).append(WorkloadThreat(key, queue_of(preemptor, objects), priority, *each))
-    asked = [each for each in objects.workloads if _has_quota(each) and is_selected(each)]
+    selected = [each for each in objects.workloads if _has_quota(each) and is_selected(each)]
     pods = PodsOfWorkloads(objects.cluster)
-    items = [_threatened(each, threats.get(each.key, []), standing, pods) for each in asked]
-    items.sort(key=lambda each: (not each.threats, not any(one.reclaimers for one in each.borrowed), each.priority))
+    items = [_threatened(each, threats.get(each.key, []), standing, pods) for each in selected]
+    items.sort(key=lambda each: (not each.threats, not any(loan.reclaimers for loan in each.borrowed), each.priority))
     return WorkloadsAtRisk(
         items=items[:limit],
         omitted=max(0, len(items) - limit),
-        assumptions=list(dict.fromkeys([*said, *assumptions])),
+        assumptions=list(dict.fromkeys([*all_assumptions, *assumptions])),
     )
 
 
 def _together(found: Outcomes) -> dict[tuple[str, str], _Known]:
-    """By target and preemptor, what happens with all that wait."""
+    """Preemptions with all pending Workloads, by target and preemptor."""
     known: dict[tuple[str, str], _Known] = {}
-    ways = [_preemptions(each) for each in (found.cycles, *found.others)]
-    for way in ways:
-        for pair, (reason, cycle) in way.items():
-            is_certain = found.are_all and all(pair in each for each in ways)
+    all_preemptions = [_preemptions(each) for each in (found.cycles, *found.others)]
+    for preemptions in all_preemptions:
+        for pair, (reason, cycle) in preemptions.items():
+            is_certain = found.are_all and all(pair in each for each in all_preemptions)
             known.setdefault(pair, _Known(reason, False, cycle, is_certain))
     return known
 
@@ -368,22 +372,22 @@ def _threatened(
     )
 
 
-_AT_ONCE = timedelta(minutes=1)
-_SAID = re.compile(
+_SAME_EVENT = timedelta(minutes=1)
+_PREEMPTED_TEXT = re.compile(
     r"(?:Previously: )*Preempted to accommodate a workload \(UID: (?P<uid>[^,]*), JobUID: [^)]*\) due to [^;]*"
     r"(?:; preemptor path: (?P<path>[^;]*))?"
 )
 
 
 def who_evicted_workload(workload: Workload, objects: KueueObjects) -> PreemptionsOfWorkload:
-    """What is known of the preemptions of a Workload, the last first; each is told once."""
+    """The known preemptions of a Workload, the last first, without duplicates."""
     by_uid = {each.metadata.uid: each for each in objects.workloads if each.metadata.uid}
     found: list[WorkloadPreemption] = []
-    for at, reason, message, source in _said(workload, objects):
-        match = _SAID.match(message)
+    for at, reason, message, source in _evidence(workload, objects):
+        match = _PREEMPTED_TEXT.match(message)
         uid = match["uid"] if match else ""
         preemptor = by_uid.get(uid)
-        one = WorkloadPreemption(
+        preemption = WorkloadPreemption(
             at=at,
             reason=reason,
             message=message,
@@ -393,36 +397,36 @@ def who_evicted_workload(workload: Workload, objects: KueueObjects) -> Preemptio
             preemptor_path=(match["path"] or "") if match else "",
             source=source,
         )
-        # A condition and an event may tell of the same preemption; both are written within seconds.
+        # A condition and an event may report the same preemption; both are written within seconds.
         if not any(
-            one.preemptor_uid == other.preemptor_uid
-            and (one.at is None or other.at is None or abs(one.at - other.at) < _AT_ONCE)
+            preemption.preemptor_uid == other.preemptor_uid
+            and (preemption.at is None or other.at is None or abs(preemption.at - other.at) < _SAME_EVENT)
             for other in found
         ):
-            found.append(one)
+            found.append(preemption)
     found.sort(key=lambda each: each.at.timestamp() if each.at else 0.0, reverse=True)
     return PreemptionsOfWorkload(workload=workload.key, state=state_of(workload), preemptions=found)
 
 
-def _said(workload: Workload, objects: KueueObjects) -> Iterator[tuple[datetime | None, str, str, str]]:
+def _evidence(workload: Workload, objects: KueueObjects) -> Iterator[tuple[datetime | None, str, str, str]]:
     for each in workload.status.conditions:
-        # One that was admitted again says so, with what was before.
-        if each.type == "Preempted" and _SAID.match(each.message):
+        # A Workload that was admitted again keeps the previous message.
+        if each.type == "Preempted" and _PREEMPTED_TEXT.match(each.message):
             at = each.last_transition_time if each.status == "True" else None
             yield at, each.reason if each.status == "True" else "", each.message, "Condition"
     for event in objects.cluster.events:
         subject = event.subject
-        named = (subject.namespace, subject.name)
+        key = (subject.namespace, subject.name)
         if (
             event.reason == "Preempted"
             and subject.kind == "Workload"
-            and named == (workload.metadata.namespace, workload.metadata.name)
+            and key == (workload.metadata.namespace, workload.metadata.name)
         ):
             yield event.last_time, "", event.text, "Event"
 
 
 def state_of(workload: Workload) -> str:
-    """How a Workload stands: the last of its conditions that counts."""
+    """The state of a Workload: the most relevant of its conditions."""
     holding = {each.type for each in workload.status.conditions if each.status == "True"}
     for kind in ("Finished", "Evicted", "Admitted", "QuotaReserved"):
         if kind in holding:

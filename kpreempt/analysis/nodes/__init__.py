@@ -1,1 +1,1 @@
-"""What if the cluster had other nodes: more of those it has, some of a file or of a node pool, or without one."""
+"""Changes to the nodes of a cluster: copies of existing nodes, nodes from a file or node pool, and removed nodes."""

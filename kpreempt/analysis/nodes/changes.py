@@ -1,12 +1,12 @@
-"""What if the cluster were a little different: nodes that come or go, a cordoned node, no object, a larger budget.
+"""Changes to a cluster: nodes added or removed, a node cordoned, an object removed, a budget with more disruptions.
 
-Each function returns a new cluster. Statuses of budgets stay as they were: taking a pod out does not make its budget's
-controller run again.
+Each function returns a new cluster. Statuses of budgets are kept: removing a pod does not trigger its budget's
+controller.
 
-New nodes of a Karpenter NodePool are made as far as the pool and the cluster's nodes say what they are like. A pool
-states requirements, not machines: which one comes, Karpenter decides by price and by what its cloud has. Here it is the
-smallest known one: one that the pool has already, one whose size the pool states, or one of a type that the pool allows
-and another node of the cluster has. That it is this one is an assumption.
+New nodes of a Karpenter NodePool are created as far as the pool and the cluster's nodes show what they look like. A
+pool has requirements rather than machine types; Karpenter chooses by price and availability. Here it is the smallest
+known machine: one that the pool already has, one whose size the pool specifies, or one of an instance type that the
+pool allows and another node has. That choice is an assumption.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ MOST_NODES = 1000
 _NAMES_SHOWN = 3
 _FILES = (".yaml", ".yml", ".json")
 
-# The objects of a file, as the API server would have them.
+# Reads the objects in a file as the API server would store them.
 ReadFile = Callable[[str], ClusterSnapshot]
 
 
 class NumberedName(NamedTuple):
-    """``NAME=N``; ``is_stated`` says whether the number was."""
+    """``NAME=N``; ``is_stated`` says whether N was given."""
 
     name: str
     number: int
@@ -49,21 +49,21 @@ class NumberedName(NamedTuple):
 
 
 def numbered_name(text: str, option: str, example: str) -> NumberedName:
-    """The name and the number of ``NAME[=N]``, of which 1 is meant where it is missing. Raises ``UsageError``."""
+    """Parse ``NAME[=N]``; N defaults to 1. Raises ``UsageError``."""
     name, equals, digits = text.rpartition("=")
     if not equals:
         name = text
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 6
     if not name or (equals and not (is_number and int(digits) >= 1)):
-        raise UsageError(f'{option} "{text}": NAME or NAME=N is expected', hint=example)
+        raise UsageError(f'{option} "{text}": expected NAME or NAME=N', hint=example)
     number = int(digits) if equals else 1
     if number > MOST_NODES:
-        raise UsageError(f"{option} {text}: {number:,} nodes are more than {MOST_NODES:,}")
+        raise UsageError(f"{option} {text}: too many nodes: {number:,} (maximum {MOST_NODES:,})")
     return NumberedName(name, number, bool(equals))
 
 
 def is_file(name: str) -> bool:
-    """Whether the name of a pattern for new nodes is that of a file; a node's has no slash but for ``node/NAME``."""
+    """Whether the name refers to a file; node names contain no slash, except in ``node/NAME``."""
     return not name.startswith("node/") and (name == "-" or "/" in name or name.endswith(_FILES))
 
 
@@ -76,65 +76,64 @@ def with_changed_nodes(
     read_file: ReadFile,
     now: datetime,
 ) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster with nodes that are ``added`` (``NODE[=N]`` or ``FILE[=N]``) and without those that are ``removed``.
+    """The cluster with ``added`` nodes (``NODE[=N]`` or ``FILE[=N]``) and without ``removed`` ones.
 
-    ``pools`` are ``NODEPOOL[=N]``. Nodes are made like others as these are before any is removed. Raises
-    ``UsageError``, ``NotFoundError`` and what ``read_file`` raises.
+    ``pools`` are ``NODEPOOL[=N]``. Nodes are copied before any is removed. Raises ``UsageError``, ``NotFoundError`` and
+    the errors of ``read_file``.
     """
     copier = Copier(cluster, now=now)
-    coming = Added()
+    additions = Added()
     for text in added:
-        asked = numbered_name(text, "--add-node", "--add-node pool-b-7=2, --add-node node.yaml")
-        if is_file(asked.name):
-            coming += _of_file(cluster, copier, asked, read_file(asked.name))
+        requested = numbered_name(text, "--add-node", "--add-node pool-b-7=2, --add-node node.yaml")
+        if is_file(requested.name):
+            additions += _of_file(cluster, copier, requested, read_file(requested.name))
             continue
-        node_name = asked.name.removeprefix("node/")
+        node_name = requested.name.removeprefix("node/")
         check_node(cluster, node_name)
-        coming += copier.like(next(node for node in cluster.nodes if node.name == node_name), asked.number)
+        additions += copier.like(next(node for node in cluster.nodes if node.name == node_name), requested.number)
     for text in pools:
-        coming += nodes_of_pool(cluster, copier, numbered_name(text, "--add-pool", "--add-pool default=2"))
-    said = list(coming.assumptions)
+        additions += nodes_of_pool(cluster, copier, numbered_name(text, "--add-pool", "--add-pool default=2"))
+    assumptions = list(additions.assumptions)
     for name in removed:
-        cluster, becomes = without_node(cluster, name.removeprefix("node/"), now)
-        said += becomes
-    return with_nodes(cluster, coming), list(dict.fromkeys(said))
+        cluster, consequences = without_node(cluster, name.removeprefix("node/"), now)
+        assumptions += consequences
+    return with_nodes(cluster, additions), list(dict.fromkeys(assumptions))
 
 
-def _of_file(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName, objects: ClusterSnapshot) -> Added:
+def _of_file(cluster: ClusterSnapshot, copier: Copier, requested: NumberedName, objects: ClusterSnapshot) -> Added:
     if not objects.nodes:
-        raise UsageError(f"--add-node {asked.name}: there is no Node in it")
+        raise UsageError(f"--add-node {requested.name}: the file has no Node")
     taken = {node.name for node in cluster.nodes}
     found = Added()
     for node in objects.nodes:
-        if not asked.is_stated and node.name in taken:
-            hint = f"--add-node {asked.name}=1 gives it a fresh name"
-            raise UsageError(f'--add-node {asked.name}: the cluster has a node "{node.name}"', hint=hint)
+        if not requested.is_stated and node.name in taken:
+            hint = f"--add-node {requested.name}=1 gives it a new name"
+            raise UsageError(f'--add-node {requested.name}: node "{node.name}" already exists', hint=hint)
         if not node.status.allocatable:
             raise UsageError(
-                f'--add-node {asked.name}: node "{node.name}" says nothing of status.allocatable or status.capacity'
+                f'--add-node {requested.name}: node "{node.name}" has neither status.allocatable nor status.capacity'
             )
-        beside = Added(
+        objects_of_node = Added(
             csi_nodes=[each for each in objects.csi_nodes if each.metadata.name == node.name],
             resource_slices=[each for each in objects.resource_slices if each.spec.node_name == node.name],
         )
-        found += copier.of_pattern(node, asked.number, keeps_name=node.name not in taken, beside=beside)
+        found += copier.of_pattern(node, requested.number, keeps_name=node.name not in taken, beside=objects_of_node)
         taken.update(each.name for each in found.nodes)
     return found
 
 
 def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[ClusterSnapshot, list[Assumption]]:
-    """The cluster without a node and what is there because of it, and what becomes of its pods.
+    """The cluster without a node and the objects that belong to it, and what happens to its pods.
 
-    Those that a controller makes anew wait for a node, under their old names; nobody has placed them yet. All others
-    are gone: of DaemonSets, static ones, those that were on their way out, and those without a controller. Raises
-    ``NotFoundError``.
+    Pods that a controller recreates become pending, under their old names. All others are removed: DaemonSet pods,
+    static pods, terminating pods, and those without a controller. Raises ``NotFoundError``.
     """
-    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few questions change nodes
+    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
 
     check_node(cluster, name)
-    going = [pod for pod in cluster.pods if pod.spec.node_name == name]
-    again = {pod.key: made for pod in going if (made := _recreated(pod, now)) is not None}
-    pods = [again.get(pod.key, pod) for pod in cluster.pods if pod.spec.node_name != name or pod.key in again]
+    removed = [pod for pod in cluster.pods if pod.spec.node_name == name]
+    recreated = {pod.key: made for pod in removed if (made := _recreated(pod, now)) is not None}
+    pods = [recreated.get(pod.key, pod) for pod in cluster.pods if pod.spec.node_name != name or pod.key in recreated]
     changed = msgspec.structs.replace(
         cluster,
         nodes=[node for node in cluster.nodes if node.name != name],
@@ -142,13 +141,13 @@ def without_node(cluster: ClusterSnapshot, name: str, now: datetime) -> tuple[Cl
         csi_nodes=[each for each in cluster.csi_nodes if each.metadata.name != name],
         resource_slices=[each for each in cluster.resource_slices if each.spec.node_name != name],
         volume_attachments=[each for each in cluster.volume_attachments if each.spec.node_name != name],
-        resource_claims=released(cluster.resource_claims, going) if cluster.resource_claims else [],
+        resource_claims=released(cluster.resource_claims, removed) if cluster.resource_claims else [],
     )
-    return changed, _what_becomes(name, going, set(again))
+    return changed, _consequences(name, removed, set(recreated))
 
 
 def _recreated(pod: Pod, now: datetime) -> Pod | None:
-    from kpreempt.controllers.replacement import is_replaced, replacement_of  # noqa: PLC0415 - few need it
+    from kpreempt.controllers.replacement import is_replaced, replacement_of  # noqa: PLC0415 - rarely needed
 
     owner = controller_of(pod.metadata)
     is_counted = not pod.is_terminal and pod.metadata.deletion_timestamp is None
@@ -160,73 +159,75 @@ def _recreated(pod: Pod, now: datetime) -> Pod | None:
     return replace_in(made, "metadata", name=pod.metadata.name)
 
 
-def _what_becomes(name: str, going: Sequence[Pod], again: set[str]) -> list[Assumption]:
-    """What is said of the pods of a node that is taken away."""
-    there = [pod for pod in going if not pod.is_terminal]
-    if not there:
+def _consequences(name: str, removed: Sequence[Pod], recreated: set[str]) -> list[Assumption]:
+    """The assumption about the pods of a removed node."""
+    active = [pod for pod in removed if not pod.is_terminal]
+    if not active:
         return []
     groups: Mapping[str, list[str]] = {"again": [], "node": [], "leaving": [], "lost": []}
-    for pod in there:
+    for pod in active:
         owner = controller_of(pod.metadata)
         of_node = owner is not None and owner.kind in ("DaemonSet", "Node")
         is_leaving = pod.metadata.deletion_timestamp is not None
-        group = "again" if pod.key in again else "node" if of_node else "leaving" if is_leaving else "lost"
+        group = "again" if pod.key in recreated else "node" if of_node else "leaving" if is_leaving else "lost"
         groups[group].append(pod.key)
     unnamed = len(groups["lost"]) - _NAMES_SHOWN
     lost = ", ".join(groups["lost"][:_NAMES_SHOWN]) + (f" and {unnamed:,} more" if unnamed > 0 else "")
     words = {
-        "again": "made anew by their controllers and pending, under their old names",
-        "node": "of DaemonSets or static, which end with their node",
-        "leaving": "terminating already",
-        "lost": f"that no controller of Kubernetes makes anew: {lost}",
+        "again": "recreated by their controllers and pending, under their old names",
+        "node": "of DaemonSets or static, deleted with the node",
+        "leaving": "already terminating",
+        "lost": f"that no controller recreates: {lost}",
     }
     parts = [f"{len(pods):,} {words[group]}" for group, pods in groups.items() if pods]
-    noun = "1 pod leaves" if len(there) == 1 else f"{len(there):,} pods leave"
-    return [Assumption(f"Node {name}", "pods", f"{noun} with it: {'; '.join(parts)}", AssumptionKind.INFORMATIONAL)]
+    noun = "1 pod is" if len(active) == 1 else f"{len(active):,} pods are"
+    return [
+        Assumption(f"Node {name}", "pods", f"{noun} removed with it: {'; '.join(parts)}", AssumptionKind.INFORMATIONAL)
+    ]
 
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-# By cloud, the labels whose value is the number of CPUs, and the memory in Mi.
+# The labels with the number of CPUs and the memory in Mi, by cloud.
 _SIZES = (
     ("karpenter.k8s.aws/instance-cpu", "karpenter.k8s.aws/instance-memory"),
     ("karpenter.azure.com/sku-cpu", "karpenter.azure.com/sku-memory"),
 )
-# What a kubelet allows where nobody says otherwise.
+# The kubelet's default for the maximum number of pods.
 _PODS = "110"
 _KIND = "NodePool"
-_UNKNOWN = "which machines Karpenter makes, and in which zones, is not known"
+_UNKNOWN = "the machine types and zones that Karpenter would choose are unknown"
 _OF_MACHINE = (
     *("kubernetes.io/arch", "kubernetes.io/os", "topology.kubernetes.io/"),
     *("karpenter.k8s.aws/", "karpenter.azure.com/"),
 )
 
 
-def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, asked: NumberedName) -> Added:
-    """So many nodes of a pool. Raises ``NotFoundError``, and ``UsageError`` where nothing says what they have."""
-    pool = next((each for each in cluster.node_pools if each.metadata.name == asked.name), None)
+def nodes_of_pool(cluster: ClusterSnapshot, copier: Copier, requested: NumberedName) -> Added:
+    """New nodes of a pool. Raises ``NotFoundError``, and ``UsageError`` if nothing shows what they look like."""
+    pool = next((each for each in cluster.node_pools if each.metadata.name == requested.name), None)
     if pool is None:
-        near = difflib.get_close_matches(asked.name, [each.metadata.name for each in cluster.node_pools], n=3)
-        there_is_none = missing(cluster, _KIND, f'{_KIND} "{asked.name}" in the cluster')
-        raise NotFoundError(there_is_none, hint=", ".join(near))
-    subject = f"{_KIND} {asked.name}"
-    added, message = _made(cluster, copier, pool, asked)
-    said = [Assumption(subject, "spec.template.spec.requirements", message)]
-    # The limits that the pool passes with these nodes: ``the limit for cpu``.
-    passed = []
+        near = difflib.get_close_matches(requested.name, [each.metadata.name for each in cluster.node_pools], n=3)
+        problem = missing(cluster, _KIND, f'{_KIND} "{requested.name}" in the cluster')
+        raise NotFoundError(problem, hint=", ".join(near))
+    subject = f"{_KIND} {requested.name}"
+    added, message = _create(cluster, copier, pool, requested)
+    assumptions = [Assumption(subject, "spec.template.spec.requirements", message)]
+    # The limits that the pool exceeds with these nodes: ``the limit for cpu``.
+    exceeded = []
     for name, limit in pool.spec.limits.items():
         now = pool.status.resources.get(name)
         new = sum(each.nano for node in added.nodes if (each := node.status.capacity.get(name)) is not None)
         if (now.nano if now is not None else 0) + new > limit.nano:
-            passed.append(name)
-    if over := (f"the limit for {' and '.join(passed)}" if passed else ""):
-        message = f"{over} of the pool would be passed, so that Karpenter does not make all of these nodes"
-        said.append(Assumption(subject, "spec.limits", message, AssumptionKind.UNCERTAIN))
-    return msgspec.structs.replace(added, assumptions=[*said, *added.assumptions])
+            exceeded.append(name)
+    if limits := (f"the limit for {' and '.join(exceeded)}" if exceeded else ""):
+        message = f"{limits} of the pool would be exceeded, so Karpenter would not create all of these nodes"
+        assumptions.append(Assumption(subject, "spec.limits", message, AssumptionKind.UNCERTAIN))
+    return msgspec.structs.replace(added, assumptions=[*assumptions, *added.assumptions])
 
 
-def _made(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, asked: NumberedName) -> tuple[Added, str]:
-    """The nodes, and what is assumed of them."""
-    # The nodes that satisfy the requirements which are about the labels that they have.
+def _create(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, requested: NumberedName) -> tuple[Added, str]:
+    """The nodes, and the assumption about them."""
+    # The nodes that meet the requirements on labels they have.
     fitting = [
         kind.like
         for kind in kinds_of(cluster)
@@ -236,38 +237,38 @@ def _made(cluster: ClusterSnapshot, copier: Copier, pool: NodePool, asked: Numbe
             if each.key in kind.like.labels
         )
     ]
-    if own := next((node for node in fitting if node.labels.get(NODE_POOL) == asked.name), None):
-        return copier.like(own, asked.number), (
-            f"{_UNKNOWN}; taken to be like {own.name}, the smallest that the pool has"
+    if own := next((node for node in fitting if node.labels.get(NODE_POOL) == requested.name), None):
+        return copier.like(own, requested.number), (
+            f"{_UNKNOWN}; assumed to be like {own.name}, the smallest node of the pool"
         )
     if size := _stated_size(pool):
-        message = "what the kubelet keeps of the stated CPU and memory is not known, nor the zone; all of it counts"
-        return copier.of_pattern(_pattern(pool, {}, size), asked.number), message
+        message = "the zone and the kubelet's reserved resources are unknown; the full size is available to pods"
+        return copier.of_pattern(_pattern(pool, {}, size), requested.number), message
     types = _allowed(pool, INSTANCE_TYPE)
     if other := next((node for node in fitting if node.labels.get(INSTANCE_TYPE) in types), None):
-        # Whether a label says what a machine is, and not to which pool or for what it is there.
+        # Keep labels that describe the machine, but not its pool or purpose.
         shared = {
             key: value for key, value in other.labels.items() if (key == INSTANCE_TYPE or key.startswith(_OF_MACHINE))
         }
         pattern = _pattern(pool, shared, other.status)
-        return copier.of_pattern(pattern, asked.number), (
-            f"{_UNKNOWN}; taken to be of the type of {other.name}, {other.labels[INSTANCE_TYPE]}, in its zone"
+        return copier.of_pattern(pattern, requested.number), (
+            f"{_UNKNOWN}; assumed to be a {other.labels[INSTANCE_TYPE]} like {other.name}, in its zone"
         )
     raise UsageError(
-        f"--add-pool {asked.name}: what its nodes have is not known: it states no size, and the cluster has no node of "
-        "it, nor one of an instance type that it names",
-        hint="--add-node FILE, a Node with status.allocatable",
+        f"--add-pool {requested.name}: the size of its nodes is unknown: it is not in the pool, and the cluster has no "
+        "node of the pool or of an instance type that it allows",
+        hint="use --add-node FILE with a Node that has status.allocatable",
     )
 
 
 def _allowed(pool: NodePool, key: str) -> list[str]:
-    """The values that the pool names for a label; none where it does not name them."""
+    """The values that the pool allows for a label; empty if it lists none."""
     found = [each for each in pool.spec.template.spec.requirements if each.key == key and each.operator == "In"]
     return [value for value in found[0].values if all(value in each.values for each in found)] if found else []
 
 
 def _stated_size(pool: NodePool) -> NodeStatus | None:
-    """What a node has of a pool that allows one size only."""
+    """The resources of a node, if the pool allows only one size."""
     for cpu_label, memory_label in _SIZES:
         cpu, memory = _allowed(pool, cpu_label), _allowed(pool, memory_label)
         if len(cpu) == len(memory) == 1 and all(each[0].isdecimal() and len(each[0]) <= 9 for each in (cpu, memory)):
@@ -277,7 +278,7 @@ def _stated_size(pool: NodePool) -> NodeStatus | None:
 
 
 def _pattern(pool: NodePool, labels: Mapping[str, str], status: NodeStatus) -> Node:
-    """A node of the pool, with what the pool leaves no choice about."""
+    """A node of the pool, with everything that the pool determines."""
     template, name = pool.spec.template, pool.metadata.name
     only = {each.key: _allowed(pool, each.key) for each in template.spec.requirements}
     labels = {
@@ -298,7 +299,7 @@ _KINDS = {
     **dict.fromkeys(("pdb", "pdbs", "poddisruptionbudget", "poddisruptionbudgets"), "pdb"),
     **dict.fromkeys(("resourceclaim", "resourceclaims"), "resourceclaim"),
 }
-# By kind, the field of a cluster, and what messages call one of its objects.
+# The field of a cluster, and the name of an object in messages, by kind.
 _FIELDS = {
     "pod": ("pods", "pod"),
     "node": ("nodes", "node"),
@@ -318,9 +319,9 @@ def changed(
     uncordons: Iterable[str] = (),
     budgets: Iterable[str] = (),
 ) -> ClusterSnapshot:
-    """The cluster ``without`` objects, then with nodes that are closed, then opened, then ``set_budget`` for budgets.
+    """The cluster without the ``removed`` objects, then with cordoned and uncordoned nodes, then with changed budgets.
 
-    ``namespace`` is for names without one; it may be empty. Raises what these functions raise.
+    ``namespace`` is the default for names without one; it may be empty. Raises the errors of these functions.
     """
     for target in removed:
         cluster = without(cluster, target, namespace or DEFAULT_NAMESPACE)
@@ -338,33 +339,33 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
     """The cluster without one object.
 
     ``target`` is ``pod/NAME``, ``pod/NS/NAME``, ``NS/NAME`` (a pod), ``node/NAME``, ``pdb/NS/NAME`` or
-    ``resourceclaim/NS/NAME``; ``namespace`` is for a name without one. Pods of a node that is taken out stay, on a node
-    that does not exist. A pod's claims for devices are given back with it, where nobody else uses them. Raises
-    ``UsageError`` for a text of another shape and ``NotFoundError`` for an object that is not there.
+    ``resourceclaim/NS/NAME``; ``namespace`` is the default. Pods of a removed node keep its name. A removed pod's
+    device claims are released unless another pod uses them. Raises ``UsageError`` for another format and
+    ``NotFoundError`` if the object does not exist.
     """
-    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - few questions change nodes
+    from kpreempt.controllers.resource_claims import released  # noqa: PLC0415 - rarely needed
 
     parts = target.split("/")
     kind, rest = "pod", parts
     if len(parts) > 1 and parts[0].lower() in _KINDS:
         kind, rest = _KINDS[parts[0].lower()], parts[1:]
     if not 1 <= len(rest) <= (1 if kind == "node" else 2) or not all(rest):
-        raise UsageError(f'"{target}" does not name an object', hint=_SHAPES)
+        raise UsageError(f'"{target}" is not an object name', hint=_SHAPES)
     key = rest[-1] if kind == "node" else f"{rest[0] if len(rest) == 2 else namespace}/{rest[-1]}"
     field, name = _FIELDS[kind]
-    there = [(each.name if kind == "node" else each.key, each) for each in getattr(cluster, field)]
-    changes = {field: [each for own, each in there if own != key]}
-    if len(changes[field]) == len(there):
-        raise _not_found(cluster, name, key, (own for own, _ in there))
+    existing = [(each.name if kind == "node" else each.key, each) for each in getattr(cluster, field)]
+    changes = {field: [each for own, each in existing if own != key]}
+    if len(changes[field]) == len(existing):
+        raise _not_found(cluster, name, key, (own for own, _ in existing))
     if kind == "node":
         changes["csi_nodes"] = [each for each in cluster.csi_nodes if each.metadata.name != key]
     elif kind == "pod" and cluster.resource_claims:
-        changes["resource_claims"] = released(cluster.resource_claims, [each for own, each in there if own == key])
+        changes["resource_claims"] = released(cluster.resource_claims, [each for own, each in existing if own == key])
     return msgspec.structs.replace(cluster, **changes)
 
 
 def check_node(cluster: ClusterSnapshot, node_name: str) -> None:
-    """Raise ``NotFoundError``, with the names that come near, unless the node is in the cluster."""
+    """Raise ``NotFoundError`` that suggests similar names, unless the node is in the cluster."""
     if all(node.name != node_name for node in cluster.nodes):
         raise _not_found(cluster, "node", node_name, (node.name for node in cluster.nodes))
 
@@ -372,7 +373,7 @@ def check_node(cluster: ClusterSnapshot, node_name: str) -> None:
 def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
     """The cluster with a budget that allows another number of disruptions: ``NS/NAME=ALLOWED``.
 
-    Raises ``UsageError`` for a text of another shape and ``NotFoundError`` for an unknown budget.
+    Raises ``UsageError`` for another format and ``NotFoundError`` for an unknown budget.
     """
     key, equals, allowed = text.rpartition("=")
     is_number = allowed.isascii() and allowed.isdecimal() and len(allowed) <= 10 and int(allowed) <= _MAX_INT32
@@ -388,7 +389,7 @@ def set_budget(cluster: ClusterSnapshot, text: str) -> ClusterSnapshot:
 
 
 def cordoned_node(node: Node) -> Node:
-    """The node marked unschedulable, with the taint that the node controller adds; the same where it was already."""
+    """The node, marked unschedulable, with the node controller's taint; an already cordoned node is returned as is."""
     taints = node.spec.taints
     if not any(taint.key == _UNSCHEDULABLE.key and taint.effect == _UNSCHEDULABLE.effect for taint in taints):
         taints = [*taints, _UNSCHEDULABLE]
@@ -398,16 +399,16 @@ def cordoned_node(node: Node) -> Node:
 
 
 def _uncordoned_node(node: Node) -> Node:
-    """The node, open to pods again, without the taint that stands for its being closed."""
+    """The node, schedulable again, without the cordon's taint."""
     taints = [taint for taint in node.spec.taints if taint.key != _UNSCHEDULABLE.key]
     return replace_in(node, "spec", unschedulable=False, taints=taints)
 
 
-def _not_found(cluster: ClusterSnapshot, kind: str, name: str, there: Iterable[str]) -> NotFoundError:
-    near = difflib.get_close_matches(name, list(there), n=3)
+def _not_found(cluster: ClusterSnapshot, kind: str, name: str, names: Iterable[str]) -> NotFoundError:
+    near = difflib.get_close_matches(name, list(names), n=3)
     first, slash, rest = name.partition("/")
     if slash and not near:
-        # What stands where a namespace does may be meant as a kind.
+        # The part before the slash may be a misspelled kind instead of a namespace.
         near = [f"{_KINDS[each]}/{rest}" for each in difflib.get_close_matches(first.lower(), _KINDS, n=1)]
     read = {"node": "Node", "pod": "Pod"}.get(kind, kind)
     return NotFoundError(missing(cluster, read, f'{kind} "{name}" in the cluster'), hint=", ".join(near))

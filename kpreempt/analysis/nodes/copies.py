@@ -1,15 +1,14 @@
-"""The kinds of nodes that a cluster has, and nodes that it does not have yet, as they come up.
+"""The kinds of nodes in a cluster, and copies of nodes as new nodes.
 
-Of one kind are those that are alike in what they offer, in labels and in taints. Which of them could take a pod a new
-node's own filters say, cheaply and before any verdict: new nodes are looked at in a cluster where only they are. What
-other nodes and their pods have to say, about spreading and about the company of pods, is left to the verdict that
-proves it.
+Nodes of one kind have the same allocatable resources, labels and taints. The filters on a new node show which kinds
+could take a pod, cheaply and before any verdict: new nodes are evaluated in a cluster that has no others. Constraints
+that involve other nodes and their pods, such as spreading and pod affinity, are left to the verdict that verifies it.
 
-A copy has allocatable resources, labels and taints of its pattern, but not what befell that one alone: cordons, taints
-that stand for conditions, images, annotations. Of pods it has those that are there for their node: of DaemonSets, and
-static ones. Which DaemonSets run there follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/daemon`` as far as pods
-show their template: the controller puts a pod's own node in the place of the node affinity that the template requires.
-So a node that is there tells by its pods which DaemonSets its copies get; for any other the affinity is not known.
+A copy has the allocatable resources, labels and taints of its original, but not what is specific to it: cordons,
+condition taints, images, annotations. It gets the pods that belong to a node: DaemonSet pods and static pods. Which
+DaemonSets run there follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/daemon`` as far as pods show their template:
+the controller replaces the required node affinity with the pod's own node. So the pods of an existing node show which
+DaemonSets its copies get; for other nodes the affinity is unknown.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from kpreempt.verdict.story import NodeKind
 from kpreempt.verdict.unread import unreadable_of
 
 HOST_NAME = "kubernetes.io/hostname"
-# The last parts of the keys of labels that say the name of the node.
+# The last parts of label keys whose value is the node's name.
 _OF_HOST = frozenset({"hostname", "host", "node", "nodename", "node-name"})
-# Taints of a node's condition, and of what is being done with it; a new node starts without.
+# Taints for a node's condition, or for an operation on it; a new node starts without them.
 _TAINTS_OF_ONE = frozenset(
     {
         "node.kubernetes.io/unschedulable",
@@ -60,12 +59,12 @@ _TAINTS_OF_ONE = frozenset(
     }
 )
 _STARTUP_TAINTS = ("ignore-taint.cluster-autoscaler.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/")
-# A label's value has 63 characters at most, and the host name is one.
+# The maximum length of a label value; the host name is one.
 _LONGEST_NAME = 63
 
 
 class Added(msgspec.Struct, frozen=True):
-    """Nodes, with what is there because of them, and what is not known of that."""
+    """New nodes with the objects that belong to them, and the resulting assumptions."""
 
     nodes: list[Node] = []
     pods: list[Pod] = []
@@ -74,13 +73,13 @@ class Added(msgspec.Struct, frozen=True):
     assumptions: list[Assumption] = []
 
     def __add__(self, other: Added) -> Added:
-        """Both."""
+        """Concatenate two additions."""
         fields = self.__struct_fields__
         return Added(**{name: [*getattr(self, name), *getattr(other, name)] for name in fields})
 
 
 def with_nodes(cluster: ClusterSnapshot, added: Added) -> ClusterSnapshot:
-    """The cluster with the nodes, behind those that it has."""
+    """The cluster with the new nodes after the existing ones."""
     changes = {name: getattr(added, name) for name in ("nodes", "pods", "csi_nodes", "resource_slices")}
     return msgspec.structs.replace(
         cluster, **{name: [*getattr(cluster, name), *items] for name, items in changes.items() if items}
@@ -88,34 +87,37 @@ def with_nodes(cluster: ClusterSnapshot, added: Added) -> ClusterSnapshot:
 
 
 class Copier:
-    """Makes nodes for a cluster; each has a name that neither the cluster nor another one of them has."""
+    """Creates nodes for a cluster, each with a new name."""
 
     def __init__(self, cluster: ClusterSnapshot, *, now: datetime, taken: Iterable[str] = ()) -> None:
-        """``now`` is when the nodes and their pods come. Names that are ``taken`` are those of nodes still to come."""
+        """``now`` is when the nodes and their pods are created.
+
+        ``taken`` are the names of other nodes that will be added.
+        """
         self._cluster, self._now = cluster, now
         self._taken = {*(node.name for node in cluster.nodes), *taken}
         self._by_node: dict[str, list[Pod]] | None = None
 
     def like(self, node: Node, number: int) -> Added:
-        """So many nodes like one of the cluster."""
-        pods = _without_doubles(self._pods_of_nodes().get(node.name, ()))
+        """Copies of a node in the cluster."""
+        pods = _without_duplicates(self._pods_of_nodes().get(node.name, ()))
         csi_nodes = [each for each in self._cluster.csi_nodes if each.metadata.name == node.name]
         slices = [each for each in self._cluster.resource_slices if each.spec.node_name == node.name]
-        said = unreadable_of(self._cluster, ["DaemonSet"])
+        assumptions = unreadable_of(self._cluster, ["DaemonSet"])
         if any(device.node_name == node.name for each in self._cluster.resource_slices for device in each.spec.devices):
-            message = "devices that several nodes reach in part are not counted for new nodes"
-            said.append(Assumption(f"Node {node.name}", "ResourceSlice", message))
-        return self._made(node, self._names(node.name, number), pods, csi_nodes, slices, said)
+            message = "devices that are shared by some nodes are not counted for new nodes"
+            assumptions.append(Assumption(f"Node {node.name}", "ResourceSlice", message))
+        return self._create(node, self._names(node.name, number), pods, csi_nodes, slices, assumptions)
 
     def of_pattern(self, node: Node, number: int, *, keeps_name: bool = False, beside: Added | None = None) -> Added:
-        """So many nodes like one that is not in the cluster; the first one keeps its name where that is wanted.
+        """Copies of a node that is not in the cluster; with ``keeps_name``, the first one keeps its name.
 
-        ``beside`` has what else is known of the pattern. DaemonSets are told by their pods on other nodes.
+        ``beside`` has other objects of the original. DaemonSets are derived from their pods on other nodes.
         """
         beside = beside or Added()
-        pods, said = self._daemon_pods_for(node)
+        pods, assumptions = self._daemon_pods_for(node)
         names = self._names(node.name, number, first=node.name if keeps_name else "")
-        return self._made(node, names, pods, beside.csi_nodes, beside.resource_slices, said)
+        return self._create(node, names, pods, beside.csi_nodes, beside.resource_slices, assumptions)
 
     def _names(self, base: str, number: int, first: str = "") -> list[str]:
         found = [first] if first else []
@@ -125,20 +127,20 @@ class Copier:
         self._taken.update(found)
         return found
 
-    def _made(
+    def _create(
         self,
         pattern: Node,
         names: Sequence[str],
         pods: Sequence[Pod],
         csi_nodes: Sequence[CSINode],
         slices: Sequence[ResourceSlice],
-        said: Sequence[Assumption],
+        assumptions: Sequence[Assumption],
     ) -> Added:
         nodes = [_copy(pattern, name) for name in names]
         with_devices = [pod for pod in pods if pod.spec.resource_claims]
         if with_devices:
-            message = f"the devices that {with_devices[0].key} has there are not taken on new nodes"
-            said = [*said, Assumption(f"Pod {with_devices[0].key}", "spec.resourceClaims", message)]
+            message = f"the devices of {with_devices[0].key} are not allocated on new nodes"
+            assumptions = [*assumptions, Assumption(f"Pod {with_devices[0].key}", "spec.resourceClaims", message)]
         running = [(pod, node) for node in nodes for pod in pods if not pod.spec.node_selector or _may_run(pod, node)]
         return Added(
             nodes,
@@ -155,14 +157,14 @@ class Copier:
                 for each in csi_nodes
             ],
             [_slice(each, pattern.name, name) for name in names for each in slices],
-            list(said),
+            list(assumptions),
         )
 
     def _pods_of_nodes(self) -> dict[str, list[Pod]]:
-        """By node the pods that are there for it, or that are made for it and not there yet."""
+        """The pods that belong to a node or are created for it, by node."""
         if self._by_node is None:
             self._by_node = {}
-            # Replicas share the list of their owners, which are looked at once.
+            # Replicas share their list of owners, so each list is evaluated once.
             is_daemon: dict[int, bool] = {}
             for pod in self._cluster.pods:
                 key = id(pod.metadata.owner_references)
@@ -176,38 +178,38 @@ class Copier:
         return self._by_node
 
     def _daemon_pods_for(self, node: Node) -> tuple[list[Pod], list[Assumption]]:
-        """A pod of each DaemonSet that runs on the node, as far as their pods elsewhere tell."""
+        """A pod of each DaemonSet that runs on the node, as far as their pods on other nodes show."""
         newest: dict[tuple[str, str], Pod] = {}
-        on: dict[tuple[str, str], set[str]] = {}
+        nodes_of: dict[tuple[str, str], set[str]] = {}
         for name, pods in self._pods_of_nodes().items():
             for pod in pods:
                 owner = controller_of(pod.metadata)
                 if owner is not None and owner.kind == "DaemonSet":
                     key = (pod.metadata.namespace, owner.name)
-                    on.setdefault(key, set()).add(name)
+                    nodes_of.setdefault(key, set()).add(name)
                     newest[key] = max(
                         newest.get(key, pod),
                         pod,
                         key=lambda each: (each.metadata.creation_timestamp or self._now, each.metadata.name),
                     )
-        said = unreadable_of(self._cluster, ["DaemonSet"])
+        assumptions = unreadable_of(self._cluster, ["DaemonSet"])
         found = []
         for (namespace, name), pod in newest.items():
             if not _may_run(pod, node):
                 continue
             found.append(pod)
-            # Where it could run and does not, its template requires more than its pods show.
-            if any(each.name not in on[namespace, name] and _may_run(pod, each) for each in self._cluster.nodes):
-                message = f"whether its node affinity lets it run on {node.name} is not known; counted as running there"
-                said.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template.spec.affinity", message))
-        told = {(each.metadata.namespace, each.metadata.name) for each in self._cluster.daemon_sets}
-        for namespace, name in sorted(told - newest.keys()):
-            message = f"has no pod in the cluster, so that what it would run on {node.name} is not known"
-            said.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template", message))
-        return found, said
+            # If it could run on a node and does not, its template requires more than its pods show.
+            if any(each.name not in nodes_of[namespace, name] and _may_run(pod, each) for each in self._cluster.nodes):
+                message = f"it is unknown whether its node affinity matches {node.name}; assumed to run there"
+                assumptions.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template.spec.affinity", message))
+        known = {(each.metadata.namespace, each.metadata.name) for each in self._cluster.daemon_sets}
+        for namespace, name in sorted(known - newest.keys()):
+            message = f"has no pod in the cluster, so its pod on {node.name} is unknown"
+            assumptions.append(Assumption(f"DaemonSet {namespace}/{name}", "spec.template", message))
+        return found, assumptions
 
     def _pod_for(self, pod: Pod, old: str, new: str) -> Pod:
-        """The pod that is there for the new node as this one is for its own."""
+        """The counterpart of this pod for the new node."""
         owner = controller_of(pod.metadata)
         is_static = owner is not None and owner.kind == "Node"
         own = pod.metadata.name
@@ -231,7 +233,7 @@ class Copier:
 
 def _copy(pattern: Node, name: str) -> Node:
     ready = [each for each in pattern.status.conditions if each.type == "Ready"]
-    # Where a label says the name of the pattern, or that of its host, there is the new one.
+    # Labels with the original's name or host name get the new name.
     labels = {
         key: name if _is_own(pattern, key, value) else value
         for key, value in pattern.labels.items()
@@ -249,7 +251,7 @@ def _copy(pattern: Node, name: str) -> Node:
 
 
 def permanent_taints(node: Node) -> list[Taint]:
-    """The taints that a node like this one starts with and keeps."""
+    """The taints that a node of this kind starts with and keeps."""
     return [
         taint
         for taint in node.spec.taints
@@ -258,20 +260,20 @@ def permanent_taints(node: Node) -> list[Taint]:
 
 
 def shared_labels(node: Node) -> dict[str, str]:
-    """The labels that other nodes may have as well."""
+    """The labels that other nodes may share."""
     return {
         key: value for key, value in node.labels.items() if key not in MACHINE_LABELS and not _is_own(node, key, value)
     }
 
 
 def _is_own(node: Node, key: str, value: str) -> bool:
-    """Whether a label says which node it is: its host name, or what drivers for local volumes make of that."""
+    """Whether a label identifies the node: its host name, or a driver's label with that value."""
     names = (node.name, node.labels.get(HOST_NAME))
     return key == HOST_NAME or (value in names and key.rpartition("/")[2] in _OF_HOST)
 
 
-def _without_doubles(pods: Iterable[Pod]) -> list[Pod]:
-    """One pod of each DaemonSet, and all static ones."""
+def _without_duplicates(pods: Iterable[Pod]) -> list[Pod]:
+    """One pod of each DaemonSet, and all static pods."""
     found: dict[tuple[str, ...], Pod] = {}
     for pod in pods:
         owner = controller_of(pod.metadata)
@@ -282,11 +284,11 @@ def _without_doubles(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _may_run(pod: Pod, node: Node) -> bool:
-    """Whether the controller would make the pod for the node, as far as the pod shows its template."""
+    """Whether the controller would create the pod for the node, as far as the pod shows its template."""
     owner = controller_of(pod.metadata)
     if owner is None or owner.kind != "DaemonSet":
         return True
-    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - a copy seldom differs in that
+    from kpreempt.admission.daemon_sets import daemon_node_names  # noqa: PLC0415 - rarely needed
 
     affinity = pod.spec.affinity
     if affinity is not None and affinity.node_affinity is not None:
@@ -296,7 +298,7 @@ def _may_run(pod: Pod, node: Node) -> bool:
 
 
 def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:
-    """The node's own devices; its pools are usually named after it."""
+    """The node's own devices; their pools are usually named after the node."""
     name = each.spec.pool.name
     pool = msgspec.structs.replace(each.spec.pool, name=new if name == old else f"{name}-{new}")
     spec = msgspec.structs.replace(each.spec, node_name=new, pool=pool)
@@ -305,12 +307,12 @@ def _slice(each: ResourceSlice, old: str, new: str) -> ResourceSlice:
 
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
-# Machines of one type differ by a little in what their kernels leave of bytes; so many leading bits count.
+# The memory of machines of one type differs slightly, so only this many leading bits count.
 _BITS = 6
-_USUAL = (_CPU, _MEMORY, _PODS, "ephemeral-storage")
-# More kinds than this are not looked at.
+_COMMON_RESOURCES = (_CPU, _MEMORY, _PODS, "ephemeral-storage")
+# The maximum number of kinds.
 MOST_KINDS = 40
-# Who looks at pods of other nodes, too, in the words of all versions.
+# Plugins and predicates that also consider pods on other nodes, in all versions.
 _OF_MANY_NODES = frozenset(
     {
         *("InterPodAffinity", "PodTopologySpread", "MatchInterPodAffinity", "EvenPodsSpread"),
@@ -320,7 +322,7 @@ _OF_MANY_NODES = frozenset(
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Nodes that are alike, of which ``like`` is one that is open to pods if any is.
+    """Nodes that are alike; ``like`` is an example, a schedulable one if possible.
 
     ``allocatable`` is that node's, in milli-CPU, bytes and units.
     """
@@ -331,12 +333,12 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
-    """The kinds of the cluster's nodes, the smallest first: with fewer kinds of devices, then less CPU, then memory.
+    """The kinds of the cluster's nodes, the smallest first: by number of device types, then CPU, then memory.
 
-    Nodes of the control plane are left out where there are others. Zones tell kinds apart, as they may decide.
+    Control plane nodes are left out if there are others. Zones distinguish kinds, because they can matter.
     """
     kinds = []
-    for nodes in grouped(cluster.nodes, _likeness).values():
+    for nodes in grouped(cluster.nodes, _kind_key).values():
         like = min(
             nodes, key=lambda node: (node.spec.unschedulable, len(node.spec.taints) - len(permanent_taints(node)))
         )
@@ -345,7 +347,7 @@ def kinds_of(cluster: ClusterSnapshot) -> list[Kind]:
     return sorted(workers or kinds, key=_size)
 
 
-def _likeness(node: Node) -> object:
+def _kind_key(node: Node) -> object:
     amounts = []
     for name, amount in sorted(allocatable_of(node).items()):
         shift = 0 if name in (_CPU, _PODS) else max(amount.bit_length() - _BITS, 0)
@@ -356,30 +358,30 @@ def _likeness(node: Node) -> object:
 
 
 def allocatable_of(node: Node) -> dict[str, int]:
-    """What a node has for pods, in milli-CPU, bytes and units."""
+    """The allocatable resources of a node, in milli-CPU, bytes and units."""
     return requests_in_units({name: amount.nano for name, amount in node.status.allocatable.items()})
 
 
 def _size(kind: Kind) -> tuple[int, int, int]:
-    # Devices cost most of a node.
-    devices = sum(name not in _USUAL and not name.startswith("hugepages-") for name in kind.allocatable)
+    # Devices are most of a node's cost.
+    devices = sum(name not in _COMMON_RESOURCES and not name.startswith("hugepages-") for name in kind.allocatable)
     return devices, kind.allocatable.get(_CPU, 0), kind.allocatable.get(_MEMORY, 0)
 
 
 class Sample(NamedTuple):
-    """A kind, and one new node of it."""
+    """A kind with one new node of it."""
 
     kind: Kind
     added: Added
 
     @property
     def name(self) -> str:
-        """The new node's."""
+        """The name of the new node."""
         return self.added.nodes[0].name
 
 
 class NewNodes:
-    """New nodes of each kind of a cluster, alone in a cluster that the scheduler has prepared."""
+    """New nodes of each kind of a cluster, prepared by the scheduler without other nodes."""
 
     def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, now: datetime) -> None:
         kinds = kinds_of(cluster)
@@ -391,28 +393,30 @@ class NewNodes:
         self._prepared: Any = None
 
     def alone(self, added: Added) -> ClusterSnapshot:
-        """The cluster with nothing but these nodes and their pods; what belongs to no node stays."""
+        """The cluster with only these nodes and their pods; objects that belong to no node are kept."""
         return with_nodes(msgspec.structs.replace(self._cluster, nodes=[], pods=[], csi_nodes=[]), added)
 
     def taking(self, pod: Pod) -> list[Sample]:
-        """The kinds of which nothing on a new node itself keeps the pod away, the smallest first."""
+        """The kinds whose new node could take the pod, ignoring constraints on other nodes, the smallest first."""
         if self._prepared is None:
-            together = sum((sample.added for sample in self.samples), Added())
-            self._prepared = self._scheduler.prepare(self.alone(together), now=self._now)
+            additions = sum((sample.added for sample in self.samples), Added())
+            self._prepared = self._scheduler.prepare(self.alone(additions), now=self._now)
         found = []
         for sample in self.samples:
-            told = self._scheduler.describe_node(self._prepared, pod, sample.name)
-            rejections = [status for status in (told.pre_filter, *told.filters) if status is not None]
-            if not told.excluded_by and all(each.is_success or each.plugin in _OF_MANY_NODES for each in rejections):
+            evaluation = self._scheduler.describe_node(self._prepared, pod, sample.name)
+            rejections = [status for status in (evaluation.pre_filter, *evaluation.filters) if status is not None]
+            if not evaluation.excluded_by and all(
+                each.is_success or each.plugin in _OF_MANY_NODES for each in rejections
+            ):
                 found.append(sample)
         return found
 
 
 def informational_kind(kind: Kind) -> NodeKind:
-    """The kind as it is told."""
+    """The kind as a record of the result."""
     return NodeKind(kind.like.name, kind.number, kind.allocatable)
 
 
 def informational_assumptions(assumptions: Sequence[Assumption]) -> list[str]:
-    """Each in a sentence, once."""
+    """Each assumption as one sentence, without duplicates."""
     return list(dict.fromkeys(f"{each.subject}: {each.field}: {each.message}" for each in assumptions))

@@ -1,12 +1,12 @@
-"""Every pending pod, in the queue's order: why it is still pending, and what becomes of it.
+"""Reports every pending pod in queue order: why it is pending, and what would happen to it.
 
-Also the smallest changes with which unschedulable pods would be scheduled, as far as there is time, what became of
-pending pods between two looks, and how many new nodes, and of which kinds, would place all pods that wait, together and
-without an eviction.
+Also: the smallest changes that would let unschedulable pods be scheduled, within a time limit; the changes of pending
+pods between two reports; and how many new nodes, of which kinds, would fit all waiting pods together without evictions.
 
-Each pod is for the smallest kind that could take it. How many nodes of a kind its pods need is found by placing them on
-new nodes alone, one after the other; then all pods of the queue are placed in the whole cluster with these nodes, which
-proves it. What it takes is bounded by counts, not by the clock, so that the same cluster has the same answer.
+Each pod is assigned to the smallest kind of node that fits it. The number of nodes per kind is found by placing the
+pods on new nodes only, one after another; then all pods of the queue are placed in the whole cluster with these nodes,
+which verifies the result. The work is bounded by counts rather than time, so that the same cluster gives the same
+answer.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """A pending pod with its verdict and state; ``position`` is its place in the queue, if it is in it."""
+    """A pending pod with its verdict and state; ``position`` is its position in the queue, if it is queued."""
 
     pod: Pod
     verdict: Verdict
@@ -101,32 +101,32 @@ def explain_pending(
     has_time: Callable[[], bool] | None = None,
     seeks_nodes: bool = False,
 ) -> PendingPods:
-    """What is to say of each pending pod that is asked about, in the order in which the queue would try them.
+    """Report on each selected pending pod, in queue order.
 
-    Each verdict is on the pod alone, against the cluster as it is. Pods that are not asked about keep their places in
-    the queue. ``namespace`` is the one that the question is about, if it is one. ``spread`` does the work for several
-    pods. With ``has_time``, which says whether there is time for one more search, the smallest changes are sought with
-    which unschedulable pods would land. Where it ``seeks_nodes``, so are new nodes that would place all pods which wait
-    for room. Raises ``PluginFailedError`` where a plugin cannot order the pods.
+    Each verdict covers the pod alone, against the current cluster. Pods that are not selected keep their positions in
+    the queue. ``namespace`` is the namespace of the query, if it has one. ``spread`` evaluates several pods in
+    parallel. With ``has_time``, which says whether there is time for another search, it searches for the smallest
+    changes that would let unschedulable pods be scheduled. With ``seeks_nodes``, it searches for new nodes that would
+    fit all waiting pods. Raises ``PluginFailedError`` if a plugin cannot order the pods.
     """
     cluster, scheduler, phases, at = context.cluster, context.scheduler, context.phases, context.time
     attempts = FailedAttempts(cluster.events)
     pending = pending_pods(cluster)
-    asked = [pod for pod in pending if is_selected(pod)]
-    others = Counter(pod.metadata.namespace for pod in pending if not is_selected(pod))
+    selected = [pod for pod in pending if is_selected(pod)]
+    skipped = Counter(pod.metadata.namespace for pod in pending if not is_selected(pod))
     with phases.phase("prepare"):
         prepared = scheduler.prepare(cluster, now=at)
-    # Proposals go by what is told of every node.
-    keeps = () if has_time is None else (Outcome.UNSCHEDULABLE,)
+    # Proposals need the filter results of every node.
+    full_outcomes = () if has_time is None else (Outcome.UNSCHEDULABLE,)
 
     def read(verdict: Verdict) -> Verdict:
-        return verdict if verdict.outcome in keeps else _as_read(verdict)
+        return verdict if verdict.outcome in full_outcomes else _as_read(verdict)
 
-    decided = decide_pending(asked, scheduler, prepared, spread=spread, phases=phases, read=read)
+    decided = decide_pending(selected, scheduler, prepared, spread=spread, phases=phases, read=read)
     verdicts = {id(pod): verdict for pod, verdict in decided}
-    nominated = {pod.status.nominated_node_name for pod in asked} - {""}
+    nominated = {pod.status.nominated_node_name for pod in selected} - {""}
     known = PendingContext(pods_by_node(cluster.pods, nominated), attempts, scheduler.scheduler_names, at, max_backoff)
-    situations = {id(pod): situation_of(pod, verdicts[id(pod)], known) for pod in asked}
+    situations = {id(pod): situation_of(pod, verdicts[id(pod)], known) for pod in selected}
     rules = scheduler.queue_rules(lambda: prepared, phases)
     positions = queue_positions(cluster, scheduler, attempts, rules)
     placed = [
@@ -136,18 +136,22 @@ def explain_pending(
             situations[id(pod)],
             positions.get(pod.key) if is_in_queue(situations[id(pod)].state) else None,
         )
-        for pod in in_queue_order(asked, attempts, rules.is_before)
+        for pod in in_queue_order(selected, attempts, rules.is_before)
     ]
-    own = (assumption for each in placed for assumption in each.verdict.assumptions)
-    unread = [*unread_events(cluster), *unread_of(cluster, ["Pod"]), *other_node_counts(asked, len(cluster.nodes), at)]
+    verdict_assumptions = (assumption for each in placed for assumption in each.verdict.assumptions)
+    unread = [
+        *unread_events(cluster),
+        *unread_of(cluster, ["Pod"]),
+        *other_node_counts(selected, len(cluster.nodes), at),
+    ]
     placed.sort(key=lambda each: each.position is None)
     items = [_item(each, attempts) for each in placed]
     if has_time is not None:
         with phases.phase("proposals"):
             items = _with_proposals(items, placed, context, prepared, has_time, spread)
-    more = None
+    new_nodes = None
     if seeks_nodes:
-        # Those in the queue that are not on their way to a node which is being made free for them.
+        # Queued pods, except those whose nominated node is being freed for them.
         queue = [
             (each.pod, each.verdict.outcome)
             for each in placed
@@ -155,10 +159,10 @@ def explain_pending(
             and each.situation.state not in TELLING_STATES
             and each.verdict.outcome in (Outcome.LANDS, Outcome.UNSCHEDULABLE, *_EVICTING)
         ]
-        beside = len(positions) - sum(each.position is not None for each in placed)
+        num_omitted = len(positions) - sum(each.position is not None for each in placed)
         with phases.phase("proposals"):
             within = timed_by_part(scheduler, phases)
-            more = more_nodes(cluster, within, prepared, queue, now=at, num_omitted=beside)
+            new_nodes = more_nodes(cluster, within, prepared, queue, now=at, num_omitted=num_omitted)
     counted = placed[0].verdict.cluster if placed else ClusterSummary(nodes=len(cluster.nodes))
     return PendingPods(
         algorithm=scheduler.algorithm,
@@ -167,16 +171,16 @@ def explain_pending(
         in_queue=len(positions),
         namespace=namespace,
         has_namespace=_has_namespace(cluster, namespace),
-        other_namespaces=dict(others.most_common()),
+        other_namespaces=dict(skipped.most_common()),
         groups=_groups(items),
         items=items,
-        more_nodes=more if more is not None else msgspec.UNSET,
-        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *own])),
+        more_nodes=new_nodes if new_nodes is not None else msgspec.UNSET,
+        assumptions=list(dict.fromkeys([*context.assumptions, *unread, *verdict_assumptions])),
     )
 
 
 def _as_read(verdict: Verdict) -> Verdict:
-    """The verdict with no more about single nodes than the answer has of them."""
+    """The verdict with only those node details that the report uses."""
     return msgspec.structs.replace(
         verdict,
         filter={name: status for name, status in verdict.filter.items() if isinstance(status.detail, VolumeConflict)},
@@ -189,7 +193,7 @@ def _as_read(verdict: Verdict) -> Verdict:
 
 
 def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
-    """Whether there is such a namespace; ``None`` where none was asked about, or none was read and no pod is in it."""
+    """Whether the namespace exists; ``None`` if there is none in the query, or namespaces were not read."""
     if not namespace:
         return None
     if any(pod.metadata.namespace == namespace for pod in cluster.pods):
@@ -201,9 +205,9 @@ def _has_namespace(cluster: ClusterSnapshot, namespace: str) -> bool | None:
 def queue_positions(
     cluster: ClusterSnapshot, scheduler: Scheduler, attempts: FailedAttempts, rules: QueueRules
 ) -> dict[str, int]:
-    """The place of every pod that waits in this scheduler's queue, by ``namespace/name``, from 1.
+    """The position of every pod in this scheduler's queue, by ``namespace/name``, from 1.
 
-    ``rules`` are those of its queue. Raises ``PluginFailedError`` where its plugin cannot order the pods.
+    ``rules`` are those of its queue. Raises ``PluginFailedError`` if a plugin cannot order the pods.
     """
     queued = [
         pod
@@ -214,14 +218,14 @@ def queue_positions(
         and not (rules.blocked_pods is not None and rules.blocked_pods(pod))
     ]
     ordered = in_queue_order(queued, attempts, rules.is_before)
-    return {pod.key: place for place, pod in enumerate(ordered, start=1)}
+    return {pod.key: position for position, pod in enumerate(ordered, start=1)}
 
 
 def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
     pod, verdict, situation = decided.pod, decided.verdict, decided.situation
     rejection = rejection_of(pod)
     time = queue_time(pod, attempts)
-    theirs = rejection.message if rejection else ""
+    scheduler_message = rejection.message if rejection else ""
     return PendingPod(
         pod=pod.key,
         priority=pod.priority,
@@ -254,8 +258,8 @@ def _item(decided: Decided, attempts: FailedAttempts) -> PendingPod:
         reasons=counts_in(verdict.message),
         claims=_claims(pod, verdict),
         message=verdict.message,
-        scheduler_message=theirs,
-        agreement=compare_messages(theirs, verdict.message),
+        scheduler_message=scheduler_message,
+        agreement=compare_messages(scheduler_message, verdict.message),
     )
 
 
@@ -267,10 +271,10 @@ def _with_proposals(
     has_time: Callable[[], bool],
     spread: Spread,
 ) -> list[PendingPod]:
-    """The items, those of unschedulable pods with what would let them land.
+    """Add proposals to the unschedulable pods.
 
-    Pods that the scheduler cannot tell apart share a search. Of pods whose turn comes once ``has_time`` denies it there
-    is nothing.
+    Pods that are equivalent for the scheduler share a search. Pods get none if ``has_time`` is false when it is their
+    turn.
     """
     cluster, scheduler = context.cluster, timed_by_part(context.scheduler, context.phases)
     decided = [
@@ -287,11 +291,11 @@ def _with_proposals(
         pod, verdict = each
         if not has_time():
             return None
-        # What admission added to a pod of the cluster is part of it.
+        # Tolerations that admission added to an existing pod are part of it.
         stated = len(pod.spec.tolerations)
         return propose(scheduler, Situation(cluster, prepared, pod, verdict), stated, now=context.time)
 
-    # In the order of the queue: whose turn comes first is sought first.
+    # Search in queue order, so that pods at the front are searched first.
     ordered = {key: distinct[key] for key in dict.fromkeys(keys)}
     by_key = dict(zip(ordered, spread(ordered.values(), search), strict=True))
     found = {pod.key: each for key, (pod, _) in zip(keys, decided, strict=True) if (each := by_key[key]) is not None}
@@ -304,18 +308,18 @@ def _with_proposals(
 
 
 def _claims(pod: Pod, verdict: Verdict) -> list[str]:
-    """The claims that refusals name, and resource claims, whose devices may not be there."""
+    """The claims named in rejections, and resource claims, whose devices may be missing."""
     volumes: list[str] = []
     if any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes):
         statuses = [*([verdict.pre_filter] if verdict.pre_filter else []), *verdict.filter.values()]
         volumes = [each.detail.claim for each in statuses if isinstance(each.detail, VolumeConflict)]
     names = dict.fromkeys(name for claims in volumes for name in claims.split(", ") if name)
-    told = [f"PersistentVolumeClaim {name if '/' in name else f'{pod.metadata.namespace}/{name}'}" for name in names]
-    return told + [f"ResourceClaim {pod.metadata.namespace}/{name}" for name in claims_of(pod)]
+    found = [f"PersistentVolumeClaim {name if '/' in name else f'{pod.metadata.namespace}/{name}'}" for name in names]
+    return found + [f"ResourceClaim {pod.metadata.namespace}/{name}" for name in claims_of(pod)]
 
 
 def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
-    """What puts pods together: a state that says it all, or the reasons of the nodes without their numbers."""
+    """The text by which pods are grouped: the state, or the reasons of the nodes without counts."""
     if situation.state == PendingState.GATED:
         return ", ".join(sorted(gate.name for gate in pod.spec.scheduling_gates))
     if situation.state == PendingState.NO_SCHEDULER:
@@ -327,9 +331,9 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
     if verdict.pre_filter is not None:
         return verdict.reason or verdict.pre_filter.message
     if verdict.outcome == Outcome.UNSCHEDULABLE and verdict.reason:
-        # An error of the scheduler; that of an old one is in its message.
-        is_reported = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
-        return verdict.reason if is_reported else f"{verdict.reason}: {verdict.message}"
+        # A scheduler error; the message of older schedulers contains it.
+        is_included = verdict.message in verdict.reason or "ends in an error: " in verdict.reason
+        return verdict.reason if is_included else f"{verdict.reason}: {verdict.message}"
     if verdict.outcome == Outcome.LANDS or verdict.outcome in _EVICTING:
         return cause_of(verdict.message)
     _, preemption = causes_in(verdict.message)
@@ -350,17 +354,17 @@ def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
 
 
 def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapshot) -> PendingChanges:
-    """Those since ``before``: pods that landed or went, then new ones, then those of which something else is expected.
+    """The changes since ``before``: pods that were scheduled or deleted, new pods, and other expected outcomes.
 
-    ``cluster`` is the one that ``now`` is about: it tells where pods are that wait no longer.
+    ``cluster`` is that of ``now``; it shows where pods are that are no longer pending.
     """
     earlier = {item.pod: item for item in before.items}
     present = {item.pod: item for item in now.items}
-    left = earlier.keys() - present.keys()
-    found = {pod.key: pod for pod in cluster.pods if pod.key in left} if left else {}
+    removed = earlier.keys() - present.keys()
+    found = {pod.key: pod for pod in cluster.pods if pod.key in removed} if removed else {}
     changes = []
     for name in earlier:
-        if name not in left:
+        if name not in removed:
             continue
         pod = found.get(name)
         if pod is not None and pod.spec.node_name:
@@ -370,26 +374,28 @@ def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapsho
     changes += [PendingChange(name, PendingChangeKind.NEW) for name in present if name not in earlier]
     for name, item in present.items():
         old = earlier.get(name)
-        if old is not None and _outcome_of(old) != _outcome_of(item):
+        if old is not None and _outcome_key(old) != _outcome_key(item):
             changes.append(PendingChange(name, PendingChangeKind.CHANGED, outcome=old.outcome, state=old.state))
     return PendingChanges(before.at, changes)
 
 
-def _outcome_of(item: PendingPod) -> tuple[object, ...]:
-    """What a reader takes for something else; when a pod is tried again, or on which node it fits, is not."""
+def _outcome_key(item: PendingPod) -> tuple[object, ...]:
+    """What counts as a change for a reader; the next retry, or the node on which a pod fits, does not."""
     if item.state in TELLING_STATES:
         return (item.state, item.nominated_node_name)
     return (item.outcome, *(item.nodes if item.victims else ()))
 
 
-# How many nodes proofs may look at, once for each pod that they place.
-_MOST_LOOKS = 100_000
-_MOST_PODS = 400
-_MOST_NODES = 100
-# How often nodes are added where the whole cluster takes more of them than new nodes alone.
+# The budget of verification: nodes examined, once for each pod that is placed.
+_MAX_EVALUATIONS = 100_000
+_MAX_PODS = 400
+_MAX_NODES = 100
+# How often nodes are added if the whole cluster needs more of them than new nodes alone.
 _ROUNDS = 3
-_BY_CHANCE = "of equal nodes the scheduler picks one at random; the first and the last choice were followed throughout"
-_FIRST_BY_CHANCE = "of equal nodes the scheduler picks one at random; the first was followed throughout"
+_BY_CHANCE = (
+    "the scheduler picks one of several equal nodes at random; only the first and the last choice were simulated"
+)
+_FIRST_BY_CHANCE = "the scheduler picks one of several equal nodes at random; only the first was simulated"
 
 
 def more_nodes(
@@ -401,22 +407,22 @@ def more_nodes(
     now: datetime,
     num_omitted: int = 0,
 ) -> MoreNodes | None:
-    """What is found for the pods of a queue, in its order, with what becomes of each as things are.
+    """Find the new nodes for the pods of a queue; ``queue`` has the current outcome of each pod, in queue order.
 
-    ``prepared`` is the cluster as the scheduler has made it ready. ``num_omitted`` are in the queue besides, and nobody
-    asked about them. ``None`` where none waits for room.
+    ``prepared`` is the prepared cluster. ``num_omitted`` is the number of queued pods that the query does not include.
+    Returns ``None`` if no pod is waiting for capacity.
     """
     waiting = [pod for pod, outcome in queue if outcome is not Outcome.LANDS]
     if not waiting or not cluster.nodes:
         return None
     if scheduler.decisions_depend_on_pod_identity:
-        return MoreNodes(not_searched="not with extenders, or plugins that tell pods apart")
-    if len(queue) > _MOST_PODS or len(queue) * len(cluster.nodes) > _MOST_LOOKS:
-        return MoreNodes(not_searched=f"not for {len(queue):,} pods on {len(cluster.nodes):,} nodes")
+        return MoreNodes(not_searched="not supported with extenders, or with plugins that depend on pod identity")
+    if len(queue) > _MAX_PODS or len(queue) * len(cluster.nodes) > _MAX_EVALUATIONS:
+        return MoreNodes(not_searched=f"too large: {len(queue):,} pods on {len(cluster.nodes):,} nodes")
     found = _Search(cluster, scheduler, prepared, [pod for pod, _ in queue], now=now).run(waiting)
     if num_omitted and found.nodes:
-        beside = f"pending pods that were not asked about ({num_omitted:,}) take none of this room"
-        found = replace(found, assumed=[*found.assumed, beside])
+        others = f"other pending pods ({num_omitted:,}) do not use this capacity"
+        found = replace(found, assumed=[*found.assumed, others])
     return found
 
 
@@ -427,7 +433,7 @@ class _Search:
         self._cluster, self._scheduler, self._prepared = cluster, scheduler, prepared
         self._queue, self._now = queue, now
         self._new = NewNodes(cluster, scheduler, now=now)
-        self._looks = _MOST_LOOKS
+        self._evaluations_left = _MAX_EVALUATIONS
 
     def run(self, waiting: Sequence[Pod]) -> MoreNodes:
         answer = MoreNodes(num_kinds=self._new.num_kinds, untried=self._new.untried)
@@ -441,15 +447,15 @@ class _Search:
             for kind, pods in groups:
                 number = self._needed(kind, pods)
                 if number is None:
-                    return replace(answer, not_searched=f"more than {_MOST_NODES} nodes like {kind.like.name}")
+                    return replace(answer, not_searched=f"needs more than {_MAX_NODES} nodes like {kind.like.name}")
                 counts.append(number + extra[kind.like.name])
             kinds = [kind for kind, _ in groups]
             copier = Copier(self._cluster, now=self._now)
             added = sum((copier.like(kind.like, n) for kind, n in zip(kinds, counts, strict=True)), Added())
-            left, chance = self._left(added, set(unplaced))
-            if left is None:
+            unplaced_in_cluster, chance = self._unplaced_pods(added, set(unplaced))
+            if unplaced_in_cluster is None:
                 break
-            if not left:
+            if not unplaced_in_cluster:
                 placed = [pod.key for pod in self._queue if pod.key in missing and pod.key not in unplaced]
                 assumed = [*informational_assumptions(added.assumptions), *([chance] if chance else [])]
                 pairs = list(zip(kinds, counts, strict=True))
@@ -464,20 +470,20 @@ class _Search:
                     assumed=assumed,
                 )
             for kind, pods in groups:
-                extra[kind.like.name] += not left.isdisjoint(pod.key for pod in pods)
-            missing |= left
-        return replace(answer, not_searched="new nodes alone do not place them all without an eviction")
+                extra[kind.like.name] += not unplaced_in_cluster.isdisjoint(pod.key for pod in pods)
+            missing |= unplaced_in_cluster
+        return replace(answer, not_searched="new nodes alone do not fit all pods without evictions")
 
     def _by_kind(self, waiting: Sequence[Pod]) -> tuple[list[tuple[Kind, list[Pod]]], list[str]]:
-        """The pods for each kind, the smallest that could take them; and those for which there is none."""
+        """The pods for each kind of node, the smallest that could take them; and the pods for which there is none."""
         turns: dict[bytes, Iterator[Kind]] = {}
         groups: dict[str, tuple[Kind, list[Pod]]] = {}
         unplaced = []
         for pod in waiting:
             key = equivalence_key_for(self._scheduler, pod)
             if key not in turns:
-                # The smallest kind that could take the pod; for one that is to be spread all that are as small, in
-                # turn.
+                # Use the smallest kind that fits the pod. If the pod has spread constraints, alternate between all
+                # kinds of that size.
                 kinds = [sample.kind for sample in self._new.taking(pod)]
                 if not pod.spec.topology_spread_constraints:
                     smallest_for = kinds[:1]
@@ -492,14 +498,14 @@ class _Search:
         return list(groups.values()), unplaced
 
     def _needed(self, kind: Kind, pods: Sequence[Pod]) -> int | None:
-        """How many nodes of the kind the pods need that have nothing else; ``None`` for too many."""
+        """The number of empty nodes of the kind that the pods need; ``None`` if there would be too many."""
         too_few, number = 0, 1
         while (placed := self._placed(kind, number, pods)) < len(pods):
-            if number == _MOST_NODES:
+            if number == _MAX_NODES:
                 return None
             each_holds = max(placed // number, 1)
             missing = -(-(len(pods) - placed) // each_holds)
-            too_few, number = number, min(number + missing, _MOST_NODES)
+            too_few, number = number, min(number + missing, _MAX_NODES)
         while number - too_few > 1:
             middle = (too_few + number) // 2
             if self._placed(kind, middle, pods) == len(pods):
@@ -509,33 +515,33 @@ class _Search:
         return number
 
     def _placed(self, kind: Kind, number: int, pods: Sequence[Pod]) -> int:
-        """How many of the pods find room on so many new nodes alone."""
-        alone = self._new.alone(Copier(self._cluster, now=self._now).like(kind.like, number))
-        prepared = self._scheduler.prepare(alone, now=self._now, expects_alike=True)
-        placing = Placing(alone, self._scheduler, prepared, self._now).place(pods)
+        """The number of these pods that fit on ``number`` new nodes alone."""
+        new_nodes_only = self._new.alone(Copier(self._cluster, now=self._now).like(kind.like, number))
+        prepared = self._scheduler.prepare(new_nodes_only, now=self._now, expects_alike=True)
+        placing = Placing(new_nodes_only, self._scheduler, prepared, self._now).place(pods)
         return sum(each.branch is not None and not each.victims for each in placing)
 
-    def _left(self, added: Added, unplaced: Container[str]) -> tuple[set[str] | None, str]:
-        """Which pods find no room in the whole cluster, but for those that are not to be placed.
+    def _unplaced_pods(self, added: Added, unplaced: Container[str]) -> tuple[set[str] | None, str]:
+        """The pods that do not fit in the whole cluster, except ``unplaced`` ones, and a note about random choices.
 
-        Beside them what is said of chance: the first and the last of equal choices are followed as far as the bound
-        allows. ``None`` where the order of volumes decides, or the bound is reached.
+        Follows the first and the last of equal choices, as far as the budget allows. Returns ``None`` if the order of
+        volumes decides, or if the budget is exhausted.
         """
         cluster = with_nodes(self._cluster, added)
         queue = [pod for pod in self._queue if pod.key not in unplaced]
         by_chance = False
-        left: set[str] = set()
+        not_placed: set[str] = set()
         for choose in CHOICES:
-            self._looks -= len(queue) * len(cluster.nodes)
-            if self._looks < 0:
-                return (left, _FIRST_BY_CHANCE) if by_chance else (None, "")
+            self._evaluations_left -= len(queue) * len(cluster.nodes)
+            if self._evaluations_left < 0:
+                return (not_placed, _FIRST_BY_CHANCE) if by_chance else (None, "")
             prepared = self._scheduler.prepare(cluster, now=self._now, before=self._prepared, expects_alike=True)
             for placed in Placing(cluster, self._scheduler, prepared, self._now, choose).place(queue):
                 if placed.verdict is not None and placed.verdict.volume_choices is not None:
                     return None, ""
                 by_chance = by_chance or placed.is_open
                 if placed.branch is None or placed.victims:
-                    left.add(placed.pod.key)
-            if left or not by_chance:
+                    not_placed.add(placed.pod.key)
+            if not_placed or not by_chance:
                 break
-        return left, _BY_CHANCE if by_chance else ""
+        return not_placed, _BY_CHANCE if by_chance else ""

@@ -1,7 +1,7 @@
-"""Why a pod is still pending, as far as the cluster tells, and what the scheduler's message about it says.
+"""Why a pod is still pending, as far as the cluster shows, and what the scheduler's message about it says.
 
-Follows ``pkg/scheduler/backend/queue`` and ``framework/preemption/preemption.go`` of v1.36.3. How often a pod was tried
-is in the scheduler's memory only, so of its backoff (1 s, doubled with each attempt, up to a limit) the limit is known.
+Follows ``pkg/scheduler/backend/queue`` and ``framework/preemption/preemption.go`` of v1.36.3. The number of attempts is
+only in the scheduler's memory; of the backoff (1 s, doubled with each attempt, up to a maximum) the maximum is known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kpreempt.verdict.pending import Agreement, PendingState, TerminatingPod
 from kpreempt.verdict.status import FOUND_PLACEMENT
 
 DEFAULT_MAX_BACKOFF = timedelta(seconds=10)
-# A pod that waits for a change is tried again after 5 minutes, which are looked at every 30 seconds.
+# A pod that waits for a change is retried after 5 minutes, checked every 30 seconds.
 LONGEST_WAIT = timedelta(minutes=5, seconds=30)
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
@@ -31,17 +31,17 @@ _NODES = re.compile(r"^\d+/\d+ nodes are available: ")
 _OF_NODES = re.compile(r"^\d+/(\d+) nodes are available: ")
 _COUNTED = re.compile(r"(?:^|, )\d+ ")
 _NUMBER = re.compile(r"(?:^|, )(\d+) ")
-# As 1.8 says it, with the number behind the reason.
+# The format of 1.8, with the number after the reason.
 _PREDICATES = "No nodes are available that match all of the predicates: "
 _COUNTED_BEHIND = re.compile(r" \(\d+\)(?:, |\.$|$)")
 _NUMBER_BEHIND = re.compile(r" \((\d+)\)(?:, |\.$|$)")
 _PREEMPTION = " preemption: "
-# What plugin DynamicResources says where it has nothing to do, between the reasons and what preemption says.
+# The message of plugin DynamicResources if it has nothing to do, between the reasons and the preemption message.
 _NOTHING_TO_DEALLOCATE = " no new claims to deallocate,"
 
 
 class WaitingState(NamedTuple):
-    """A pod's state, when it began, and when it ends at the latest; ``None`` where that is not known."""
+    """A pod's state, when it began, and when it ends at the latest; ``None`` if unknown."""
 
     state: PendingState
     since: datetime | None = None
@@ -50,7 +50,7 @@ class WaitingState(NamedTuple):
 
 
 class PendingContext(NamedTuple):
-    """What states are told from, beside the pod and its verdict. ``at`` is the time of the snapshot."""
+    """What determines the state, in addition to the pod and its verdict. ``at`` is the time of the snapshot."""
 
     pods_on: Mapping[str, Sequence[Pod]]
     attempts: FailedAttempts
@@ -60,13 +60,13 @@ class PendingContext(NamedTuple):
 
 
 def max_backoff_of(configuration: Mapping[str, Any] | None) -> timedelta:
-    """The longest backoff of a valid scheduler configuration."""
+    """The maximum backoff of a valid scheduler configuration."""
     seconds = (configuration or {}).get("podMaxBackoffSeconds")
     return go_seconds(seconds) if isinstance(seconds, int) and seconds > 0 else DEFAULT_MAX_BACKOFF
 
 
 def situation_of(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
-    """Why the pod is still pending."""
+    """The reason why the pod is still pending."""
     metadata = pod.metadata
     created = metadata.creation_timestamp
     if metadata.deletion_timestamp is not None:
@@ -78,16 +78,16 @@ def situation_of(pod: Pod, verdict: Verdict, context: PendingContext) -> Waiting
     if verdict.outcome == Outcome.NOT_SCHEDULED:
         return WaitingState(PendingState.HELD, created)
     nominated = _nominated(pod, verdict, context)
-    return nominated or _tried(pod, verdict, context)
+    return nominated or _attempted(pod, verdict, context)
 
 
 def is_in_queue(state: PendingState) -> bool:
-    """Whether the scheduler would come to the pod at all."""
+    """Whether the scheduler would try the pod at all."""
     return state not in (PendingState.BEING_DELETED, PendingState.NO_SCHEDULER, PendingState.GATED, PendingState.HELD)
 
 
 def deletion_began(pod: Pod) -> datetime | None:
-    """When the pod was asked to go: its deletion time is when its grace period ends."""
+    """When the pod's deletion was requested; its deletion timestamp is the end of its grace period."""
     until = pod.metadata.deletion_timestamp
     return None if until is None else later(until, -(pod.metadata.deletion_grace_period_seconds or 0))
 
@@ -105,36 +105,38 @@ def leaving(pod: Pod) -> TerminatingPod:
 
 
 def was_preempted(pod: Pod) -> bool:
-    """Whether the pod's first condition about disruption says that a scheduler preempted it."""
+    """Whether the pod's first disruption condition says that a scheduler preempted it."""
     condition = next((each for each in pod.status.conditions if each.type == DISRUPTION), None)
     return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
 def _nominated(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState | None:
-    """The state of a pod that is nominated to a node, unless it fits there now."""
+    """The state of a pod with a nominated node, unless it fits there now."""
     node = pod.status.nominated_node_name
     if not node or node in verdict.lands_on:
         return None
     rejection = rejection_of(pod)
     since = rejection.last_transition_time if rejection else None
     eligibility = verdict.eligibility
-    going = [
+    terminating = [
         leaving(each)
         for each in context.pods_on.get(node, ())
         if each.priority < pod.priority and each.metadata.deletion_timestamp is not None
     ]
-    is_waiting = eligibility is not None and not eligibility.eligible and any(each.is_preempted for each in going)
-    if is_waiting or (going and node in verdict.nominated_nodes):
-        starts = [each.since for each in going if each.since is not None]
-        ends = [each.until for each in going if each.until is not None]
-        return WaitingState(PendingState.WAITS_FOR_VICTIMS, min(starts, default=None), max(ends, default=None), going)
+    is_waiting = eligibility is not None and not eligibility.eligible and any(each.is_preempted for each in terminating)
+    if is_waiting or (terminating and node in verdict.nominated_nodes):
+        starts = [each.since for each in terminating if each.since is not None]
+        ends = [each.until for each in terminating if each.until is not None]
+        return WaitingState(
+            PendingState.WAITS_FOR_VICTIMS, min(starts, default=None), max(ends, default=None), terminating
+        )
     if node in verdict.nominated_nodes:
         return WaitingState(PendingState.NOMINATED, since)
     return WaitingState(PendingState.STALE_NOMINATION, since)
 
 
-def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
-    """The state of a pod that depends on when the scheduler last tried it."""
+def _attempted(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
+    """The state of a pod that depends on the scheduler's last attempt."""
     rejection = rejection_of(pod)
     last = context.attempts.last_of(pod)
     if rejection is None and last is None:
@@ -148,13 +150,13 @@ def _tried(pod: Pod, verdict: Verdict, context: PendingContext) -> WaitingState:
 
 
 def causes_in(message: str) -> tuple[list[str], list[str]]:
-    """The reasons of nodes, and what is said about preemption, each without counts and in a fixed order."""
+    """The reasons of nodes and the preemption message, each without counts and in a fixed order."""
     head, _, preemption = message.partition(_PREEMPTION)
     return _reasons(head.removesuffix(_NOTHING_TO_DEALLOCATE)), _reasons(preemption)
 
 
 def counts_in(message: str) -> dict[str, int]:
-    """How many nodes refuse the pod for each reason, the most frequent first; empty for a message of another shape."""
+    """The number of nodes per reason, the most frequent first; empty if the message has another format."""
     head = message.partition(_PREEMPTION)[0].removesuffix(_NOTHING_TO_DEALLOCATE)
     if head.startswith(_PREDICATES):
         head = head.removeprefix(_PREDICATES)
@@ -164,19 +166,19 @@ def counts_in(message: str) -> dict[str, int]:
         reasons, numbers = _COUNTED.split(head)[1:], _NUMBER.findall(head)
     else:
         return {}
-    told = {reason: int(number) for reason, number in zip(reasons, numbers, strict=False)}
-    return dict(sorted(told.items(), key=lambda each: -each[1]))
+    counts = {reason: int(number) for reason, number in zip(reasons, numbers, strict=False)}
+    return dict(sorted(counts.items(), key=lambda each: -each[1]))
 
 
 def cause_of(message: str) -> str:
-    """The reasons of nodes in one line; those of a message of another shape are the message itself."""
+    """The reasons of nodes in one line; a message in another format is returned as is."""
     return ", ".join(causes_in(message)[0])
 
 
 def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list[Assumption]:
-    """Pods whose own condition counts other nodes than the input has, with the age of the condition at ``at``.
+    """Report pods whose condition counts other nodes than the input has, with the age of the condition at ``at``.
 
-    Nodes came or went since, or the input doesn't have all. It is only reported.
+    Nodes were added or removed since, or the input lacks some. It is informational only.
     """
     found: dict[int, list[tuple[Pod, PodCondition]]] = {}
     for pod in pods:
@@ -184,29 +186,29 @@ def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list
         counted = _OF_NODES.match(rejection.message) if rejection is not None else None
         if rejection is not None and counted is not None and int(counted[1]) != num_nodes:
             found.setdefault(int(counted[1]), []).append((pod, rejection))
-    told = []
+    assumptions = []
     for number, own in found.items():
-        whose = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
+        conditions = "the condition" if len(own) == 1 else f"the conditions of {len(own):,} pods"
         times = [each.last_transition_time for _, each in own if each.last_transition_time is not None]
         if times:
             seconds = int((at - min(times)).total_seconds())
-            # In the largest unit of which there are two or more.
+            # In the largest unit with a value of at least two.
             size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), (1, "s"))
-            whose += f" of {seconds // size}{unit} ago"
+            conditions += f" of {seconds // size}{unit} ago"
         nodes = "1 node" if number == 1 else f"{number:,} nodes"
-        named = some_of([pod.key for pod, _ in own])
-        message = f"{whose} ({named}) counts {nodes}, and this answer is about {num_nodes:,}"
-        told.append(Assumption("Pod", "status.conditions", message, AssumptionKind.NOTE))
-    return told
+        pod_names = some_of([pod.key for pod, _ in own])
+        message = f"{conditions} ({pod_names}) counts {nodes}, but the input has {num_nodes:,}"
+        assumptions.append(Assumption("Pod", "status.conditions", message, AssumptionKind.NOTE))
+    return assumptions
 
 
-def compare_messages(theirs: str, ours: str) -> Agreement:
-    """How the scheduler's message compares with the expected one."""
-    if not theirs or not ours:
+def compare_messages(actual: str, expected: str) -> Agreement:
+    """Compare the scheduler's message with the expected one."""
+    if not actual or not expected:
         return Agreement.NONE
-    if theirs == ours:
+    if actual == expected:
         return Agreement.SAME
-    return Agreement.SAME_REASONS_DIFFERENT_COUNTS if causes_in(theirs) == causes_in(ours) else Agreement.DIFFERENT
+    return Agreement.SAME_REASONS_DIFFERENT_COUNTS if causes_in(actual) == causes_in(expected) else Agreement.DIFFERENT
 
 
 def _reasons(text: str) -> list[str]:
@@ -214,9 +216,9 @@ def _reasons(text: str) -> list[str]:
         return sorted(reason for reason in _COUNTED_BEHIND.split(text.removeprefix(_PREDICATES)) if reason)
     counted = _NODES.match(text)
     if counted is None:
-        # Of nodes that tie, the scheduler names the one that it takes.
+        # If nodes tie, the scheduler names the one that it picks.
         text = _PLACEMENT.sub(r"\1", text.strip())
         return [text] if text else []
     rest = text[counted.end() :].strip().rstrip(".")
-    # A reason may hold commas; the next one starts with its number.
+    # A reason may contain commas; the next one starts with its number.
     return sorted(reason for reason in _COUNTED.split(rest) if reason)

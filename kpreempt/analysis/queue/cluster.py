@@ -1,4 +1,4 @@
-"""The pods and nodes of a cluster in which events happen, and what can happen there: a record for each event."""
+"""The pods and nodes of a cluster that events change, and the records of these events."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _POD_SCHEDULED = "PodScheduled"
 
 
 class Decode(Protocol):
-    """Types an object that is plain data. Raises ``InputError`` that names ``source`` and ``line``."""
+    """Converts plain data to a typed object. Raises ``InputError`` with ``source`` and ``line``."""
 
     def __call__(self, kind: str, document: dict[str, Any], /, *, source: str, line: int) -> Any:
         """The record of an object of that kind."""
 
 
 class QueueCluster:
-    """The pods by ``namespace/name`` and the nodes by name, as the events leave them."""
+    """The pods by ``namespace/name`` and the nodes by name, as events change them."""
 
     def __init__(self, cluster: ClusterSnapshot, decode: Decode) -> None:
         self.pods: dict[str, Pod] = {pod.key: pod for pod in cluster.pods if not pod.is_terminal}
@@ -40,30 +40,30 @@ class QueueCluster:
 
     @property
     def cluster(self) -> ClusterSnapshot:
-        """The cluster as it is now."""
+        """The current cluster."""
         return msgspec.structs.replace(self._cluster, pods=list(self.pods.values()), nodes=list(self.nodes.values()))
 
     def new_pod(self, at: TimedEvent) -> Pod:
-        """The pod that an event adds, created at its time unless it says otherwise. Raises ``InputError``."""
+        """The pod that an event adds, created at the event's time by default. Raises ``InputError``."""
         pod: Pod = self._completed(self._decoded("Pod", at.event.pod, at), at.time)
         if pod.key in self.pods:
-            raise at.error(f"pod {pod.key} is there already", path="pod", hint="updatePod")
-        alone = msgspec.structs.replace(self._cluster, pods=[pod])
-        admitted, unsure = fill_priorities(alone, created=[pod.key])
-        if any(each.kind is AssumptionKind.UNCERTAIN for each in unsure):
+            raise at.error(f"pod {pod.key} already exists", path="pod", hint="updatePod")
+        cluster = msgspec.structs.replace(self._cluster, pods=[pod])
+        admitted, assumptions = fill_priorities(cluster, created=[pod.key])
+        if any(each.kind is AssumptionKind.UNCERTAIN for each in assumptions):
             problem = missing(self._cluster, "PriorityClass", f'PriorityClass "{pod.spec.priority_class_name}"')
             raise at.error(problem, path="pod.spec.priorityClassName")
         return admitted.pods[0]
 
     def pod(self, at: TimedEvent) -> Pod:
-        """The pod that an event is about, by its name or its object. Raises ``InputError`` where it is not there."""
+        """The pod of an event, by its name or object. Raises ``InputError`` if it does not exist."""
         if isinstance(at.event.pod, str):
             key = at.event.pod if "/" in at.event.pod else f"{DEFAULT_NAMESPACE}/{at.event.pod}"
         else:
             metadata = mapping_in(at.event.pod or {}, "metadata")
             key = f"{metadata.get('namespace') or DEFAULT_NAMESPACE}/{metadata.get('name', '')}"
         if key not in self.pods:
-            raise at.error(f"there is no pod {key}", path="pod", hint=", ".join(list(self.pods)[:5]))
+            raise at.error(f"pod {key} does not exist", path="pod", hint=", ".join(list(self.pods)[:5]))
         return self.pods[key]
 
     def changed_pod(self, at: TimedEvent) -> Pod:
@@ -75,15 +75,15 @@ class QueueCluster:
         """The node that an event adds. Raises ``InputError``."""
         node: Node = self._completed(self._decoded("Node", at.event.node, at), at.time)
         if node.name in self.nodes:
-            raise at.error(f"node {node.name} is there already", path="node", hint="updateNode")
+            raise at.error(f"node {node.name} already exists", path="node", hint="updateNode")
         return node
 
     def node(self, at: TimedEvent) -> Node:
-        """The node that an event is about. Raises ``InputError`` where it is not there."""
-        named = at.event.node
-        name = named if isinstance(named, str) else str(mapping_in(named or {}, "metadata").get("name", ""))
+        """The node of an event. Raises ``InputError`` if it does not exist."""
+        reference = at.event.node
+        name = reference if isinstance(reference, str) else str(mapping_in(reference or {}, "metadata").get("name", ""))
         if name not in self.nodes:
-            raise at.error(f"there is no node {name}", path="node", hint=", ".join(list(self.nodes)[:5]))
+            raise at.error(f"node {name} does not exist", path="node", hint=", ".join(list(self.nodes)[:5]))
         return self.nodes[name]
 
     def changed_node(self, at: TimedEvent) -> Node:
@@ -93,7 +93,7 @@ class QueueCluster:
 
     def _decoded(self, kind: str, document: object, at: TimedEvent) -> Any:
         if not isinstance(document, dict):
-            raise at.error("expected the whole object, as a manifest has it", path=kind.lower())
+            raise at.error("expected a complete object, as in a manifest", path=kind.lower())
         decoded = self._decode(kind, document, source=at.source, line=at.line)
         if not decoded.metadata.name:
             raise at.error("is missing", path=f"{kind.lower()}.metadata.name")
@@ -101,11 +101,11 @@ class QueueCluster:
 
     def _patched(self, old: Pod | Node, kind: str, patch: object, at: TimedEvent) -> Any:
         if not isinstance(patch, dict):
-            raise at.error("expected what changes, with the object's metadata.name", path=kind.lower())
+            raise at.error("expected a patch with the object's metadata.name", path=kind.lower())
         return self._decode(kind, merged(plain_document(old), patch), source=at.source, line=at.line)
 
     def _completed(self, record: Any, now: datetime) -> Any:
-        """The pod or node as the API server would have it."""
+        """The pod or node as the API server would store it."""
         metadata = with_creation_time(record.metadata, now)
         if isinstance(record, Pod):
             metadata = msgspec.structs.replace(metadata, namespace=metadata.namespace or DEFAULT_NAMESPACE)
@@ -113,7 +113,7 @@ class QueueCluster:
 
 
 def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
-    """The pod after an attempt that failed: its condition says so, and when."""
+    """The pod after a failed attempt, with the condition that reports it."""
     reason = "SchedulerError" if is_error else "Unschedulable"
     before = next((each for each in pod.status.conditions if each.type == _POD_SCHEDULED), None)
     since = before.last_transition_time if before and before.status == "False" else now
@@ -125,7 +125,7 @@ def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
 
 
 class EventKind(StrEnum):
-    """What happened. All but the last row are changes of the cluster; those are what the scheduler does."""
+    """What happened. The last row are actions of the scheduler; all others are changes of the cluster."""
 
     ADD_POD = "addPod"
     UPDATE_POD = "updatePod"
@@ -144,7 +144,7 @@ class EventKind(StrEnum):
     ACTIVATE = "activate"
 
 
-# What each kind has to say beside its time.
+# The fields that each kind requires in addition to its time.
 _NEEDS: dict[EventKind, tuple[str, ...]] = {
     EventKind.ADD_POD: ("pod",),
     EventKind.UPDATE_POD: ("pod",),
@@ -161,12 +161,12 @@ _NEEDS: dict[EventKind, tuple[str, ...]] = {
 
 
 class QueueEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """One event as a file of events states it.
+    """One event, as in a file of events.
 
-    ``time`` is that of a clock, or ``+5s`` after the event before; without it both are at once. ``pod`` and ``node``
-    are names (``namespace/name``), or objects where they are added, or merge patches (RFC 7386) where they are updated.
-    ``plugins`` refused the pod that is ``unschedulable``; ``pending_plugins`` wait for something of their own, and with
-    ``is_error`` the attempt failed without any. ``cycle`` is that of the attempt, if it is not the pod's last one.
+    ``time`` is absolute, or relative to the previous event (``+5s``); without it both happen at once. ``pod`` and
+    ``node`` are names (``namespace/name``), objects to add, or merge patches (RFC 7386) to apply. ``plugins`` are those
+    that rejected the ``unschedulable`` pod; ``pending_plugins`` wait for something else, and ``is_error`` means that
+    the attempt failed with an error. ``cycle`` is that of the attempt, if it is not the pod's last one.
     """
 
     event: EventKind
@@ -182,7 +182,7 @@ class QueueEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
 
 
 class TimedEvent(msgspec.Struct, frozen=True):
-    """An event at its time, and where it is written."""
+    """An event with its absolute time and its source."""
 
     event: QueueEvent
     time: datetime
@@ -195,14 +195,14 @@ class TimedEvent(msgspec.Struct, frozen=True):
         return InputError(problem, source=self.source, line=self.line, object_name=name, path=path, hint=hint)
 
     def check(self) -> None:
-        """Raise ``InputError`` where something is missing that this kind of event needs."""
+        """Raise ``InputError`` if a field that this kind of event requires is missing."""
         for field in _NEEDS.get(self.event.event, ()):
             if not getattr(self.event, field):
                 raise self.error("is missing", path=field)
 
 
 def merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with a merge patch (RFC 7386): mappings are merged, null removes, all else replaces."""
+    """Apply a merge patch (RFC 7386): mappings are merged, null removes, everything else replaces."""
     result = dict(document)
     for key, value in patch.items():
         if value is None:

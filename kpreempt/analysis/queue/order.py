@@ -1,9 +1,9 @@
-"""The order in which the scheduling queue would try pending pods, as far as the cluster tells.
+"""The order in which the scheduling queue would try pending pods, as far as the cluster shows.
 
 Follows ``pkg/scheduler/framework/plugins/queuesort/priority_sort.go`` and ``backend/queue/scheduling_queue.go`` of
-v1.36.3: the higher priority first, then the earlier time. That time is when the pod came into the queue, and after an
-attempt that failed, when it failed (``AddUnschedulableIfNotPresent``). The scheduler keeps it in memory only: it is
-taken from the last event about a failed attempt, else from the pod's condition, which keeps the time of the first one.
+v1.36.3: higher priority first, then earlier time. That is the time when the pod entered the queue or, after a failed
+attempt, when it failed (``AddUnschedulableIfNotPresent``). The scheduler keeps it in memory only: here it is taken from
+the last event about a failed attempt, or else from the pod's condition, which has the time of the first one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _POD_SCHEDULED = "PodScheduled"
 
 
 class QueueTime(NamedTuple):
-    """The time that decides between pods of one priority, and where it is from."""
+    """The time that orders pods of equal priority, and its source."""
 
     time: datetime | None
     source: QueueTimeSource
 
 
 class FailedAttempts:
-    """When scheduling a pod was last seen to fail, by events."""
+    """The last failed scheduling attempts of pods, from events."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._last: dict[str, datetime] = {}
@@ -38,18 +38,18 @@ class FailedAttempts:
             time = event.last_time
             if event.reason != FAILED_SCHEDULING or time is None:
                 continue
-            # A pod of the same name before this one had another UID.
+            # An earlier pod with the same name had another UID.
             key = event.subject.uid or event.subject.key
             self._last[key] = max(self._last.get(key, time), time)
 
     def last_of(self, pod: Pod) -> datetime | None:
-        """The last attempt at the pod that an event tells of."""
+        """The pod's last failed attempt according to events."""
         times = (self._last.get(pod.metadata.uid) if pod.metadata.uid else None, self._last.get(pod.key))
         return max((time for time in times if time is not None), default=None)
 
 
 def rejection_of(pod: Pod) -> PodCondition | None:
-    """The condition that says that the scheduler tried the pod and could not place it."""
+    """The condition that says that the scheduler could not place the pod."""
     return next(
         (
             each
@@ -61,7 +61,7 @@ def rejection_of(pod: Pod) -> PodCondition | None:
 
 
 def queue_time(pod: Pod, attempts: FailedAttempts) -> QueueTime:
-    """The time by which the queue orders the pod, as well as it is known."""
+    """The time by which the queue orders the pod, as far as it is known."""
     last = attempts.last_of(pod)
     if last is not None:
         return QueueTime(last, QueueTimeSource.EVENT)
@@ -73,10 +73,10 @@ def queue_time(pod: Pod, attempts: FailedAttempts) -> QueueTime:
 
 
 def in_queue_order(pods: Sequence[Pod], attempts: FailedAttempts, is_before: Less | None = None) -> list[Pod]:
-    """The pods as the queue would try them; equal ones keep the order of the snapshot.
+    """The pods in queue order; equal ones keep the order of the snapshot.
 
-    ``is_before`` takes the place of PrioritySort, and may raise ``PluginFailedError``. Where it contradicts itself,
-    there is some order still.
+    ``is_before`` replaces PrioritySort, and may raise ``PluginFailedError``. If it is inconsistent, the order is
+    arbitrary.
     """
     if is_before is None:
         return sorted(pods, key=lambda pod: (-pod.priority, _time_of(pod, attempts)))

@@ -1,8 +1,8 @@
-"""A scheduling queue as it may look in a cluster, and what events make of it.
+"""A possible state of the scheduling queue of a cluster, and how events change it.
 
-The queue is in the scheduler's memory. From a snapshot its order is known as well as ``queue_order`` knows it; where a
-pod waits is told from whether, and when, it was tried. What cannot be told is an assumption of the answer. An event
-moves pods of the queue; what each moves is told, and the queue afterwards.
+The queue is in the scheduler's memory. From a snapshot, its order is known as far as ``queue_order`` knows it; where a
+pod waits follows from whether and when it was tried. What cannot be known is reported as an assumption. For each event,
+the moved pods and the resulting queue are reported.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from kpreempt.schedulers.queues import Attempt, SchedulingQueue
 from kpreempt.verdict import Assumption, Verdict
 from kpreempt.verdict.queue import PodMove, QueuedPod, QueueName, QueueStep, SchedulingQueueState
 
-# Stands for the plugins that refused a pod which none refuses now: it is taken to wait for everything.
+# Stands for the unknown plugins that rejected a pod which no plugin rejects now; it is assumed to wait for any event.
 UNKNOWN_PLUGIN = "unknown"
-# Stands for all extenders, as upstream's queue calls them.
+# Stands for all extenders, as in upstream's queue.
 EXTENDER = "Extender"
 _MAX_BACKOFF_OF_FIFO = timedelta(seconds=60)
 
 
 class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """Which queue is asked about.
+    """The queue to simulate.
 
-    ``make`` makes an empty one that started at a time, with what out-of-tree plugins make of it. ``scheduler`` says
-    that, and which plugins refuse a pod; it is ``None`` for queues that do not ask. ``at`` is the time of the snapshot,
-    and stands for missing start times.
+    ``make`` creates an empty queue that started at a time, with the rules of out-of-tree plugins. ``scheduler``
+    provides these rules and the plugins that reject a pod; it is ``None`` for queues that do not need them. ``at`` is
+    the time of the snapshot, and stands in for missing start times.
     """
 
     algorithm: str
@@ -61,33 +61,33 @@ def scheduling_queue(
 ) -> SchedulingQueueState:
     """The queue of the cluster, after the events if there are any.
 
-    Raises ``InputError`` for an event that cannot happen, and ``PluginFailedError`` where a plugin cannot order the
-    queue. ``spread`` does the work for several pods.
+    Raises ``InputError`` for an impossible event, and ``PluginFailedError`` if a plugin cannot order the queue.
+    ``spread`` evaluates several pods in parallel.
     """
     start = min([question.at, *(event.time for event in events[:1])])
     queue_cluster = QueueCluster(cluster, decode)
     rules = _rules(question.scheduler, queue_cluster, question.at, phases) if question.scheduler else NO_RULES
-    filling = _Filling(question.make(start, rules), FailedAttempts(cluster.events), start)
+    filling = _QueueFiller(question.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
     pending = pending_pods(cluster)
-    ours = [
+    selected = [
         pod
         for pod in pending
         if pod.spec.scheduler_name in question.scheduler_names and not (pod.metadata.deletion_timestamp is not None)
     ]
-    tried = list(filter(filling.was_tried, ours))
-    # Which plugins refuse each pod that was tried; that is assumed to be as it was then.
-    if question.scheduler is None or not tried:
+    attempted = list(filter(filling.was_tried, selected))
+    # The plugins that reject each attempted pod now; assumed to be the same as then.
+    if question.scheduler is None or not attempted:
         plugins_of = {}
     else:
         with phases.phase("prepare"):
             prepared = question.scheduler.prepare(cluster, now=question.at)
-        verdicts = decide_pending(tried, question.scheduler, prepared, spread=spread, phases=phases)
+        verdicts = decide_pending(attempted, question.scheduler, prepared, spread=spread, phases=phases)
         plugins_of = {
             pod.key: frozenset((UNKNOWN_PLUGIN,)) if verdict.feasible_nodes else rejecting_plugins(verdict)
             for pod, verdict in verdicts
         }
-    filling.fill(ours, plugins_of)
+    filling.fill(selected, plugins_of)
     rejectors = partial(_rejected_by, question.scheduler, question.at) if question.scheduler else None
     simulation = QueueSimulation(queue, queue_cluster, question.scheduler_names, rejectors)
     with phases.phase("events"):
@@ -99,31 +99,31 @@ def scheduling_queue(
         nominated=queue.nominated(),
         scheduling_cycle=queue.scheduling_cycle,
         move_request_cycle=queue.move_request_cycle,
-        others=len(pending) - len(ours),
+        others=len(pending) - len(selected),
         steps=steps,
-        assumptions=[*assumptions, *unread_events(cluster), *_assumptions(question, filling, tried)],
+        assumptions=[*assumptions, *unread_events(cluster), *_assumptions(question, filling, attempted)],
     )
 
 
-class _Filling(msgspec.Struct, frozen=True):
-    """What a queue is filled from."""
+class _QueueFiller(msgspec.Struct, frozen=True):
+    """Fills a queue from the cluster."""
 
     queue: SchedulingQueue
     attempts: FailedAttempts
     start: datetime
 
     def was_tried(self, pod: Pod) -> bool:
-        """Whether the scheduler tried the pod, as far as anybody tells."""
+        """Whether the scheduler tried the pod, as far as the cluster shows."""
         return rejection_of(pod) is not None or self.attempts.last_of(pod) is not None
 
     def time_of(self, pod: Pod) -> datetime:
-        """When the pod came into the queue or was last tried; never after the start."""
+        """When the pod entered the queue or was last tried, at the latest at the start."""
         rejection = rejection_of(pod)
         times = [queue_time(pod, self.attempts).time, rejection.last_probe_time if rejection else None]
         return min(max((time for time in times if time is not None), default=self.start), self.start)
 
     def fill(self, pods: Sequence[Pod], plugins: Mapping[str, frozenset[str]]) -> None:
-        """Put the pods into the queue in the order of their times; those that were tried, where they wait."""
+        """Add the pods to the queue in the order of their times, and restore the state of pods that were tried."""
         for pod in sorted(pods, key=self.time_of):
             if self.was_tried(pod):
                 self.queue.restore(pod, Attempt(plugins=plugins.get(pod.key, frozenset())), self.time_of(pod))
@@ -132,27 +132,29 @@ class _Filling(msgspec.Struct, frozen=True):
 
 
 def rejecting_plugins(verdict: Verdict) -> frozenset[str]:
-    """The plugins that refused nodes, or the pod as a whole, those that left only some nodes to look at included.
+    """The plugins that rejected nodes or the pod itself, including those that restricted the nodes.
 
-    Extenders that refuse nodes go by one name together (``schedule_one.go`` of v1.36.3).
+    All extenders that reject nodes share one name (``schedule_one.go`` of v1.36.3).
     """
     statuses = [*verdict.filter.values(), *([verdict.pre_filter] if verdict.pre_filter else [])]
-    refusing = {status.plugin for status in statuses if status.plugin and status.is_rejected}
-    refusing -= {call.extender for call in verdict.extender_calls}
+    rejecting = {status.plugin for status in statuses if status.plugin and status.is_rejected}
+    rejecting -= {call.extender for call in verdict.extender_calls}
     if any(call.rejected for call in verdict.extender_calls if call.verb == "filter"):
-        refusing.add(EXTENDER)
-    return frozenset(refusing.union(verdict.restricted_by))
+        rejecting.add(EXTENDER)
+    return frozenset(rejecting.union(verdict.restricted_by))
 
 
 def _rules(scheduler: Scheduler, queue_cluster: QueueCluster, now: datetime, phases: Phases) -> QueueRules:
-    """What plugins make of the queue in this cluster, which changes; they get it as it is by then."""
-    seen, prepared = ClusterSnapshot(), None
+    """The queue rules of plugins, which get the changing cluster prepared whenever they need it."""
+    last_cluster, prepared = ClusterSnapshot(), None
 
     def latest() -> Any:
-        nonlocal seen, prepared
+        nonlocal last_cluster, prepared
         cluster = queue_cluster.cluster
-        if prepared is None or not (_is_same(cluster.pods, seen.pods) and _is_same(cluster.nodes, seen.nodes)):
-            seen, prepared = cluster, scheduler.prepare(cluster, now=now)
+        if prepared is None or not (
+            _is_same(cluster.pods, last_cluster.pods) and _is_same(cluster.nodes, last_cluster.nodes)
+        ):
+            last_cluster, prepared = cluster, scheduler.prepare(cluster, now=now)
         return prepared
 
     return scheduler.queue_rules(latest, phases)
@@ -166,50 +168,52 @@ def _rejected_by(scheduler: Scheduler, now: datetime, cluster: ClusterSnapshot, 
     return rejecting_plugins(scheduler.decide(scheduler.prepare(cluster, now=now), pod, records_steps=False))
 
 
-def _assumptions(question: QueueQuestion, filling: _Filling, tried: Sequence[Pod]) -> Iterator[Assumption]:
-    """What of the queue only the scheduler knows."""
+def _assumptions(question: QueueQuestion, filling: _QueueFiller, attempted: Sequence[Pod]) -> Iterator[Assumption]:
+    """Facts about the queue that only the scheduler knows."""
     queue = filling.queue
     for plugin, event in queue.assumed_hints():
-        message = f"{event} is assumed to help the pods that it refused; the real one looks closer"
+        message = f"{event} is assumed to help all pods it rejected; the real plugin checks more precisely"
         yield Assumption(f"plugin {plugin}", "queueing hint", message)
-    if not tried:
+    if not attempted:
         return
     subject = "scheduling queue"
     if is_kube_algorithm(question.algorithm):
-        yield Assumption(subject, "attempts", "how often a pod was tried is not known: its backoff is at most as told")
+        yield Assumption(subject, "attempts", "the number of attempts per pod is unknown: backoff times are maximums")
         yield Assumption(
-            subject, "rejectedBy", "pods that were tried are assumed to have been refused for the same reasons as now"
+            subject, "rejectedBy", "attempted pods are assumed to have been rejected for the current reasons"
         )
-    recent = [pod for pod in tried if filling.start - filling.time_of(pod) < _MAX_BACKOFF_OF_FIFO]
+    recent = [pod for pod in attempted if filling.start - filling.time_of(pod) < _MAX_BACKOFF_OF_FIFO]
     if queue.scheduling_cycle is None and recent:
         yield Assumption(
-            subject, "backoff", f"{len(recent)} tried within the last minute may still back off, outside of the queue"
+            subject,
+            "backoff",
+            f"{len(recent)} pods tried within the last minute may still be backing off, outside the queue",
         )
     if queue.scheduling_cycle is not None:
         yield Assumption(subject, "flush", "when the periodic flush runs is unknown: pods may move up to 30 s earlier")
     if any(
         filling.attempts.last_of(pod) is None
         and ((rejection := rejection_of(pod)) is None or rejection.last_probe_time is None)
-        for pod in tried
+        for pod in attempted
     ):
         yield Assumption(
-            subject, "time", "no event tells when some pods were last tried: they may have been tried later than told"
+            subject, "time", "no event shows when some pods were last tried: it may have been later than shown"
         )
 
 
 TIMER = "timer"
-# Each step shows the whole queue, so that many events on many pods would come to more than anyone can read or hold.
+# Each step shows the whole queue, so many events with many pods would be too much to read or store.
 MAX_PODS_SHOWN = 300_000
 
 _OF_NODES = (EventKind.ADD_NODE, EventKind.UPDATE_NODE, EventKind.DELETE_NODE)
-# The plugins that refuse a pod in a cluster, where an event does not say which.
+# Returns the plugins that reject a pod in a cluster, if an event does not name them.
 Rejectors = Callable[[ClusterSnapshot, Pod], frozenset[str]]
 
 
 class QueueSimulation:
-    """A queue and the cluster around it. Only pods of ``scheduler_names`` are put into the queue.
+    """A queue and the cluster around it. Only pods of ``scheduler_names`` are queued.
 
-    ``rejectors`` is ``None`` for queues that do not ask which plugins refused a pod.
+    ``rejectors`` is ``None`` for queues that do not need the rejecting plugins.
     """
 
     def __init__(
@@ -221,15 +225,15 @@ class QueueSimulation:
     ) -> None:
         self.queue = queue
         self._cluster, self._scheduler_names, self._rejectors = cluster, scheduler_names, rejectors
-        # The pods that were popped, with the scheduling cycle of each.
+        # The popped pods with the scheduling cycle of each.
         self._in_flight: dict[str, int] = {}
         self._number = 0
         self._pods_shown = 0
 
     def apply(self, events: Iterable[TimedEvent]) -> Iterator[QueueStep]:
-        """A step for each event, and one before it for each time that the queue's timers moved something.
+        """One step for each event, preceded by one for each timer of the queue that moved pods.
 
-        Raises ``InputError`` for an event that cannot happen.
+        Raises ``InputError`` for an impossible event.
         """
         places = self._places()
         for event in events:
@@ -237,13 +241,13 @@ class QueueSimulation:
             for timer in self._advance(event.time, places):
                 places = {each.pod: each.queue for each in timer.pods}
                 yield timer
-            subject = self._change_node(event) if event.event.event in _OF_NODES else self._happen(event)
+            subject = self._change_node(event) if event.event.event in _OF_NODES else self._apply_pod_event(event)
             step = self._step(event.event.event, event.time, subject, places)
             places = {each.pod: each.queue for each in step.pods}
             yield step
             if self._pods_shown > MAX_PODS_SHOWN:
-                problem = f"the queue of {len(places):,} pods after each of so many events is too much to show"
-                raise event.error(problem, hint="fewer events, or fewer pods")
+                problem = f"too much output: a queue of {len(places):,} pods after each event"
+                raise event.error(problem, hint="use fewer events or fewer pods")
 
     def pods(self) -> list[QueuedPod]:
         """The pods of the queue, and those that were popped."""
@@ -257,7 +261,7 @@ class QueueSimulation:
         return [*waiting, *popped]
 
     def _advance(self, time: datetime, places: dict[str, QueueName]) -> Iterator[QueueStep]:
-        """The time moves on; ``places`` are those of the pods before."""
+        """Advance the time; ``places`` are the pods' previous places."""
         while (due := self.queue.next_timer()) is not None and due <= time:
             self.queue.advance(due)
             after = self._places()
@@ -295,8 +299,8 @@ class QueueSimulation:
     def _is_ours(self, pod: Pod) -> bool:
         return pod.spec.scheduler_name in self._scheduler_names
 
-    def _happen(self, at: TimedEvent) -> str:
-        """Let an event happen that is not of nodes; what it is about, or the pod that was popped."""
+    def _apply_pod_event(self, at: TimedEvent) -> str:
+        """Apply an event that is not about nodes; returns its subject, or the popped pod."""
         event, cluster, queue = at.event, self._cluster, self.queue
         match event.event:
             case EventKind.WAIT:
@@ -316,7 +320,7 @@ class QueueSimulation:
                 return self._add_pod(at)
             case EventKind.CHANGE_OBJECT:
                 if event.resource in ("Pod", "Node"):
-                    problem = f"a {event.resource} is changed by events of its own"
+                    problem = f"a {event.resource} has its own kinds of events"
                     raise at.error(problem, path="resource", hint="addPod, updateNode")
                 queue.object_changed(event.resource, event.action, at.time)
                 return f"{event.resource} {event.action}"
@@ -337,7 +341,7 @@ class QueueSimulation:
             queue.nominate(pod, node.name, at.time)
             return f"{pod.key} to {node.name}"
         if pod.spec.node_name:
-            raise at.error(f"pod {pod.key} is on node {pod.spec.node_name} already", path="pod")
+            raise at.error(f"pod {pod.key} is already on node {pod.spec.node_name}", path="pod")
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node.name))
         return f"{self._replace(pod, bound, at)} to {node.name}"
 
@@ -364,7 +368,7 @@ class QueueSimulation:
         return pod.key
 
     def _replace(self, old: Pod, new: Pod, at: TimedEvent) -> str:
-        """The pod changes. One that finishes leaves its node, as the scheduler sees it."""
+        """Replace the pod. A finished pod is removed from its node, as in the scheduler."""
         if new.is_terminal:
             return self._remove(old, at)
         self._cluster.pods[new.key] = new
@@ -393,28 +397,30 @@ class QueueSimulation:
             self.queue.done(pod, at.time)
 
     def _unschedulable(self, at: TimedEvent) -> str:
-        pod = self._tried(at)
+        pod = self._attempted_pod(at)
         cycle = self._in_flight.pop(pod.key) if at.event.cycle is None else at.event.cycle
         self._in_flight.pop(pod.key, None)
         plugins = frozenset(at.event.plugins)
         if not plugins and not at.event.pending_plugins and not at.event.is_error and self._rejectors is not None:
             plugins = self._rejectors(self._cluster.cluster, pod)
             if not plugins:
-                problem = f"no plugin refuses pod {pod.key} in this cluster"
-                raise at.error(problem, path="plugins", hint='"plugins": ["NodeResourcesFit"] names those that did')
+                problem = f"no plugin rejects pod {pod.key} in this cluster"
+                raise at.error(
+                    problem, path="plugins", hint='"plugins": ["NodeResourcesFit"] names the plugins that rejected it'
+                )
         pod = self._cluster.pods[pod.key] = refused(pod, at.time, is_error=at.event.is_error)
         self.queue.add_unschedulable(pod, Attempt(cycle, plugins, frozenset(at.event.pending_plugins)), at.time)
         return pod.key
 
-    def _tried(self, at: TimedEvent) -> Pod:
-        """The pod that could not be placed: the one that is named, or the only one in flight."""
-        flying = [key for key in self._in_flight if key in self._cluster.pods]
+    def _attempted_pod(self, at: TimedEvent) -> Pod:
+        """The pod that could not be scheduled: the named one, or the only one in flight."""
+        in_flight = [key for key in self._in_flight if key in self._cluster.pods]
         if at.event.pod is None:
-            if len(flying) != 1:
-                number = "no pod was popped" if not flying else f"{len(flying)} pods were popped"
-                raise at.error(number, path="pod", hint='"pod": "namespace/name" says which is meant')
-            return self._cluster.pods[flying[0]]
+            if len(in_flight) != 1:
+                number = "no pod was popped" if not in_flight else f"{len(in_flight)} pods were popped"
+                raise at.error(number, path="pod", hint='"pod": "namespace/name" selects one')
+            return self._cluster.pods[in_flight[0]]
         pod = self._cluster.pod(at)
         if pod.key not in self._in_flight:
-            raise at.error(f"pod {pod.key} was not popped", path="pod", hint="an event pop comes first")
+            raise at.error(f"pod {pod.key} was not popped", path="pod", hint="add a pop event before this one")
         return pod

@@ -1,11 +1,11 @@
 """The PodDisruptionBudgets and ResourceQuotas of a simulation.
 
-Budgets count down and recover as the disruption controller would have it. This follows
-``pkg/controller/disruption/disruption.go`` (``updatePdbStatus``) of kube-controller-manager v1.36.3: what a budget
-allows is how many of its pods are healthy beyond those that it wants; pods that are being deleted are not healthy. The
-status of the start stands, and is counted on from; what a budget wants is computed again when workloads change.
+Budgets are used up and recover as in the disruption controller, following ``pkg/controller/disruption/disruption.go``
+(``updatePdbStatus``) of kube-controller-manager v1.36.3: a budget allows as many disruptions as it has healthy pods
+beyond the desired number; pods that are being deleted are not healthy. Counts start from the initial status; the
+desired number is recomputed when workloads change.
 
-Quotas say what may be made, what is refused, and when there is room again.
+Quotas determine which pods are rejected, and when there is capacity again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from kpreempt.verdict.simulation import BudgetMinimum, QuotaRejection
 
 
 class Budgets:
-    """All budgets, with what each allowed at least so far. ``ready`` are the pods that are so at the start.
+    """All budgets, with the minimum of disruptions allowed so far; ``ready`` are the pods that are ready at the start.
 
-    Those that no workload changes need not know their pods.
+    If no workload changes (``workloads_change``), their pods are not tracked.
     """
 
     def __init__(self, cluster: ClusterSnapshot, ready: Collection[str], *, workloads_change: bool = True) -> None:
@@ -41,7 +41,7 @@ class Budgets:
         self._scales = Scales(cluster)
         self._ready = ready
         self._before = [budget.allowed for budget in budgets]
-        self._least = list(self._before)
+        self._minimum = list(self._before)
         self._violations = [0] * len(budgets)
         self._by_key = grouped(range(len(budgets)), lambda index: budgets[index].key)
         self._by_namespace = grouped(
@@ -55,7 +55,7 @@ class Budgets:
         self._pods: list[dict[str, Pod]] = [{} for _ in budgets]
         self._owners: list[set[tuple[str, str]]] = [set() for _ in budgets]
         self._known: list[set[OwnerReference | None]] = [set() for _ in budgets]
-        # What was found of those that were asked since their pods' owners changed.
+        # Results for the budgets that were checked since their pods' owners changed.
         self._failures: dict[int, SyncError | None] = {}
         if budgets and workloads_change:
             for pod in cluster.pods:
@@ -64,13 +64,13 @@ class Budgets:
 
     @property
     def now(self) -> list[PodDisruptionBudget]:
-        """The budgets as they are, in a new list: what remembers a cluster compares its budgets with the next."""
+        """The current budgets in a new list, because a cached cluster compares its budgets with the next one."""
         return list(self._now)
 
     def of(self, pod: Pod) -> list[StoredBudget]:
-        """The budgets that select the pod, as the API server has them.
+        """The budgets that select the pod, as the API server stores them.
 
-        Each has the condition that its controller gives it: whether it may be disrupted, or why it fails.
+        Each has the condition set by its controller: whether disruptions are allowed, or why the sync failed.
         """
         found = []
         for index in self._of(pod):
@@ -84,7 +84,7 @@ class Budgets:
         return found
 
     def _failure(self, index: int) -> SyncError | None:
-        """Why its controller cannot reckon what the budget wants, if it cannot."""
+        """Why the controller cannot compute the budget's status, if it cannot."""
         if index not in self._failures:
             budget = self._now[index]
             try:
@@ -93,7 +93,7 @@ class Budgets:
                 )
                 self._failures[index] = None
                 if budget.status is not None and budget.status.observed_generation < budget.metadata.generation:
-                    # It was changed a moment ago, and its controller comes to it now.
+                    # It was just changed, and its controller processes it now.
                     status = msgspec.structs.replace(sync.status, current_healthy=budget.status.current_healthy)
                     self._set(index, status)
             except SyncError as error:
@@ -101,69 +101,69 @@ class Budgets:
         return self._failures[index]
 
     def join(self, pod: Pod) -> None:
-        """A pod is made. The first one of an owner changes how many pods a budget expects."""
+        """Record a new pod; the first one of an owner changes the number of pods that a budget expects."""
         for index in self._of(pod):
             if self._add(index, pod):
                 self._recompute(index)
 
     def part(self, pod: Pod) -> None:
-        """A pod is gone."""
+        """Record that a pod is gone."""
         for index in self._of(pod):
             self._pods[index].pop(pod.key, None)
             if self._failures.get(index) is not None:
                 del self._failures[index]
 
     def change(self, pod: Pod, by: int) -> None:
-        """A pod became healthy (1), or is so no more (-1)."""
+        """Record that a pod became healthy (1) or unhealthy (-1)."""
         for index in self._of(pod):
             status = self._now[index].status
             if status is not None:
                 self._set(index, msgspec.structs.replace(status, current_healthy=status.current_healthy + by))
 
     def recompute_all(self, owners: Iterable[tuple[str, str]], scales: Scales) -> None:
-        """Workloads (kind and name) have another size: what their budgets want is another number, too."""
+        """Recompute the budgets of resized workloads (kind and name)."""
         self._scales = scales
         self._failures.clear()
-        desired = set(owners)
-        for index, there in enumerate(self._owners):
-            if there & desired:
+        changed_owners = set(owners)
+        for index, own_owners in enumerate(self._owners):
+            if own_owners & changed_owners:
                 self._recompute(index)
 
     def broken_by(self, pods: Iterable[Pod]) -> dict[str, list[str]]:
-        """For each pod the budgets that do not allow it to go, once those before it in the list have gone."""
-        left: dict[int, int] = {}
+        """For each pod, the budgets that do not allow its disruption after those of the pods before it in the list."""
+        remaining: dict[int, int] = {}
         found: dict[str, list[str]] = {}
         for pod in pods:
             own = self._of(pod)
             for index in own:
-                left[index] = left.get(index, self._now[index].allowed) - 1
-            found[pod.key] = [self._now[index].key for index in own if left[index] < 0]
+                remaining[index] = remaining.get(index, self._now[index].allowed) - 1
+            found[pod.key] = [self._now[index].key for index in own if remaining[index] < 0]
         return found
 
     def violated(self, keys: Collection[str]) -> None:
-        """The leaving of a victim broke these budgets."""
+        """Record that an eviction violated these budgets."""
         for key in set(keys):
             for index in self._by_key.get(key, ()):
                 self._violations[index] += 1
 
     def lows(self) -> list[BudgetMinimum]:
-        """The budgets that were touched."""
+        """The budgets that changed."""
         return [
             BudgetMinimum(
                 budget=budget.key,
                 before=before,
-                min=least,
+                min=minimum,
                 after=budget.allowed,
                 violations=violations,
             )
-            for budget, before, least, violations in zip(
-                self._now, self._before, self._least, self._violations, strict=True
+            for budget, before, minimum, violations in zip(
+                self._now, self._before, self._minimum, self._violations, strict=True
             )
-            if least != before or violations or budget.allowed != before
+            if minimum != before or violations or budget.allowed != before
         ]
 
     def _of(self, pod: Pod) -> list[int]:
-        """The budgets that select the pod."""
+        """The indexes of the budgets that select the pod."""
         namespace = pod.metadata.namespace
         if namespace not in self._selectors:
             return []
@@ -173,10 +173,10 @@ class Budgets:
         return [indexes[each] for each in found]
 
     def _add(self, index: int, pod: Pod) -> bool:
-        """Whether no other pod of its owner was there."""
+        """Track a pod; returns whether it is the first of its owner."""
         self._pods[index][pod.key] = pod
         owner = controller_of(pod.metadata)
-        # Another pod of owners that have a size is no reason to fail.
+        # Another pod of a scalable owner cannot cause a failure.
         if owner not in self._known[index] or self._failures.get(index) is not None:
             self._known[index].add(owner)
             self._failures.pop(index, None)
@@ -203,33 +203,33 @@ class Budgets:
         allowed = disruptions_allowed(status.current_healthy, status.desired_healthy, status.expected_pods)
         status = msgspec.structs.replace(status, disruptions_allowed=allowed)
         self._now[index] = msgspec.structs.replace(self._now[index], status=status)
-        self._least[index] = min(self._least[index], allowed)
+        self._minimum[index] = min(self._minimum[index], allowed)
 
 
 class Quotas:
-    """What each quota has used, as pods come and go; what their controller does takes no time here.
+    """The usage of each quota as pods are created and deleted, without the controller's delay.
 
-    A namespace ``has_room`` again once a pod is gone from it, so that whoever was refused may try again.
+    ``has_room`` are namespaces in which pods were deleted, so that rejected pods may be retried.
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._counts = QuotaCounts(cluster.pods)
-        # Of those that were asked about a pod so far.
+        # Of the quotas that were needed so far.
         self._used: dict[int, Amounts] = {}
         self._quotas = grouped(enumerate(cluster.resource_quotas), lambda each: each[1].metadata.namespace)
         self.has_room: set[str] = set()
         self.rejections = 0
-        # The first refusal of a workload's pods by one quota, and since when.
+        # The first rejection of a workload's pods by a quota, and its time.
         self._first: dict[tuple[str, str], tuple[str, float]] = {}
         self._now: Counter[tuple[str, str]] = Counter()
-        self._most: dict[tuple[str, str], int] = {}
+        self._maximum: dict[tuple[str, str], int] = {}
 
     def begin(self) -> None:
-        """Somebody begins to make pods: how many are refused together counts from here."""
+        """Start counting the pods that are rejected together."""
         self._now.clear()
 
     def ask(self, pod: Pod) -> tuple[ResourceQuota | None, str]:
-        """The quota that does not let the pod be created, with the API server's words, or nothing."""
+        """The quota that rejects the pod, with the API server's message, or nothing."""
         own = self._of(pod)
         usage = usage_of(pod) if own else {}
         for index, quota in own:
@@ -239,17 +239,17 @@ class Quotas:
         return None, ""
 
     def reject(self, workload: str, quota: ResourceQuota, message: str, at: float) -> bool:
-        """Note that a pod is refused; whether this is the first of that workload."""
+        """Record a rejected pod; returns whether it is the first of that workload."""
         self.rejections += 1
         key = (workload, quota.key)
         self._now[key] += 1
-        self._most[key] = max(self._most.get(key, 0), self._now[key])
+        self._maximum[key] = max(self._maximum.get(key, 0), self._now[key])
         is_first = key not in self._first
         self._first.setdefault(key, (message, at))
         return is_first
 
     def count(self, pod: Pod, by: int) -> None:
-        """Count a pod as it is from now on (1), or is no more (-1)."""
+        """Add (1) or remove (-1) a pod in the usage."""
         own = self._of(pod)
         usage = usage_of(pod) if own else {}
         for index, _ in own:
@@ -258,13 +258,13 @@ class Quotas:
             self.has_room.add(pod.metadata.namespace)
 
     def told(self, left: dict[str, int]) -> list[QuotaRejection]:
-        """What was refused, of whom, and by what; ``left`` are the pods that workloads lack in the end."""
+        """The rejections by workload and quota; ``left`` maps workloads to the pods they lack at the end."""
         return [
             QuotaRejection(
                 workload=workload,
                 quota=quota,
                 message=message,
-                pods=self._most[workload, quota],
+                pods=self._maximum[workload, quota],
                 since=since,
                 rejected_after=left.get(workload, 0),
             )
@@ -272,8 +272,8 @@ class Quotas:
         ]
 
     def _of(self, pod: Pod) -> Sequence[tuple[int, ResourceQuota]]:
-        there = self._quotas.get(pod.metadata.namespace, ())
-        own = [(index, quota) for index, quota in there if covers(quota, pod)]
+        quotas = self._quotas.get(pod.metadata.namespace, ())
+        own = [(index, quota) for index, quota in quotas if covers(quota, pod)]
         for index, quota in own:
             if index not in self._used:
                 self._used[index] = self._counts.used_of(quota)

@@ -1,8 +1,8 @@
-"""Claims of a change that are bound at once, as the controller of volumes and the provisioners would.
+"""Binds claims of a change at once, as the volume controller and provisioners would.
 
-Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/volume/persistentvolume`` (``syncUnboundClaim``, ``index.go``):
-an available volume that suits, the one with the fewest access modes and then the smallest, else one that the storage
-class makes. What a provisioner does is assumed: it makes what is asked for, within the topologies of the class.
+Follows ``k8s.io/kubernetes`` v1.36.3 ``pkg/controller/volume/persistentvolume`` (``syncUnboundClaim``, ``index.go``): a
+suitable available volume, by the fewest access modes and then the smallest size, or else one that the storage class
+provisions. Provisioners are assumed to create what is requested, within the topologies of the class.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _WAITS = "WaitForFirstConsumer"
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """The cluster with the claims bound, and why others are not, by their keys.
+    """The cluster with bound claims, and the reason for each unbound one, by key.
 
-    ``waiting`` are bound only with a pod, for which no volume is there or can be made either.
+    ``waiting`` claims are bound only with a pod, and have no volume that exists or could be provisioned.
     """
 
     cluster: ClusterSnapshot
@@ -57,7 +57,7 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 def bind_claims(cluster: ClusterSnapshot, keys: Iterable[str], settings: Settings) -> Bound:
-    """Bind the new claims of these keys (``namespace/name``) that do not wait for a pod, in the cluster's order."""
+    """Bind the new claims with these keys (``namespace/name``) that do not wait for a pod, in the cluster's order."""
     new = set(keys)
     claims = [
         each
@@ -68,7 +68,7 @@ def bind_claims(cluster: ClusterSnapshot, keys: Iterable[str], settings: Setting
 
 
 def claims_of_pod(pod: Pod) -> list[str]:
-    """The keys of the claims that the pod's volumes name."""
+    """The keys of the claims that the pod's volumes use."""
     names = (claim_name_of(pod, volume) for volume in pod.spec.volumes)
     return [f"{pod.metadata.namespace}/{name}" for name in names if name is not None]
 
@@ -80,7 +80,7 @@ class _Binder:
         self._behaviour = behavior()._replace(volume_attributes_class=has_attributes)
         self._classes = {each.metadata.name: each for each in cluster.storage_classes}
         self._volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
-        # As they are at the start, by class.
+        # The initial volumes, by class.
         self._by_class: defaultdict[str, list[PersistentVolume]] = defaultdict(list)
         for each in cluster.persistent_volumes:
             self._by_class[class_of_volume(each)].append(each)
@@ -101,27 +101,27 @@ class _Binder:
                     name = claim.spec.volume_name
                     volume = self._volumes.get(name)
                     if volume is None:
-                        self._unbound[claim.key] = f"it names volume {name}, which does not exist"
+                        self._unbound[claim.key] = f"its volume {name} does not exist"
                     elif volume.spec.claim_ref is not None and not is_bound_to(volume, claim):
-                        self._unbound[claim.key] = f"it names volume {name}, which is bound to another claim"
+                        self._unbound[claim.key] = f"its volume {name} is bound to another claim"
                     elif volume.spec.claim_ref is None and not _satisfies(volume, claim):
-                        self._unbound[claim.key] = f"it names volume {name}, whose size, class or modes do not suit it"
+                        self._unbound[claim.key] = f"its volume {name} does not match in size, class or modes"
                     else:
-                        self._take(claim, volume)
+                        self._bind_volume(claim, volume)
                 elif storage_class is not None and storage_class.volume_binding_mode == _WAITS:
-                    # Whether a claim that waits for a pod could be bound at all, wherever that lands.
+                    # Whether a claim that waits for a pod could be bound at all, on any node.
                     if storage_class.provisioner in ("", NO_PROVISIONER):
                         suitable = self._suitable(claim)
-                        if not suitable.prebound and not self._left(suitable):
-                            self._waiting[claim.key] = self._why_not(claim, storage_class)
-                elif not self._take_suitable(claim):
+                        if not suitable.prebound and not self._unclaimed(suitable):
+                            self._waiting[claim.key] = self._reason_unbound(claim, storage_class)
+                elif not self._bind_existing(claim):
                     self._provision(claim, storage_class)
             except PluginError as error:
                 self._unbound[claim.key] = str(error)
-        there = self._cluster.persistent_volume_claims
+        claims_before = self._cluster.persistent_volume_claims
         cluster = msgspec.structs.replace(
             self._cluster,
-            persistent_volume_claims=[self._bound.get(each.key, each) for each in there],
+            persistent_volume_claims=[self._bound.get(each.key, each) for each in claims_before],
             persistent_volumes=list(self._volumes.values()),
         )
         return Bound(cluster if self._bound else self._cluster, self._unbound, self._waiting, self._assumptions)
@@ -132,25 +132,27 @@ class _Binder:
             self._ready[name] = ClassVolumes(self._by_class[name])
         return SuitableVolumes(claim, self._ready[name], self._behaviour)
 
-    def _left(self, suitable: SuitableVolumes) -> list[PersistentVolume]:
-        """Those that are bound to no claim, nor to one that came before."""
+    def _unclaimed(self, suitable: SuitableVolumes) -> list[PersistentVolume]:
+        """The volumes that are not bound to this or an earlier claim."""
         return [each for each in suitable.available if each.metadata.name not in self._taken]
 
-    def _take_suitable(self, claim: PersistentVolumeClaim) -> bool:
-        """Take an existing volume; whether there is one."""
+    def _bind_existing(self, claim: PersistentVolumeClaim) -> bool:
+        """Bind an existing volume; returns whether there is one."""
         suitable = self._suitable(claim)
-        available = [] if suitable.prebound else self._left(suitable)
+        available = [] if suitable.prebound else self._unclaimed(suitable)
         found = suitable.prebound[0] if suitable.prebound else min(available, key=_rank, default=None)
         if found is None:
             return False
-        self._take(claim, found)
+        self._bind_volume(claim, found)
         equal = [each for each in available if _rank(each) == _rank(found)]
         if any(each.spec.node_affinity != found.spec.node_affinity for each in equal):
-            message = f"{len(equal):,} volumes suit alike, within reach of different nodes; one of them was taken"
+            message = (
+                f"{len(equal):,} volumes match equally and are accessible from different nodes; one of them was picked"
+            )
             self._assume(claim, "spec.volumeName", message, AssumptionKind.UNCERTAIN)
         return True
 
-    def _take(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
+    def _bind_volume(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         metadata = claim.metadata
         reference = ObjectReference(namespace=metadata.namespace, name=metadata.name, uid=metadata.uid)
         self._taken.add(volume.metadata.name)
@@ -168,9 +170,9 @@ class _Binder:
         )
 
     def _provision(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> None:
-        """The storage class makes a volume, if it can."""
+        """Provision a volume with the storage class, if possible."""
         if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
-            self._unbound[claim.key] = self._why_not(claim, storage_class)
+            self._unbound[claim.key] = self._reason_unbound(claim, storage_class)
             return
         spec = PersistentVolumeSpec(
             capacity={STORAGE: requested_storage(claim)},
@@ -180,13 +182,15 @@ class _Binder:
             volume_attributes_class_name=claim.spec.volume_attributes_class_name,
             node_affinity=_within(storage_class),
         )
-        made = PersistentVolume(spec=spec)
+        volume = PersistentVolume(spec=spec)
         name = f"pvc-{claim.metadata.namespace}-{claim.metadata.name}"
-        made = replace_in(made, "metadata", name=name)
-        self._take(claim, made)
+        volume = replace_in(volume, "metadata", name=name)
+        self._bind_volume(claim, volume)
         by = f"{storage_class.provisioner} (storage class {storage_class.metadata.name})"
-        self._assume(claim, "spec.volumeName", f"taken to be provisioned at once by {by}", AssumptionKind.INFORMATIONAL)
-        # The topology segments of its driver in one of which the volume is made.
+        self._assume(
+            claim, "spec.volumeName", f"assumed to be provisioned at once by {by}", AssumptionKind.INFORMATIONAL
+        )
+        # The topology segments of its driver in which the volume may be created.
         segments = set()
         labels = {each.name: each.labels for each in self._cluster.nodes}
         for csi_node in self._cluster.csi_nodes:
@@ -196,21 +200,23 @@ class _Binder:
                     segments.add(tuple((key, own.get(key, "")) for key in driver.topology_keys))
         if len(segments) > 1:
             message = (
-                f"{by} puts its volume into one of {len(segments):,} topologies before its pod has a node; "
-                "any was taken"
+                f"{by} creates its volume in one of {len(segments):,} topologies before its pod has a node; "
+                "an arbitrary one was picked"
             )
             self._assume(claim, "spec.storageClassName", message, AssumptionKind.UNCERTAIN)
 
-    def _why_not(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> str:
+    def _reason_unbound(self, claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> str:
         name = class_of_claim(claim)
         if not name:
-            return "no volume suits it, it names no storage class, and there is no default one"
+            return "no volume matches, it has no storage class, and there is no default one"
         if storage_class is None:
-            lacks = " (the dump has none; kubectl get storageclasses -o json adds them)" if not self._classes else ""
-            return f"its storage class {name} does not exist{lacks}"
-        there = len(self._by_class[name])
-        desired = requested_storage(claim)
-        return f"storage class {name} provisions no volumes, and none of its {there:,} has {desired} and is free for it"
+            hint = " (the dump has none; kubectl get storageclasses -o json adds them)" if not self._classes else ""
+            return f"its storage class {name} does not exist{hint}"
+        available = len(self._by_class[name])
+        requested = requested_storage(claim)
+        return (
+            f"storage class {name} provisions no volumes, and none of its {available:,} is available with {requested}"
+        )
 
     def _assume(self, claim: PersistentVolumeClaim, field: str, message: str, kind: AssumptionKind) -> None:
         self._assumptions.append(Assumption(f"PersistentVolumeClaim {claim.key}", field, message, kind))
@@ -231,7 +237,7 @@ def _satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
 
 
 def _within(storage_class: StorageClass) -> VolumeNodeAffinity | None:
-    """The nodes that volumes of the class may be reached from; ``None`` for all."""
+    """The nodes from which volumes of the class are accessible; ``None`` for all."""
     terms = [
         NodeSelectorTerm(
             match_expressions=[

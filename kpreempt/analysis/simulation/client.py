@@ -1,7 +1,7 @@
-"""What acts in a simulation besides the scheduler, what it can do in it, and when.
+"""What acts in a simulation apart from the scheduler, and what it can do.
 
-What a change brings comes stage by stage, each once what it waits for is there. Also how long pods run that end, which
-controller's turn it is, and which pods had to go and are to be made again.
+A change is applied in stages, each once the previous one is done. Also: the run times of pods that end, which
+controller acts next, and which evicted pods are to be replaced.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 
 class Client(Protocol):
-    """A simulation at one moment: its ``cluster``, which is only looked at, and what may be done to it.
+    """A simulation at a point in time: its ``cluster``, which is read-only, and the actions on it.
 
-    ``mutations`` counts how often a pod was made or deleted, or a ReplicaSet given another size.
+    ``mutations`` counts created and deleted pods, and resized ReplicaSets.
     """
 
     cluster: SimulatedCluster
     mutations: int
 
     def create(self, pod: Pod) -> None:
-        """A pod is made, unless a ResourceQuota refuses it; its controller is called again once there is room."""
+        """Create a pod, unless a ResourceQuota rejects it; its controller then retries when there is capacity."""
 
     def delete(self, key: str, reason: str) -> None:
-        """A pod (``namespace/name``) is told to go."""
+        """Request the deletion of a pod (``namespace/name``)."""
 
     def release(self, key: str) -> None:
-        """A Job takes its finalizer off a pod."""
+        """Remove a Job's finalizer from a pod."""
 
     def resize(self, name: str, owner: str, replicas: int) -> None:
-        """``owner`` gives the ReplicaSet ``name`` (with its namespace) another size."""
+        """Resize the ReplicaSet ``name`` (with its namespace) for ``owner``."""
 
     def call_again(self, controller: Controller, after: timedelta) -> None:
-        """The controller has more to do later, even if nothing happens until then."""
+        """Call the controller again later, even if nothing happens until then."""
 
     def evict(self, key: str, grace: int | None, node: str) -> Answer:
-        """The API server's answer to an eviction, with what comes of it."""
+        """The API server's response to an eviction, which is carried out if allowed."""
 
     def kill(self, key: str, grace: int | None, node: str) -> None:
-        """A pod is deleted without asking its budgets."""
+        """Delete a pod without checking its budgets."""
 
     def place(self, pods: Sequence[Pod]) -> None:
-        """Pods come that have a node already."""
+        """Add pods that already have a node."""
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
-        """The cluster has these nodes from now on; pods of those that are no more go with them."""
+        """Replace the nodes of the cluster; pods on removed nodes are deleted with them."""
 
 
 class Controller:
-    """The controller of one ``workload`` (``Deployment shop/api``) that a change is about.
+    """The controller of one changed ``workload`` (``Deployment shop/api``).
 
-    ``owners`` are what manages its pods: itself, or its ReplicaSets; without a name for it, the workload is the first.
-    ``desired`` is how many pods there should be in the end; ``None`` where nothing says so. A pod counts as available
-    once it has been ready for ``min_ready_seconds``.
+    ``owners`` are the owners of its pods: the workload or its ReplicaSets; the default workload is the first owner.
+    ``desired`` is the desired number of pods at the end, or ``None`` if unknown. A pod is available once it has been
+    ready for ``min_ready_seconds``.
     """
 
     def __init__(
@@ -74,40 +74,40 @@ class Controller:
         self.min_ready_seconds = min_ready_seconds
 
     def sync(self, client: Client) -> bool:
-        """Take the next step; whether there was one to take. Raises ``SyncError`` where upstream would fail."""
+        """Take the next step; returns whether there was one. Raises ``SyncError`` if upstream would fail."""
         raise NotImplementedError
 
     def is_done(self, client: Client) -> bool:
-        """Whether all that is asked for has come about."""
+        """Whether the desired state is reached."""
         raise NotImplementedError
 
     def state(self) -> object:
-        """What the controller remembers, apart from its pods; two moments that are alike in it go on alike."""
+        """The controller's own state; it continues in the same way from equal states."""
         return None
 
 
 class Operator(Protocol):
-    """Someone who works on the nodes, as ``kubectl drain`` does."""
+    """Works on the nodes, like ``kubectl drain``."""
 
     def due(self, client: Client) -> float | None:
-        """The second at which there is something to do, if nothing else happens until then."""
+        """The time of the next action in seconds, if nothing else happens before."""
 
     def act(self, client: Client) -> None:
         """Do what is due."""
 
     def state(self) -> object:
-        """How far it has come."""
+        """The progress of the work."""
 
 
-# Pods beyond these run on: a Job of a hundred thousand completions is not simulated to its end.
-_MOST_ENDINGS = 2000
+# More pods than this do not end: a Job with a hundred thousand completions is not simulated to its end.
+_MAX_ENDINGS = 2000
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """Controllers that begin together, and plain pods that come with them.
+    """Controllers that start together, and plain pods that are created with them.
 
-    Where it ``is_awaited``, the next stage comes once all of them are done and their pods that end have ended; else at
-    once.
+    If it ``is_awaited``, the next stage starts once all of them are done and their pods that end have ended; otherwise
+    it starts at once.
     """
 
     controllers: Sequence[Controller] = ()
@@ -116,28 +116,28 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunTime(msgspec.Struct, frozen=True):
-    """How many seconds a pod runs until it ends well, and whether that ``is_guess``."""
+    """The seconds that a pod runs until it succeeds, and whether that is a guess."""
 
     seconds: float
     is_guess: bool = False
 
 
 class Endings:
-    """The pods that end by themselves, by what manages them; a plain pod is ``(namespace, "Pod", name)``."""
+    """The pods that end by themselves, by owner; the owner of a plain pod is ``(namespace, "Pod", name)``."""
 
     def __init__(self, run_times: Mapping[OwnerKey, RunTime]) -> None:
         self._run_times = run_times
-        self._left = _MOST_ENDINGS
+        self._left = _MAX_ENDINGS
         self._running: set[str] = set()
-        # Who found no room until a pod of somebody else ended, and whose.
+        # Pods that found no node until a pod of another owner ended, with that pod.
         self._waited: dict[str, Pod] = {}
 
     def of(self, pod: Pod) -> RunTime | None:
-        """How long the pod runs; ``None`` for one that runs on."""
+        """The run time of the pod; ``None`` if it does not end."""
         return self._run_times.get(owner_key(pod) or (pod.metadata.namespace, "Pod", pod.metadata.name))
 
     def begin(self, pod: Pod) -> float | None:
-        """A pod runs, and ends after so many seconds; ``None`` where it runs on."""
+        """Record that a pod runs; returns the seconds until it ends, or ``None`` if it does not."""
         run_time = self.of(pod)
         if run_time is None or not self._left:
             return None
@@ -146,9 +146,9 @@ class Endings:
         return run_time.seconds
 
     def end(self, pod: Pod, waiting: Iterable[Pod], ran: Callable[[str], bool]) -> None:
-        """A pod has ended; ``waiting`` have no node then, of which some take the place of others that ``ran``.
+        """Record that a pod has ended; ``waiting`` have no node now, some as replacements of pods that ``ran``.
 
-        That those waited counts however long it was: they were running.
+        The wait of a replacement counts even if the run time is no guess, because the pod was running before.
         """
         self._running.discard(pod.key)
         run_time, owner = self.of(pod), owner_key(pod)
@@ -158,78 +158,78 @@ class Endings:
                 self._waited.setdefault(each.key, pod)
 
     def reserve_found(self, key: str) -> Pod | None:
-        """A pod lands; returns the pod for whose end it waited, if it did and that counts."""
+        """Record that a pod was scheduled; returns the pod whose end it waited for, if that counts."""
         return self._waited.pop(key, None)
 
     def is_running(self, key: str) -> bool:
-        """Whether a pod is still to end."""
+        """Whether a pod has yet to end."""
         return key in self._running
 
 
-# More steps than any controller takes at one moment; beyond them it goes round.
-_MOST_STEPS = 10_000
-_GOES_ROUND = "its controller always finds something to do; what it did until then counts"
+# More steps than any controller takes at one time; beyond them it never settles.
+_MAX_STEPS = 10_000
+_NEVER_SETTLES = "its controller never settles; its actions up to the limit count"
 
 
 class ControllerManager:
-    """Calls the controllers about whose pods something has happened, in the order in which it did."""
+    """Calls the controllers whose pods changed, in the order of the changes."""
 
     def __init__(self, controllers: Sequence[Controller]) -> None:
         self._controllers: dict[OwnerKey, Controller] = {}
-        # A dictionary keeps the order, so that nothing is up to chance.
+        # A dictionary keeps the order, so that it is deterministic.
         self._called: dict[int, Controller] = {}
         self.add(controllers)
-        # Those of the called that will get to it.
+        # The called controllers that are about to act.
         self._due: set[int] = set()
         self._steps = 0
-        self._refused: dict[int, Controller] = {}
+        self._rejected: dict[int, Controller] = {}
         self._lost: dict[OwnerKey, list[Pod]] = {}
         self.assumptions: dict[Assumption, None] = {}
 
     def add(self, controllers: Sequence[Controller]) -> None:
-        """Controllers begin, and have something to do."""
+        """Add controllers, which then have something to do."""
         self._controllers.update({owner: controller for controller in controllers for owner in controller.owners})
         self._called.update({id(controller): controller for controller in controllers})
 
     def of(self, pod: Pod) -> Controller | None:
-        """The controller of a pod's owner, if the change is about that."""
+        """The controller of a pod's owner, if the change includes it."""
         key = owner_key(pod)
         return self._controllers.get(key) if key is not None else None
 
     def call(self, controller: Controller | None) -> None:
-        """Something has happened to a pod of the controller's."""
+        """Note that a pod of the controller changed."""
         if controller is not None:
             self._called[id(controller)] = controller
 
     def call_rejected(self, namespace: str) -> None:
-        """There is room in the quotas of a namespace again. Who comes first then is a matter of backoffs."""
-        for key, controller in list(self._refused.items()):
+        """Call rejected controllers once quotas have capacity again; the real order depends on backoffs."""
+        for key, controller in list(self._rejected.items()):
             if any(owner[0] == namespace for owner in controller.owners):
-                del self._refused[key]
+                del self._rejected[key]
                 self.call(controller)
 
     def act(self, client: Client) -> None:
-        """The controllers act until none of them has anything left to do now."""
-        for _ in range(_MOST_STEPS):
+        """Let controllers act until none of them has anything left to do now."""
+        for _ in range(_MAX_STEPS):
             if not self._called:
                 return
             self._take_step(next(iter(self._called.values())), client)
         for controller in self._called.values():
-            self._assume(controller, _GOES_ROUND)
+            self._assume(controller, _NEVER_SETTLES)
         self._called.clear()
 
     def controllers_due(self) -> list[Controller]:
-        """The controllers that have something to do, and were not told here before; ``step`` is what they then do."""
+        """The controllers with pending work that were not returned before; ``step`` then carries it out."""
         found = [controller for key, controller in self._called.items() if key not in self._due]
         self._due.update(map(id, found))
         return found
 
     def step(self, controller: Controller, client: Client) -> None:
-        """One step of a controller that was summoned; it is to be summoned again as long as it finds one to take."""
+        """One step of a controller from ``controllers_due``, which returns it again until it has no more steps."""
         self._due.discard(id(controller))
         self._steps += 1
-        if self._steps > _MOST_STEPS:
-            self._assume(controller, _GOES_ROUND)
+        if self._steps > _MAX_STEPS:
+            self._assume(controller, _NEVER_SETTLES)
             self._called.pop(id(controller), None)
             return
         self._take_step(controller, client)
@@ -240,10 +240,10 @@ class ControllerManager:
         mutations, rejections = client.mutations, quotas.rejections
         try:
             more = controller.sync(client)
-            # Whoever is refused and has nothing else to do comes back when there is room.
+            # A controller that is rejected and has nothing else to do is called again when there is capacity.
             is_stuck = quotas.rejections > rejections and client.mutations == mutations
             if quotas.rejections > rejections:
-                self._refused[id(controller)] = controller
+                self._rejected[id(controller)] = controller
             if not more or is_stuck:
                 self._called.pop(id(controller), None)
         except SyncError as error:
@@ -251,13 +251,13 @@ class ControllerManager:
             self._assume(controller, f"its controller does nothing: {error.message}")
 
     def lose(self, pod: Pod) -> None:
-        """A pod of a controller had to go for another."""
+        """Note that a pod of a simulated controller was evicted."""
         key = owner_key(pod)
         if key is not None:
             self._lost.setdefault(key, []).append(pod)
 
     def take_lost(self, pod: Pod) -> Pod | None:
-        """The pod that had to go and whose place this one takes: of the same name or node, or else the first."""
+        """The evicted pod that this one replaces: one with the same name or node, or else the first."""
         key = owner_key(pod)
         lost = self._lost.get(key, []) if key is not None else []
         if not lost:

@@ -1,4 +1,4 @@
-"""The cluster as it changes in a simulation, and the workloads that its pods belong to."""
+"""The cluster as it changes in a simulation, and the workloads of its pods."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from kpreempt.model.storage import PersistentVolumeClaim, PersistentVolumeClaimS
 from kpreempt.schedulers.interface import PodChanges
 from kpreempt.verdict import AllocatedDevice, Assumption
 
-# A century: no simulation is that long, and the calendar ends some time.
-_LONGEST_GRACE_SECONDS = 100 * 365 * 24 * 3600
+# A century: no simulation is that long, and a longer time would exceed the calendar.
+_MAX_GRACE_SECONDS = 100 * 365 * 24 * 3600
 _HASH_MASK = 2**64 - 1
 _DISRUPTION_TARGET = "DisruptionTarget"
 _PREEMPTED = "PreemptionByScheduler"
 
-# Namespace, kind and name of what manages a pod.
+# Namespace, kind and name of a pod's owner.
 OwnerKey = tuple[str, str, str]
 
 
 class Readiness(NamedTuple):
-    """A pod becomes ready (1), or is so no more (-1), so many seconds from the start."""
+    """A pod becomes ready (1) or stops being ready (-1), ``at`` seconds from the start."""
 
     at: float
     pod: Pod
@@ -46,9 +46,9 @@ class Readiness(NamedTuple):
 
 
 class SimulatedCluster:
-    """Pods by key in the order in which they came, and the budgets, ``at`` seconds after ``started``.
+    """Pods by key in order of creation, and budgets, ``at`` seconds after ``started``.
 
-    ``prepared`` is the cluster as the scheduler has it already, if it has.
+    ``prepared`` is the prepared cluster, if available.
     """
 
     def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, started: datetime, prepared: Any = None) -> None:
@@ -64,25 +64,27 @@ class SimulatedCluster:
         self.ready_at_start = frozenset(self.ready)
         self.readiness: list[Readiness] = []
         self.assumptions: dict[Assumption, None] = {}
-        # Those that were told to go since the start, and are still there, by their node.
-        self._told: dict[str, dict[str, None]] = {}
+        # Pods that are terminating since the simulation started, by node.
+        self._terminating: dict[str, dict[str, None]] = {}
         self.budgets = Budgets(cluster, self.ready)
         self.quotas = Quotas(cluster)
         self._owned: dict[OwnerKey, dict[str, None]] = {}
         self._controlled: dict[str, tuple[Pod, ControlledPod]] = {}
         self._shapes: Counter[tuple[OwnerKey, str, str, bool]] = Counter()
-        # What is where, whatever it is called, as a number: how many pods of each owner are on a node, wait, or leave.
-        # It is the same for the same, and another one for anything else as far as 64 bits can tell.
+        # A hash of the state without names: the number of pods of each owner that are on a node, pending, or
+        # terminating. Equal states have equal hashes, and different states have different ones, as far as 64 bits
+        # allow.
         self.shape = 0
         self._prepared = prepared
         self._is_stale = prepared is None
-        # The pods that have changed, by key, as they were when the cluster was prepared last, if that was here.
+        # The pods that changed since the last preparation, by key, with their previous state; ``None`` before the first
+        # one.
         self._since: dict[str, Pod | None] | None = None
         self._order = itertools.count()
         self._rank = dict(zip(self.pods, self._order, strict=False))
-        # Changes when what the scheduler looks at does.
+        # Changes whenever anything that the scheduler reads changes.
         self.version = 0
-        # The pods that wait for room on a node, by its name.
+        # The pods nominated to a node, by its name.
         self._nominated: dict[str, set[str]] = {}
         self._on_nodes: dict[str, set[str]] = {}
         for pod in cluster.pods:
@@ -92,14 +94,14 @@ class SimulatedCluster:
 
     @property
     def now(self) -> datetime:
-        """The time of day."""
+        """The current time."""
         return self.started + timedelta(seconds=self.at)
 
     def prepared(self) -> Any:
-        """The cluster as it is now, ready for the scheduler."""
+        """The current cluster, prepared for the scheduler."""
         if self._is_stale:
             cluster = msgspec.structs.replace(
-                self.snapshot, pods=_PodsOfMoment(self), pod_disruption_budgets=self.budgets.now
+                self.snapshot, pods=_LazyPods(self), pod_disruption_budgets=self.budgets.now
             )
             changes = None
             if self._since is not None:
@@ -109,59 +111,59 @@ class SimulatedCluster:
         return self._prepared
 
     def pods_of(self, owner: OwnerKey) -> list[Pod]:
-        """The pods of an owner, in the order in which they came, those on their way out included."""
+        """The pods of an owner in order of creation, including terminating ones."""
         return [self.pods[key] for key in self._owned.get(owner, ())]
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The pods of a node, in the order of all pods."""
+        """The pods on a node, in the order of all pods."""
         return [self.pods[key] for key in sorted(self._on_nodes.get(node, ()), key=self._rank.__getitem__)]
 
     def controlled(self, pods: Iterable[Pod]) -> list[ControlledPod]:
-        """The pods as controllers see them."""
-        seen = []
+        """The pods from the controllers' perspective."""
+        found = []
         for pod in pods:
             known = self._controlled.get(pod.key)
             if known is None or known[0] is not pod:
-                made = controlled_pod(pod, self.rules)
-                if pod.key in self.ready and made.ready_since is None:
-                    # No snapshot keeps since when: at the latest since a little after it started.
+                record = controlled_pod(pod, self.rules)
+                if pod.key in self.ready and record.ready_since is None:
+                    # Snapshots do not record when it became ready: at the latest shortly after its start.
                     since = pod.status.start_time or pod.metadata.creation_timestamp
-                    made = msgspec.structs.replace(made, is_ready=True, ready_since=since)
-                known = self._controlled[pod.key] = (pod, made)
-            seen.append(known[1])
-        return seen
+                    record = msgspec.structs.replace(record, is_ready=True, ready_since=since)
+                known = self._controlled[pod.key] = (pod, record)
+            found.append(known[1])
+        return found
 
     def is_there(self, pod: Pod) -> bool:
-        """Whether this very pod has not gone yet."""
-        there = self.pods.get(pod.key)
-        return there is not None and there.metadata.uid == pod.metadata.uid
+        """Whether this pod (by UID) still exists."""
+        current = self.pods.get(pod.key)
+        return current is not None and current.metadata.uid == pod.metadata.uid
 
     def observed_on(self, node: str) -> Mapping[str, Pod]:
-        """The pods of a node that were told to go since the start, and are still there."""
-        return {key: self.pods[key] for key in self._told.get(node, ())}
+        """The pods on a node that are terminating since the simulation started."""
+        return {key: self.pods[key] for key in self._terminating.get(node, ())}
 
     def create(self, pod: Pod) -> Pod:
-        """A pod is made; returns it as it is stored."""
+        """Create a pod; returns it as stored."""
         if pod.metadata.creation_timestamp is None:
             pod = replace_in(pod, "metadata", creation_timestamp=self.now)
-        # The claims of its ephemeral volumes are made with a pod, and bound where they do not wait for its node.
+        # The claims of ephemeral volumes are created with the pod, and bound unless they wait for its node.
         if claims := list(_ephemeral_claims(pod)):
-            there = self.snapshot.persistent_volume_claims
-            known = {claim.key for claim in there}
+            existing = self.snapshot.persistent_volume_claims
+            known = {claim.key for claim in existing}
             if new := [admit_claim(claim, self.snapshot) for claim in claims if claim.key not in known]:
-                cluster = msgspec.structs.replace(self.snapshot, persistent_volume_claims=[*there, *new])
+                cluster = msgspec.structs.replace(self.snapshot, persistent_volume_claims=[*existing, *new])
                 bound = bind_claims(cluster, [claim.key for claim in new], self._scheduler.settings)
                 self.snapshot = bound.cluster
                 self.assumptions.update(dict.fromkeys(bound.assumptions))
-                # What was prepared may be built upon only where pods and budgets alone have changed.
+                # Earlier preparation can only be reused if nothing but pods and budgets changed.
                 self._prepared = None
                 self._changed()
         if pod.spec.resource_claims:
             claimed = self.snapshot.resource_claims
             templates = self.snapshot.resource_claim_templates
-            pod, made = with_generated_claims(pod, templates, {claim.key for claim in claimed})
-            if made:
-                self._change_claims([*claimed, *made])
+            pod, new_claims = with_generated_claims(pod, templates, {claim.key for claim in claimed})
+            if new_claims:
+                self._change_claims([*claimed, *new_claims])
         self._put(pod)
         if (key := owner_key(pod)) is not None:
             self._owned.setdefault(key, {})[pod.key] = None
@@ -170,7 +172,7 @@ class SimulatedCluster:
         return pod
 
     def bind(self, key: str, node: str, devices: Sequence[AllocatedDevice] = ()) -> Pod:
-        """A pod is bound, with these devices for its claims, and runs at once; returns it as it is then."""
+        """Bind a pod, with these devices for its claims; returns it as running."""
         pod = self.pods[key]
         if pod.spec.resource_claims or devices:
             claims, slices = self.snapshot.resource_claims, self.snapshot.resource_slices
@@ -188,7 +190,7 @@ class SimulatedCluster:
         return bound
 
     def become_ready(self, key: str) -> None:
-        """A pod that runs is ready."""
+        """Mark a running pod as ready."""
         pod = self.pods[key]
         condition = PodCondition(type="Ready", status="True", last_transition_time=self.now)
         pod = self.store(replace_in(pod, "status", conditions=[*pod.status.conditions, condition]))
@@ -197,7 +199,7 @@ class SimulatedCluster:
         self.budgets.change(pod, 1)
 
     def as_stored(self, key: str) -> Pod | None:
-        """A pod as the API server has it: one that is taken to be ready says so."""
+        """A pod as the API server stores it, with a Ready condition if it is assumed to be ready."""
         pod = self.pods.get(key)
         if pod is None or key not in self.ready or ready_condition(pod) is not None:
             return pod
@@ -205,11 +207,11 @@ class SimulatedCluster:
         return replace_in(pod, "status", conditions=[*pod.status.conditions, ready])
 
     def nominate(self, key: str, node: str) -> list[tuple[Pod, Pod]]:
-        """A pod waits for room on a node; lower ones that did lose their nomination. What changed, old and new."""
+        """Nominate a pod to a node, and clear lower-priority nominations; returns the changes as old and new."""
         pod = self.pods[key]
         changed = [(pod, replace_in(pod, "status", nominated_node_name=node))]
         lower = {other for other in self._nominated.get(node, ()) if self.pods[other].priority < pod.priority}
-        # In the order in which they came.
+        # In order of creation.
         losing = [self.pods[other] for other in filter(lower.__contains__, self.pods)] if lower else []
         changed += [(other, replace_in(other, "status", nominated_node_name="")) for other in losing]
         for _, new in changed:
@@ -217,7 +219,7 @@ class SimulatedCluster:
         return changed
 
     def mark_preempted(self, key: str) -> None:
-        """The scheduler says on a pod that it evicts it; a preemptor waits for victims that carry this."""
+        """Add the scheduler's eviction condition to a pod; a preemptor waits for victims that have it."""
         pod = self.pods[key]
         others = [each for each in pod.status.conditions if each.type != _DISRUPTION_TARGET]
         condition = PodCondition(
@@ -226,7 +228,7 @@ class SimulatedCluster:
         self.store(replace_in(pod, "status", conditions=[*others, condition]))
 
     def lose(self, key: str) -> None:
-        """A pod serves no more, though nobody has told it to go."""
+        """Mark a pod as not serving, without deleting it."""
         pod = self.pods[key]
         if key in self.ready:
             self.ready.discard(key)
@@ -234,20 +236,20 @@ class SimulatedCluster:
             self.budgets.change(pod, -1)
 
     def leave(self, key: str, grace: int | None = None) -> float:
-        """A pod is told to go, within ``grace`` seconds or its own; returns when it is gone."""
+        """Request the deletion of a pod within ``grace`` seconds, or its own grace period; returns when it is gone."""
         pod = self.pods[key]
-        self._told.setdefault(pod.spec.node_name, {})[key] = None
-        # One that is on no node, or has ended, is gone at once; any other within a century.
+        self._terminating.setdefault(pod.spec.node_name, {})[key] = None
+        # A pod that has no node or has ended is gone at once, any other within a century.
         seconds = 0
         if pod.spec.node_name and not pod.is_terminal:
-            seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _LONGEST_GRACE_SECONDS)
+            seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _MAX_GRACE_SECONDS)
         deleted_at = self.at + seconds
         self._put(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=deleted_at)))
         self.lose(key)
         return deleted_at
 
     def end(self, key: str, phase: str) -> Pod:
-        """The containers of a pod have ended; it holds no room any more, and something keeps the object. Returns it."""
+        """Mark a pod as ended; it no longer uses resources, but its object remains. Returns it."""
         pod = self.pods[key]
         self.lose(key)
         ended = replace_in(pod, "status", phase=phase)
@@ -257,16 +259,16 @@ class SimulatedCluster:
         return ended
 
     def release(self, key: str, finalizer: str) -> None:
-        """A finalizer is taken off a pod."""
+        """Remove a finalizer from a pod."""
         pod = self.pods[key]
         finalizers = [each for each in pod.metadata.finalizers if each != finalizer]
         self.store(replace_in(pod, "metadata", finalizers=finalizers))
 
     def remove(self, key: str) -> Pod:
-        """A pod is gone; returns it as it was."""
+        """Delete a pod; returns its last state."""
         pod = self.pods[key]
         self._take_out(pod)
-        self._told.get(pod.spec.node_name, {}).pop(key, None)
+        self._terminating.get(pod.spec.node_name, {}).pop(key, None)
         self._count(pod, -1)
         if (owner := owner_key(pod)) is not None:
             del self._owned[owner][key]
@@ -279,14 +281,14 @@ class SimulatedCluster:
 
     @property
     def changes(self) -> tuple[int, int]:
-        """Changes when a pod does, or whether it is ready."""
+        """Changes whenever a pod or its readiness changes."""
         return self.version, len(self.readiness)
 
     def set_nodes(self, nodes: list[Node]) -> None:
-        """The cluster has other nodes from now on."""
+        """Replace the nodes of the cluster."""
         self.snapshot = msgspec.structs.replace(self.snapshot, nodes=nodes)
         self._labels_of_nodes = _copied_labels(nodes)
-        # What was prepared may be built upon only where pods and budgets alone have changed.
+        # Earlier preparation can only be reused if nothing but pods and budgets changed.
         self._prepared = None
         self._changed()
 
@@ -300,14 +302,14 @@ class SimulatedCluster:
         if old is not None:
             self._count(old, -1)
             if self.snapshot.has_scheduler_order:
-                # A pod that changes goes behind the others of its node.
+                # A pod that changes moves behind the others on its node.
                 self._take_out(old)
         self.store(pod)
         self._count(pod, 1)
         self._changed()
 
     def store(self, pod: Pod) -> Pod:
-        """A pod is another one; where only its conditions are, which no scheduler reads, nothing is prepared again."""
+        """Store a pod; if only its conditions changed, which no scheduler reads, the prepared cluster stays valid."""
         if self._since is not None:
             self._since.setdefault(pod.key, self.pods.get(pod.key))
         if pod.key not in self._rank:
@@ -321,7 +323,7 @@ class SimulatedCluster:
         del self.pods[pod.key], self._rank[pod.key]
 
     def _count(self, pod: Pod, by: int) -> None:
-        """Count a pod as it is from now on (1), or is no more (-1)."""
+        """Add (1) or remove (-1) a pod in the counts."""
         owner = owner_key(pod) or (pod.metadata.namespace, "", pod.metadata.name)
         is_leaving = pod.metadata.deletion_timestamp is not None
         kind = (owner, pod.spec.node_name, pod.status.nominated_node_name, is_leaving)
@@ -339,10 +341,10 @@ class SimulatedCluster:
         self.version += 1
 
 
-class _PodsOfMoment(Sequence[Pod]):
-    """All pods, listed once somebody looks: where their changes are told, most decisions need no list of all.
+class _LazyPods(Sequence[Pod]):
+    """All pods, listed on first use: if their changes are known, most decisions need no list.
 
-    To be looked at before they change again.
+    It must be used before the pods change again.
     """
 
     def __init__(self, cluster: SimulatedCluster) -> None:
@@ -352,7 +354,7 @@ class _PodsOfMoment(Sequence[Pod]):
     @cached_property
     def _listed(self) -> list[Pod]:
         if self._cluster.version != self._version:
-            raise RuntimeError("the pods of an earlier moment are gone")
+            raise RuntimeError("the pods have changed since")
         return list(self._cluster.pods.values())
 
     def __getitem__(self, index: Any) -> Any:
@@ -366,13 +368,13 @@ class _PodsOfMoment(Sequence[Pod]):
 
 
 def owner_key(pod: Pod) -> OwnerKey | None:
-    """What manages the pod, if anything does."""
+    """The owner of a pod, if any."""
     owner = controller_of(pod.metadata)
     return (pod.metadata.namespace, owner.kind, owner.name) if owner is not None else None
 
 
 def is_serving(pod: Pod) -> bool:
-    """Whether a pod is ready and stays. One that runs and has no conditions at all is assumed to be ready."""
+    """Whether a pod is ready and not terminating; a running pod without conditions is assumed to be ready."""
     if pod.metadata.deletion_timestamp is not None or pod.is_terminal or not pod.spec.node_name:
         return False
     ready = ready_condition(pod)
@@ -382,7 +384,7 @@ def is_serving(pod: Pod) -> bool:
 
 
 def _copied_labels(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
-    """The labels that a pod gets from its node, by the node's name."""
+    """The labels that a pod gets from its node, by node name."""
     return {each.name: {key: value for key, value in each.labels.items() if key in NODE_LABELS} for each in nodes}
 
 
@@ -391,7 +393,7 @@ def _mixed(kind: tuple[OwnerKey, str, str, bool], count: int) -> int:
 
 
 def _ephemeral_claims(pod: Pod) -> Iterable[PersistentVolumeClaim]:
-    """Follows ``pkg/controller/volume/ephemeral`` of v1.36.3."""
+    """The claims of ephemeral volumes, as in ``pkg/controller/volume/ephemeral`` of v1.36.3."""
     for volume in pod.spec.volumes:
         template = volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None
         if template is None:
@@ -415,7 +417,7 @@ def _ephemeral_claims(pod: Pod) -> Iterable[PersistentVolumeClaim]:
 
 
 class Workloads:
-    """Workloads by the names under which they are told of: ``Deployment shop/api``."""
+    """Workloads by their display names: ``Deployment shop/api``."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self._above: dict[OwnerKey, str] = {}
@@ -438,11 +440,11 @@ class Workloads:
 
     @property
     def above(self) -> dict[str, str]:
-        """What owns what owns pods: ``Deployment shop/api`` by ``ReplicaSet shop/api-7f9c``."""
+        """The owner of each owner of pods: ``Deployment shop/api`` by ``ReplicaSet shop/api-7f9c``."""
         return {f"{kind} {namespace}/{name}": above for (namespace, kind, name), above in self._above.items()}
 
     def of(self, pod: Pod) -> str:
-        """The pod's workload; of a ReplicaSet that is not in the input, the Deployment that its name tells of."""
+        """The pod's workload; for a ReplicaSet that is not in the input, the Deployment according to its name."""
         owner = controller_of(pod.metadata)
         namespace = pod.metadata.namespace
         if owner is None:
@@ -456,5 +458,5 @@ class Workloads:
         return f"{owner.kind} {namespace}/{owner.name}"
 
     def size_of(self, name: str) -> int | None:
-        """How many pods it should have at the start, where the input says so."""
+        """The number of its desired pods at the start, if the input has it."""
         return self._sizes.get(name)

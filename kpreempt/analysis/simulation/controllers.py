@@ -1,7 +1,7 @@
-"""The controllers of the workloads that a change is about, each with what it remembers during a simulation.
+"""The controllers of changed workloads, with their state during a simulation.
 
-What they do next, ``kpreempt/controllers`` says; here it is carried out. Pods that they make of a template are named as
-the API server would name them, but by number.
+``kpreempt/controllers`` decides what they do next; here it is carried out. Pods from a template are named as the API
+server would name them, but with numbers.
 """
 
 from __future__ import annotations
@@ -42,34 +42,34 @@ from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Pod, Volume
 
-_LONGEST_STEM = 58
+_MAX_STEM_LENGTH = 58
 _LABEL_OF_NAME = "statefulset.kubernetes.io/pod-name"
 _LABEL_OF_INDEX = "apps.kubernetes.io/pod-index"
-# A Job's deadline beyond this is not waited for.
-_LONGEST_SECONDS = 7 * 24 * 3600
+# A longer deadline of a Job is ignored.
+_MAX_DEADLINE_SECONDS = 7 * 24 * 3600
 
 
 class Maker:
-    """Makes pods that are like a prototype. ``stem`` begins their names."""
+    """Creates copies of a prototype; their names start with ``stem``."""
 
     def __init__(self, prototype: Pod, stem: str) -> None:
         self.prototype = prototype
-        self._stem = stem[:_LONGEST_STEM]
+        self._stem = stem[:_MAX_STEM_LENGTH]
         self._numbers = itertools.count(1)
 
     def make(self, *, name: str = "", labels: Mapping[str, str] | None = None) -> Pod:
-        """The next pod, under a ``name`` of its own where it has one to bear."""
+        """The next pod, with this ``name`` if set."""
         number = next(self._numbers)
         name = name or f"{self._stem}-{number}"
         labels = {**self.prototype.metadata.labels, **(labels or {})}
-        # Where the name is that of a pod before, the number tells them apart.
+        # If an earlier pod had the same name, the number distinguishes them.
         return replace_in(self.prototype, "metadata", name=name, uid=f"{name}.{number}", labels=labels)
 
 
 def _carry_out(
     actions: Iterable[Action], client: Client, namespace: str, create: Callable[[CreatePods], Iterable[Pod]]
 ) -> None:
-    """Delete, release and create pods; ``create`` makes those of an action."""
+    """Delete, release and create pods; ``create`` returns the pods of an action."""
     for action in actions:
         if isinstance(action, CreatePods):
             for pod in create(action):
@@ -83,7 +83,7 @@ def _carry_out(
 def _keep_replicas(
     client: Client, owner: OwnerKey, replicas: int, maker: Maker, related: tuple[ControlledPod, ...]
 ) -> bool:
-    """Make or delete as many pods as upstream does at a time until ``replicas`` are active; whether it was any."""
+    """Create or delete pods until ``replicas`` are active, in upstream's batches; returns whether there were any."""
     pods = client.cluster.controlled(client.cluster.pods_of(owner))
     actions = reconcile_replica_set(replicas, pods, related, client.cluster.now)
     _carry_out(actions, client, owner[0], lambda action: (maker.make() for _ in range(action.count)))
@@ -91,36 +91,36 @@ def _keep_replicas(
 
 
 class DeletionController(Controller):
-    """Tells the pods of some owners of a workload that is deleted to go, as the garbage collector does."""
+    """Deletes the pods of some owners of a deleted workload, like the garbage collector."""
 
     def __init__(self, workload: str, owners: Sequence[OwnerKey]) -> None:
         super().__init__(owners, desired=0, workload=workload)
 
     def sync(self, client: Client) -> bool:
-        """Whatever is left goes, and a Job that is deleted no longer holds its pods."""
-        return _dismiss(client, (pod for owner in self.owners for pod in client.cluster.pods_of(owner)))
+        """Delete the remaining pods; a deleted Job no longer blocks its pods."""
+        return _delete_pods(client, (pod for owner in self.owners for pod in client.cluster.pods_of(owner)))
 
     def is_done(self, client: Client) -> bool:
         """Whether no pod is left."""
         return not any(client.cluster.pods_of(owner) for owner in self.owners)
 
 
-def _dismiss(client: Client, pods: Iterable[Pod]) -> bool:
-    """Tell the pods of an owner that is deleted to go, without what would hold them; whether there were any to tell."""
-    did = False
+def _delete_pods(client: Client, pods: Iterable[Pod]) -> bool:
+    """Delete the pods of a deleted owner, without their blocking finalizer; returns whether there were any."""
+    has_deleted = False
     for pod in pods:
         if JOB_FINALIZER in pod.metadata.finalizers:
             client.release(pod.key)
         if pod.metadata.deletion_timestamp is None:
             client.delete(pod.key, "owner-deleted")
-            did = True
-    return did
+            has_deleted = True
+    return has_deleted
 
 
 class ReplicaSetController(Controller):
-    """Keeps ``replicas`` pods of a ReplicaSet or ReplicationController that no Deployment manages.
+    """Keeps ``replicas`` pods of a ReplicaSet or ReplicationController without a Deployment.
 
-    Another template changes none of those that there are.
+    A changed template does not affect existing pods.
     """
 
     def __init__(self, owner: OwnerKey, replicas: int, maker: Maker) -> None:
@@ -129,17 +129,17 @@ class ReplicaSetController(Controller):
         self._maker = maker
 
     def sync(self, client: Client) -> bool:
-        """``syncReplicaSet``."""
+        """Follows ``syncReplicaSet``."""
         return _keep_replicas(client, self.owners[0], self._replicas, self._maker, ())
 
     def is_done(self, client: Client) -> bool:
-        """Whether as many are ready as there should be."""
+        """Whether the desired number of pods is ready."""
         pods = active_pods(client.cluster.controlled(client.cluster.pods_of(self.owners[0])))
         return len(pods) == self.desired == sum(pod.is_ready for pod in pods)
 
 
 class SimulatedReplicaSet(msgspec.Struct):
-    """A ReplicaSet of a Deployment, as it is at the moment. ``exists`` is false for one that is yet to be made."""
+    """The current state of a Deployment's ReplicaSet; ``exists`` is false until it is created."""
 
     name: str
     maker: Maker
@@ -152,7 +152,7 @@ class SimulatedReplicaSet(msgspec.Struct):
 
 
 class DeploymentController(Controller):
-    """Rolls its pods out as its strategy says. ``new`` has the present template."""
+    """Rolls out pods according to the strategy; ``new`` has the current template."""
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class DeploymentController(Controller):
         super().__init__(owners, deployment.replicas, new.min_ready_seconds, f"Deployment {namespace}/{name}")
 
     def sync(self, client: Client) -> bool:
-        """``syncDeployment``, then ``syncReplicaSet`` of each."""
-        actions = reconcile_deployment(*self._look(client))
+        """Follows ``syncDeployment``, then ``syncReplicaSet`` for each ReplicaSet."""
+        actions = reconcile_deployment(*self._states(client))
         for action in actions:
             if isinstance(action, CreateReplicaSet):
                 changed = self._new
@@ -186,26 +186,26 @@ class DeploymentController(Controller):
             changed.desired_replicas, changed.max_replicas = action.desired_replicas, action.max_replicas
             if is_other_size:
                 client.resize(f"{self._namespace}/{changed.name}", f"Deployment {self._name}", action.replicas)
-        did = bool(actions)
+        has_acted = bool(actions)
         related = tuple(
             pod for owner in self.owners for pod in client.cluster.controlled(client.cluster.pods_of(owner))
         )
         for each in self._sets.values():
             if each.exists:
-                did |= _keep_replicas(client, self._owner(each.name), each.replicas, each.maker, related)
-        return did
+                has_acted |= _keep_replicas(client, self._owner(each.name), each.replicas, each.maker, related)
+        return has_acted
 
     def is_done(self, client: Client) -> bool:
-        """Whether all pods are of the new template, as many as there should be, and available."""
-        deployment, new, old = self._look(client)
+        """Whether all desired pods have the new template and are available."""
+        deployment, new, old = self._states(client)
         return is_complete(deployment, new, old)
 
     def state(self) -> object:
         """The sizes of the ReplicaSets."""
         return tuple((each.name, each.replicas) for each in self._sets.values())
 
-    def _look(self, client: Client) -> tuple[DeploymentState, ReplicaSetState | None, list[ReplicaSetState]]:
-        """The Deployment with its new and its old ReplicaSets, as they are now."""
+    def _states(self, client: Client) -> tuple[DeploymentState, ReplicaSetState | None, list[ReplicaSetState]]:
+        """The current state of the Deployment, its new ReplicaSet and its old ones."""
         states: dict[str, ReplicaSetState] = {}
         for name, each in self._sets.items():
             if each.exists:
@@ -230,7 +230,7 @@ class DeploymentController(Controller):
 
 
 class StatefulSetController(Controller):
-    """Keeps numbered pods. ``makers`` are by the revision that they make pods of."""
+    """Keeps numbered pods; ``makers`` are by revision."""
 
     def __init__(self, owner: OwnerKey, stateful_set: StatefulSetState, makers: Mapping[str, Maker]) -> None:
         super().__init__([owner], stateful_set.replicas, stateful_set.min_ready_seconds)
@@ -238,7 +238,7 @@ class StatefulSetController(Controller):
         self._makers = makers
 
     def sync(self, client: Client) -> bool:
-        """``updateStatefulSet``."""
+        """Follows ``updateStatefulSet``."""
 
         def create(action: CreatePods) -> Iterable[Pod]:
             maker = self._makers.get(action.revision) or self._makers[self._set.update_revision]
@@ -257,25 +257,25 @@ class StatefulSetController(Controller):
         return bool(step.actions)
 
     def is_done(self, client: Client) -> bool:
-        """Whether all pods are ready, and those that an update reaches are of the present template."""
+        """Whether all pods are ready, and those that the update reaches have the current template."""
         pods = {ordinal_of(pod.name): pod for pod in client.cluster.controlled(client.cluster.pods_of(self.owners[0]))}
         state = self._set
         ordinals = range(state.start, state.start + state.replicas)
-        reached = ordinals[max(state.partition or 0, 0) :] if state.strategy == "RollingUpdate" else ()
+        updated_ordinals = ordinals[max(state.partition or 0, 0) :] if state.strategy == "RollingUpdate" else ()
         return sorted(pods) == list(ordinals) and all(
             pod.is_ready
             and not pod.is_terminating
-            and (ordinal not in reached or pod.revision == state.update_revision)
+            and (ordinal not in updated_ordinals or pod.revision == state.update_revision)
             for ordinal, pod in pods.items()
         )
 
     def state(self) -> object:
-        """What its status says."""
+        """Its status."""
         return self._set
 
 
 def with_claims_of(pod: Pod, prototype_name: str) -> Pod:
-    """The pod with its own claims, where the prototype's are named after that pod."""
+    """The pod with its own claims, if the prototype's claims are named after the prototype."""
 
     def own(volume: Volume) -> Volume:
         claim = volume.persistent_volume_claim
@@ -298,7 +298,7 @@ class DaemonSetController(Controller):
         self._nodes = nodes
 
     def sync(self, client: Client) -> bool:
-        """``syncDaemonSet``."""
+        """Follows ``syncDaemonSet``."""
 
         def create(action: CreatePods) -> Iterable[Pod]:
             pod = self._maker.make(labels={REVISION_LABEL: self._set.revision})
@@ -311,43 +311,43 @@ class DaemonSetController(Controller):
         return bool(actions)
 
     def is_done(self, client: Client) -> bool:
-        """Whether each of its nodes has one pod, which is ready and, unless pods are to stay, of the new template."""
+        """Whether each of its nodes has one ready pod, with the new template unless the strategy is OnDelete."""
         pods = active_pods(client.cluster.controlled(client.cluster.pods_of(self.owners[0])))
-        desired = sorted(node.name for node in self._nodes if node.should_run)
-        return sorted(pod.node_name for pod in pods) == desired and all(
+        node_names = sorted(node.name for node in self._nodes if node.should_run)
+        return sorted(pod.node_name for pod in pods) == node_names and all(
             pod.is_ready and (self._set.strategy == "OnDelete" or pod.revision == self._set.revision) for pod in pods
         )
 
 
 class JobController(Controller):
-    """Keeps as many pods as may run side by side, and starts others after a wait where they fail.
+    """Keeps the allowed number of pods running in parallel, and replaces failed ones after a backoff.
 
-    Its pods run for as long as the simulation says of them, unless they have to go. How long that is is guessed, so
-    that a deadline ends the Job only where a pod of it has no node by then.
+    Its pods run for the simulated run time, unless they are evicted. That time is a guess, so a deadline only ends the
+    Job if one of its pods has no node by then.
     """
 
     def __init__(
         self, owner: OwnerKey, job: JobState, maker: Maker, workload: str, strangers: frozenset[str] = frozenset()
     ) -> None:
-        """``workload`` is the name of the Job, or of the CronJob that it is of.
+        """``workload`` is the name of the Job or its CronJob.
 
-        ``strangers`` are the keys of pods of a Job before that had the same name; they go, and do not count.
+        ``strangers`` are the keys of pods of an earlier Job with the same name; they are deleted and do not count.
         """
         super().__init__([owner], workload=workload)
         self._strangers = strangers
         self._deadline = job.active_deadline_seconds
         self._maker = maker
-        self._take(job)
+        self._set_state(job)
 
-    def _take(self, job: JobState) -> None:
-        """Go on with another state of the Job, and as many pods as may run side by side, and are needed."""
+    def _set_state(self, job: JobState) -> None:
+        """Continue with another state of the Job, and the number of pods to run in parallel."""
         self._job = msgspec.structs.replace(job, active_deadline_seconds=None)
         self.desired = job.parallelism if job.completions is None else max(min(job.parallelism, job.completions), 0)
         if job.is_suspended or job.has_ended:
             self.desired = 0
 
     def sync(self, client: Client) -> bool:
-        """``syncJob``."""
+        """Follows ``syncJob``."""
 
         def create(action: CreatePods) -> Iterable[Pod]:
             labels = {} if action.index is None else {COMPLETION_INDEX_LABEL: str(action.index)}
@@ -356,18 +356,18 @@ class JobController(Controller):
                 finalizers = [*pod.metadata.finalizers, JOB_FINALIZER]
                 yield replace_in(pod, "metadata", finalizers=list(dict.fromkeys(finalizers)))
 
-        there = client.cluster.pods_of(self.owners[0])
-        if _dismiss(client, [pod for pod in there if pod.key in self._strangers]):
+        pods_of_owner = client.cluster.pods_of(self.owners[0])
+        if _delete_pods(client, [pod for pod in pods_of_owner if pod.key in self._strangers]):
             return True
         pods = self._own(client)
         job = self._job
         if any(not pod.node_name for pod in active_pods(pods)):
             job = msgspec.structs.replace(job, active_deadline_seconds=self._deadline)
         step = reconcile_job(job, pods, client.cluster.now)
-        begins = self._job.start_time is None and step.job.start_time is not None
+        is_starting = self._job.start_time is None and step.job.start_time is not None
         before = self._job
-        self._take(step.job)
-        if begins and self._deadline is not None and self._deadline <= _LONGEST_SECONDS:
+        self._set_state(step.job)
+        if is_starting and self._deadline is not None and self._deadline <= _MAX_DEADLINE_SECONDS:
             client.call_again(self, timedelta(seconds=self._deadline))
         _carry_out(step.actions, client, self.owners[0][0], create)
         if not step.actions and step.retry_after is not None:
@@ -375,14 +375,14 @@ class JobController(Controller):
         return bool(step.actions) or self._job != before
 
     def is_done(self, client: Client) -> bool:
-        """Whether all pods that it wants at a time are ready; a Job that failed never gets there."""
+        """Whether all pods that run in parallel are ready; a failed Job is never done."""
         if self._job.ending == "Failed":
             return False
         pods = active_pods(self._own(client))
         return len(pods) == self.desired == sum(pod.is_ready for pod in pods)
 
     def state(self) -> object:
-        """How many have failed, and in a row, and how many have succeeded."""
+        """The numbers of failed pods, consecutive failures and successes, and how it ended."""
         return self._job.failed, self._job.failures_in_a_row, self._job.ending, self._job.succeeded
 
     def _own(self, client: Client) -> list[ControlledPod]:

@@ -1,10 +1,10 @@
-"""Simulates on from pods that come: the scheduler's decisions, what leaves for them, and what comes in its place.
+"""Simulates what follows when pods are created: scheduling decisions, evictions, and the replacements of victims.
 
-The scheduler takes pods from its own queue, one by one. Between its attempts stands what the cluster's controllers do:
-those of workloads that the change is about act in full (``controllers``), for others a new pod takes the place of one
-that had to go (``replacing``). A victim stops within its grace period, budgets count down and recover, and whoever
-found no node tries again when the queue says so. Pods run as soon as they are bound, are ready once the scheduler has
-nothing left to try at that moment, and stop when their grace period ends.
+The scheduler takes pods from its own queue, one by one. Between its attempts, controllers act: those of changed
+workloads are simulated in full (``controllers``); for other workloads, a new pod replaces an evicted one
+(``replacing``). Victims terminate within their grace period, budgets are used up and recover, and pods without a node
+are retried when the queue says so. Pods run as soon as they are bound, are ready once the scheduler has nothing left to
+try at that moment, and terminate when their grace period ends.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ from kpreempt.verdict.simulation import (
     StepKind,
 )
 
-# A priority class, a priority and a preemption policy.
+# A priority class name, a priority and a preemption policy.
 _Priority = tuple[str, int | None, str | None]
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """When a simulation is broken off: after so many attempts, or so many seconds of the cluster's time.
+    """A simulation is aborted after this many attempts, or seconds of the cluster's time.
 
-    Where controllers make more than so many ``pods``, there is no simulation at all.
+    If controllers create more than ``pods`` pods, the simulation is an error.
     """
 
     attempts: int = 5000
@@ -82,12 +82,12 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class SimulationStart(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes to the cluster: plain pods that arrive, those that are deleted, and workloads with their controllers.
+    """The start of a simulation: plain pods that are created or deleted, and changed workloads with their controllers.
 
-    ``lost_nodes`` are deleted; the cluster has them no more, but for the pods on them. ``later`` comes stage by stage,
-    the first one once ``controllers`` and ``arriving`` are done, where these are ``is_awaited``. ``run_times`` are of
-    pods that end, by what manages them; all others run on. ``operator`` works on the nodes meanwhile.
-    ``choose`` picks one of the ways in which a decision may come out, ``pace`` says how long everything takes.
+    ``lost_nodes`` are deleted nodes, of which the cluster has only the pods. ``later`` has further stages; the first
+    one starts once ``controllers`` and ``arriving`` are done if these are ``is_awaited``, else at once. ``run_times``
+    are for pods that end, by owner; all others keep running. ``operator`` works on the nodes meanwhile. ``choose``
+    picks one of the possible results of a decision, ``pace`` the duration of each action.
     """
 
     arriving: Sequence[Pod] = ()
@@ -111,10 +111,11 @@ def simulate(
     limits: Limits | None = None,
     prepared: Any = None,
 ) -> tuple[Simulation, list[Assumption], ClusterSnapshot]:
-    """What happens from the moment at which all of ``start`` comes at once, what had to be assumed, and the end.
+    """Run a simulation in which the changes in ``start`` happen at once.
 
-    ``prepared`` is the cluster as the scheduler has it already, if it has. Nothing is changed, but the controllers,
-    which are used up. Raises ``InputError`` where the controllers make too many pods.
+    Returns the simulation, its assumptions, and the cluster at the end. ``prepared`` is the prepared cluster, if
+    available. The input is not modified, except for the controllers, which cannot be reused. Raises ``InputError`` if
+    the controllers create too many pods.
     """
     run = _Run(cluster, start, scheduler, now, limits or Limits(), prepared)
     found, assumptions = run.run()
@@ -126,7 +127,7 @@ def simulate(
 
 
 class _Run:
-    """The simulation (``client.Client``) in which the scheduler and the controllers act in turn."""
+    """The simulation (``client.Client``), in which the scheduler and the controllers act in turn."""
 
     def __init__(
         self,
@@ -142,15 +143,15 @@ class _Run:
         self._start = start
         self._limits = limits
         self._classes = ClusterSnapshot(priority_classes=cluster.priority_classes, unread=cluster.unread)
-        # By what a pod's spec says of its priority, what a new one gets.
+        # The priority fields of a new pod, by those in the spec of its template.
         self._admitted: dict[_Priority, _Priority] = {}
         self._chain = Chain()
         self._steps: list[SimulationStep] = []
         self._messages: dict[str, str] = {}
         self._uncertain: dict[str, None] = {}
-        # What happens later: the time, a number that keeps equal times in order, what is done then.
+        # Future events: the time, a number that keeps events in order, and the function.
         self._later: list[tuple[float, int, Callable[[], None]]] = []
-        # By Job how often pods of it have failed in a row, and when it makes others again.
+        # The number of consecutive pod failures by Job, and the time of its next attempt.
         self._backoffs: dict[OwnerKey | None, tuple[int, float]] = {}
         self._order = itertools.count()
         self._assumptions: dict[Assumption, None] = {}
@@ -160,13 +161,12 @@ class _Run:
         self._operator = start.operator
         self._eviction_rules = eviction_rules_of(scheduler.settings)
         self._terminating = {each.metadata.name for each in cluster.namespaces if each.metadata.deletion_timestamp}
-        # When the scheduler knows of the pod that was made last.
+        # When the scheduler learns of the pod that was created last.
         self._known_at = 0.0
         self.mutations = 0
         self._workloads = Workloads(cluster)
-        # Pods of workloads without a controller, and plain ones, that a quota refuses: what takes whose place, and why
-        # not.
-        self._refused: dict[str, tuple[Pod, str, str]] = {}
+        # Pods without a simulated controller that a quota rejects, with the pod each replaces and the quota's message.
+        self._rejected_pods: dict[str, tuple[Pod, str, str]] = {}
         self._starts_at: dict[str, float] = {}
         self._attachments = Attachments(cluster)
         # The pods that wait for a volume, by key with their UIDs, and those that no kubelet admits.
@@ -175,35 +175,35 @@ class _Run:
         self._first: list[str] = []
         self._postponed: dict[str, Pod] = {}
         first = Stage(controllers=start.controllers, arriving=start.arriving, is_awaited=start.is_awaited)
-        # The stage that came last, and those that have not come.
-        self._stage, self._coming = first, list(start.later)
+        # The stage that started last, and the stages that have not started.
+        self._stage, self._pending_stages = first, list(start.later)
         self._endings = Endings(start.run_times)
-        self._everyone = [controller for stage in (first, *start.later) for controller in stage.controllers]
+        self._all_controllers = [controller for stage in (first, *start.later) for controller in stage.controllers]
         self._manager = ControllerManager(start.controllers)
         waiting = pending_pods(cluster)
         self._waited_before = {pod.key for pod in waiting}
-        self._waiting_still = set(self._waited_before)
+        self._still_waiting = set(self._waited_before)
         self._scheduling = Scheduling(self.cluster, scheduler, start.choose, waiting)
         self._queue = self._scheduling.queue
         for pod in cluster.pods:
             until = pod.metadata.deletion_timestamp
             if until is not None and (pod.spec.node_name or not pod.is_terminal):
-                self._do_later(max((until - now).total_seconds(), 0.0), partial(self._gone, pod.key))
+                self._do_later(max((until - now).total_seconds(), 0.0), partial(self._terminated, pod.key))
             elif pod.spec.node_name and not pod.is_terminal:
                 self._end_later(pod)
 
     def run(self) -> tuple[Simulation, list[Assumption]]:
-        """Simulation until nothing more happens."""
+        """Run the simulation until nothing more happens."""
         for key in self._start.leaving:
             self.delete(key, "deleted")
         for node in self._start.lost_nodes:
-            self._lose_node(node)
+            self._delete_node(node)
         self._arrive_all(self._start.arriving)
-        kinds = {(kind, name) for controller in self._everyone for _, kind, name in controller.owners}
+        kinds = {(kind, name) for controller in self._all_controllers for _, kind, name in controller.owners}
         self.cluster.budgets.recompute_all(kinds, Scales(self.cluster.snapshot))
         self._act()
-        end = self._go_on()
-        # The workloads of stages that never came wait for the first of the stage before.
+        end = self._run_loop()
+        # The workloads of stages that never started wait for the first workload of the last stage.
         awaited = next(self._awaited(self._stage), "")
         ended = Ended(
             end=end,
@@ -214,9 +214,9 @@ class _Run:
             waited_before=frozenset(self._waited_before),
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
-            refused=list(self._refused.values()),
-            done={controller.workload: controller.is_done(self) for controller in self._everyone},
-            held={each.workload: awaited for stage in self._coming for each in stage.controllers},
+            refused=list(self._rejected_pods.values()),
+            done={controller.workload: controller.is_done(self) for controller in self._all_controllers},
+            held={each.workload: awaited for stage in self._pending_stages for each in stage.controllers},
         )
         assumptions = {
             **self._scheduling.assumptions,
@@ -224,12 +224,12 @@ class _Run:
             **self.cluster.assumptions,
             **self._assumptions,
         }
-        found = result_of(self.cluster, self._chain, self._steps, self._everyone, ended)
+        found = result_of(self.cluster, self._chain, self._steps, self._all_controllers, ended)
         arriving = [*self._start.arriving, *(pod for stage in self._start.later for pod in stage.arriving)]
         return found, list(dict.fromkeys([*unread_in_simulation(self._initial, found, arriving), *assumptions]))
 
-    def _go_on(self) -> SimulationEnd:
-        seen = {self._shape()}
+    def _run_loop(self) -> SimulationEnd:
+        seen = {self._state_key()}
         evictions = self._chain.evictions
         while True:
             if self._scheduling.attempts > self._limits.attempts:
@@ -240,23 +240,23 @@ class _Run:
             pod = self._scheduling.next_pod()
             if pod is not None:
                 self._attempt(pod)
-                if taken := self._pace.seconds("attempt"):
-                    self._pass_until(self.cluster.at + taken)
+                if duration := self._pace.seconds("attempt"):
+                    self._pass_until(self.cluster.at + duration)
                 self._act()
                 continue
-            if self._coming and not (self._stage.is_awaited and any(self._awaited(self._stage))):
-                self._stage = self._coming.pop(0)
+            if self._pending_stages and not (self._stage.is_awaited and any(self._awaited(self._stage))):
+                self._stage = self._pending_stages.pop(0)
                 self._manager.add(self._stage.controllers)
                 self._arrive_all(self._stage.arriving)
                 self._act()
                 continue
-            # A state that comes back after somebody had to go comes back for ever.
-            shape, gone = self._shape(), self._chain.evictions
-            if gone > evictions and shape in seen:
+            # A state that recurs after an eviction recurs forever.
+            state_key, evictions_now = self._state_key(), self._chain.evictions
+            if evictions_now > evictions and state_key in seen:
                 return SimulationEnd.LOOP
-            seen.add(shape)
-            evictions = gone
-            # When something happens next, to a pod or in the queue.
+            seen.add(state_key)
+            evictions = evictions_now
+            # The time of the next event, for a pod or in the queue.
             times = [self._later[0][0]] if self._later else []
             timer = self._scheduling.next_timer()
             if timer is not None:
@@ -273,7 +273,7 @@ class _Run:
             self._act()
 
     def _pass_until(self, end: float) -> None:
-        """Time goes by, with what happens in it."""
+        """Advance the time, and run the events until then."""
         while self._later and self._later[0][0] <= end:
             at, _, event = heapq.heappop(self._later)
             self.cluster.at = max(self.cluster.at, at)
@@ -281,7 +281,7 @@ class _Run:
         self.cluster.at = end
 
     def _act(self) -> None:
-        """Controllers that have something to do take their steps, or get to it in their time."""
+        """Let controllers with pending work act, now or after their delay."""
         if self._operator is not None:
             due = self._operator.due(self)
             if due is not None and due <= self.cluster.at:
@@ -296,22 +296,22 @@ class _Run:
         self._manager.step(controller, self)
         self._act()
 
-    def _shape(self) -> tuple[int, tuple[object, ...]]:
+    def _state_key(self) -> tuple[int, tuple[object, ...]]:
         worked = self._operator.state() if self._operator is not None else None
-        return self.cluster.shape, (worked, *(controller.state() for controller in self._everyone))
+        return self.cluster.shape, (worked, *(controller.state() for controller in self._all_controllers))
 
     # Stages.
 
     def _arrive_all(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
-            # A name is free only once its old bearer is gone.
+            # A name is only available once its previous pod is gone.
             if pod.key in self.cluster.pods:
                 self._postponed[pod.key] = pod
             else:
-                self._come(pod, "")
+                self._create_uncontrolled(pod, "")
 
     def _awaited(self, stage: Stage) -> Iterator[str]:
-        """What the next stage waits for, workloads and plain pods."""
+        """The workloads and plain pods that the next stage waits for."""
         for controller in stage.controllers:
             pods = (pod for owner in controller.owners for pod in self.cluster.pods_of(owner))
             if not controller.is_done(self) or any(self._endings.is_running(pod.key) for pod in pods):
@@ -323,7 +323,7 @@ class _Run:
                 yield f"Pod {each.key}"
 
     def _end_later(self, pod: Pod) -> None:
-        """A pod that runs ends in its time, where it does."""
+        """Schedule the end of a running pod, if it ends."""
         seconds = self._endings.begin(pod)
         if seconds is not None:
             self._do_later(self.cluster.at + seconds, partial(self._end, pod.key, pod.metadata.uid))
@@ -332,11 +332,11 @@ class _Run:
         pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp is not None:
             return
-        # The pods that were tried, have no node, and wait for no victim to go.
-        tried = (self.cluster.pods.get(other) for other in self._messages if other not in self._waited_before)
+        # Pods that were tried, have no node, and do not wait for victims.
+        attempted = (self.cluster.pods.get(other) for other in self._messages if other not in self._waited_before)
         waiting = [
             each
-            for each in tried
+            for each in attempted
             if each is not None and not each.spec.node_name and not each.status.nominated_node_name
         ]
         self._endings.end(pod, waiting, self._chain.is_replacement)
@@ -345,37 +345,37 @@ class _Run:
         self._release_volumes(pod)
         self._manager.call(self._manager.of(pod))
 
-    # What controllers see and do.
+    # Actions of controllers.
 
     def create(self, pod: Pod) -> None:
-        """A controller makes a pod, in the place of one that had to go if there is such a one of the same owner.
+        """Create a pod for a controller, as the replacement of an evicted pod of the same owner, if there is one.
 
-        Raises ``SyncError`` where a StatefulSet, which chooses the name, meets a pod that is not its own.
+        Raises ``SyncError`` if a StatefulSet, which chooses names itself, finds a pod that is not its own.
         """
         owner = owner_key(pod)
         if pod.key in self.cluster.pods and owner is not None and owner[1] == "StatefulSet":
             raise SyncError(f'pods "{pod.metadata.name}" already exists')
         self._num_created += 1
         if self._num_created > self._limits.pods:
-            whose = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
-            raise InputError(f"{whose}: the simulation makes more than {self._limits.pods:,} pods")
-        pod = self._named(self._admitted_again(pod))
-        if self._rejection(pod):
+            owner_name = f"{controller_name(pod.metadata)} in namespace {pod.metadata.namespace}"
+            raise InputError(f"{owner_name}: the simulation creates more than {self._limits.pods:,} pods")
+        pod = self._with_free_name(self._readmit(pod))
+        if self._quota_rejection(pod):
             return
         self.mutations += 1
         replaced = self._manager.take_lost(pod)
         if replaced is None:
-            self._first.append(self._arrive(pod, cause=""))
+            self._first.append(self._create(pod, cause=""))
             return
         self._chain.replaced(replaced.key, pod.key)
-        self._arrive(pod, cause=replaced.key)
+        self._create(pod, cause=replaced.key)
 
-    def _admitted_again(self, pod: Pod) -> Pod:
-        """The pod, whose template is read off an old one, with the priority of a new one.
+    def _readmit(self, pod: Pod) -> Pod:
+        """The pod with the priority of a new one; its template comes from an existing pod.
 
-        A template without a priority class gets the default of today, and not that of the day on which the old pod was
-        made: where a default was brought in since, whatever is evicted and made again is worth more than before. A pod
-        without a class whose priority is not 0 was not admitted as it is, and keeps what it has.
+        A template without a priority class gets the current default, not the one from when the existing pod was
+        created: if a default was added since, a replacement can have a higher priority than the evicted pod. A pod
+        without a class whose priority is not 0 was not admitted this way, and keeps its priority.
         """
         spec = pod.spec
         key = (spec.priority_class_name, spec.priority, spec.preemption_policy)
@@ -391,8 +391,8 @@ class _Run:
             return pod
         return replace_in(pod, "spec", priority_class_name=name, priority=priority, preemption_policy=policy)
 
-    def _named(self, pod: Pod) -> Pod:
-        """The pod under a name that no other has; that of a StatefulSet's is its own."""
+    def _with_free_name(self, pod: Pod) -> Pod:
+        """The pod with a name that no other pod has; a StatefulSet's pod keeps its own."""
         name = pod.metadata.name
         for number in itertools.count(2):
             if f"{pod.metadata.namespace}/{name}" not in self.cluster.pods:
@@ -401,19 +401,19 @@ class _Run:
         return pod if name == pod.metadata.name else replace_in(pod, "metadata", name=name)
 
     def delete(self, key: str, reason: str) -> None:
-        """A controller, or whoever applies the change, tells a pod to go."""
+        """Request the deletion of a pod, for a controller or for the change itself."""
         pod = self.cluster.pods.get(key)
         if pod is None or pod.metadata.deletion_timestamp is not None:
             return
         self._note(StepKind.TERMINATING, pod, node=pod.spec.node_name, reason=reason)
         self.mutations += 1
-        self._go(pod)
+        self._terminate(pod)
 
     def release(self, key: str) -> None:
-        """A Job takes its finalizer off a pod; one that has ended is gone then."""
+        """Remove a Job's finalizer from a pod; if the pod has ended, it is then gone."""
         self.mutations += 1
         pod = self.cluster.pods.get(key)
-        # One that was on no node is gone as soon as it is told to go.
+        # A pod without a node is gone as soon as its deletion is requested.
         if pod is None:
             return
         self.cluster.release(key, JOB_FINALIZER)
@@ -421,51 +421,51 @@ class _Run:
             self._remove(key)
 
     def resize(self, name: str, owner: str, replicas: int) -> None:
-        """A Deployment gives a ReplicaSet another size."""
+        """Resize a ReplicaSet for a Deployment."""
         self.mutations += 1
         self._steps.append(
             SimulationStep(at=self.cluster.at, kind=StepKind.SCALED, pod=name, owner=owner, replicas=replicas)
         )
 
     def call_again(self, controller: Controller, after: timedelta) -> None:
-        """The controller has more to do later."""
+        """Call the controller again later."""
         self._do_later(self.cluster.at + after.total_seconds(), lambda: self._manager.call(controller))
 
-    def _rejection(self, pod: Pod) -> str:
-        """Why a quota does not let the pod be created, empty if none does; the first time of a workload is a step."""
+    def _quota_rejection(self, pod: Pod) -> str:
+        """Why a quota rejects the pod, empty if none does; the first rejection for a workload is recorded as a step."""
         quota, message = self.cluster.quotas.ask(pod)
         if quota is not None and self.cluster.quotas.reject(self._workloads.of(pod), quota, message, self.cluster.at):
             self._note(StepKind.REJECTED, pod, message=message)
         return message
 
     def _retry(self) -> None:
-        """Whoever was refused tries again where quotas have room."""
+        """Retry rejected pods in namespaces whose quotas have capacity again."""
         while self.cluster.quotas.has_room:
             namespace = self.cluster.quotas.has_room.pop()
             self.cluster.quotas.begin()
             self._manager.call_rejected(namespace)
-            for key, (pod, cause, _) in list(self._refused.items()):
+            for key, (pod, cause, _) in list(self._rejected_pods.items()):
                 if pod.metadata.namespace == namespace:
-                    del self._refused[key]
-                    self._come(pod, cause)
+                    del self._rejected_pods[key]
+                    self._create_uncontrolled(pod, cause)
 
-    def _come(self, pod: Pod, cause: str) -> None:
-        """A pod that no controller makes comes, in the place of ``cause`` if that is one, unless a quota refuses it."""
-        if message := self._rejection(pod):
-            self._refused[pod.key] = (pod, cause, message)
+    def _create_uncontrolled(self, pod: Pod, cause: str) -> None:
+        """Create a pod without a simulated controller, replacing ``cause`` if set, unless a quota rejects it."""
+        if message := self._quota_rejection(pod):
+            self._rejected_pods[pod.key] = (pod, cause, message)
             return
         if cause:
             self._chain.replaced(cause, pod.key)
-            self._arrive(pod, cause=cause)
+            self._create(pod, cause=cause)
         else:
-            self._first.append(self._arrive(pod, cause=""))
+            self._first.append(self._create(pod, cause=""))
 
-    # What the scheduler does.
+    # Actions of the scheduler.
 
     def _attempt(self, pod: Pod) -> None:
         verdict = self._scheduling.decide(pod)
         if verdict.outcome is Outcome.LANDS:
-            self._land(pod, verdict)
+            self._schedule(pod, verdict)
             return
         if verdict.outcome in FINDS_A_NODE:
             self._evict(pod, verdict)
@@ -475,24 +475,24 @@ class _Run:
                 self._uncertain[pod.key] = None
             if self._messages.get(pod.key) != message:
                 self._messages[pod.key] = message
-                # That a pod waits that has waited all along is no event.
-                if pod.key not in self._waiting_still:
+                # A pod that was pending before the simulation is not a new event.
+                if pod.key not in self._still_waiting:
                     self._note(StepKind.PENDING, pod, message=message)
         self._scheduling.not_landed(pod.key, verdict)
 
-    def _land(self, pod: Pod, verdict: Verdict) -> None:
+    def _schedule(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)
         node = branch.node
         self._messages.pop(pod.key, None)
-        # That a pod landed only once another one had ended, of which nobody knows when it does.
+        # Some pods are only scheduled after another one has ended, at an unknown time.
         ended = self._endings.reserve_found(pod.key)
         if ended is not None:
-            message = "how long its pods run is not known, and other pods stay pending until they end"
+            message = "the run time of its pods is unknown, and other pods stay pending until they end"
             subject = self._workloads.of(ended)
             self._assumptions[Assumption(subject, "spec.activeDeadlineSeconds", message, AssumptionKind.UNCERTAIN)] = (
                 None
             )
-        self._waiting_still.discard(pod.key)
+        self._still_waiting.discard(pod.key)
         bound = self.cluster.bind(pod.key, node, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self.cluster.at)
         self._chain.landed(pod.key, node)
@@ -501,7 +501,7 @@ class _Run:
         self._start_on_node(bound)
 
     def _start_on_node(self, pod: Pod) -> None:
-        """A pod that has a node runs, unless a volume of it is attached to another node until then."""
+        """Start a pod that has a node, unless one of its volumes is attached to another node until then."""
         self._attachments.use(pod)
         ready_at = self.cluster.at + self._pace.seconds("readiness")
         self._do_later(ready_at, partial(self._become_ready, pod.key, pod.metadata.uid))
@@ -515,7 +515,9 @@ class _Run:
             if self._without_volume.get(key) != uid:
                 self._without_volume[key] = uid
                 pods = ", ".join(holders.pods)
-                message = f"volume {holders.volume} is attached to {holders.node} for {pods}, and to one node at a time"
+                message = (
+                    f"volume {holders.volume} can be attached to one node only, and {holders.node} has it for {pods}"
+                )
                 self._note(StepKind.BLOCKED, pod, node=pod.spec.node_name, reason=ATTACHED_ELSEWHERE, message=message)
             return
         self._without_volume.pop(key, None)
@@ -527,20 +529,20 @@ class _Run:
             self._do_later(self.cluster.at + controller.min_ready_seconds, lambda: self._manager.call(controller))
 
     def _release_volumes(self, pod: Pod) -> None:
-        """The containers of a pod have ended; whatever waits for a volume of it starts."""
+        """Note that the containers of a pod have ended; pods that wait for one of its volumes start."""
         if self._attachments.release(pod):
             ready_at = self.cluster.at + self._pace.seconds("readiness")
             for key, uid in self._without_volume.items():
                 self._do_later(ready_at, partial(self._become_ready, key, uid))
 
     def _admit(self, pod: Pod) -> None:
-        """The kubelet of its node starts a pod that came without the scheduler, rejects it, or evicts others for it."""
+        """Let the kubelet start a pod that bypassed the scheduler, reject it, or evict others for it."""
         name = pod.spec.node_name
         node = next((each for each in self.cluster.snapshot.nodes if each.name == name), None)
         others = [each for each in self.cluster.pods_on(name) if each.key not in self._not_admitted]
         problem, victims = admit_pod(pod, node, others)
         if problem:
-            # A controller would make the next one, over and over: one stands for all.
+            # A controller would create the next one over and over, so one stands for all.
             self._not_admitted.add(pod.key)
             self._note(StepKind.BLOCKED, pod, node=name, reason=NOT_ADMITTED, message=problem)
             return
@@ -554,7 +556,7 @@ class _Run:
         branch, tied = self._scheduling.draw(verdict)
         node = branch.node
         self._messages[pod.key] = verdict.message
-        self._waiting_still.discard(pod.key)
+        self._still_waiting.discard(pod.key)
         self._note(StepKind.NOMINATED, pod, node=node, tied=tied)
         for old, new in self.cluster.nominate(pod.key, node):
             if old.key != pod.key:
@@ -575,16 +577,16 @@ class _Run:
         self._displace(pod)
 
     def _displace(self, pod: Pod, grace: int | None = None) -> None:
-        """A pod goes that its controller still wants."""
-        self._assume_what_follows(pod)
-        self._go(pod, grace)
+        """Delete a pod that its controller will replace."""
+        self._note_unknowns(pod)
+        self._terminate(pod, grace)
         if self._manager.of(pod) is not None:
             self._manager.lose(pod)
         else:
             self._replace_soon(pod)
 
     def _replace_soon(self, pod: Pod) -> None:
-        """What no controller does for a pod that had to go: another one comes now, or after a wait."""
+        """Replace a pod without a simulated controller, now or after a backoff."""
         moment = timing_of(pod)
         if moment is Moment.AT_ONCE:
             self._soon(lambda: self._replace(pod))
@@ -595,27 +597,27 @@ class _Run:
             self._backoffs[owner_key(pod)] = (failures + 1, end)
             self._do_later(end, partial(self._replace_after_backoff, pod))
 
-    def _assume_what_follows(self, pod: Pod) -> None:
-        """What is not known about the going of a pod."""
+    def _note_unknowns(self, pod: Pod) -> None:
+        """Record the unknown consequences of a pod's deletion."""
         found = {}
-        # The Job controller takes its own off when it counts the pod.
+        # The Job controller removes its own finalizer when it counts the pod.
         held_by = [finalizer for finalizer in pod.metadata.finalizers if finalizer != JOB_FINALIZER]
         if held_by:
             found["metadata.finalizers"] = (
-                f"held by finalizer {held_by[0]}; assumed to be gone when its grace period ends"
+                f"blocked by finalizer {held_by[0]}; assumed to be deleted when its grace period ends"
             )
         owner = controller_name(pod.metadata)
         if controller_of(pod.metadata) is not None and not is_replaced(pod):
             found["metadata.ownerReferences"] = (
-                f"what {owner} does when a pod of it goes is not known; nothing takes its place here"
+                f"it is unknown how {owner} replaces its pods; the pod is not replaced here"
             )
         for field, message in found.items():
             self._assumptions[Assumption(f"Pod {pod.key}", field, message, AssumptionKind.UNCERTAIN)] = None
 
-    # What one sees and does who works on the nodes.
+    # Actions of an operator on nodes.
 
     def evict(self, key: str, grace: int | None, node: str) -> Answer:
-        """The API server's answer to an eviction, with what comes of it."""
+        """The API server's response to an eviction, which is carried out if allowed."""
         namespace, _, name = key.partition("/")
         if namespace in self._terminating:
             return being_terminated(namespace, name)
@@ -627,7 +629,7 @@ class _Run:
         return answer
 
     def kill(self, key: str, grace: int | None, node: str) -> None:
-        """A pod is deleted without asking its budgets."""
+        """Delete a pod without checking its budgets."""
         pod = self.cluster.pods.get(key)
         if pod is not None:
             violated = self.cluster.budgets.broken_by([pod])[key] if key in self.cluster.ready else []
@@ -648,12 +650,12 @@ class _Run:
         self._displace(pod, grace)
 
     def place(self, pods: Sequence[Pod]) -> None:
-        """Pods come that have a node already."""
+        """Add pods that already have a node."""
         for pod in pods:
-            self._arrive(self._named(pod), cause="", is_admitted=True)
+            self._create(self._with_free_name(pod), cause="", is_admitted=True)
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
-        """The cluster has other nodes; what is left on those that are no more goes with them."""
+        """Replace the nodes of the cluster; pods on removed nodes are deleted with them."""
         before = {each.name: each for each in self.cluster.snapshot.nodes}
         after = {each.name for each in nodes}
         for name in before:
@@ -672,10 +674,10 @@ class _Run:
             if name not in after:
                 self._queue.node_changed(old, None, self.cluster.now)
 
-    # What becomes of a node that is deleted.
+    # Deleted nodes.
 
-    def _lose_node(self, name: str) -> None:
-        """The pods of a node serve no more; nothing asks their budgets, and they are gone once PodGC has noticed."""
+    def _delete_node(self, name: str) -> None:
+        """Handle the deletion of a node: its pods stop serving without a budget check, and PodGC deletes them later."""
         node = f"Node {name}"
         for pod in [
             each for each in self.cluster.pods.values() if each.spec.node_name == name and not each.is_terminal
@@ -688,26 +690,26 @@ class _Run:
             if not is_of_node(pod):
                 budgets.violated(violated)
                 self._chain.evicted(pod, node, violated, is_with_node=True)
-                self._assume_what_follows(pod)
+                self._note_unknowns(pod)
             self._do_later(self.cluster.at + ORPHANED_SECONDS, partial(self._collect, pod))
 
     def _collect(self, pod: Pod) -> None:
         """PodGC deletes a pod whose node is gone, without a grace period."""
-        there = self.cluster.pods.get(pod.key)
-        if there is None or there.metadata.uid != pod.metadata.uid:
+        current = self.cluster.pods.get(pod.key)
+        if current is None or current.metadata.uid != pod.metadata.uid:
             return
         self.cluster.leave(pod.key)
         has_controller = self._manager.of(pod) is not None
         if has_controller and not is_of_node(pod):
             self._manager.lose(pod)
-        self._gone(pod.key)
+        self._terminated(pod.key)
         if not has_controller and not is_of_node(pod):
             self._replace_soon(pod)
 
-    # What happens to pods.
+    # State changes of pods.
 
-    def _arrive(self, pod: Pod, *, cause: str, is_admitted: bool = False) -> str:
-        """A pod is made. One that has a node runs there if its kubelet lets it, or ``is_admitted``; returns its key."""
+    def _create(self, pod: Pod, *, cause: str, is_admitted: bool = False) -> str:
+        """Create a pod, and return its key; with a node, it runs if ``is_admitted`` or if the kubelet admits it."""
         pod = self.cluster.create(pod)
         if not cause:
             self._chain.came(pod.key)
@@ -722,24 +724,24 @@ class _Run:
             self._do_later(self._known_at, partial(self._enqueue, pod.key, pod.metadata.uid))
         return pod.key
 
-    def _go(self, pod: Pod, grace: int | None = None) -> None:
-        """A pod is told to go; one that is on no node is gone at once."""
+    def _terminate(self, pod: Pod, grace: int | None = None) -> None:
+        """Request the deletion of a pod; one without a node is gone at once."""
         deleted_at = self.cluster.leave(pod.key, grace)
         self._manager.call(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
         self._queue.assigned_pod_changed(pod, self.cluster.pods[pod.key], self.cluster.now)
-        self._do_later(deleted_at + self._pace.seconds("answer"), partial(self._gone, pod.key))
+        self._do_later(deleted_at + self._pace.seconds("answer"), partial(self._terminated, pod.key))
 
     def _enqueue(self, key: str, uid: str) -> None:
-        """The scheduler learns of a pod, if that is still there."""
+        """Let the scheduler learn of a pod, if it still exists."""
         pod = self.cluster.pods.get(key)
         if pod is not None and pod.metadata.uid == uid:
             self._queue.add(pod, self.cluster.now)
 
     def _soon(self, event: Callable[[], None]) -> None:
-        """At once, or as soon as a controller gets to it."""
+        """Run an event now, or after a controller's delay."""
         if self._pace.is_at_once:
             event()
         else:
@@ -748,13 +750,13 @@ class _Run:
     def _do_later(self, at: float, event: Callable[[], None]) -> None:
         heapq.heappush(self._later, (at, next(self._order), event))
 
-    def _gone(self, key: str) -> None:
+    def _terminated(self, key: str) -> None:
         pod = self.cluster.pods.get(key)
         if pod is None:
             return
         controller = self._manager.of(pod)
         if controller is not None and JOB_FINALIZER in pod.metadata.finalizers:
-            # It holds no room any more, and stays until the Job has counted it.
+            # It no longer uses resources, and remains until the Job has counted it.
             self._queue.assigned_pod_changed(self.cluster.end(key, "Failed"), None, self.cluster.now)
             self._release_volumes(pod)
             self._manager.call(controller)
@@ -777,9 +779,9 @@ class _Run:
                 self._soon(lambda: self._replace(pod))
         else:
             self._queue.delete(pod, self.cluster.now)
-        # A plain pod comes that had to wait until its name was free.
+        # Create a plain pod that waited for its name to be available.
         if key in self._postponed:
-            self._come(self._postponed.pop(key), "")
+            self._create_uncontrolled(self._postponed.pop(key), "")
 
     def _replace_after_backoff(self, pod: Pod) -> None:
         _, end = self._backoffs[owner_key(pod)]
@@ -792,11 +794,11 @@ class _Run:
     def _replace(self, pod: Pod) -> None:
         self._made += 1
         name = f"new-{self._made}"
-        made = replacement_of(pod, suffix=name, uid=name, now=self.cluster.now, rules=self.cluster.rules)
-        if made is None:
+        replacement = replacement_of(pod, suffix=name, uid=name, now=self.cluster.now, rules=self.cluster.rules)
+        if replacement is None:
             return
-        made = self._named(self._admitted_again(made))
-        self._come(made, pod.key)
+        replacement = self._with_free_name(self._readmit(replacement))
+        self._create_uncontrolled(replacement, pod.key)
 
     def _note(self, kind: StepKind, pod: Pod, **details: Any) -> None:
         """Add a step about a pod; ``details`` are other fields of the step."""

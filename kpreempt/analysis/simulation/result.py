@@ -1,7 +1,7 @@
-"""The result of a simulation that has ended.
+"""The result of a simulation.
 
-It has which pods had to go for which and what came in their place (``Chain``), which pods wait, how workloads fared,
-and what is worse off without having been evicted: left without pods that it needs (``stranded``).
+It shows which pods were evicted for which, and their replacements (``Chain``), which pods are pending, what happened to
+workloads, and what lost pods it depends on without being evicted (``stranded``).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from kpreempt.verdict.simulation import (
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended: the pods that came first, when they were bound, and what the scheduler last said of others.
+    """The state at the end: the first pods, when they were bound, and the scheduler's last messages about others.
 
-    ``refused`` are pods that a quota does not let be made, each with the one whose place it would take, and why.
-    ``held_by`` are the out-of-tree plugins that keep pods out of the queue, by the pod's name. ``done`` says of the
-    workloads of the change whether all has come about, ``held`` for whom those wait that have not begun.
+    ``refused`` are pods that a quota rejects, each with the pod it replaces and the message. ``held_by`` are the
+    out-of-tree plugins that keep pods out of the queue, by pod. ``done`` has whether each changed workload is
+    complete, ``held`` maps workloads that have not started to the one they wait for.
     """
 
     end: SimulationEnd
@@ -60,18 +60,18 @@ def result_of(
     controllers: Sequence[Controller],
     ended: Ended,
 ) -> Simulation:
-    """The whole simulation."""
+    """Assemble the result."""
     workloads = Workloads(cluster.snapshot)
     displaced = [
         msgspec.structs.replace(each, workload=workloads.of(chain.pod(each.pod))) for each in chain.displaced()
     ]
     waiting = _waiting(cluster, chain, workloads, ended)
     simulated = _workloads(cluster, workloads, controllers, Counter(each.workload for each in displaced), ended)
-    # How many pods each workload lacks in the end, as far as is known; one at least where it is not done.
-    left = dict(Counter(each.workload for each in waiting))
+    # The number of pods that each workload lacks at the end, as far as known; at least one if it is not done.
+    missing_pods = dict(Counter(each.workload for each in waiting))
     for each in simulated:
         if each.is_changed and not each.is_done:
-            left[each.workload] = max((each.desired_after or 0) - each.ready_after, 1)
+            missing_pods[each.workload] = max((each.desired_after or 0) - each.ready_after, 1)
     return Simulation(
         end=ended.end,
         seconds=max((step.at for step in steps), default=0.0),
@@ -81,7 +81,7 @@ def result_of(
         pending=waiting,
         budgets=cluster.budgets.lows(),
         workloads=simulated,
-        rejected=cluster.quotas.told(left),
+        rejected=cluster.quotas.told(missing_pods),
         broken_dependencies=stranded(cluster, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is SimulationEnd.LOOP
@@ -92,11 +92,11 @@ def result_of(
 
 
 def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ended: Ended) -> list[UnscheduledPod]:
-    """The pods that were tried, or came, and have no node; then those that a quota still does not let be created."""
-    came = {*ended.first, *ended.messages}
+    """The pods that were created or tried and have no node, then those that a quota still rejects."""
+    known_pods = {*ended.first, *ended.messages}
     found = []
     for key, pod in cluster.pods.items():
-        if pod.spec.node_name or pod.is_terminal or not (key in came or chain.is_replacement(key)):
+        if pod.spec.node_name or pod.is_terminal or not (key in known_pods or chain.is_replacement(key)):
             continue
         message = ended.messages.get(key, "")
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
@@ -138,25 +138,25 @@ def _workloads(
     ended: Ended,
 ) -> list[SimulatedWorkload]:
     changed = {controller.workload: controller for controller in controllers}
-    told = dict.fromkeys([*changed, *victims])
-    before: dict[str, list[Pod]] = {name: [] for name in told}
-    after: dict[str, list[Pod]] = {name: [] for name in told}
-    for pods, there in ((cluster.at_start, before), (cluster.pods.values(), after)):
+    names = dict.fromkeys([*changed, *victims])
+    before: dict[str, list[Pod]] = {name: [] for name in names}
+    after: dict[str, list[Pod]] = {name: [] for name in names}
+    for pods, by_workload in ((cluster.at_start, before), (cluster.pods.values(), after)):
         for pod in pods:
             name = workloads.of(pod)
-            if name in told and not pod.is_terminal and pod.metadata.deletion_timestamp is None:
-                there[name].append(pod)
-    ready = {name: sum(pod.key in cluster.ready_at_start for pod in before[name]) for name in told}
-    count, least = dict(ready), {name: (number, 0.0) for name, number in ready.items()}
+            if name in names and not pod.is_terminal and pod.metadata.deletion_timestamp is None:
+                by_workload[name].append(pod)
+    ready = {name: sum(pod.key in cluster.ready_at_start for pod in before[name]) for name in names}
+    count, minimum = dict(ready), {name: (number, 0.0) for name, number in ready.items()}
     moments: dict[str, float] = {}
     for at, pod, by in cluster.readiness:
         name = workloads.of(pod)
-        if name not in told:
+        if name not in names:
             continue
         count[name] += by
         moments[name] = at
-        if count[name] < least[name][0]:
-            least[name] = (count[name], at)
+        if count[name] < minimum[name][0]:
+            minimum[name] = (count[name], at)
     return [
         SimulatedWorkload(
             workload=name,
@@ -165,8 +165,8 @@ def _workloads(
             desired_before=workloads.size_of(name),
             desired_after=changed[name].desired if name in changed else workloads.size_of(name),
             ready_before=ready[name],
-            ready_min=least[name][0],
-            ready_min_at=least[name][1],
+            ready_min=minimum[name][0],
+            ready_min_at=minimum[name][1],
             ready_after=count[name],
             pending_after=sum(not pod.spec.node_name for pod in after[name]),
             victims=victims[name],
@@ -174,7 +174,7 @@ def _workloads(
             nodes_before=_by_node(before[name]),
             nodes_after=_by_node(after[name]),
         )
-        for name in told
+        for name in names
     ]
 
 
@@ -183,7 +183,7 @@ def _by_node(pods: Iterable[Pod]) -> dict[str, int]:
 
 
 def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: Workloads, chain: Chain) -> list[str]:
-    """The workloads of which pods had to go the second time or later."""
+    """The workloads whose pods were evicted more than once."""
     seen: set[str] = set()
     found: dict[str, None] = {}
     for step in steps:
@@ -200,26 +200,26 @@ _PODS_NAMED = 5
 
 
 def stranded(cluster: SimulatedCluster, waiting: Sequence[UnscheduledPod], evicted: Set[str]) -> list[BrokenDependency]:
-    """Services without a ready pod, pods whose required neighbours are gone, and nodes without a DaemonSet's pod.
+    """Services without a ready pod, pods without the pods they require nearby, and nodes without a DaemonSet's pod.
 
-    ``evicted`` are the keys of pods that had to go for others. What a change does to its own service for a while, as
-    with the strategy Recreate, is meant to be so.
+    ``evicted`` are the keys of pods that were evicted for others. A temporary outage of the changed workload's own
+    Service, as with strategy Recreate, is intended.
     """
     services = [each for each in _services(cluster) if each.until is None or not evicted.isdisjoint(each.missing)]
-    named = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
-    # Pods of DaemonSets that ran on their node, and cannot come back to it.
+    services_shown = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
+    # Pods of DaemonSets that ran on their node, and cannot return to it.
     daemons = []
     for each in waiting:
-        # One that a quota refuses is not there at all.
+        # A pod that a quota rejects does not exist.
         pod = cluster.pods.get(each.pod)
         if each.was_running and each.owner.startswith("DaemonSet "):
             node = tied_node(pod) if pod is not None else ""
             daemons.append(BrokenDependency(kind=BrokenDependencyKind.DAEMON_SET, subject=each.pod, node=node))
-    return [*named, *_without_pods(cluster), *daemons]
+    return [*services_shown, *_unmet_affinities(cluster), *daemons]
 
 
 def _services(cluster: SimulatedCluster) -> list[BrokenDependency]:
-    """Services that had a ready pod, and at some time have none; the longest such time, or the last."""
+    """Services that had a ready pod and lose all of them; with the longest gap, or the last."""
     touched = {change.pod.metadata.namespace for change in cluster.readiness if change.by < 0}
     found = []
     for service in cluster.snapshot.services:
@@ -237,13 +237,13 @@ def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None
         return None
     since: float | None = None
     gaps: list[tuple[float, float | None]] = []
-    gone: dict[str, None] = {}
+    removed: dict[str, None] = {}
     for at, pod, by in cluster.readiness:
         if not _serves(service, pod):
             continue
         count += by
         if by < 0:
-            gone[pod.key] = None
+            removed[pod.key] = None
         if count == 0:
             since = at
         elif since is not None:
@@ -258,7 +258,7 @@ def _gap(cluster: SimulatedCluster, service: Service) -> BrokenDependency | None
     return BrokenDependency(
         kind=BrokenDependencyKind.SERVICE,
         subject=f"{service.metadata.namespace}/{service.metadata.name}",
-        missing=list(gone),
+        missing=list(removed),
         since=worst[0],
         until=worst[1],
     )
@@ -271,10 +271,10 @@ def _serves(service: Service, pod: Pod) -> bool:
     )
 
 
-def _without_pods(cluster: SimulatedCluster) -> list[BrokenDependency]:
-    """Running pods that require a pod nearby of which there was one, and is none any more."""
-    gone = [change.pod for change in cluster.readiness if change.by < 0 and change.pod.key not in cluster.ready]
-    if not gone:
+def _unmet_affinities(cluster: SimulatedCluster) -> list[BrokenDependency]:
+    """Running pods whose required affinity was met by a pod that is gone, and is no longer met."""
+    removed = [change.pod for change in cluster.readiness if change.by < 0 and change.pod.key not in cluster.ready]
+    if not removed:
         return []
     zones = {node.name: node.labels for node in cluster.snapshot.nodes}
     found = []
@@ -283,19 +283,19 @@ def _without_pods(cluster: SimulatedCluster) -> list[BrokenDependency]:
         if affinity is None or not pod.spec.node_name or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
             continue
         for term in affinity.required:
-            place = zones.get(pod.spec.node_name, {}).get(term.topology_key)
-            near = [each for each in gone if zones.get(each.spec.node_name, {}).get(term.topology_key) == place]
-            missing = [each.key for each in _wanted(term, pod, near) if each.key != pod.key]
-            if place is None or not missing:
+            domain = zones.get(pod.spec.node_name, {}).get(term.topology_key)
+            near = [each for each in removed if zones.get(each.spec.node_name, {}).get(term.topology_key) == domain]
+            missing = [each.key for each in _matching(term, pod, near) if each.key != pod.key]
+            if domain is None or not missing:
                 continue
             others = (
                 each
                 for each in cluster.pods.values()
                 if each.spec.node_name
                 and each.metadata.deletion_timestamp is None
-                and zones.get(each.spec.node_name, {}).get(term.topology_key) == place
+                and zones.get(each.spec.node_name, {}).get(term.topology_key) == domain
             )
-            if not any(True for _ in _wanted(term, pod, others)):
+            if not any(True for _ in _matching(term, pod, others)):
                 found.append(
                     BrokenDependency(
                         kind=BrokenDependencyKind.AFFINITY,
@@ -309,8 +309,8 @@ def _without_pods(cluster: SimulatedCluster) -> list[BrokenDependency]:
     return found
 
 
-def _wanted(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[Pod]:
-    """The pods that a term is about, as far as namespaces are named; without a selector it is about none."""
+def _matching(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[Pod]:
+    """The pods that a term matches, as far as namespaces are listed; without a selector it matches none."""
     namespaces = term.namespaces or ([owner.metadata.namespace] if term.namespace_selector is None else [])
     for pod in pods:
         in_reach = pod.metadata.namespace in namespaces or term.namespace_selector is not None
@@ -319,11 +319,11 @@ def _wanted(term: PodAffinityTerm, owner: Pod, pods: Iterable[Pod]) -> Iterable[
 
 
 _Name = tuple[str, int]
-_NOBODY: _Name = ("", 0)
+_NO_NAME: _Name = ("", 0)
 
 
 class _Victim(NamedTuple):
-    """A pod that had to go, and how often one of its key had by then."""
+    """An evicted pod, and the number of evictions of its key until then."""
 
     pod: Pod
     violated: list[str]
@@ -333,10 +333,10 @@ class _Victim(NamedTuple):
 
 
 class Chain:
-    """Victims by the pod that they left for, and replacements by the pod that they took the place of.
+    """Victims by the pod they were evicted for, and replacements by the pod they replace.
 
-    Keys come again, since a StatefulSet's pods keep their names: a pod is named by its key and by how many of that key
-    came before it, a victim by its key and how often a pod of that key was evicted. So nobody follows from itself.
+    Keys recur, because a StatefulSet's pods keep their names: a pod is identified by its key and the number of pods
+    with that key before it, a victim by its key and the number of evictions of that key. So no pod follows from itself.
     """
 
     def __init__(self) -> None:
@@ -353,7 +353,7 @@ class Chain:
     def evicted(
         self, pod: Pod, cause: str, violated: Sequence[str], *, is_drained: bool = False, is_with_node: bool = False
     ) -> None:
-        """A pod had to go for ``cause``: another pod, or its node (``Node n1``), which is drained or is gone."""
+        """Record that a pod was evicted for ``cause``: another pod, or its drained or deleted node (``Node n1``)."""
         self.evictions += 1
         self._pods[pod.key] = pod
         time = self._times[pod.key] = self._times.get(pod.key, 0) + 1
@@ -361,42 +361,42 @@ class Chain:
         self._victims.setdefault(self._latest(cause), []).append(victim)
 
     def was_evicted(self, key: str) -> bool:
-        """Whether a pod of that key had to go."""
+        """Whether a pod with that key was evicted."""
         return key in self._times
 
     def came(self, key: str) -> None:
-        """A pod is made that takes no victim's place."""
+        """Record a new pod that replaces no victim."""
         self._came[key] = self._came.get(key, 0) + 1
 
     def replaced(self, key: str, replacement: str) -> None:
-        """A pod is made in the place of the one that went last under that key."""
+        """Record a new pod that replaces the last victim with that key."""
         self.came(replacement)
         name = self._replacements[key, self._times[key]] = self._latest(replacement)
         self._replaced.add(name)
         self._were_replaced.add(replacement)
 
     def is_replacement(self, key: str) -> bool:
-        """Whether a pod of that key took the place of another."""
+        """Whether a pod with that key is a replacement."""
         return key in self._were_replaced
 
     def landed(self, key: str, node: str) -> None:
-        """A pod was bound."""
+        """Record that a pod was bound."""
         self._nodes[self._latest(key)] = node
 
     def pod(self, key: str) -> Pod:
-        """A pod that had to go, as it was."""
+        """An evicted pod, in its last state."""
         return self._pods[key]
 
     def displaced(self) -> list[Displaced]:
-        """All victims, each followed by those that had to go for what took its place."""
+        """All victims, each followed by those that were evicted for its replacement."""
         found: list[Displaced] = []
         causes = [cause for cause in self._victims if cause not in self._replaced]
-        # Whoever had to go for whom, the first on top. A chain may be as long as there are pods: no recursion.
-        left = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
-        while left:
-            cause, victim, depth = left.pop()
+        # Iterative, because a chain may be as long as there are pods.
+        stack = [(cause, victim, 1) for cause in causes for victim in self._victims.get(cause, [])][::-1]
+        while stack:
+            cause, victim, depth = stack.pop()
             pod = victim.pod
-            replacement = self._replacements.get((pod.key, victim.time), _NOBODY)
+            replacement = self._replacements.get((pod.key, victim.time), _NO_NAME)
             found.append(
                 Displaced(
                     pod=pod.key,
@@ -413,7 +413,7 @@ class Chain:
                     lost=controller_of(pod.metadata) is None,
                 )
             )
-            left += [(replacement, each, depth + 1) for each in self._victims.get(replacement, [])][::-1]
+            stack += [(replacement, each, depth + 1) for each in self._victims.get(replacement, [])][::-1]
         return found
 
     def _latest(self, key: str) -> _Name:

@@ -1,12 +1,11 @@
-"""The scheduler's part in a simulation: its queue, its decisions, what it remembers of them, and what is up to chance.
+"""The scheduler in a simulation: its queue, its decisions, and what is random about them.
 
-Chance, or an unknown order, decides how a decision comes out, and how long everything takes. Nothing in a snapshot says
-how long the parts of a cluster take. With ``AT_ONCE`` all that can be done at a moment is done in it: the scheduler
-tries one pod after the other, and controllers answer between two attempts. In a real cluster each of these takes its
-time. Pods of a rollout come while others are tried already, what takes the place of a victim is tried before the next
-of them, and pods become ready one by one. Which comes first then is up to chance, and with it which has to go. So is
-the order of equal pods, in which the scheduler has seen them; a simulation has one and the same from its start to its
-end.
+Chance, or an unknown order, decides between the possible results of a decision, and how long actions take; a snapshot
+does not show how fast the components of a cluster are. With ``AT_ONCE``, everything that can happen at a time happens
+then: the scheduler tries one pod after another, and controllers respond between two attempts. In a real cluster these
+take time: pods of a rollout are created while others are already tried, the replacement of a victim is tried before the
+next of them, and pods become ready one by one. The order is then random, and with it the victims. So is the order in
+which the scheduler has seen equal pods, which is fixed within a simulation.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ from kpreempt.schedulers.queues import Attempt
 from kpreempt.verdict import Assumption, AssumptionKind, OddsOutcome, Outcome, PodChoice, SearchOrder, Verdict
 from kpreempt.verdict.simulation import Simulation
 
-# As long as the longest backoff: a pod that waits since before the start may be tried at once.
-_SINCE_LAST_TRY = timedelta(seconds=10)
+# The maximum backoff: a pod that was pending before the start can be tried at once.
+_SINCE_LAST_ATTEMPT = timedelta(seconds=10)
 _NOT_ALL_FOUND = Assumption(
     "scheduler",
     "percentageOfNodesToScore",
-    "on so many nodes the search for room stops early, and only the scheduler knows where it starts: any is drawn",
+    "on large clusters the search for nodes stops early at an unknown position: a random one is used",
     AssumptionKind.INFORMATIONAL,
 )
 
 
 class Scheduling:
-    """Which pod is tried next, and what comes of it. Times are in seconds from the start.
+    """Decides which pod is tried next, and applies the results. Times are in seconds from the start.
 
-    ``choose`` picks one of the ways in which a decision may come out. Of pods that are ``waiting`` since before nobody
-    knows which plugins refused them. A plugin that orders the queue sees the cluster of the
-    start, one that holds pods back that of the moment.
+    ``choose`` picks one of the possible results of a decision. ``waiting`` are pods that were already pending; the
+    plugins that rejected them are unknown. A plugin that orders the queue gets the cluster at the start, one that holds
+    pods back the current cluster.
     """
 
     def __init__(
@@ -64,10 +63,10 @@ class Scheduling:
         self._choose = choose
         start = cluster.started
         settings = scheduler.settings
-        # For a scheduler whose own is not modelled that of today, which callers tell.
+        # If the scheduler's own queue is not modeled, use the current version's; callers report that.
         self.queue = queue_for(
             scheduler.algorithm if has_queue(scheduler.algorithm) else DEFAULT_ALGORITHM,
-            start - _SINCE_LAST_TRY,
+            start - _SINCE_LAST_ATTEMPT,
             feature_gates=settings.gates,
             initial_backoff=settings.initial_backoff,
             max_backoff=settings.max_backoff,
@@ -76,43 +75,43 @@ class Scheduling:
         self.attempts = 0
         self.draws = 0
         self.assumptions: dict[Assumption, None] = {}
-        # The version of the cluster at which each pod was tried last.
-        self._tried_at: dict[str, int] = {}
-        # Failed attempts since the last change, by what the scheduler sees of the pod.
-        self._failed: dict[bytes, Verdict] = {}
+        # The version of the cluster when each pod was last tried.
+        self._attempted_at: dict[str, int] = {}
+        # Failed attempts since the last change, by scheduling key.
+        self._failed_verdicts: dict[bytes, Verdict] = {}
         self._failed_at = -1
-        # By name, what makes pods alike here, each with the record that it is of; and the number of each kind.
+        # Pods with the number of their kind (interchangeable pods have the same), by key; and the numbers of kinds.
         self._kinds: dict[str, tuple[Pod, int | None]] = {}
         self._kind_numbers: dict[Hashable, int] = {}
         for pod in waiting:
-            self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_TRY)
+            self.queue.restore(pod, Attempt(plugins=frozenset((UNKNOWN_PLUGIN,))), start - _SINCE_LAST_ATTEMPT)
         self.queue.advance(start)
 
     def next_pod(self) -> Pod | None:
-        """The pod that the scheduler takes now, if there is one."""
+        """The pod that the scheduler tries now, if any."""
         now = self._cluster.now
         self.queue.advance(now)
         pod = self.queue.pop(now)
         if pod is None:
             return None
         self.attempts += 1
-        self._tried_at[pod.key] = self._cluster.version
+        self._attempted_at[pod.key] = self._cluster.version
         return self._cluster.pods[pod.key]
 
     def next_timer(self) -> float | None:
-        """When the queue next moves a pod by itself, as long as a try could come to something new."""
+        """When the queue's next timer moves a pod, if another attempt could have a new result."""
         timer = self.queue.next_timer()
-        if timer is None or not self._may_come_to_something():
+        if timer is None or not self._can_make_progress():
             return None
         return (timer - self._cluster.started).total_seconds()
 
     def decide(self, pod: Pod) -> Verdict:
-        """The scheduler's decision; one that failed counts for equal pods, too, until something changes."""
+        """The scheduler's decision; a failure also applies to equal pods until something changes."""
         if self._failed_at != self._cluster.version:
-            self._failed, self._failed_at = {}, self._cluster.version
-        key = equivalence_key_for(self._scheduler, pod) if self._failed else b""
-        if key in self._failed:
-            return self._failed[key]
+            self._failed_verdicts, self._failed_at = {}, self._cluster.version
+        key = equivalence_key_for(self._scheduler, pod) if self._failed_verdicts else b""
+        if key in self._failed_verdicts:
+            return self._failed_verdicts[key]
         verdict = self._scheduler.decide(
             self._cluster.prepared(),
             pod,
@@ -122,26 +121,26 @@ class Scheduling:
             is_popped=True,
         )
         if verdict.outcome not in FINDS_A_NODE:
-            self._failed[key or equivalence_key_for(self._scheduler, pod)] = verdict
+            self._failed_verdicts[key or equivalence_key_for(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         if verdict.sampling is not None:
             self.assumptions[_NOT_ALL_FOUND] = None
         return verdict
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
-        """How a decision comes out, and the nodes between which it was drawn, none where nothing was."""
+        """The result of a decision, and the nodes between which it was drawn, if any."""
         branches = branches_of(verdict, self._kind_of)
         if len(branches) > 1:
-            branches = [each for each in branches if self._may_come(each, verdict)] or branches
+            branches = [each for each in branches if self._is_possible(each, verdict)] or branches
         if len(branches) == 1:
             return branches[0], []
         self.draws += 1
         return self._choose(branches), list(dict.fromkeys(branch.node for branch in branches))
 
     def _kind_of(self, key: str) -> Hashable:
-        """What equal pods of a node share where it makes no difference to the simulation which of them goes.
+        """The kind of a pod; it does not matter to the simulation which pod of a kind is evicted.
 
-        ``None`` for those that go already, which is no difference to it at all.
+        ``None`` for pods that are already terminating.
         """
         pod = self._cluster.pods.get(key)
         if pod is None:
@@ -156,71 +155,71 @@ class Scheduling:
             known = self._kinds[key] = pod, number
         return known[1]
 
-    def _may_come(self, branch: Branch, verdict: Verdict) -> bool:
-        """Whether nobody goes before a like pod told to go in the simulation, which put it behind its equals."""
-        told = self._cluster.observed_on(branch.node)
-        if not told:
+    def _is_possible(self, branch: Branch, verdict: Verdict) -> bool:
+        """Whether the branch agrees with evictions in this simulation, which determined an order of equal pods."""
+        terminating = self._cluster.observed_on(branch.node)
+        if not terminating:
             return True
-        gone = set(branch.leaving)
+        victims = set(branch.leaving)
         if branch.violated is not None:
-            gone.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
+            victims.update(victim.pod for victim in verdict.victims.get(branch.node, ()))
         pods = self._cluster.pods
-        spared = [pod for key, pod in told.items() if key not in gone]
-        going = [pods[key] for key in gone if key in pods and key not in told]
-        return not any(_are_alike(one, other) for one in spared for other in going)
+        spared = [pod for key, pod in terminating.items() if key not in victims]
+        new_victims = [pods[key] for key in victims if key in pods and key not in terminating]
+        return not any(_are_alike(one, other) for one in spared for other in new_victims)
 
     def landed(self, pod: Pod, bound: Pod) -> None:
-        """The attempt came to a node; ``bound`` is the pod as it is on it."""
+        """Record that the attempt succeeded; ``bound`` is the pod on its node."""
         now = self._cluster.now
         self.queue.assigned_pod_changed(None, bound, now)
         self.queue.delete(pod, now, is_bound=True)
         self.queue.done(pod, now)
 
     def not_landed(self, key: str, verdict: Verdict) -> None:
-        """The attempt came to no node, or to one where victims have to go first."""
+        """Record that the attempt failed, or that victims have to terminate first."""
         plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
         now = self._cluster.now
         pod = self._cluster.store(refused(self._cluster.pods[key], now, is_error=False))
         self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
 
     def held_by(self) -> dict[str, str]:
-        """The out-of-tree plugins that keep pods out of the queue, by the pod's name."""
+        """The out-of-tree plugins that keep pods out of the queue, by pod."""
         return {each.pod: each.held_by for each in self.queue.pods() if each.held_by}
 
-    def _may_come_to_something(self) -> bool:
-        """Whether anything has changed since a pod of the queue was tried."""
+    def _can_make_progress(self) -> bool:
+        """Whether anything has changed since a queued pod was last tried."""
         waiting = map(self._cluster.pods.get, self.queue.names())
         return any(
             pod is not None
             and not pod.spec.scheduling_gates
-            and self._tried_at.get(pod.key, 0) != self._cluster.version
+            and self._attempted_at.get(pod.key, 0) != self._cluster.version
             for pod in waiting
         )
 
 
 def _are_alike(one: Pod, other: Pod) -> bool:
-    """Whether neither filters nor budgets nor their importance tell two pods apart."""
-    mine, its = one.metadata, other.metadata
+    """Whether two pods are equal for filters, budgets and importance."""
+    metadata, other_metadata = one.metadata, other.metadata
     return (
-        (mine.namespace, mine.labels) == (its.namespace, its.labels)
+        (metadata.namespace, metadata.labels) == (other_metadata.namespace, other_metadata.labels)
         and one.status.start_time == other.status.start_time
         and one.spec == other.spec
     )
 
 
 FINDS_A_NODE = frozenset({Outcome.LANDS, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS})
-# So many branches of one decision are gone into.
-_MOST_BRANCHES = 64
-# So many ways are looked at: pods of many kinds that go, some of each, have very many.
-_MOST_WAYS = 256
+# The maximum number of branches per decision.
+_MAX_BRANCHES = 64
+# The maximum number of combinations examined: victims of many kinds have very many.
+_MAX_COMBINATIONS = 256
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
-    """One way in which a decision may come out: the node, the pods that have to leave it, and how likely that is.
+    """One possible result of a decision: the node, the pods that are evicted, and its likelihood.
 
-    ``violated`` are the budgets that each of those breaks, ``None`` where the verdict does not say. ``weight`` means
-    something only beside the weights of the other branches; orders of equal pods count as equally likely. It
-    ``has_others`` where there may be branches beside those that are told.
+    ``violated`` maps victims to the budgets they violate, or is ``None`` if the verdict does not show them. ``weight``
+    is relative to the other branches; orders of equal pods are equally likely. It ``has_others`` if there may be
+    branches that are not listed.
     """
 
     node: str
@@ -232,39 +231,40 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
 
 # Picks one of several branches.
 Choose = Callable[[Sequence[Branch]], Branch]
-# What equal pods have to share for it to make no difference which of them goes; None where it makes none that one does.
+# Returns the kind of a pod; it does not matter which pod of a kind is evicted, and None means that it is no matter at
+# all.
 Alike = Callable[[str], Hashable]
 
 
 def first_branch(branches: Sequence[Branch]) -> Branch:
-    """The first, which is the verdict's own answer."""
+    """The first branch, which is the verdict's own result."""
     return branches[0]
 
 
 def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
-    """The branches of a verdict that finds a node: at least one, the verdict's own answer first.
+    """The branches of a verdict that finds a node: at least one, the verdict's own result first.
 
-    Whatever else chance decides about a pod that finds a node becomes a branch here; a simulation then takes each like
-    the others. Of equal pods that are ``alike`` to the simulation only the number that goes makes branches.
+    Anything else that chance decides about a pod becomes a branch here. Among equal pods that are ``alike`` for the
+    simulation, only the number of victims distinguishes branches.
     """
     if verdict.outcome is Outcome.LANDS:
-        return [Branch(node=node, weight=weight) for node, weight in _landings(verdict).items()]
-    # The nodes that the choice between candidates can end with, those of the best first, each with its weight.
+        return [Branch(node=node, weight=weight) for node, weight in _nodes_by_weight(verdict).items()]
+    # The nodes that may be chosen, the best first, with their weights.
     winners = _weighted(verdict.nominated_nodes, verdict.odds.outcomes if verdict.odds is not None else ())
-    told = verdict.alternatives
+    alternatives = verdict.alternatives
     first = next(iter(winners))
     leaving = {candidate.node: candidate.victims for candidate in verdict.candidates}
-    # The evictions in the likely order, those of the verdict's own answer with the budgets that they break.
+    # The evictions in the likely order; those of the verdict's own result have the budgets they violate.
     found = []
     for node in (first, *(node for node in winners if node != first)):
         violated = None
         if node in verdict.victims:
-            going = [victim for victim in verdict.victims[node] if not victim.terminating]
-            violated = {victim.pod: [use.budget for use in victim.budgets if use.remaining < 0] for victim in going}
-        gone = leaving.get(node, []) if violated is None else list(violated)
-        found.append(Branch(node=node, leaving=gone, violated=violated, weight=winners[node]))
-    several = {each.node for each in verdict.candidates if each.outcomes is not msgspec.UNSET}
-    if told is None and several.isdisjoint(winners):
+            evicted = [victim for victim in verdict.victims[node] if not victim.terminating]
+            violated = {victim.pod: [use.budget for use in victim.budgets if use.remaining < 0] for victim in evicted}
+        victims = leaving.get(node, []) if violated is None else list(violated)
+        found.append(Branch(node=node, leaving=victims, violated=violated, weight=winners[node]))
+    has_alternatives = {each.node for each in verdict.candidates if each.outcomes is not msgspec.UNSET}
+    if alternatives is None and has_alternatives.isdisjoint(winners):
         return found
     return _in_all_orders(verdict, winners, found, alike)
 
@@ -272,39 +272,43 @@ def branches_of(verdict: Verdict, alike: Alike) -> list[Branch]:
 def _in_all_orders(
     verdict: Verdict, winners: Mapping[str, float], likely: Sequence[Branch], alike: Alike
 ) -> list[Branch]:
-    """Every branch that an order of equal pods leads to, those of the likely one first."""
-    told = verdict.alternatives
-    outcomes = list(told.outcomes) if told is not None else []
+    """Every branch that an order of equal pods can lead to, those of the likely order first."""
+    alternatives = verdict.alternatives
+    outcomes = list(alternatives.outcomes) if alternatives is not None else []
     seen = {outcome.node for outcome in outcomes}
     by_node = {candidate.node: candidate for candidate in verdict.candidates}
     outcomes += [each for node in winners if node not in seen for each in by_node[node].possible]
-    least = min(winners.values())
+    minimum = min(winners.values())
     numbers = Counter(outcome.node for outcome in outcomes)
     branches = {_effect(branch, alike): branch for branch in likely}
     weights: dict[Hashable, float] = {}
-    # The ways in which the choices of each outcome can be made, as far as they differ to the simulation.
-    all_branches = (
+    # The combinations of choices of each outcome, as far as they differ for the simulation.
+    combinations = (
         Branch(
             node=outcome.node,
             leaving=[*outcome.victims, *chosen],
-            weight=winners.get(outcome.node, least) / numbers[outcome.node] * likelihood,
+            weight=winners.get(outcome.node, minimum) / numbers[outcome.node] * likelihood,
         )
         for outcome in outcomes
         for chosen, likelihood in _all_choices(outcome.choices, alike)
     )
-    for branch in islice(all_branches, _MOST_WAYS):
+    for branch in islice(combinations, _MAX_COMBINATIONS):
         effect = _effect(branch, alike)
         branches.setdefault(effect, branch)
         weights[effect] = weights.get(effect, 0.0) + branch.weight
-    is_cut = next(all_branches, None) is not None
+    is_cut = next(combinations, None) is not None
     weighted = [
         msgspec.structs.replace(branch, weight=weights.get(effect, branch.weight))
         for effect, branch in branches.items()
     ]
-    kept = weighted[:_MOST_BRANCHES]
-    if is_cut or len(kept) < len(branches) or (told is not None and (told.omitted or not told.exact)):
-        kept = [msgspec.structs.replace(branch, has_others=True) for branch in kept]
-    return kept
+    result = weighted[:_MAX_BRANCHES]
+    if (
+        is_cut
+        or len(result) < len(branches)
+        or (alternatives is not None and (alternatives.omitted or not alternatives.exact))
+    ):
+        result = [msgspec.structs.replace(branch, has_others=True) for branch in result]
+    return result
 
 
 def _effect(branch: Branch, alike: Alike) -> Hashable:
@@ -326,7 +330,7 @@ def _all_choices(choices: Sequence[PodChoice], alike: Alike) -> Iterator[tuple[l
 
 
 def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float]]:
-    """Which of the pods go, and how likely that is: one way for each number of pods of a kind."""
+    """The combinations of victims with their likelihood: one for each number of pods per kind."""
     pools = list(grouped(choice.pods, alike).values())
     all_ways = comb(len(choice.pods), choice.count)
     for numbers in _divisions(choice.count, [len(pool) for pool in pools]):
@@ -336,7 +340,7 @@ def _choices(choice: PodChoice, alike: Alike) -> Iterator[tuple[list[str], float
 
 
 def _divisions(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The ways to take ``count`` from pools of these sizes, as few as can be from the first at first."""
+    """The ways to take ``count`` items from pools of these sizes, starting with the fewest from the first pool."""
     if not sizes:
         yield ()
         return
@@ -346,11 +350,11 @@ def _divisions(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
             yield number, *others
 
 
-def _landings(verdict: Verdict) -> Mapping[str, float]:
-    """The nodes that a pod can land on, those of the best scores first, each with its weight.
+def _nodes_by_weight(verdict: Verdict) -> Mapping[str, float]:
+    """The nodes that a pod may be placed on, the best scores first, with their weights.
 
-    Where not all nodes that fit are scored, and nobody knows which, the search may have started anywhere; scores are
-    assumed to be what they are among all nodes.
+    If only some feasible nodes are scored, the search may have started anywhere; scores are assumed to be the same as
+    among all nodes.
     """
     nodes, sampling = verdict.lands_on or verdict.chosen_nodes, verdict.sampling
     if sampling is None:
@@ -370,18 +374,18 @@ def _weighted(best: Sequence[str], outcomes: Sequence[OddsOutcome]) -> Mapping[s
     return {node: likely[node] for node in dict.fromkeys([*(node for node in best if node in likely), *likely])}
 
 
-# What takes time: an attempt of the scheduler; a controller's next step after something has happened to its pods, or a
-# kubelet's after a grace period; from one pod that a controller makes to the next, until the scheduler knows of it;
-# until a pod that is bound is ready.
+# Actions that take time: an attempt of the scheduler; a controller's next step after an event, or a kubelet's after a
+# grace period; the time between pods that a controller creates, until the scheduler knows of them; and the time from
+# binding until a pod is ready.
 Delay = Literal["attempt", "answer", "creation", "readiness"]
-# So many seconds each takes on average where it is fast, and so many times may that double where it is slow.
+# The average seconds of each action if it is fast, and how often that may double if it is slow.
 _FASTEST: dict[Delay, float] = {"attempt": 0.002, "answer": 0.01, "creation": 0.005, "readiness": 0.02}
 _DOUBLINGS = 7
 _Item = TypeVar("_Item")
 
 
 class Pace:
-    """How many seconds something takes; without ``chance``, which draws numbers from 0 up to 1, none at all.
+    """The duration of actions; without ``chance``, which returns random numbers from 0 to 1, everything is instant.
 
     In one cluster the scheduler is fast and controllers are slow, in another one it is the other way round.
     """
@@ -398,16 +402,16 @@ class Pace:
         return self._chance is None
 
     def seconds(self, of: Delay) -> float:
-        """How long something takes this time."""
+        """The duration of an action, drawn each time."""
         return 2.0 * self._means[of] * self._chance() if self._chance is not None else 0.0
 
     def in_any_order(self, items: Sequence[_Item]) -> list[_Item]:
-        """Things that are done together, in an order that is drawn; as they are where nothing takes any time."""
+        """Items that are processed together, in random order; in their own order if nothing takes any time."""
         chance = self._chance
         return list(items) if chance is None else sorted(items, key=lambda _: chance())
 
     def in_drawn_order(self, cluster: ClusterSnapshot) -> ClusterSnapshot:
-        """The cluster with its assigned pods in an order in which the scheduler may have seen them, if nothing says."""
+        """The cluster with its assigned pods in a random order, if the scheduler's order is unknown."""
         if self._chance is None or cluster.has_scheduler_order:
             return cluster
         chance = self._chance
@@ -420,7 +424,7 @@ AT_ONCE = Pace()
 
 
 def in_whole_seconds(simulation: Simulation) -> Simulation:
-    """The simulation with times to the second: what was drawn beyond that is not worth telling."""
+    """The simulation with times in whole seconds, because random fractions are not meaningful."""
     return msgspec.structs.replace(
         simulation,
         seconds=_whole(simulation.seconds),

@@ -1,14 +1,14 @@
-"""A job of Volcano's, as its webhook completes it, and what its controller makes of it: group, claims and pods.
+"""A Volcano job with the defaults of its webhook, and what its controller creates: group, claims and pods.
 
-Follows Volcano v1.8.0 ``pkg/webhooks/admission/jobs/{mutate,validate}``, which also say why the webhook or the
-controller would not go on, and ``pkg/controllers/job/job_controller_{actions,util}.go``. Templates of pods and what is
-made stay plain data.
+Follows Volcano v1.8.0 ``pkg/webhooks/admission/jobs/{mutate,validate}``, including the reasons why the webhook or the
+controller would reject a job, and ``pkg/controllers/job/job_controller_{actions,util}.go``. Templates of pods and the
+created objects remain plain data.
 
-First there is the group alone. Its pods are made once the scheduler's ``enqueue`` has let it in: ``syncJob`` makes them
-when the group's phase is neither empty nor ``Pending``. So a job that is submitted goes through two sessions: in the
-first it is asked whether there is room for the group's ``minResources`` (``as_submitted``), in the second its pods are
-placed (``once_enqueued``). Left out of pods is what no scheduler reads: environments, mounts, host names, and the
-volumes of the plugins ``svc`` and ``ssh``.
+The group is created first. Its pods are created once the scheduler's ``enqueue`` action has admitted it: ``syncJob``
+creates them when the group's phase is neither empty nor ``Pending``. So a submitted job needs two sessions: the first
+checks whether there is capacity for the group's ``minResources`` (``as_submitted``), the second places its pods
+(``once_enqueued``). Pods lack what no scheduler reads: environments, mounts, host names, and the volumes of the plugins
+``svc`` and ``ssh``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from kpreempt.model.volcano import (
 
 _PLUGINS = frozenset(("env", "mpi", "pytorch", "ssh", "svc", "tensorflow"))
 _TASKS = "spec.tasks"
-# Pods are made one by one; more than any cluster has would take all memory.
+# Pods are created one by one; more than any cluster has would use too much memory.
 MAX_PODS = 200_000
 _TASK_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
@@ -54,9 +54,9 @@ _MAX_NAME = 63
 
 
 class VolcanoTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Equal pods of a job. ``metadata`` and ``spec`` are those of its template.
+    """Equal pods of a job; ``metadata`` and ``spec`` are those of its template.
 
-    Its pods are made once all tasks of ``depends_on`` run, or any of them with ``waits_for_any``.
+    Its pods are created once all tasks of ``depends_on`` are running, or any of them with ``waits_for_any``.
     """
 
     name: str
@@ -71,7 +71,7 @@ class VolcanoTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VolcanoVolume(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that all pods of a job use; ``claim`` is the specification of one that is made for it."""
+    """A claim that all pods of a job use; ``claim`` is the spec of a claim to create."""
 
     mount_path: str
     claim_name: str
@@ -79,7 +79,7 @@ class VolcanoVolume(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VolcanoJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job with the webhook's defaults. ``uid`` is ``new`` and ``version`` 0 where the job is not in a cluster yet.
+    """A job with the webhook's defaults; ``uid`` is ``new`` and ``version`` 0 if it is not in a cluster yet.
 
     ``plugins`` are names with their arguments.
     """
@@ -106,10 +106,10 @@ class VolcanoJob(msgspec.Struct, frozen=True, kw_only=True):
 def read_volcano_job(
     document: Document, namespace: str = DEFAULT_NAMESPACE, *, source: str = "", line: int = 0
 ) -> VolcanoJob:
-    """The job that a manifest means, in ``namespace`` if it says none. The document is not changed.
+    """Read a job from a manifest; the default namespace is ``namespace``. The document is not modified.
 
-    Raises ``InputError`` where it has not the shape of a job. A job of that shape that the webhook refuses is read all
-    the same (``job_rejections``).
+    Raises ``InputError`` if it does not have the structure of a job. A job that the webhook would reject is read anyway
+    (``job_rejections``).
     """
     reader = DocumentReader(describe(document), source, line)
     metadata, spec = reader.mapping(document, "metadata"), reader.mapping(document, "spec")
@@ -121,7 +121,7 @@ def read_volcano_job(
     for task in tasks:
         total += max(0, task.replicas)
         if total > MAX_PODS:
-            raise reader.error(f"is more than {MAX_PODS:,} pods with those before", f"{task.path}.replicas")
+            raise reader.error(f"results in more than {MAX_PODS:,} pods in total", f"{task.path}.replicas")
     return VolcanoJob(
         name=name,
         namespace=reader.name(metadata, "namespace") or namespace,
@@ -144,11 +144,11 @@ def read_volcano_job(
 
 
 def job_rejections(job: VolcanoJob, cluster: ClusterSnapshot) -> list[str]:
-    """Why no pod group would be made of the job, in the order in which Volcano looks; an empty list where one is.
+    """Why no pod group would be created for the job, in the order of Volcano's checks; empty if one would.
 
-    Most are the webhook's, in its words; the last are those for which the controller leaves an accepted job as it is.
-    Lifecycle policies and what Kubernetes itself says of the templates are not looked at. A queue without a state is
-    assumed to be open, as it is once its controller has seen it.
+    Most are the webhook's messages; the last are those for which the controller ignores an accepted job. Lifecycle
+    policies and Kubernetes' own validation of templates are not checked. A queue without a state is assumed to be open,
+    as it is once its controller has processed it.
     """
     first = next(_decisive_rejections(job), None)
     return [first] if first else [*_rejections(job), *_rejections_of_cluster(job, cluster)]
@@ -162,17 +162,17 @@ def _task(document: Document, index: int, reader: DocumentReader) -> VolcanoTask
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise reader.error("expected a list of strings", f"{path}.dependsOn.name")
     replicas = reader.int32(document, "replicas", path) or 0
-    least = reader.int32(document, "minAvailable", path)
+    min_available = reader.int32(document, "minAvailable", path)
     return VolcanoTask(
         name=reader.text(document, "name", path) or f"default{index}",
         replicas=replicas,
-        min_available=replicas if least is None else least,
+        min_available=replicas if min_available is None else min_available,
         metadata=reader.mapping(template, "metadata", f"{path}.template"),
         spec=reader.mapping(template, "spec", f"{path}.template"),
         path=path,
         topology_policy=reader.text(document, "topologyPolicy", path),
         depends_on=names,
-        # One alone is waited for either way.
+        # A single dependency is awaited either way.
         waits_for_any=len(names) > 1 and reader.text(depends_on, "iteration", f"{path}.dependsOn") == "any",
     )
 
@@ -195,7 +195,7 @@ def _plugins(spec: Document, reader: DocumentReader) -> dict[str, list[str]]:
 
 
 def _decisive_rejections(job: VolcanoJob) -> Iterator[str]:
-    """Those after which the webhook looks no further."""
+    """The errors after which the webhook stops."""
     if job.min_available < 0:
         yield "job 'minAvailable' must be >= 0."
     if not job.tasks:
@@ -209,15 +209,15 @@ def _decisive_rejections(job: VolcanoJob) -> Iterator[str]:
 def _rejections(job: VolcanoJob) -> Iterator[str]:
     seen: set[str] = set()
     for index, task in enumerate(job.tasks):
-        where = f"in task: {task.name}, job: {job.name};"
+        suffix = f"in task: {task.name}, job: {job.name};"
         if task.replicas < 0:
-            yield f"'replicas' < 0 {where}"
+            yield f"'replicas' < 0 {suffix}"
         if task.min_available < 0:
-            yield f"'minAvailable' < 0 {where}"
+            yield f"'minAvailable' < 0 {suffix}"
         elif task.min_available > task.replicas:
-            yield f"'minAvailable' is greater than 'replicas' {where}"
+            yield f"'minAvailable' is greater than 'replicas' {suffix}"
         if len(task.name) > _MAX_NAME or not _TASK_NAME.fullmatch(task.name):
-            yield f"the task name {task.name} is no DNS label;"
+            yield f"the task name {task.name} is not a DNS label;"
         if task.name in seen:
             yield f"duplicated task name {task.name};"
             break
@@ -256,7 +256,7 @@ def _rejections_of_cluster(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterato
     queue = next((each for each in cluster.queues if each.metadata.name == job.queue), None)
     if queue is not None and queue.status.state not in ("", "Open"):
         yield (f"can only submit job to queue with state `Open`, queue `{job.queue}` status is `{queue.status.state}`;")
-    # The scheduler makes the default queue where it is missing.
+    # The scheduler creates the default queue if it is missing.
     if queue is None and job.queue != DEFAULT_QUEUE:
         yield f'unable to find job queue: queues.scheduling.volcano.sh "{job.queue}" not found;'
     known = {each.key for each in cluster.persistent_volume_claims}
@@ -268,19 +268,21 @@ def _rejections_of_cluster(job: VolcanoJob, cluster: ClusterSnapshot) -> Iterato
 
 
 def _is_acyclic(job: VolcanoJob) -> bool:
-    """Whether tasks can be begun one after the other.
+    """Whether tasks can be started one after another.
 
-    A task that is not there is never begun, and one that is named twice only once.
+    A missing task is never started, and a task that is named twice is started only once.
     """
-    left = {task.name: task.depends_on for task in job.tasks}
-    begun: set[str] = set()
-    while left:
-        ready = [name for name, needs in left.items() if begun.issuperset(needs) and len(set(needs)) == len(needs)]
+    remaining = {task.name: task.depends_on for task in job.tasks}
+    started: set[str] = set()
+    while remaining:
+        ready = [
+            name for name, needs in remaining.items() if started.issuperset(needs) and len(set(needs)) == len(needs)
+        ]
         if not ready:
             return False
         for name in ready:
-            del left[name]
-        begun.update(ready)
+            del remaining[name]
+        started.update(ready)
     return True
 
 
@@ -306,10 +308,7 @@ _MPI_PORT, _PYTORCH_PORT = "22", "23456"
 
 
 class Gang(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's pod group, with its claims and pods.
-
-    ``blocked_pods`` are tasks whose pods wait for other tasks to run.
-    """
+    """A job's pod group, claims and pods; ``blocked_pods`` are tasks whose pods wait for other tasks."""
 
     group: Document
     claims: list[Document]
@@ -318,20 +317,20 @@ class Gang(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def as_submitted(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> Gang:
-    """What there is right after the job was accepted: a group that waits to be let in, and no pods."""
+    """The objects right after the job was accepted: a pending group, and no pods."""
     return Gang(group=_group(job, priority_classes, "Pending"), claims=claims_of_job(job))
 
 
 def once_enqueued(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> Gang:
-    """What there is once the scheduler has let the group in: the group and the pods of all tasks that need not wait.
+    """The objects after the scheduler has enqueued the group: the group, and the pods of tasks that need not wait.
 
-    None of the pods runs yet, so a task waits for those others that are to have a running pod.
+    None of the pods is running yet, so a task waits for all dependencies that require a running pod.
     """
     ready = []
     for task in job.tasks:
         others = [job.task(name) for name in task.depends_on]
-        begun = [other is None or other.min_available <= 0 for other in others]
-        if any(begun) if task.waits_for_any else all(begun):
+        is_started = [other is None or other.min_available <= 0 for other in others]
+        if any(is_started) if task.waits_for_any else all(is_started):
             ready.append(task)
     pods = [pod for task in ready for pod in _pods(job, task, task.replicas)]
     return Gang(
@@ -343,12 +342,12 @@ def once_enqueued(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) ->
 
 
 def first_pod_of_task(job: VolcanoJob, task: VolcanoTask) -> Document:
-    """The pod of a task that is numbered 0."""
+    """The pod of a task with index 0."""
     return _pods(job, task, 1)[0]
 
 
 def claims_of_job(job: VolcanoJob) -> list[Document]:
-    """The claims that are made for a job, in its order."""
+    """The claims that are created for a job, in its order."""
     return [
         {
             "apiVersion": "v1",
@@ -367,7 +366,7 @@ def group_name(job: VolcanoJob) -> str:
 
 
 def _group(job: VolcanoJob, priority_classes: Iterable[PriorityClass], phase: str) -> Document:
-    least = _min_resources(job, priority_classes)
+    min_resources = _min_resources(job, priority_classes)
     return {
         "apiVersion": SCHEDULING_VERSION,
         "kind": "PodGroup",
@@ -383,14 +382,14 @@ def _group(job: VolcanoJob, priority_classes: Iterable[PriorityClass], phase: st
             "minTaskMember": {task.name: task.min_available for task in job.tasks},
             "queue": job.queue,
             "priorityClassName": job.priority_class_name,
-            "minResources": {name: str(amount) for name, amount in least.items()},
+            "minResources": {name: str(amount) for name, amount in min_resources.items()},
         },
         "status": {"phase": phase},
     }
 
 
 def _min_resources(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> ResourceList:
-    """What the first ``minAvailable`` pods take, those of tasks with the highest priority first.
+    """The resources of the first ``minAvailable`` pods, starting with the tasks of highest priority.
 
     The controller sorts tasks of equal priority as Go does, which keeps their order for up to twelve tasks.
     """
@@ -400,17 +399,17 @@ def _min_resources(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -
         return values.get(job.reader.text(task.spec, "priorityClassName", f"{task.path}.template.spec"), 0)
 
     total: ResourceList = {}
-    left = job.min_available
+    remaining = job.min_available
     for task in sorted(job.tasks, key=priority, reverse=True):
-        count = min(task.replicas, left)
+        count = min(task.replicas, remaining)
         if count > 0:
             add_amounts(total, quota_usage(_resources_of(task, job.reader), count))
-            left -= count
+            remaining -= count
     return total
 
 
 def _resources_of(task: VolcanoTask, reader: DocumentReader) -> PodSpec:
-    """The specification of a task's pods with nothing but its amounts."""
+    """The spec of a task's pods with only its resource amounts."""
     path = f"{task.path}.template.spec"
 
     def containers(key: str) -> list[Container]:
@@ -443,9 +442,9 @@ def _amounts(parent: Mapping[str, Any], key: str, path: str, reader: DocumentRea
 
 
 def _pods(job: VolcanoJob, task: VolcanoTask, count: int) -> list[Document]:
-    """The first pods of a task; what they have in common is shared."""
+    """The first pods of a task, with shared common parts."""
     template = f"{task.path}.template"
-    # The annotations that a pod has from its job; of the two budgets the first one that there is.
+    # The annotations that a pod inherits from its job; only the first of the two budgets.
     budget = JDB_MIN_AVAILABLE if JDB_MIN_AVAILABLE in job.annotations else JDB_MAX_UNAVAILABLE
     from_job = (PREEMPTABLE, COOLDOWN_TIME, REVOCABLE_ZONE, budget)
     labels = job.reader.texts(task.metadata, "labels", f"{template}.metadata") | {
@@ -505,7 +504,7 @@ def _spec(job: VolcanoJob, task: VolcanoTask) -> Document:
 
 
 def _ports(job: VolcanoJob) -> list[tuple[str, int]]:
-    """The ports that plugins open, with the list of containers; on the host's network the scheduler looks at them."""
+    """The ports that plugins open, and the list of containers; the scheduler checks them on the host network."""
     ports = []
     if "mpi" in job.plugins:
         port = _port(job.plugins["mpi"], _MPI_PORT)
@@ -530,7 +529,7 @@ def _with_port(container: Document, port: int, path: str, reader: DocumentReader
 
 
 def _claim_names(job: VolcanoJob) -> list[str]:
-    """The claim of each volume; what the controller draws is numbered here."""
+    """The claim of each volume; random names are numbered here."""
     return [volume.claim_name or f"{job.name}-pvc-{NEW}-{index}" for index, volume in enumerate(job.volumes)]
 
 

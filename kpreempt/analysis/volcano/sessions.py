@@ -1,6 +1,6 @@
-"""What Volcano does with a cluster, and what becomes of jobs that are submitted to it, or of one pod.
+"""What a Volcano session does with a cluster, and what happens to jobs that are submitted to it, or to a single pod.
 
-About one pod it is asked as the other schedulers are, so that its answer can be held beside theirs.
+For a single pod it has the same interface as the other schedulers, so that results can be compared.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _WAITING_PHASES = ("", "Pending")
 
 
 class Volcano(msgspec.Struct, frozen=True):
-    """Volcano's scheduler as it is asked: configured, at a time, and sampled ``runs`` times with chances by seed."""
+    """Volcano's scheduler: its configuration, the time, and the number of random samples (``runs``)."""
 
     configuration: VolcanoConfiguration
     now: datetime
@@ -75,11 +75,11 @@ class Volcano(msgspec.Struct, frozen=True):
     with_scores: bool = True
 
     def session(self, cluster: ClusterSnapshot) -> SessionVerdict:
-        """One session, everything by name."""
+        """Run one session; everything is referred to by name."""
         return run_session(cluster, self.configuration, now=self.now, with_scores=self.with_scores)
 
     def sample(self, cluster: ClusterSnapshot) -> Sample | None:
-        """Sessions with all that is left to chance drawn anew, from ``seed`` on; ``None`` where none are wanted."""
+        """Run sessions with random choices, from ``seed`` on; ``None`` if there are no ``runs``."""
         if not self.runs or self.chance is None:
             return None
         ends: Counter[bytes] = Counter()
@@ -113,10 +113,10 @@ class VolcanoManifest(msgspec.Struct, frozen=True):
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """Jobs that are submitted together: by id, with the object that each comes from.
+    """Jobs that are submitted together, with the object of each, by id.
 
-    ``waiting`` are Volcano's own jobs, whose pods are made only once they are let in; ``refused`` are those that are
-    not accepted, with the reasons.
+    ``waiting`` are Volcano jobs, whose pods are only created once the job is enqueued; ``refused`` are rejected jobs,
+    with the reasons.
     """
 
     cluster: ClusterSnapshot
@@ -127,7 +127,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_session(cluster: ClusterSnapshot, volcano: Volcano, assumptions: Sequence[Assumption] = ()) -> SessionAnswer:
-    """A whole session on the cluster, in which Volcano's controllers have seen every pod."""
+    """Run a session on the cluster, in which Volcano's controllers have processed every pod."""
     cluster = with_pod_groups(cluster)
     session = volcano.session(cluster)
     session = msgspec.structs.replace(session, assumptions=[*session.assumptions, *assumptions])
@@ -143,10 +143,10 @@ def submit(
     groups: Sequence[PodGroup] = (),
     pods: Sequence[tuple[Pod, str]] = (),
 ) -> Submission:
-    """The cluster once these were accepted: Volcano's jobs, pod groups, and pods with the objects they come from.
+    """The cluster after these were accepted: Volcano jobs, pod groups, and pods with their origin.
 
-    Pods are admitted already. Those that Volcano would not schedule are taken for it, which an assumption says.
-    Raises what ``decode`` raises.
+    Pods must be admitted already. If a pod names another scheduler, an assumption says so. Raises the errors of
+    ``decode``.
     """
     cluster, assumptions = without_namesakes(cluster, [pod for pod, _ in pods])
     for group in groups:
@@ -161,16 +161,16 @@ def submit(
             continue
         waiting[key] = job
         cluster = _with_gang(cluster, as_submitted(job, cluster.priority_classes), now, decode, job)[0]
-    made = []
+    submitted = []
     for pod, origin in pods:
-        asked = pod.spec.scheduler_name
-        if asked != VOLCANO_SCHEDULER_NAME:
-            message = f"names the scheduler {asked}; explained as if it named {VOLCANO_SCHEDULER_NAME}"
+        scheduler_name = pod.spec.scheduler_name
+        if scheduler_name != VOLCANO_SCHEDULER_NAME:
+            message = f"names scheduler {scheduler_name}; explained as if it named {VOLCANO_SCHEDULER_NAME}"
             assumptions.append(Assumption(f"Pod {pod.key}", "spec.schedulerName", message))
-        ours = replace_in(_stamped(pod, now), "spec", scheduler_name=VOLCANO_SCHEDULER_NAME)
-        made.append((ours, origin))
-    cluster = with_pod_groups(msgspec.structs.replace(cluster, pods=[*cluster.pods, *(pod for pod, _ in made)]))
-    keys = {pod.key: origin or f"Pod {pod.key}" for pod, origin in made}
+        volcano_pod = replace_in(_stamped(pod, now), "spec", scheduler_name=VOLCANO_SCHEDULER_NAME)
+        submitted.append((volcano_pod, origin))
+    cluster = with_pod_groups(msgspec.structs.replace(cluster, pods=[*cluster.pods, *(pod for pod, _ in submitted)]))
+    keys = {pod.key: origin or f"Pod {pod.key}" for pod, origin in submitted}
     for pod in cluster.pods:
         if pod.key in keys and (job_id := job_id_of(pod)):
             origins.setdefault(job_id, keys[pod.key])
@@ -180,26 +180,26 @@ def submit(
 def explain_submission(
     submission: Submission, volcano: Volcano, decode: Decode, assumptions: Sequence[Assumption] = ()
 ) -> list[GangAnswer]:
-    """What becomes of each job of a submission.
+    """What happens to each job of a submission.
 
-    Where jobs wait for their pods, a first session lets them in, or not; then their pods are made, and a second
-    session places them.
+    If jobs wait for their pods, a first session may enqueue them; then their pods are created, and a second session
+    places them.
     """
     cluster = submission.cluster
-    found = [_refused(key, *submission.refused[key]) for key in submission.origins if key in submission.refused]
+    found = [_rejected_answer(key, *submission.refused[key]) for key in submission.origins if key in submission.refused]
     if len(found) == len(submission.origins):
         return found
     sessions = [volcano.session(cluster)]
     ends = sessions[0].final.pod_groups if sessions[0].final else {}
-    let_in = {key for key in submission.waiting if key in ends and ends[key].phase not in _WAITING_PHASES}
-    said: list[Assumption] = [*submission.assumptions, *assumptions]
-    if let_in:
+    enqueued = {key for key in submission.waiting if key in ends and ends[key].phase not in _WAITING_PHASES}
+    extra_assumptions: list[Assumption] = [*submission.assumptions, *assumptions]
+    if enqueued:
         cluster = after_session(cluster, sessions[0], now=volcano.now)
-        for key in sorted(let_in):
+        for key in sorted(enqueued):
             job = submission.waiting[key]
             gang = once_enqueued(job, cluster.priority_classes)
             cluster, made = _with_gang(cluster, gang, volcano.now, decode, job)
-            said += made
+            extra_assumptions += made
         sessions.append(volcano.session(cluster))
     afterwards = None
     last = sessions[-1]
@@ -210,16 +210,18 @@ def explain_submission(
         if key in submission.refused:
             continue
         answer = _answer(key, origin, cluster, sessions, afterwards)
-        found.append(msgspec.structs.replace(answer, sample=sample, assumptions=[*answer.assumptions, *said]))
+        found.append(
+            msgspec.structs.replace(answer, sample=sample, assumptions=[*answer.assumptions, *extra_assumptions])
+        )
     return found
 
 
 def after_session(
     cluster: ClusterSnapshot, session: SessionVerdict, *, now: datetime, is_settled: bool = False
 ) -> ClusterSnapshot:
-    """The cluster as a session leaves it: phases written, tasks bound, victims leaving.
+    """The cluster after a session: phases are set, tasks are bound, and victims are terminating.
 
-    ``is_settled``: all that were leaving are gone, and bound pods run. Promises of room are not kept.
+    With ``is_settled``, all terminating pods are gone, and bound pods are running. Pipelined tasks are not kept.
     """
     binds = {bind.task: bind.node for action in session.actions for bind in action.binds}
     evicted = {eviction.task for action in session.actions for eviction in action.evictions}
@@ -259,30 +261,30 @@ def _with_gang(
     cluster = msgspec.structs.replace(
         cluster, persistent_volume_claims=[*cluster.persistent_volume_claims, *new_claims]
     )
-    pods, said, rules = [], [], api_server_of(cluster)
+    pods, assumptions, rules = [], [], api_server_of(cluster)
     for document in gang.pods:
         admission = admit(decoded("Pod", document), cluster, rules)
-        said += admission.assumptions
+        assumptions += admission.assumptions
         pods.append(_stamped(admission.pod, now))
-    said += [
+    assumptions += [
         Assumption(
             f"Job {job.namespace}/{job.name}", f"spec.tasks[{name}]", "its pods are created once other tasks run"
         )
         for name in gang.blocked_pods
     ]
     keys = {pod.key for pod in pods}
-    kept = [pod for pod in cluster.pods if pod.key not in keys]
-    return msgspec.structs.replace(cluster, pods=[*kept, *pods]), said
+    others = [pod for pod in cluster.pods if pod.key not in keys]
+    return msgspec.structs.replace(cluster, pods=[*others, *pods]), assumptions
 
 
 def _with_group(cluster: ClusterSnapshot, group: PodGroup) -> ClusterSnapshot:
-    """The cluster with a group, in the place of the one of its name."""
-    kept = [each for each in cluster.pod_groups if each.key != group.key]
-    return msgspec.structs.replace(cluster, pod_groups=[*kept, group])
+    """The cluster with a group, replacing the one with the same name."""
+    others = [each for each in cluster.pod_groups if each.key != group.key]
+    return msgspec.structs.replace(cluster, pod_groups=[*others, group])
 
 
 def _stamped(created: PodOrGroup, now: datetime) -> PodOrGroup:
-    """The object as it is right after it was created: with a time if it has none, and a pod with a phase."""
+    """The object right after its creation: with a time, and a pod with a phase."""
     if isinstance(created, Pod) and not created.status.phase:
         created = replace_in(created, "status", phase="Pending")
     return msgspec.structs.replace(created, metadata=with_creation_time(created.metadata, now))
@@ -336,20 +338,22 @@ def _answer(
 
 
 def _nearest(key: str, session: SessionVerdict) -> tuple[str, NodeAttempt | None]:
-    """The last task of a job that found no node for lack of room, with the node that came nearest."""
+    """The last task of a job that found no node for lack of capacity, with the node that came closest."""
     for action in reversed(session.actions):
         for attempt in reversed(action.attempts):
             if attempt.job != key or attempt.outcome is not AttemptOutcome.NO_NODE:
                 continue
-            tried = [node for node in attempt.nodes if node.missing]
-            if tried:
-                return attempt.task, min(tried, key=lambda node: (len(node.missing), *sorted(node.missing.items())))
+            candidates = [node for node in attempt.nodes if node.missing]
+            if candidates:
+                return attempt.task, min(
+                    candidates, key=lambda node: (len(node.missing), *sorted(node.missing.items()))
+                )
             if attempt.nearest is not None:
                 return attempt.task, attempt.nearest
     return "", None
 
 
-def _refused(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:
+def _rejected_answer(key: str, job: VolcanoJob, reasons: list[str]) -> GangAnswer:
     return GangAnswer(
         job=key,
         origin=f"Job {job.namespace}/{job.name}",
@@ -412,7 +416,7 @@ def _tasks(pods: Iterable[Pod], session: SessionVerdict) -> list[GangTask]:
 
 
 def _end_of(session: SessionVerdict) -> SampledOutcome:
-    """How a session ended, with everything sorted so that equal ends are equal."""
+    """The result of a session, sorted so that equal results are equal."""
 
     def sorted_placements(name: str) -> list[Placement]:
         found = [each for action in session.actions for each in getattr(action, name)]
@@ -428,7 +432,7 @@ def _end_of(session: SessionVerdict) -> SampledOutcome:
     )
 
 
-_NO_BUDGETS = "Volcano asks no PodDisruptionBudget before it evicts; violations are not counted"
+_NO_BUDGETS = "Volcano evicts without checking PodDisruptionBudgets; violations are not counted"
 _NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)
 _SETTINGS = Settings(facts=behavior()._asdict())
 
@@ -438,9 +442,10 @@ Prepared = tuple[ClusterSnapshot, datetime]
 
 
 class VolcanoOfPods:
-    """A scheduler that simulates a session with the one pod added, and tells what became of it.
+    """A scheduler that runs a session with the one pod added, and reports what happened to it.
 
-    Pods that wait in the cluster are part of the session, so that a gang is complete where its other pods wait there.
+    Pending pods of the cluster take part in the session, so that a gang is complete if its other pods are pending
+    there.
     """
 
     algorithm = VOLCANO
@@ -462,21 +467,21 @@ class VolcanoOfPods:
         changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Prepared:
-        """Keep the cluster; a session looks at all of it anew."""
+        """Keep the cluster; each session reads all of it."""
         return cluster, now
 
     @property
     def assumptions(self) -> list[Assumption]:
-        """Those of its configuration, which every session has."""
+        """The assumptions of its configuration, which every session has."""
         return list(self._configuration.assumptions)
 
     @property
     def settings(self) -> Settings:
-        """Those of everybody: it has no feature gates."""
+        """The default settings: it has no feature gates."""
         return _SETTINGS
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
-        """None: Volcano's jobs are in no such queue."""
+        """No rules: Volcano's jobs are not in such a queue."""
         return NO_RULES
 
     def decide(
@@ -490,24 +495,24 @@ class VolcanoOfPods:
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
-        """What the session makes of the pod."""
+        """The result of the session for the pod."""
         cluster, now = prepared
         volcano = Volcano(self._configuration, now, with_scores=False)
-        # While a simulation goes on, the pod is there and waits: it is itself, not one of the same name.
+        # During a simulation the pod already exists; it must not be treated as another pod with the same name.
         others = [each for each in cluster.pods if each.key != pod.key or each.spec.node_name]
         cluster = msgspec.structs.replace(cluster, pods=others)
         submission = submit(cluster, now=now, decode=self._decode, pods=[(pod, "")])
         return _verdict(pod, cluster, explain_submission(submission, volcano, self._decode)[0])
 
     def describe_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
-        """Nothing: a session does not look at one node for its own sake."""
+        """Not supported: a session does not evaluate a single node."""
         raise NotImplementedError
 
     def capacity_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> None:
-        """Not known: a session decides about whole jobs."""
+        """Unknown: a session decides about whole jobs."""
 
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[RankedVictim]:
-        """Nothing: who goes depends on the whole session."""
+        """Not supported: victims depend on the whole session."""
         raise NotImplementedError
 
 
@@ -519,14 +524,14 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
         for attempt in action.attempts
         if attempt.task == pod.key
     ]
-    refused = attempts[-1].rejected if attempts else {}
+    rejected = attempts[-1].rejected if attempts else {}
     victims = [victim.task for victim in answer.victims if victim.by == pod.key]
     outcome, node = Outcome.UNSCHEDULABLE, ""
     if answer.outcome in _NOT_TRIED:
         outcome = Outcome.NOT_SCHEDULED
     elif task is not None and task.status in ("Bound", "Pipelined"):
         outcome, node = (Outcome.PREEMPTS if victims else Outcome.LANDS), task.node
-    lands = outcome is Outcome.LANDS
+    fits = outcome is Outcome.LANDS
     budgets = [Assumption(VOLCANO, "PodDisruptionBudget", _NO_BUDGETS)] if victims else []
     return Verdict(
         algorithm=VOLCANO,
@@ -540,10 +545,10 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
             scheduler_name=pod.spec.scheduler_name,
         ),
         cluster=ClusterSummary(nodes=len(cluster.nodes), pods=len(cluster.pods)),
-        filter={name: Status(Code.UNSCHEDULABLE, [reason]) for name, reason in refused.items()},
-        feasible_nodes=[node.name for node in cluster.nodes if node.name not in refused] if lands else [],
-        chosen_nodes=((attempts[-1].tied if attempts else []) or [node]) if lands else [],
-        lands_on=[node] if lands else [],
+        filter={name: Status(Code.UNSCHEDULABLE, [reason]) for name, reason in rejected.items()},
+        feasible_nodes=[node.name for node in cluster.nodes if node.name not in rejected] if fits else [],
+        chosen_nodes=((attempts[-1].tied if attempts else []) or [node]) if fits else [],
+        lands_on=[node] if fits else [],
         candidates=[Candidate(node, victims)] if victims else [],
         nominated_nodes=[node] if victims else [],
         message=task.message if task is not None and not node else "",
@@ -552,7 +557,7 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
 
 
 def _reason(answer: GangAnswer) -> str:
-    """Why the pod is not even tried."""
+    """Why the pod is not tried."""
     if answer.outcome is GangOutcome.NOT_ENQUEUED:
         by = f", rejected by {answer.reason}" if answer.reason else ""
         return f"its pod group is not enqueued in queue {answer.queue}{by}"

@@ -1,8 +1,8 @@
-"""What becomes of all pods of a workload, as a record, and how many more of a pod fit.
+"""Reports on all pods of a workload, and how many more copies of a pod fit.
 
-The pods are put to the scheduler one after the other, each in the cluster with those before it on their nodes and the
-victims of these gone: what the controllers and the scheduler come to where nothing else happens. Other pending pods are
-not tried, nothing comes in a victim's place, and budgets lose what evictions take from them.
+The pods are scheduled one after another, each in a cluster with the previous pods on their nodes and without their
+victims: the result of the controllers and the scheduler if nothing else happens. Other pending pods are not tried,
+victims are not replaced, and evictions use up the budgets' allowed disruptions.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from kpreempt.verdict.workload import (
     Workload,
 )
 
-# A node's pods are counted up to here where each node is filled on its own; where the scheduler is asked about one pod
-# after the other, up to so many in all.
+# Limits of the capacity search: pods per node if nodes are filled independently, and pods in total if they are
+# scheduled one by one.
 MOST_ON_NODE = 10_000
 MOST_ONE_BY_ONE = 500
-# So many pods are put to the scheduler once more with other choices.
+# Up to this many pods are scheduled again with other choices.
 MOST_TRIED_AGAIN = 100
 
 
@@ -56,23 +56,23 @@ def going_on(
     now: datetime,
     phases: Phases = NO_PHASES,
 ) -> GoesOn:
-    """What adds to the verdict on each question the answer about its workload and, if asked for, the capacity."""
+    """Returns a function that adds the workload's result and, if ``with_capacity``, the capacity to each verdict."""
 
-    def go_on(place: int, verdict: Verdict, prepared: Any) -> Verdict:
-        workload = workloads[place] if workloads else None
+    def extend(index: int, verdict: Verdict, prepared: Any) -> Verdict:
+        workload = workloads[index] if workloads else None
         if workload is not None:
             with phases.phase("workload"):
                 answer, assumed = workload_answer(asked.cluster, workload, scheduler, prepared, first=verdict, now=now)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, workload=answer, assumptions=list(both))
         if with_capacity:
-            pod = asked.questions[place].pod
+            pod = asked.questions[index].pod
             with phases.phase("capacity"):
                 capacity = capacity_answer(asked.cluster, pod, scheduler, prepared, first=verdict, now=now)
             verdict = msgspec.structs.replace(verdict, capacity=capacity)
         return verdict
 
-    return go_on
+    return extend
 
 
 def workload_answer(
@@ -84,25 +84,25 @@ def workload_answer(
     now: datetime,
     first: Verdict | None = None,
 ) -> tuple[Workload, list[Assumption]]:
-    """What becomes of the pods, one after the other, and what is assumed of any of them.
+    """Place the pods one after another; also returns all assumptions.
 
-    ``first`` is the verdict on the first, where it is known. Where the scheduler's choice between equals may come to
-    other numbers, other choices are tried, too.
+    ``first`` is the verdict on the first pod, if known. If a choice between equals could lead to other totals, other
+    choices are tried, too.
     """
     placing = Placing(cluster, scheduler, prepared, now)
     placed = list(placing.place(question.pods, first=first, stops_at_pending=question.in_order))
     assumptions = dict.fromkeys(each for one in placed if one.verdict is not None for each in one.verdict.assumptions)
-    told = _totals(question, placed)
+    totals = _totals(question, placed)
     others: list[Totals] = []
-    if _hangs_on_choices(question, placed, scheduler, prepared):
+    if _depends_on_choices(question, placed, scheduler, prepared):
         for choose in CHOICES[1:] if len(question.pods) <= MOST_TRIED_AGAIN else ():
             again = Placing(cluster, scheduler, prepared, now, choose)
-            told_again = again.place(question.pods, first=first, stops_at_pending=question.in_order)
-            other = _totals(question, list(told_again))
-            others += [other] if other not in (told, *others) else []
+            placed_again = again.place(question.pods, first=first, stops_at_pending=question.in_order)
+            other = _totals(question, list(placed_again))
+            others += [other] if other not in (totals, *others) else []
         assumptions[_by_chance(question, placed, others)] = None
     if any(_claims_unbound(each.pod, cluster) for each in placed[:-1]):
-        message = "claims of the replicas before one are not bound to volumes here, which may leave it other volumes"
+        message = "claims of earlier replicas are not bound to volumes here, so later replicas may get other volumes"
         assumptions[Assumption(question.workload, "spec.volumes", message, AssumptionKind.UNCERTAIN)] = None
     allowed = {budget.key: budget.allowed for budget in cluster.pod_disruption_budgets} if placing.violations else {}
     workload = Workload(
@@ -110,7 +110,7 @@ def workload_answer(
         scope=question.which,
         replicas=len(question.pods),
         running=msgspec.UNSET if question.running is None else question.running,
-        totals=told,
+        totals=totals,
         others=others,
         ties=sum(each.is_open for each in placed),
         nodes=_by_node(placed),
@@ -133,21 +133,21 @@ def capacity_answer(
     now: datetime,
     first: Verdict | None = None,
 ) -> Capacity:
-    """How many more of ``pod``, which need not be in the cluster, fit without an eviction.
+    """The number of additional copies of ``pod`` that fit without evictions; the pod need not be in the cluster.
 
-    ``first`` is the verdict on it, where it is known. Where nothing beyond a node matters to what that holds, nodes are
-    filled one by one; else the scheduler is asked about one pod after the other.
+    ``first`` is the verdict on the pod, if known. If pods on other nodes do not matter, nodes are filled independently;
+    otherwise copies are scheduled one by one.
     """
     first = first or scheduler.decide(prepared, pod, records_steps=False)
     if first.outcome is not Outcome.LANDS:
         return Capacity(pods=0, outcome=first.outcome, message=first.message or first.reason)
-    room = scheduler.capacity_of_nodes(prepared, pod, MOST_ON_NODE)
-    if room is not None:
+    pods_by_node = scheduler.capacity_of_nodes(prepared, pod, MOST_ON_NODE)
+    if pods_by_node is not None:
         return Capacity(
-            pods=sum(room.values()),
-            nodes=_rooms(room),
+            pods=sum(pods_by_node.values()),
+            nodes=_rooms(pods_by_node),
             limit=MOST_ON_NODE,
-            is_bounded=any(pods >= MOST_ON_NODE for pods in room.values()),
+            is_bounded=any(pods >= MOST_ON_NODE for pods in pods_by_node.values()),
         )
     pods = [pod, *islice(copies_of(pod, {each.key for each in cluster.pods}), MOST_ONE_BY_ONE - 1)]
     cluster, pods = with_device_claims(cluster, pods)
@@ -171,9 +171,11 @@ def capacity_answer(
     )
 
 
-def _rooms(room: Mapping[str, int]) -> list[NodeCapacity]:
-    """Most room first; nodes with as much in their order."""
-    return [NodeCapacity(node=node, pods=pods) for node, pods in sorted(room.items(), key=lambda each: -each[1])]
+def _rooms(pods_by_node: Mapping[str, int]) -> list[NodeCapacity]:
+    """The nodes with the most capacity first."""
+    return [
+        NodeCapacity(node=node, pods=pods) for node, pods in sorted(pods_by_node.items(), key=lambda each: -each[1])
+    ]
 
 
 def _message(verdict: Verdict | None) -> str:
@@ -190,20 +192,20 @@ def _totals(question: WorkloadQuestion, placed: Sequence[Placed]) -> Totals:
         preempts=len(found) - lands,
         evictions=sum(len(each.victims) for each in found),
         violations=sum(len(each.violating) for each in found),
-        # Those that were not looked at wait for one that is pending.
+        # Pods that were not tried wait for a pending one.
         pending=len(question.pods) - len(found) - uncertain - refused,
         uncertain=uncertain,
         rejected=refused,
     )
 
 
-def _hangs_on_choices(
+def _depends_on_choices(
     question: WorkloadQuestion, placed: Sequence[Placed], scheduler: Scheduler, prepared: Any
 ) -> bool:
-    """Whether other choices between equals could come to other numbers.
+    """Whether other choices between equals could lead to other totals.
 
-    On which of the nodes that fit a pod lands changes nothing where all pods are alike and nodes hold what they hold
-    whatever is on others: each node is full in the end.
+    The node on which a pod is placed does not matter if all pods are equal and the capacity of a node does not depend
+    on other nodes: all nodes are full at the end.
     """
     opened = [each.verdict for each in placed if each.is_open]
     if any(verdict is not None and verdict.outcome is not Outcome.LANDS for verdict in opened):
@@ -216,10 +218,10 @@ def _hangs_on_choices(
 
 def _by_chance(question: WorkloadQuestion, placed: Sequence[Placed], others: Sequence[Totals]) -> Assumption:
     number = sum(each.is_open for each in placed)
-    tried = "come to other numbers" if others else "may come to other numbers"
+    consequence = "lead to other totals" if others else "may lead to other totals"
     message = (
-        f"for {number} of {len(question.pods)} the scheduler chooses between equals by chance, or in an order that is"
-        f" not known; here the first is taken, and other choices {tried}"
+        f"for {number} of {len(question.pods)} pods, the scheduler chooses between equals at random or in an unknown"
+        f" order; the first one is used here, and other choices {consequence}"
     )
     return Assumption(question.workload, "replicas", message, AssumptionKind.UNCERTAIN)
 
@@ -266,7 +268,7 @@ def _replica(placed: Placed) -> Replica:
 
 
 def _claims_unbound(pod: Pod, cluster: ClusterSnapshot) -> bool:
-    """Whether a claim of the pod is bound only once it lands."""
+    """Whether a claim of the pod is bound only when the pod is scheduled."""
     names = {each.persistent_volume_claim.claim_name for each in pod.spec.volumes if each.persistent_volume_claim}
     names |= {f"{pod.metadata.name}-{each.name}" for each in pod.spec.volumes if each.ephemeral is not None}
     return any(
@@ -278,11 +280,10 @@ def _claims_unbound(pod: Pod, cluster: ClusterSnapshot) -> bool:
 
 
 class Placed(NamedTuple):
-    """A pod with the verdict on it, and how it came out: the node, who had to leave, and what that violated.
+    """A pod with its verdict and result: the node, the victims, and those that violated a budget.
 
-    It ``is_open`` where it could have come out otherwise by chance, or by an order that is not known; ``ties`` are the
-    nodes that it could have ended on then. ``refused`` is a quota's message, for a pod that is not made; it has no
-    verdict.
+    It ``is_open`` if chance or an unknown order could have led to another result; ``ties`` are the nodes possible then.
+    ``refused`` is the quota's message if the pod was rejected at creation; it has no verdict then.
     """
 
     pod: Pod
@@ -296,7 +297,7 @@ class Placed(NamedTuple):
 
 
 class Placing:
-    """The cluster as it changes from one pod to the next. ``prepared`` is as the scheduler has it before the first."""
+    """Places pods one after another, and updates the cluster; ``prepared`` is the cluster before the first."""
 
     def __init__(
         self,
@@ -308,7 +309,7 @@ class Placing:
         *,
         remembers: bool = True,
     ) -> None:
-        """Without ``remembers`` each cluster is prepared as if it were the first, which gives the same and is slow."""
+        """Without ``remembers``, each cluster is prepared from scratch, which is slow and gives the same result."""
         self._cluster, self._scheduler, self._prepared = cluster, scheduler, prepared
         self._is_stale = False
         self._now, self._choose, self._remembers = now, choose, remembers
@@ -316,18 +317,18 @@ class Placing:
         self._ready = {pod.key for pod in cluster.pods if is_serving(pod)}
         self._budgets = Budgets(cluster, self._ready, workloads_change=False)
         self._quotas = Quotas(cluster)
-        # What came of pods that found no node since the cluster changed, by what the scheduler sees of them.
-        self._failed: dict[bytes, Verdict] = {}
-        # How often each budget was violated.
+        # The verdicts on pods that found no node since the cluster last changed, by scheduling key.
+        self._failed_verdicts: dict[bytes, Verdict] = {}
+        # The number of violations of each budget.
         self.violations: dict[str, int] = {}
 
     def place(
         self, pods: Sequence[Pod], *, first: Verdict | None = None, stops_at_pending: bool = False
     ) -> Iterator[Placed]:
-        """What comes of each; pods that are in the cluster, pending, are put as they are.
+        """The result for each pod; pending pods of the cluster are tried as they are.
 
-        ``first`` is the verdict on the first pod where it is known. Where it ``stops_at_pending``, those after the
-        first that finds no node are not looked at.
+        ``first`` is the verdict on the first pod, if known. With ``stops_at_pending``, placement ends at the first pod
+        that finds no node.
         """
         for number, pod in enumerate(pods):
             placed = self._place(pod, first if number == 0 else None)
@@ -337,7 +338,7 @@ class Placing:
 
     @property
     def cluster(self) -> ClusterSnapshot:
-        """The cluster as it is now."""
+        """The current cluster."""
         return msgspec.structs.replace(
             self._cluster, pods=list(self._pods.values()), pod_disruption_budgets=self._budgets.now
         )
@@ -362,32 +363,32 @@ class Placing:
         return Placed(pod, verdict, branch, victims, violating, ties, is_open)
 
     def _decide(self, pod: Pod) -> Verdict:
-        key = equivalence_key_for(self._scheduler, pod) if self._failed else b""
-        if key in self._failed:
-            return self._failed[key]
+        key = equivalence_key_for(self._scheduler, pod) if self._failed_verdicts else b""
+        if key in self._failed_verdicts:
+            return self._failed_verdicts[key]
         if self._is_stale:
             before = self._prepared if self._remembers else None
             self._prepared = self._scheduler.prepare(self.cluster, now=self._now, before=before)
             self._is_stale = False
         verdict = self._scheduler.decide(self._prepared, pod, records_steps=False)
         if verdict.outcome not in FINDS_A_NODE:
-            self._failed[key or equivalence_key_for(self._scheduler, pod)] = verdict
+            self._failed_verdicts[key or equivalence_key_for(self._scheduler, pod)] = verdict
         return verdict
 
     def _evict(self, branch: Branch, verdict: Verdict) -> tuple[list[str], list[str]]:
-        """The victims go; returns those that are evicted for it, and those of them whose going violates a budget."""
-        # Those that are on their way out already only have to be waited for.
-        waited_for = [each.pod for each in verdict.victims.get(branch.node, ()) if each.terminating]
-        gone = [self._pods[key] for key in dict.fromkeys([*branch.leaving, *waited_for])]
-        victims = [pod for pod in gone if pod.metadata.deletion_timestamp is None]
+        """Remove the victims; returns those that are evicted, and those whose eviction violates a budget."""
+        # Pods that are already terminating only delay the start.
+        terminating = [each.pod for each in verdict.victims.get(branch.node, ()) if each.terminating]
+        removed = [self._pods[key] for key in dict.fromkeys([*branch.leaving, *terminating])]
+        victims = [pod for pod in removed if pod.metadata.deletion_timestamp is None]
         violated = self._budgets.broken_by(victims) if branch.violated is None else branch.violated
-        for pod in gone:
+        for pod in removed:
             if pod.key in self._ready:
                 self._ready.discard(pod.key)
                 self._budgets.change(pod, -1)
             del self._pods[pod.key]
             self._quotas.count(pod, -1)
-        self._change_claims(released(self._cluster.resource_claims, gone))
+        self._change_claims(released(self._cluster.resource_claims, removed))
         for pod in victims:
             for budget in violated.get(pod.key, ()):
                 self.violations[budget] = self.violations.get(budget, 0) + 1
@@ -398,30 +399,30 @@ class Placing:
             pod.status, phase="Running", start_time=self._now, nominated_node_name="", conditions=[]
         )
         spec = msgspec.structs.replace(pod.spec, node_name=node)
-        # One that changes goes behind the others of its node, as in the scheduler's own order.
+        # A pod that changes moves behind the others on its node, as in the scheduler's cache.
         self._pods.pop(pod.key, None)
         self._pods[pod.key] = msgspec.structs.replace(pod, spec=spec, status=status)
         if pod.spec.resource_claims or node in verdict.devices:
             cluster, devices = self._cluster, verdict.devices.get(node, [])
             self._change_claims(allocated(cluster.resource_claims, pod, devices, node, cluster.resource_slices))
-        self._failed.clear()
+        self._failed_verdicts.clear()
         self._is_stale = True
 
     def _change_claims(self, claims: list[ResourceClaim]) -> None:
-        """Claims for devices are others; what was prepared may be built upon where pods and budgets alone changed."""
+        """Replace the claims for devices; the prepared cluster can only be reused if they stay the same."""
         if claims is not self._cluster.resource_claims:
             self._cluster = msgspec.structs.replace(self._cluster, resource_claims=claims)
 
     def _kind_of(self, key: str) -> Hashable:
-        """Of equal pods that go no two are the same to those that come after."""
+        """Equal victims are not interchangeable for the pods that follow."""
         pod = self._pods.get(key)
         return None if pod is not None and pod.metadata.deletion_timestamp is not None else key
 
 
 def last_branch(branches: Sequence[Branch]) -> Branch:
-    """The last of the ways in which a decision may come out."""
+    """The last possible result of a decision."""
     return branches[-1]
 
 
-# Ways to choose between the branches of a decision, of which the first is told.
+# Ways to choose between the results of a decision; the first one is reported.
 CHOICES: Sequence[Callable[[Sequence[Branch]], Branch]] = (first_branch, last_branch)

@@ -1,4 +1,4 @@
-"""All pods of a workload: those that a manifest's controller would make, or that one in the cluster lacks, or more."""
+"""All pods of a workload: those its manifest would create, those missing in the cluster, or additional ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OLDEST = datetime.min.replace(tzinfo=UTC)
 
 
 class WorkloadName(NamedTuple):
-    """What names a workload of the cluster."""
+    """The identity of a workload in the cluster."""
 
     kind: str
     namespace: str
@@ -61,14 +61,14 @@ class WorkloadName(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}"
 
     def is_of(self, kind: str, record: Any) -> bool:
-        """Whether the record of a kind is this workload's own."""
+        """Whether the record is this workload."""
         return (kind, record.metadata.namespace, record.metadata.name) == self
 
 
 def workload_name(kind: str, namespace: str, name: str) -> WorkloadName:
-    """The workload of that kind. Raises ``UsageError`` for a kind that makes no pods."""
+    """The workload of that kind. Raises ``UsageError`` for a kind that creates no pods."""
     if kind not in _RECORDS:
-        raise UsageError(f"{kind} makes no pods", hint=", ".join(_RECORDS))
+        raise UsageError(f"{kind} creates no pods", hint=", ".join(_RECORDS))
     return WorkloadName(kind, namespace, name)
 
 
@@ -81,44 +81,44 @@ def questions_in_cluster(
     rules: ApiServerRules,
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
-    """The question for the first of its pods that are not on a node, and that about all of them.
+    """The input for the first of the workload's unscheduled pods, and for all of them.
 
-    Where all are, it is about one more; with ``replicas`` about so many more. A new pod is made like the newest that it
-    has, or of the template where it has none and that is among the ``documents`` of the cluster. Raises
-    ``NotFoundError`` where there is no such workload, and ``InputError`` where nothing says what its pods are like.
+    If all are scheduled, it covers one more pod; with ``replicas``, that many more. New pods are copies of the newest
+    one, or from the template in ``documents`` if there are no pods. Raises ``NotFoundError`` if the workload does not
+    exist, and ``InputError`` if nothing shows what its pods look like.
     """
     own = _pods_of(cluster, workload)
     record = next((each for each in _RECORDS[workload.kind](cluster) if workload.is_of(workload.kind, each)), None)
     document = next((each for each in documents if _names(each, workload)), None)
     if record is None and document is None and not own:
         raise _unknown(cluster, workload)
-    there = [pod for pod in own if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
-    waiting = [pod for pod in there if not pod.spec.node_name]
-    running = len(there) - len(waiting)
+    active = [pod for pod in own if not pod.is_terminal and pod.metadata.deletion_timestamp is None]
+    waiting = [pod for pod in active if not pod.spec.node_name]
+    running = len(active) - len(waiting)
     if not own:
         return _of_template(cluster, workload, document, overrides, decode, rules, replicas)
-    model = max(waiting or there or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
-    made = _Maker(workload, model, own, cluster, decode)
+    model = max(waiting or active or own, key=lambda pod: pod.metadata.creation_timestamp or _OLDEST)
+    maker = _Maker(workload, model, own, cluster, decode)
     if workload.kind == "DaemonSet" and replicas is not None:
-        raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
-    lacking = made.lacking(_desired(record, document), there)
-    run_requested = [*waiting, *lacking] if replicas is None else list(made.more(replicas))
-    which = Which.UNSCHEDULED if run_requested and replicas is None else Which.ADDITIONAL
-    if workload.kind == "DaemonSet" and not run_requested:
-        # More than one on a node there never is.
-        hint = f"pod/{model.metadata.name} explains that one as if it were new"
-        raise UsageError(f"{workload} has a pod on each of its nodes already", hint=hint)
-    pods = run_requested or list(made.more(1))
-    cluster, pods = with_device_claims(made.with_claims(pods), pods)
-    told = []
+        raise UsageError("--replicas: not supported for a DaemonSet, which has one pod per node", hint="--capacity")
+    missing_pods = maker.missing_pods(_desired(record, document), active)
+    selected = [*waiting, *missing_pods] if replicas is None else list(maker.more(replicas))
+    which = Which.UNSCHEDULED if selected and replicas is None else Which.ADDITIONAL
+    if workload.kind == "DaemonSet" and not selected:
+        # There is never more than one per node.
+        hint = f"pod/{model.metadata.name} explains this pod as if it was new"
+        raise UsageError(f"{workload} already has a pod on each of its nodes", hint=hint)
+    pods = selected or list(maker.more(1))
+    cluster, pods = with_device_claims(maker.with_claims(pods), pods)
+    assumptions = []
     waiting_keys = {pod.key for pod in waiting}
     if any(pod.key not in waiting_keys for pod in pods):
-        message = f"new pods are made like {model.metadata.name}, the newest there is"
-        told.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
+        message = f"new pods are copies of {model.metadata.name}, the newest one"
+        assumptions.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
     if overrides:
         pods = [question_in_cluster(InCluster(pod, cluster, pod), overrides, decode).questions[0].pod for pod in pods]
-    question = Question(pod=pods[0], origin=str(workload), assumptions=told)
-    desired = WorkloadQuestion(
+    question = Question(pod=pods[0], origin=str(workload), assumptions=assumptions)
+    workload_question = WorkloadQuestion(
         workload=str(workload),
         which=which,
         pods=pods,
@@ -126,7 +126,7 @@ def questions_in_cluster(
         and mapping_in(document or {}, "spec").get("podManagementPolicy") != "Parallel",
         running=running,
     )
-    return Asked(cluster, [question]), [desired]
+    return Asked(cluster, [question]), [workload_question]
 
 
 def _of_template(
@@ -138,29 +138,29 @@ def _of_template(
     rules: ApiServerRules,
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
-    """The questions about a workload that has no pods at all."""
-    # Documents of kpreempt's own dumps have no pod template.
+    """The input for a workload without pods."""
+    # Documents from kpreempt dumps may lack the pod template.
     path = ("spec", "jobTemplate", "spec") if workload.kind == "CronJob" else ("spec",)
     has_template = isinstance(mapping_in(document or {}, *path).get("template"), dict)
     templates = pods_of(document) if document is not None and has_template else []
     if not templates:
         raise InputError(
-            f"{workload} has no pods, and the dump does not keep its template",
-            hint="-f FILE, the workload's manifest",
+            f"{workload} has no pods, and the dump lacks its template",
+            hint="pass the workload's manifest with -f FILE",
         )
-    desired = replicas if replicas is not None else max(templates[0].replicas, 1)
+    number = replicas if replicas is not None else max(templates[0].replicas, 1)
     if workload.kind == "DaemonSet" and replicas is None:
         return workload_questions(cluster, templates, overrides, decode, rules, None)
-    asked, found = workload_questions(cluster, templates, overrides, decode, rules, desired)
+    asked, found = workload_questions(cluster, templates, overrides, decode, rules, number)
     which = Which.UNSCHEDULED if replicas is None and templates[0].replicas else Which.ADDITIONAL
     if workload.kind == "CronJob" and replicas is None:
-        # Each of its Jobs makes its own.
+        # Each of its Jobs creates its own pods.
         which = Which.NEW
     return asked, [each and msgspec.structs.replace(each, which=which, running=0) for each in found]
 
 
 class _Maker:
-    """Makes more pods of a workload, like the one that is its ``model``."""
+    """Creates more pods of a workload, as copies of ``model``."""
 
     def __init__(
         self, workload: WorkloadName, model: Pod, own: Sequence[Pod], cluster: ClusterSnapshot, decode: Decode
@@ -169,18 +169,18 @@ class _Maker:
         self._own = {pod.metadata.name for pod in own}
         self._taken = {pod.key for pod in cluster.pods}
 
-    def lacking(self, desired: int | None, there: Sequence[Pod]) -> list[Pod]:
-        """The pods that are wanted and not there."""
+    def missing_pods(self, desired: int | None, existing: Sequence[Pod]) -> list[Pod]:
+        """The desired pods that do not exist."""
         if self._workload.kind == "DaemonSet":
-            # The model without the node that it is tied to.
+            # The model without the node affinity that ties it to its node.
             document = pod_document(as_new(self._model))
             affinity = (document["spec"].get("affinity") or {}).get("nodeAffinity") or {}
             affinity.pop("requiredDuringSchedulingIgnoredDuringExecution", None)
             names = daemon_node_names(self._decode("Pod", document), self._cluster.nodes)
-            have = {pod.spec.node_name or tied_node(pod) for pod in there}
+            nodes_with_pods = {pod.spec.node_name or tied_node(pod) for pod in existing}
             pods = []
             for node_name in names:
-                if node_name not in have:
+                if node_name not in nodes_with_pods:
                     document = pod_document(as_new(self._model))
                     document["metadata"].pop("uid", None)
                     document["metadata"]["name"] = joined(self._workload.name, node_name)
@@ -189,33 +189,33 @@ class _Maker:
             return pods
         if desired is None:
             return []
-        return list(self.more(max(desired - len(there), 0)))
+        return list(self.more(max(desired - len(existing), 0)))
 
     def more(self, number: int) -> Iterable[Pod]:
-        """So many more."""
+        """Yield ``number`` additional pods."""
         return islice(self._new(), checked_number(number, str(self._workload)))
 
     def with_claims(self, pods: Sequence[Pod]) -> ClusterSnapshot:
-        """The cluster with the claims that a StatefulSet makes for new pods, like those of the model."""
+        """The cluster with the claims that a StatefulSet creates for new pods, copied from those of the model."""
         if self._workload.kind != "StatefulSet":
             return self._cluster
         end, namespace = f"-{self._model.metadata.name}", self._workload.namespace
-        there = {claim.key for claim in self._cluster.persistent_volume_claims}
+        existing = {claim.key for claim in self._cluster.persistent_volume_claims}
         models = {claim.metadata.name: claim for claim in self._cluster.persistent_volume_claims}
-        made: list[PersistentVolumeClaim] = []
+        new_claims: list[PersistentVolumeClaim] = []
         for pod in pods:
             for volume in self._model.spec.volumes:
                 source = volume.persistent_volume_claim
                 if source is None or not source.claim_name.endswith(end) or source.claim_name not in models:
                     continue
                 name = f"{source.claim_name.removesuffix(end)}-{pod.metadata.name}"
-                if f"{namespace}/{name}" not in there:
-                    like = models[source.claim_name]
-                    metadata = msgspec.structs.replace(like.metadata, name=name, annotations={})
-                    spec = msgspec.structs.replace(like.spec, volume_name="")
-                    made.append(msgspec.structs.replace(like, metadata=metadata, spec=spec))
-        claims = [*self._cluster.persistent_volume_claims, *made]
-        return msgspec.structs.replace(self._cluster, persistent_volume_claims=claims) if made else self._cluster
+                if f"{namespace}/{name}" not in existing:
+                    model_claim = models[source.claim_name]
+                    metadata = msgspec.structs.replace(model_claim.metadata, name=name, annotations={})
+                    spec = msgspec.structs.replace(model_claim.spec, volume_name="")
+                    new_claims.append(msgspec.structs.replace(model_claim, metadata=metadata, spec=spec))
+        claims = [*self._cluster.persistent_volume_claims, *new_claims]
+        return msgspec.structs.replace(self._cluster, persistent_volume_claims=claims) if new_claims else self._cluster
 
     def _new(self) -> Iterable[Pod]:
         if self._workload.kind != "StatefulSet":
@@ -237,7 +237,7 @@ class _Maker:
                 yield self._numbered(stem, number)
 
     def _numbered(self, stem: str, number: int) -> Pod:
-        """The pod of a StatefulSet that has this number."""
+        """The pod of a StatefulSet with this ordinal."""
         old, name = self._model.metadata.name, f"{stem}-{number}"
         document = pod_document(as_new(self._model))
         labels = dict(document["metadata"].get("labels") or {})
@@ -256,27 +256,27 @@ class _Maker:
 
 
 def _pods_of(cluster: ClusterSnapshot, workload: WorkloadName) -> list[Pod]:
-    """All pods of a workload, also those that have finished or are on their way out."""
+    """All pods of a workload, including finished and terminating ones."""
     kind, namespace, name = workload
-    makers = {(kind, name)}
+    owners = {(kind, name)}
     if kind == "Deployment":
-        makers = {("ReplicaSet", each) for each in _owned(cluster.replica_sets, workload)}
+        owners = {("ReplicaSet", each) for each in _owned(cluster.replica_sets, workload)}
     elif kind == "CronJob":
-        makers = {("Job", each) for each in _owned(cluster.jobs, workload)}
+        owners = {("Job", each) for each in _owned(cluster.jobs, workload)}
     found = []
     for pod in cluster.pods:
         owner = controller_of(pod.metadata) if pod.metadata.namespace == namespace else None
         if owner is None:
             continue
-        # A dump may have pods and no ReplicaSets, which are named after their Deployment and its template.
+        # A dump may lack ReplicaSets, which are named after their Deployment and its template.
         is_of_set = kind == "Deployment" and owner.kind == "ReplicaSet"
-        if (owner.kind, owner.name) in makers or (is_of_set and deployment_of(pod, owner.name) == name):
+        if (owner.kind, owner.name) in owners or (is_of_set and deployment_of(pod, owner.name) == name):
             found.append(pod)
     return found
 
 
 def _owned(records: Iterable[Any], workload: WorkloadName) -> list[str]:
-    """The names of the records that the workload manages."""
+    """The names of the records that the workload controls."""
     owners = [(each, controller_of(each.metadata)) for each in records]
     return [
         each.metadata.name
@@ -288,13 +288,13 @@ def _owned(records: Iterable[Any], workload: WorkloadName) -> list[str]:
 
 
 def _desired(record: Any, document: Document | None) -> int | None:
-    """How many pods are wanted, where that is known: of Jobs only from the whole object."""
+    """The desired number of pods, if known; for Jobs only from the complete object."""
     if document is not None and document.get("kind") == "Job":
         spec, status = mapping_in(document, "spec"), mapping_in(document, "status")
         parallelism = _number(spec, "parallelism")
         completions, succeeded = _number(spec, "completions"), _number(status, "succeeded") or 0
-        desired = 1 if parallelism is None else parallelism
-        return desired if completions is None else max(min(desired, completions - succeeded), 0)
+        number = 1 if parallelism is None else parallelism
+        return number if completions is None else max(min(number, completions - succeeded), 0)
     if record is None or isinstance(record, Job):
         return None
     replicas: int | None = record.spec.replicas
@@ -327,10 +327,11 @@ def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
 
 
 class WorkloadQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked about a workload: its ``pods``, in the order in which they are created.
+    """The input for a workload: its ``pods``, in the order in which they are created.
 
-    ``workload`` is ``Deployment shop/web``, or ``Pod shop/web`` for more of one pod. Where they come ``in_order``, each
-    is made once the one before it is ready. ``running`` is how many of it are on nodes, of one in the cluster.
+    ``workload`` is ``Deployment shop/web``, or ``Pod shop/web`` for copies of one pod. If ``in_order``, each pod is
+    created when the previous one is ready. ``running`` is the number of its pods on nodes, for a workload in the
+    cluster.
     """
 
     workload: str
@@ -340,14 +341,14 @@ class WorkloadQuestion(msgspec.Struct, frozen=True, kw_only=True):
     running: int | None = None
 
 
-# So many pods are put to the scheduler one after the other; each takes it up to some hundredths of a second.
+# The maximum number of pods that are scheduled one by one, each of which takes up to some hundredths of a second.
 MOST_REPLICAS = 2_000
 
 
 def checked_number(number: int, workload: str) -> int:
-    """The number of pods that are asked about. Raises ``UsageError`` for more than are put to a scheduler."""
+    """Check the number of pods. Raises ``UsageError`` if there are too many."""
     if number > MOST_REPLICAS:
-        message = f"{workload}: {number:,} replicas are asked about, and at most {MOST_REPLICAS:,} are tried"
+        message = f"{workload}: too many replicas: {number:,} (maximum {MOST_REPLICAS:,})"
         raise UsageError(message, hint=f"--replicas {MOST_REPLICAS}")
     return number
 
@@ -360,26 +361,26 @@ def workload_questions(
     rules: ApiServerRules,
     replicas: int | None,
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
-    """The question for the first pod of each template, and for those of several pods that about all of them.
+    """The input for the first pod of each template, and for all pods of templates with several.
 
-    ``replicas`` is how many of each are asked for, ``None`` where the template says it. Raises what ``questions_of``
-    raises, and ``UsageError`` where a DaemonSet is to have so many, or there are more than ``MOST_REPLICAS``.
+    ``replicas`` is the number of pods per template, or ``None`` to use the template's. Raises the errors of
+    ``questions_of``, and ``UsageError`` for ``replicas`` with a DaemonSet, or for more than ``MOST_REPLICAS``.
     """
     if replicas is not None and any(template.kind == "DaemonSet" for template in templates):
-        raise UsageError("--replicas: a DaemonSet has one pod on each of its nodes", hint="--capacity")
-    desired = [
+        raise UsageError("--replicas: not supported for a DaemonSet, which has one pod per node", hint="--capacity")
+    numbers = [
         checked_number(template.replicas if replicas is None else replicas, template.origin or "pod")
         for template in templates
     ]
     expanded = [
         _one_by_one(template, number) if _are_named_apart(template) else [template]
-        for template, number in zip(templates, desired, strict=True)
+        for template, number in zip(templates, numbers, strict=True)
     ]
     asked = questions_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
     questions, found = iter(asked.questions), []
     sizes, names = iter(asked.sizes), {pod.key for pod in asked.cluster.pods}
     first = []
-    for template, group, number in zip(templates, expanded, desired, strict=True):
+    for template, group, number in zip(templates, expanded, numbers, strict=True):
         own = list(islice(questions, sum(islice(sizes, len(group)))))
         first.append(own[0])
         pods = [each.pod for each in own]
@@ -403,9 +404,9 @@ def workload_questions(
 def more_of(
     found: InCluster, cluster: ClusterSnapshot, asked: Asked, replicas: int | None
 ) -> tuple[Asked, list[WorkloadQuestion | None]]:
-    """The question about ``replicas`` of a pod of the cluster, the pod itself first where it waits for a node.
+    """The input for ``replicas`` copies of a pod in the cluster, starting with the pod itself if it is pending.
 
-    Where it has one, they come beside it: ``asked``, which is about it as if it were new, is asked about one more then.
+    If the pod is running, the copies are additional; ``asked`` is the input that treats the pod as new.
     """
     question = asked.questions[0]
     pod = question.pod
@@ -426,7 +427,7 @@ def more_of(
 
 
 def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:
-    """More pods like one, under names that are not ``taken``, without end."""
+    """Endless copies of a pod, with names that are not ``taken``."""
     base = as_new(pod)
     for number in count(2):
         name = f"{pod.metadata.name}-{number}"
@@ -435,7 +436,7 @@ def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:
 
 
 def _are_named_apart(template: PodTemplate) -> bool:
-    """Whether the template's pods differ by more than their names, so that each has to be made on its own."""
+    """Whether the template's pods differ by more than their names, so that each has to be created separately."""
     volumes = template.document["spec"].get("volumes")
     return template.kind == "StatefulSet" or any(
         isinstance(each, dict) and "ephemeral" in each for each in (volumes if isinstance(volumes, list) else [])
@@ -443,18 +444,18 @@ def _are_named_apart(template: PodTemplate) -> bool:
 
 
 def _one_by_one(template: PodTemplate, number: int) -> list[PodTemplate]:
-    """The template for each of so many pods: of a StatefulSet with the next ordinals, of others with other names."""
+    """The template for each pod: with the next ordinals for a StatefulSet, otherwise with other names."""
     name = template.document["metadata"]["name"]
     stem, _, ordinal = name.rpartition("-")
     first = int(ordinal) if template.kind == "StatefulSet" else 2
-    others = (f"{stem}-{first + index}" for index in count(1))
+    names = (f"{stem}-{first + index}" for index in count(1))
     if template.kind != "StatefulSet":
-        others = (f"{name}-{index}" for index in count(2))
-    return [template, *(_renamed(template, name, other) for other in islice(others, max(number - 1, 0)))]
+        names = (f"{name}-{index}" for index in count(2))
+    return [template, *(_renamed(template, name, other) for other in islice(names, max(number - 1, 0)))]
 
 
 def _renamed(template: PodTemplate, name: str, other: str) -> PodTemplate:
-    """The template of a pod of another name, with the claims that are named after it."""
+    """The template of a pod with another name, with the claims that are named after it."""
     claims = {
         claim["metadata"]["name"]: f"{claim['metadata']['name'].removesuffix(name)}{other}" for claim in template.claims
     }

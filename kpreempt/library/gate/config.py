@@ -20,7 +20,7 @@ from kpreempt.analysis.check.gate import (
     find_rule,
     parse_severity,
 )
-from kpreempt.analysis.check.rollout.controller_inputs import LONGEST_SECONDS
+from kpreempt.analysis.check.rollout.controller_inputs import MAX_SECONDS
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
@@ -307,7 +307,7 @@ def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
     try:
         rule = find_rule(name, "", custom)
     except UsageError as error:
-        raise table.bad("rule", f"there is no rule {_shown(name)}", error.hint) from None
+        raise table.bad("rule", f"unknown rule {_shown(name)}", error.hint) from None
     if not reason:
         raise table.bad("reason", "it is missing: why is the rule waived?")
     expires = None
@@ -335,7 +335,7 @@ def job_seconds_in(text: str) -> int | None:
     if text == "never":
         return 0
     seconds = seconds_in(text)
-    return seconds if seconds is not None and 0 < seconds <= LONGEST_SECONDS else None
+    return seconds if seconds is not None and 0 < seconds <= MAX_SECONDS else None
 
 
 def date_in(text: str) -> date | None:

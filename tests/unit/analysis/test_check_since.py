@@ -102,14 +102,14 @@ def test_rules_that_are_not_known_any_more_are_gone() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(b"", "old.json: is not JSON: ", id="an empty file"),
-        pytest.param(b"\xff", "old.json: is not JSON: ", id="no text"),
+        pytest.param(b"", "old.json: invalid JSON: ", id="an empty file"),
+        pytest.param(b"\xff", "old.json: invalid JSON: ", id="no text"),
         pytest.param(b"[" * 100_000, "old.json: ", id="nested without an end"),
         pytest.param(b"[]", "old.json: expected `object`, got `array`", id="a list"),
-        pytest.param(b"{}", "old.json: is no answer of check: nothing that it says", id="an object"),
+        pytest.param(b"{}", "old.json: not a check result: no kind", id="an object"),
         pytest.param(
             b'{"kind": "Verdict", "apiVersion": "kpreempt.io/v1alpha1"}',
-            "old.json: is no answer of check: kpreempt.io/v1alpha1 Verdict",
+            "old.json: not a check result: kpreempt.io/v1alpha1 Verdict",
             id="another answer",
         ),
         pytest.param(

@@ -66,8 +66,8 @@ FAST, LOCAL, LATE = (
     storage_class("fast", NONE),
     storage_class("fast", NONE, "WaitForFirstConsumer"),
 )
-NO_CLASS = "no volume suits it, it names no storage class, and there is no default one"
-STUCK = "storage class fast provisions no volumes, and none of its {} has 10Gi and is free for it"
+NO_CLASS = "no volume matches, it has no storage class, and there is no default one"
+STUCK = "storage class fast provisions no volumes, and none of its {} is available with 10Gi"
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ STUCK = "storage class fast provisions no volumes, and none of its {} has 10Gi a
         pytest.param([FAST], [claim(None)], NO_CLASS, id="no class at all"),
         pytest.param([FAST], [claim("slow")], "its storage class slow does not exist", id="a class that is nowhere"),
         pytest.param([], [claim()], "its storage class fast does not exist (the dump has none; kubectl get storageclasses -o json adds them)", id="a dump without classes"),
-        pytest.param([FAST], [claim(volumeName="v")], "it names volume v, which does not exist", id="it names one that is nowhere"),
-        pytest.param([FAST, volume("v", size="5Gi")], [claim(volumeName="v")], "it names volume v, whose size, class or modes do not suit it", id="it names one that does not suit"),
+        pytest.param([FAST], [claim(volumeName="v")], "its volume v does not exist", id="it names one that is nowhere"),
+        pytest.param([FAST, volume("v", size="5Gi")], [claim(volumeName="v")], "its volume v does not match in size, class or modes", id="it names one that does not suit"),
         pytest.param([FAST, bounds(min="20Gi")], [claim()], "LimitRange shop/b: minimum storage usage per PersistentVolumeClaim is 20Gi, but request is 10Gi", id="a LimitRange wants more"),
         pytest.param([FAST, bounds(max="5Gi")], [claim()], "LimitRange shop/b: maximum storage usage per PersistentVolumeClaim is 5Gi, but request is 10Gi", id="a LimitRange allows less"),
         pytest.param([FAST, bounds(min="1Gi", max="10Gi")], [claim()], "", id="within a LimitRange"),

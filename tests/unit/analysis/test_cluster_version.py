@@ -54,7 +54,7 @@ def test_the_newest_kubelet_stands_for_the_server(kubelets: list[str], algorithm
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == (algorithm, TOLD)
-    assert "only kubelets report one" in assumption.message
+    assert "only known from kubelets" in assumption.message
     assert said in assumption.message
 
 
@@ -63,7 +63,7 @@ def test_without_any_sign_the_newest_is_asked(kubelets: list[str]) -> None:
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == (LATEST_ALGORITHM, TOLD)
-    assert assumption.message == f"the input has none: assumed to be {LATEST_VERSION}, the newest that is modelled"
+    assert assumption.message == f"unknown; assuming {LATEST_VERSION} (latest supported)"
 
 
 def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None:
@@ -74,20 +74,20 @@ def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None
     ("found", "algorithm", "said"),
     [
         pytest.param(cluster("v1.28.9"), "kube-1.29", "SidecarContainers is on", id="one older"),
-        pytest.param(cluster("v1.27.9"), "kube-1.29", "Known to differ: ", id="two older"),
-        pytest.param(cluster("v1.22.1"), "kube-1.29", "What differs in 1.22 is not known.", id="much older"),
+        pytest.param(cluster("v1.27.9"), "kube-1.29", "Known differences: ", id="two older"),
+        pytest.param(cluster("v1.22.1"), "kube-1.29", "The differences in 1.22 are unknown.", id="much older"),
         pytest.param(
             cluster(f"v{LATER_VERSION}.1"),
             LATEST_ALGORITHM,
-            f"What differs in {LATER_VERSION} is not known.",
+            f"The differences in {LATER_VERSION} are unknown.",
             id="newer",
         ),
-        pytest.param(cluster("v2.0.1"), LATEST_ALGORITHM, "What differs in 2.0 is not known.", id="much newer"),
-        pytest.param(cluster("", "v1.28.9"), "kube-1.29", "its newest kubelet is v1.28.9", id="older kubelets"),
+        pytest.param(cluster("v2.0.1"), LATEST_ALGORITHM, "The differences in 2.0 are unknown.", id="much newer"),
+        pytest.param(cluster("", "v1.28.9"), "kube-1.29", "v1.28.9 (newest kubelet)", id="older kubelets"),
         pytest.param(
             cluster("", f"v{LATER_VERSION}.1"),
             LATEST_ALGORITHM,
-            f"its newest kubelet is v{LATER_VERSION}.1",
+            f"v{LATER_VERSION}.1 (newest kubelet)",
             id="newer kubelets",
         ),
     ],
@@ -107,7 +107,7 @@ def test_a_release_whose_scheduler_is_that_of_another_is_that_one(suffix: str) -
         chosen = algorithm_for(AUTO, cluster(f"v{release}{suffix}"))
         (assumption,) = chosen.assumptions
         assert (chosen.algorithm, assumption.kind) == (f"kube-{its}", TOLD)
-        assert f"its scheduler is that of {its}" in assumption.message
+        assert f"has the same scheduler as {its}" in assumption.message
         assert algorithm_for(f"kube-{its}", cluster(f"v{release}{suffix}", "v1.29.0")).assumptions == []
         # Another release with the same beginning is not known.
         assert algorithm_for(AUTO, cluster(f"v{release}1")).assumptions[0].kind == NOT_MODELLED

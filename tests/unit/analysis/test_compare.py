@@ -101,7 +101,7 @@ BOTH_ROUND = TieBreakRound("highestPriority", {"a": 1, "b": 1}, ["a", "b"])
         ),
         pytest.param(
             evicts(candidates=[Candidate("b", ["ns/w1"])], dry_run={"a": FULL}, nominated_nodes=["b"]),
-            [("Candidates", "a", "is a candidate", "is no candidate", "", "NodeResourcesFit: Insufficient cpu")],
+            [("Candidates", "a", "is a candidate", "is not a candidate", "", "NodeResourcesFit: Insufficient cpu")],
             id="a node on which it does not fit either way",
         ),
         pytest.param(

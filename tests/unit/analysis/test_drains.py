@@ -306,7 +306,7 @@ def test_the_best_order_is_never_worse_than_that_given_and_has_all_nodes(upgrade
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kpreempt.analysis.drain.answer._MOST_TRIALS", 4)
+    monkeypatch.setattr("kpreempt.analysis.drain.answer._MAX_TRIALS", 4)
     drain = drained([*nodes(3), *deployment("web", ["n1", "n3"])], "n1 n2 n3", upgrade=Upgrade(), seeks_order=True)
     assert drain.order is not None
     assert (drain.order.nodes, drain.order.unsearched) == (["n2", "n1", "n3"], 2)
@@ -447,5 +447,5 @@ def test_pods_of_workloads_that_kueue_admitted_are_told_of_and_keep_no_drain_bac
     before, drain = drained(plain, "n1"), drained(admitted, "n1")
     (found,) = [each for each in drain.assumptions if each not in before.assumptions]
     assert found.kind is AssumptionKind.INFORMATIONAL
-    assert found.message.startswith("shop/web-old-a and 1 more are pods of Workloads that Kueue has admitted: ")
+    assert found.message.startswith("shop/web-old-a and 1 more are pods of Workloads admitted by Kueue: ")
     assert before.passed and drain.passed

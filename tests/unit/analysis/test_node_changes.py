@@ -238,8 +238,8 @@ def test_the_pods_of_a_node_that_is_gone_come_again_or_are_lost() -> None:
     (told,) = said
     assert (told.subject, told.kind) == ("Node a", AssumptionKind.INFORMATIONAL)
     assert told.message == (
-        "6 pods leave with it: 2 made anew by their controllers and pending, under their old names; 2 of DaemonSets or "
-        "static, which end with their node; 2 that no controller of Kubernetes makes anew: shop/clone, shop/bare"
+        "6 pods are removed with it: 2 recreated by their controllers and pending, under their old names; "
+        "2 of DaemonSets or static, deleted with the node; 2 that no controller recreates: shop/clone, shop/bare"
     )
     with pytest.raises(NotFoundError):
         changed(cluster, removed=["c"])

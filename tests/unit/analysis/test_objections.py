@@ -97,13 +97,15 @@ def rolled(kind: str, *, spec: dict[str, Any], pod: dict[str, Any], is_same: boo
             "",
             id="the template stays",
         ),
-        pytest.param(rolled("Deployment", spec={}, pod=APART), False, "on a node with old ones", id="apart, and stuck"),
+        pytest.param(
+            rolled("Deployment", spec={}, pod=APART), False, "cannot share a node with old ones", id="apart, and stuck"
+        ),
         pytest.param(rolled("Deployment", spec={}, pod=APART), True, "", id="apart, and through"),
         pytest.param(rolled("Deployment", spec={}, pod={}), False, "", id="stuck for another reason"),
         pytest.param(
             rolled("Deployment", spec={}, pod={"containers": [{"ports": [{"hostPort": 80}]}]}),
             False,
-            "on a node with old ones",
+            "cannot share a node with old ones",
             id="a host port",
         ),
     ],
@@ -118,12 +120,16 @@ def test_what_keeps_old_pods(workload: PlannedWorkload, is_done: bool, words: st
 @pytest.mark.parametrize(
     ("current", "written", "words"),
     [
-        (4, 2, "has set 4 and the apply sets 2, which deletes 2 pods until the autoscaler makes them again"),
-        (2, 1, "has set 2 and the apply sets 1, which deletes 1 pod until the autoscaler makes it again"),
+        (
+            4,
+            2,
+            "set 4 replicas, but the manifest sets 2; applying it deletes 2 pods until the autoscaler recreates them",
+        ),
+        (2, 1, "set 2 replicas, but the manifest sets 1; applying it deletes 1 pod until the autoscaler recreates it"),
         (
             2,
             5,
-            "has set 2 and the apply sets 5, which makes 3 pods more until the autoscaler deletes them again",
+            "set 2 replicas, but the manifest sets 5; applying it adds 3 pods until the autoscaler deletes them",
         ),
     ],
     ids=["fewer", "one fewer", "more"],
@@ -141,7 +147,7 @@ def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str
     [
         pytest.param(
             rolled("Deployment", spec={"paused": True}, pod={}),
-            "Take spec.paused out, and: kubectl rollout resume deployment/web -n shop",
+            "Remove spec.paused, and run: kubectl rollout resume deployment/web -n shop",
             id="a pause",
         ),
         pytest.param(
@@ -151,12 +157,13 @@ def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str
         ),
         pytest.param(
             rolled("StatefulSet", spec={"updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
-            "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it do well.",
+            "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it are healthy.",
             id="a partition",
         ),
         pytest.param(
             rolled("Deployment", spec={}, pod=APART),
-            "Set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod goes first.",
+            "Set spec.strategy.rollingUpdate to maxSurge: 0 and maxUnavailable: 1,"
+            " so that an old pod is deleted first.",
             id="apart, and stuck",
         ),
         pytest.param(rolled("StatefulSet", spec={}, pod=APART), "", id="apart, and old pods go first already"),

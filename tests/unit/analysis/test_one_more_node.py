@@ -125,7 +125,7 @@ def test_what_was_not_read_is_told_with_the_node() -> None:
 def test_a_cluster_that_is_too_big_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NODES", 1)
     found = of(CLUSTER, make_pod("new", cpu="1"))
-    assert found == OneMoreNode(not_searched="not on a cluster of this size; --add-node NODE tries one")
+    assert found == OneMoreNode(not_searched="the cluster is too large; try a node with --add-node NODE")
 
 
 def test_kinds_are_told_apart_by_what_decides_and_the_smallest_comes_first() -> None:
@@ -252,15 +252,15 @@ def test_pods_that_nobody_asked_about_may_take_the_room() -> None:
         is_selected=lambda pod: pod.metadata.name == "w-2-0",
     )
     assert isinstance(answer.more_nodes, MoreNodes)
-    assert answer.more_nodes.assumed == ["pending pods that were not asked about (1) take none of this room"]
+    assert answer.more_nodes.assumed == ["other pending pods (1) do not use this capacity"]
 
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        pytest.param("_MOST_PODS", 1, "not for 2 pods on 2 nodes", id="too many pods"),
-        pytest.param("_MOST_LOOKS", 3, "not for 2 pods on 2 nodes", id="too many nodes for each of them"),
-        pytest.param("_MOST_NODES", 1, "more than 1 nodes like small", id="too many new nodes"),
+        pytest.param("_MAX_PODS", 1, "too large: 2 pods on 2 nodes", id="too many pods"),
+        pytest.param("_MAX_EVALUATIONS", 3, "too large: 2 pods on 2 nodes", id="too many nodes for each of them"),
+        pytest.param("_MAX_NODES", 1, "needs more than 1 nodes like small", id="too many new nodes"),
     ],
 )
 def test_what_is_not_sought_is_said(monkeypatch: pytest.MonkeyPatch, name: str, value: int, said: str) -> None:

@@ -152,7 +152,7 @@ PDB = "PodDisruptionBudget shop/db"
             {"minAvailable": 1, "unhealthyPodEvictionPolicy": "IfHealthyBudget"},
             {"minAvailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"},
             3,
-            "kept pods that are not ready, now unhealthyPodEvictionPolicy AlwaysAllow lets a drain evict them",
+            "protected unready pods; unhealthyPodEvictionPolicy AlwaysAllow now lets a drain evict them",
             id="unready pods may go",
         ),
     ],
@@ -439,7 +439,8 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
                 (
                     "default-priority-changed",
                     "PriorityClass all",
-                    "changes what pods without a PriorityClass get: they had priority 0, now they get priority 500, as"
+                    "changes the default for pods without a PriorityClass:"
+                    " they had priority 0, now they get priority 500, including"
                     " the next pods of Deployment shop/db",
                 )
             ],
@@ -461,7 +462,8 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
                 (
                     "default-priority-changed",
                     "PriorityClass all",
-                    "changes what pods without a PriorityClass get: they had priority 500, now they get priority 0, as"
+                    "changes the default for pods without a PriorityClass:"
+                    " they had priority 500, now they get priority 0, including"
                     " the next pods of Deployment shop/db",
                 ),
             ],
@@ -475,12 +477,13 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
                 (
                     "default-priority-changed",
                     "PriorityClass other",
-                    "is a second default next to PriorityClass all, so the API server rejects it",
+                    "is a second default next to PriorityClass all, which the API server rejects",
                 ),
                 (
                     "default-priority-changed",
                     "PriorityClass other",
-                    "changes what pods without a PriorityClass get: they had priority 500, now they get priority 100",
+                    "changes the default for pods without a PriorityClass:"
+                    " they had priority 500, now they get priority 100",
                 ),
             ],
             id="a second default",
@@ -496,7 +499,7 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
             [quota(pods="5", **{"requests.cpu": "2"})],
             [quota(pods="4")],
             {},
-            [("quota-loosened", "ResourceQuota shop/all", "limited requests.cpu to 2, now no longer")],
+            [("quota-loosened", "ResourceQuota shop/all", "limited requests.cpu to 2, now unlimited")],
             id="a quota without a limit",
         ),
         pytest.param([quota(pods="5")], [quota(pods="5000m")], {}, [], id="the same quota in other units"),
@@ -506,7 +509,7 @@ HIGH, LOW = priority_class("high", 1000), priority_class("low", -10)
             [limit_range(cpu="2")],
             [limit_range(memory="1Gi")],
             {},
-            [("quota-loosened", "LimitRange shop/all", "limited cpu of a Container to 2, now no longer")],
+            [("quota-loosened", "LimitRange shop/all", "limited cpu of a Container to 2, now unlimited")],
             id="a range without a maximum",
         ),
         pytest.param(
@@ -544,13 +547,13 @@ def test_other_protection_that_is_taken_away(
         pytest.param(
             [],
             [quota(pods="2")],
-            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: the next pods are rejected")],
+            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: new pods are rejected")],
             id="a new quota",
         ),
         pytest.param(
             [quota(pods="5")],
             [quota(pods="2")],
-            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: the next pods are rejected")],
+            [("ResourceQuota shop/all", "pods: 3 used, 2 allowed: new pods are rejected")],
             id="a lower quota",
         ),
         pytest.param([], [quota(pods="3")], [], id="a quota for what runs"),
@@ -558,7 +561,7 @@ def test_other_protection_that_is_taken_away(
         pytest.param(
             [],
             [limit_range(cpu="10m")],
-            [("LimitRange shop/all", "rejects the next pods like shop/db-1-0, shop/db-1-1, shop/db-1-2")],
+            [("LimitRange shop/all", "rejects new pods like shop/db-1-0, shop/db-1-1, shop/db-1-2")],
             id="a LimitRange",
         ),
         pytest.param([], [limit_range(cpu="64")], [], id="a LimitRange that allows what runs"),
@@ -574,7 +577,11 @@ def test_a_quota_that_running_pods_exceed_rejects_the_next_ones(
 def test_a_pod_whose_manifest_leaves_its_controller_out() -> None:
     there = pod(0)
     metadata = {key: value for key, value in there["metadata"].items() if key != "ownerReferences"}
-    found = ("owner-removed", "Pod shop/db-1-0", "had the controller ReplicaSet shop/db-1, now none in its manifest")
+    found = (
+        "owner-removed",
+        "Pod shop/db-1-0",
+        "was controlled by ReplicaSet shop/db-1, but its manifest has no controller",
+    )
     assert found in findings(check(running(), [{**there, "metadata": metadata}]))
     assert found not in findings(check(running(), [there]))
 

@@ -505,17 +505,17 @@ def test_every_algorithm_counts_its_own_cycles() -> None:
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ((add("a"), add("a")), "pod ns/a is there already"),
-        ((delete("a"),), "there is no pod ns/a"),
+        ((add("a"), add("a")), "pod ns/a already exists"),
+        ((delete("a"),), "pod ns/a does not exist"),
         ((fail(FIT),), "no pod was popped"),
         ((add("a"), fail(FIT, pod="a")), "pod ns/a was not popped"),
         ((add("a"), add("b"), pop(), pop(), fail(FIT)), "2 pods were popped"),
-        ((add("a"), bind("a", "n")), "there is no node n"),
+        ((add("a"), bind("a", "n")), "node n does not exist"),
         (({"event": "addPod"},), "pod: is missing"),
-        (({"event": "addPod", "pod": "ns/a"},), "expected the whole object"),
+        (({"event": "addPod", "pod": "ns/a"},), "expected a complete object"),
         (({"event": "addPod", "pod": {"spec": {}}},), "pod.metadata.name: is missing"),
         ((add("a", priority="high"),), "spec.priority: expected"),
-        ((change("Node", "Add"),), "a Node is changed by events of its own"),
+        ((change("Node", "Add"),), "a Node has its own kinds of events"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -159,7 +159,7 @@ def test_a_job_keeps_as_many_pods_as_may_run_side_by_side_until_all_have_complet
     assert gone == [600, 600, 1200, 1200, 1800]
     assert (end_of(found, "Job shop/sums").is_done, found.passed) == (True, True)
     assert [each.message for each in found.assumptions if each.subject == "Job shop/sums"] == [
-        "each of its pods is taken to end well after 10m, by --job-duration"
+        "each of its pods is assumed to succeed after 10m, from --job-duration"
     ]
 
 
@@ -483,7 +483,7 @@ def test_a_priority_class_that_is_nowhere_is_one_finding(classes: list[Any]) -> 
     found = checked([*nodes(4), *classes], change)
     assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REJECTED, "PriorityClass nope")]
     assert not found.passed
-    assert "the API server refuses pods that name it" in found.findings[0].detail
+    assert "the API server rejects pods that use it" in found.findings[0].detail
 
 
 def test_a_priority_class_of_the_change_is_no_finding() -> None:
@@ -503,7 +503,7 @@ def test_pods_that_a_limit_range_refuses_are_a_finding_with_its_words() -> None:
     found = checked([*nodes(1), LIMITS], [workload("Deployment", "api", replicas=1)])
     assert [(each.rule, each.subject) for each in found.findings] == [(RuleId.APPLY_REJECTED, "Deployment shop/api")]
     assert found.findings[0].detail == (
-        "its pods are refused: LimitRange shop/small: maximum cpu usage per Container is 500m, but request is 1"
+        "its pods are rejected: LimitRange shop/small: maximum cpu usage per Container is 500m, but request is 1"
     )
 
 

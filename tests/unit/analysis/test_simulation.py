@@ -213,7 +213,7 @@ class Failing(Controller):
     ("problem", "message"),
     [
         ("no percentage", "its controller does nothing: no percentage"),
-        ("", "its controller always finds something to do; what it did until then counts"),
+        ("", "its controller never settles; its actions up to the limit count"),
     ],
     ids=["fails", "goes round"],
 )

@@ -137,7 +137,7 @@ def test_a_stateful_sets_claims_are_made_and_said() -> None:
     assert (said.path, said.value, said.reason) == (
         "PersistentVolumeClaim shop/data-web-0",
         "storage class fast",
-        "made for StatefulSet shop/web",
+        "created for StatefulSet shop/web",
     )
 
 
@@ -186,7 +186,7 @@ def test_a_daemon_set_is_asked_once_per_node_that_it_runs_on() -> None:
 def test_a_daemon_set_that_runs_nowhere_is_said() -> None:
     cluster = ClusterSnapshot(nodes=[node("b", "dedicated")])
     (question,) = ask(workload("DaemonSet"), cluster=cluster).questions
-    assert "for none of 1 nodes" in question.assumptions[0].message
+    assert "no pod on any of the 1 nodes" in question.assumptions[0].message
 
 
 def test_objects_without_a_pod_are_noted() -> None:
@@ -201,7 +201,7 @@ def test_objects_without_a_pod_are_noted() -> None:
     [
         pytest.param(
             {"kind": "ConfigMap", "metadata": {"name": "x"}},
-            "f.yaml: no pod in it: expected one of Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, "
+            "f.yaml: no pod found: expected one of Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, "
             "ReplicationController, Job, CronJob, PodTemplate",
             id="no pod at all",
         ),
@@ -217,7 +217,7 @@ def test_objects_without_a_pod_are_noted() -> None:
         ),
         pytest.param(
             {"kind": "Pod", "metadata": {}},
-            "f.yaml:7: Pod without a name: metadata.name: a pod needs a name",
+            "f.yaml:7: Pod without a name: metadata.name: a pod must have a name",
             id="no name",
         ),
         pytest.param(
@@ -227,10 +227,10 @@ def test_objects_without_a_pod_are_noted() -> None:
         ),
         pytest.param(
             {"kind": "Job", "metadata": {"name": "x"}, "spec": {"template": {}, "parallelism": "two"}},
-            "f.yaml:7: Job x: spec.parallelism: expected a number of pods, got 'two'",
+            "f.yaml:7: Job x: spec.parallelism: expected a non-negative integer, got 'two'",
             id="a count that is a text",
         ),
-        pytest.param({"kind": ["Pod"]}, "f.yaml: no pod in it: expected one of", id="a kind that is a list"),
+        pytest.param({"kind": ["Pod"]}, "f.yaml: no pod found: expected one of", id="a kind that is a list"),
     ],
 )
 def test_manifests_that_cannot_be_read(document: dict[str, Any], message: str) -> None:
@@ -248,7 +248,7 @@ def test_select_takes_kinds_as_kubectl_does(wanted: str) -> None:
 def test_select_lists_what_there_is() -> None:
     with pytest.raises(NotFoundError) as caught:
         select([*pods_of(workload("Deployment")), *pods_of(POD)], "deployment/wbe")
-    assert caught.value.message == 'nothing is "deployment/wbe"; there is: deployment/web, pod/web'
+    assert caught.value.message == '"deployment/wbe" not found; available: deployment/web, pod/web'
     assert caught.value.hint == "deployment/web"
 
 
@@ -300,7 +300,7 @@ def test_a_running_pod_is_asked_as_if_pending_without_itself() -> None:
     )
     assert found.pod.spec.priority == 7
     assert found.cluster.pods == [PENDING]
-    assert found.changes[0].reason == "Running on a; explained as if it were pending, in the cluster without it"
+    assert found.changes[0].reason == "Running on a; explained as if it was pending, in the cluster without it"
     assert len(CLUSTER.pods) == 2
 
 

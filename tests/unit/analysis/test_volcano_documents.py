@@ -302,9 +302,15 @@ def test_a_job_without_a_namespace_is_in_that_of_the_question() -> None:
         pytest.param(job(metadata={"name": ""}), "metadata.name: a job needs a name", id="no name"),
         pytest.param({**job(), "spec": []}, "spec: expected a mapping", id="a list for a specification"),
         pytest.param({**job(), "spec": {"tasks": {}}}, "spec.tasks: expected a list", id="a mapping for tasks"),
-        pytest.param(job(task("a", "2")), "spec.tasks[0].replicas: expected an integer", id="a text for a number"),
-        pytest.param(job(task("a", 2**31)), "spec.tasks[0].replicas: expected an integer", id="more than 32 bits"),
-        pytest.param(job(task("a", 9), task("b", 10**9)), "spec.tasks[1].replicas: is more than", id="no end of pods"),
+        pytest.param(
+            job(task("a", "2")), "spec.tasks[0].replicas: expected a 32-bit integer", id="a text for a number"
+        ),
+        pytest.param(
+            job(task("a", 2**31)), "spec.tasks[0].replicas: expected a 32-bit integer", id="more than 32 bits"
+        ),
+        pytest.param(
+            job(task("a", 9), task("b", 10**9)), "spec.tasks[1].replicas: results in more than", id="no end of pods"
+        ),
         pytest.param(job(task(3)), "spec.tasks[0].name: expected a string", id="a number for a name"),
         pytest.param(job(task("a", dependsOn={"name": "b"})), "dependsOn.name: expected a list", id="no list"),
         pytest.param(job(task("a"), plugins={"svc": "x"}), "spec.plugins.svc: expected a list", id="a plugin's text"),
@@ -356,7 +362,7 @@ CLUSTER = ClusterSnapshot(queues=[queue("open", "Open"), queue("new"), queue("cl
             job(task("a", 2, minAvailable=3), task("A"), queue="closed"),
             [
                 "'minAvailable' is greater than 'replicas' in task: a, job: train;",
-                "the task name A is no DNS label;",
+                "the task name A is not a DNS label;",
                 "job 'minAvailable' should not be greater than total replicas in tasks;",
                 "can only submit job to queue with state `Open`, queue `closed` status is `Closed`;",
             ],

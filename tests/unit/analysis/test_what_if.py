@@ -255,7 +255,7 @@ def test_a_budget_without_a_status_takes_a_number() -> None:
         pytest.param(
             lambda cluster: without(cluster, "node/a/b"),
             UsageError,
-            '"node/a/b" does not name an object',
+            '"node/a/b" is not an object name',
             id="no shape",
         ),
         pytest.param(

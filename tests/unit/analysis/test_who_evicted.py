@@ -165,7 +165,7 @@ def test_a_pod_of_which_nothing_says_that_it_was_preempted_was_not() -> None:
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        pytest.param([], "no events of evictions are known", id="no events at all"),
+        pytest.param([], "the input has no eviction events", id="no events at all"),
         pytest.param([BY_API], "keep events for an hour", id="events, but none about it"),
     ],
 )

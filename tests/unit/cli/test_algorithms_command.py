@@ -71,7 +71,7 @@ def test_the_causes_of_pods_that_never_land_are_told_without_numbers(kpreempt: K
 def test_an_algorithm_that_there_is_not_is_refused_with_the_names(kpreempt: Kpreempt) -> None:
     run = kpreempt("explain", "-f", str(DEMO / "api.yaml"), *SNAPSHOT, "--algorithm", "kube-1.9")
     assert run.returncode == 2
-    assert "there is no algorithm 'kube-1.9'" in run.stderr
+    assert "unknown algorithm 'kube-1.9'" in run.stderr
     assert "kube-1.13" in run.stderr
 
 

@@ -76,7 +76,7 @@ def test_a_bad_line_gives_an_error_and_the_rest_go_on(batch: Batch) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        pytest.param({"algorithm": "kube-0.1"}, "there is no algorithm 'kube-0.1'", id="an unknown algorithm"),
+        pytest.param({"algorithm": "kube-0.1"}, "unknown algorithm 'kube-0.1'", id="an unknown algorithm"),
         pytest.param(
             {"objects": [{"kind": "Node", "apiVersion": "v1"}]}, "metadata.name", id="an object without a name"
         ),

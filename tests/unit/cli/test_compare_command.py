@@ -119,7 +119,7 @@ def test_a_line_for_kueue_is_an_error_of_its_own(kpreempt: Kpreempt) -> None:
         (["compare", *API, *FULL], "two algorithms or more are compared"),
         (["compare", "--algorithms", "kube-1.36", *API, *FULL], "two algorithms or more are compared"),
         (["compare", "--algorithms", "kube-1.36,kube-1.36", *API, *FULL], "kube-1.36 is there twice"),
-        (["compare", "--algorithms", "kube-1.36,kube-2", *API, *FULL], "there is no algorithm 'kube-2'"),
+        (["compare", "--algorithms", "kube-1.36,kube-2", *API, *FULL], "unknown algorithm 'kube-2'"),
         (["compare", "--algorithms", "kube-1.36,kube-1.36@", *API, *FULL], "the configuration's file is missing"),
         (["compare", "--algorithms", "kube-1.36,kube-1.36:Nope=true", *API, *FULL], "unrecognized feature gate: Nope"),
         ([*BOTH, "api", *API, *FULL], "the pods are given twice: by name and by -f"),

@@ -113,8 +113,8 @@ def test_a_pod_of_the_cluster_is_asked_about_alone(kpreempt: Kpreempt) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--upgrade-to", "1.28"], "there is no version '1.28'"),
-        (["--upgrade-to", "1.33"], "that is not newer than 1.33"),
+        (["--upgrade-to", "1.28"], "unsupported version '1.28'"),
+        (["--upgrade-to", "1.33"], "not newer than 1.33"),
         (["--upgrade-to", "1.34", "--algorithms", "kube-1.33,kube-1.34"], "exclude each other"),
         (["--upgrade-to", "1.34", "--batch", "x.jsonl"], "exclude each other"),
         (["--upgrade-to", "1.34", "new", "--workloads"], "given twice"),

@@ -115,17 +115,17 @@ def test_a_workload_that_waits_for_checks_is_not_told_as_admitted(
 def test_a_job_without_its_queue_in_the_namespace_is_not_queued(ask: Callable[..., Any]) -> None:
     run = ask(_job("one", "1", labels={QUEUE: "nowhere"}))
     assert run.stdout.startswith("Workload team/job-one is not queued.")
-    assert "there is no LocalQueue 'nowhere' in namespace team" in run.stdout
+    assert "LocalQueue 'nowhere' does not exist in namespace team" in run.stdout
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
         (_job("one", "1", labels={}), f"no Workload, and nothing with the label {QUEUE}"),
-        ({**_job("one", "1"), "kind": "RayJob"}, "what Kueue makes of a RayJob is not modelled"),
+        ({**_job("one", "1"), "kind": "RayJob"}, "Kueue's Workload for a RayJob is not modeled"),
         (
             _job("one", "1", labels={QUEUE: "vision", "kueue.x-k8s.io/priority-class": "high"}),
-            "there is no WorkloadPriorityClass 'high' in the cluster",
+            "WorkloadPriorityClass 'high' does not exist in the cluster",
         ),
     ],
     ids=["no queue", "not modelled", "no class"],
@@ -207,7 +207,7 @@ def test_pods_of_a_group_are_one_workload(ask: Callable[..., Any]) -> None:
 
 
 def test_a_group_that_lacks_pods_is_refused_unless_kueue_takes_it_at_once(ask: Callable[..., Any]) -> None:
-    assert "it has 1 of its 3 pods" in ask(_grouped("a", "3")).stderr
+    assert "only 1 of its 3 pods are present" in ask(_grouped("a", "3")).stderr
     at_once = {"kueue.x-k8s.io/pod-group-fast-admission": "true"}
     answer = json.loads(ask(_grouped("a", "3", **at_once), "-o", "json").stdout)
     assert [each["count"] for each in answer["alone"]["podSets"]] == [3]

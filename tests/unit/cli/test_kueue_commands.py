@@ -39,7 +39,7 @@ def test_each_pending_workload_has_kueues_own_message_or_its_flavors(kpreempt: C
         "team/job-lost": "NotQueued",
     }
     assert "insufficient quota for cpu in flavor on-demand" in items["team/job-huge"]["message"]
-    assert items["team/job-lost"]["message"] == "there is no LocalQueue 'nowhere' in namespace team"
+    assert items["team/job-lost"]["message"] == "LocalQueue 'nowhere' does not exist in namespace team"
     assert [each["workload"] for each in items["team/job-urgent"]["targets"]] == ["team/job-borrower"]
 
 
@@ -223,7 +223,7 @@ def test_who_waits_behind_many_that_never_fit_is_admitted_all_the_same(
     assert fates["team/little"]["outcome"] == "Admitted"
     # It is parked with its equal, and Kueue says nothing about it.
     assert fates["team/giant-same"]["outcome"] == "Pending"
-    assert fates["team/giant-same"]["message"].startswith("it is never head")
+    assert fates["team/giant-same"]["message"].startswith("it is never at the head")
 
 
 def test_a_redacted_dump_has_kueues_objects_under_other_names(kpreempt: Callable[..., Any], tmp_path: Path) -> None:

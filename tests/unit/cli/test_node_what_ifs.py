@@ -91,7 +91,7 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
         pytest.param((*DEMO, "--add-node", "node-z"), 3, 'there is no node "node-z"', id="an unknown node"),
         pytest.param((*DEMO, "--remove-node", "node-z"), 3, 'there is no node "node-z"', id="one to remove"),
         pytest.param(
-            (*DEMO, "--add-node", "fixtures/demo/api.yaml"), 2, "there is no Node in it", id="a file without any"
+            (*DEMO, "--add-node", "fixtures/demo/api.yaml"), 2, "the file has no Node", id="a file without any"
         ),
         pytest.param(
             (*DEMO, "--add-node", "-", "--with", "-"), 2, "standard input is given twice", id="one input for two"

@@ -34,22 +34,22 @@ CASES = {
     "a StatefulSet whose ordinals end": (
         [],
         workload("StatefulSet", replicas=3, ordinals={"start": MOST}),
-        "StatefulSet shop/w: spec.ordinals.start: leads to an ordinal above 2147483647",
+        "StatefulSet shop/w: spec.ordinals.start: results in an ordinal above 2147483647",
     ),
     "a StatefulSet of one replica behind the end": (
         [],
         workload("StatefulSet", replicas=2, ordinals={"start": MOST}),
-        "StatefulSet shop/w: spec.ordinals.start: leads to an ordinal above 2147483647",
+        "StatefulSet shop/w: spec.ordinals.start: results in an ordinal above 2147483647",
     ),
     "a ReplicaSet that lacks all its pods": (
         [workload("ReplicaSet", replicas=MOST)],
         workload("ReplicaSet", replicas=MOST, minReadySeconds=1),
-        "w in namespace shop: the simulation makes more than 40,000 pods",
+        "w in namespace shop: the simulation creates more than 40,000 pods",
     ),
     "a ReplicationController that lacks all its pods": (
         [workload("ReplicationController", "v1", replicas=MOST)],
         workload("ReplicationController", "v1", replicas=MOST, minReadySeconds=1),
-        "w in namespace shop: the simulation makes more than 40,000 pods",
+        "w in namespace shop: the simulation creates more than 40,000 pods",
     ),
 }
 

@@ -30,7 +30,7 @@ def test_a_rule_is_explained_with_an_example_and_its_fix(kpreempt: Kpreempt) -> 
 def test_a_rule_that_there_is_not_is_named_with_the_nearest(kpreempt: Kpreempt) -> None:
     run = kpreempt("rules", "max-victim")
     assert (run.returncode, run.stdout) == (2, "")
-    assert 'there is no rule "max-victim"' in run.stderr
+    assert 'unknown rule "max-victim"' in run.stderr
     assert "max-victims" in run.stderr
 
 

@@ -205,7 +205,7 @@ def test_a_difference_where_something_was_not_watched_does_not_count(
     making.relist("Node")
     answer = verified(kpreempt, making)
     assert counts(answer) == {"Bound": numbers}
-    assert answer["notCompared"] == ({"Node was not watched then": 1} if numbers[3] else {})
+    assert answer["notCompared"] == ({"Node was not watched at that time": 1} if numbers[3] else {})
 
 
 def test_a_difference_at_the_end_does_not_count(kpreempt: Kpreempt, making: Making) -> None:

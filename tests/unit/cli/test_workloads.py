@@ -160,7 +160,7 @@ def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, argument
         ),
         pytest.param(
             ["podtemplate/x"],
-            "PodTemplate makes no pods\n"
+            "PodTemplate creates no pods\n"
             "  try: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob\n",
             id="a kind without pods",
         ),
@@ -171,13 +171,13 @@ def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, argument
         ),
         pytest.param(
             ["ds/agent", "-n", "shop", "--replicas", "3"],
-            "--replicas: a DaemonSet has one pod on each of its nodes\n  try: --capacity\n",
+            "--replicas: not supported for a DaemonSet, which has one pod per node\n  try: --capacity\n",
             id="replicas of a DaemonSet",
         ),
         pytest.param(
             ["ds/agent", "-n", "shop", "--without", "node/a", "--without", "node/b"],
-            "DaemonSet shop/agent has a pod on each of its nodes already\n"
-            "  try: pod/agent-x explains that one as if it were new\n",
+            "DaemonSet shop/agent already has a pod on each of its nodes\n"
+            "  try: pod/agent-x explains this pod as if it was new\n",
             id="a DaemonSet that lacks nothing",
         ),
         pytest.param(
@@ -216,7 +216,7 @@ def test_a_dump_without_templates_goes_by_pods_or_asks_for_the_manifest(kpreempt
     assert run.stdout.startswith("shop/web: all 4 missing replicas land.")
     run = kpreempt("explain", "job/report", "-n", "shop", "--snapshot", dump)
     assert run.returncode == 3
-    assert "-f FILE, the workload's manifest" in run.stderr
+    assert "pass the workload's manifest with -f FILE" in run.stderr
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_more_replicas_than_are_tried_are_refused_at_once(kpreempt: Kpreempt, tm
     )
     run = kpreempt("explain", *asked, *([str(path)] if asked == ["-f"] else []), "-n", "shop", *SNAPSHOT)
     assert (run.returncode, run.stdout) == (2, "")
-    assert "at most 2,000 are tried" in run.stderr
+    assert "(maximum 2,000)" in run.stderr
 
 
 def test_beside_others_a_workload_has_a_row_with_all_of_its_replicas(kpreempt: Kpreempt, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ RECREATE = DeploymentState(3, "Recreate")
         pytest.param(None, [ReplicaSetState("v1", 0, pods=1)], {}, id="nothing comes while an old pod is active"),
         pytest.param(None, [ReplicaSetState("v1", 0, unfinished=1)], {}, id="nor while one still has its grace period"),
         pytest.param(None, [ReplicaSetState("v1", 0)], {"made": 3}, id="then all that is new comes"),
-        pytest.param(ReplicaSetState("v2", 1), [ReplicaSetState("v1")], {"v2": 3}, id="also where it is there already"),
+        pytest.param(ReplicaSetState("v2", 1), [ReplicaSetState("v1")], {"v2": 3}, id="also where it already exists"),
         pytest.param(ReplicaSetState("v2", 3), [], {}, id="nothing is left to do"),
     ],
 )

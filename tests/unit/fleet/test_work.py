@@ -61,7 +61,7 @@ def test_an_answer_with_an_assumption_that_matters_is_not_certain(tmp_path: Path
     plan = plan_of(manifests=[API], algorithms=["kube-1.29"])
     done = sweep_cluster(DEMO, plan, plan.digest, 0)
     (assumption,) = rows(done, "assumptions")
-    assert assumption["message"] == "it is v1.36.3; the scheduler used is that of 1.29"
+    assert assumption["message"] == "v1.36.3, but the scheduler used is that of 1.29"
     assert known == {True}
     assert {each["certain"] for each in rows(done, "verdicts")} == {False}
     assert done.uncertain == 1
@@ -178,7 +178,7 @@ def test_checks_and_drains_are_what_the_library_answers(tmp_path: Path) -> None:
     [
         pytest.param('kind = "drain"', "one of nodes, selector, pool", id="no nodes"),
         pytest.param('kind = "drain"\nnodes = "a"', "list", id="no list"),
-        pytest.param('kind = "drain"\nnodes = ["a"]\nrules = { max = 1 }', "there is no rule", id="no rule"),
+        pytest.param('kind = "drain"\nnodes = ["a"]\nrules = { max = 1 }', "unknown rule", id="no rule"),
         pytest.param('kind = "drain"\nnodes = ["a"]\nrules = 1', "a table", id="no table"),
         pytest.param('kind = "check"', "a manifest", id="no manifest"),
     ],

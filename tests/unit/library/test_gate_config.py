@@ -186,7 +186,7 @@ NUMBER = 'is not a number from 0 to 2147483647, or "off"'
         ),
         pytest.param(
             '[[check.waive]]\nrule = "max-victim"\nreason = "x"',
-            'k: check.waive[0].rule: there is no rule "max-victim"',
+            'k: check.waive[0].rule: unknown rule "max-victim"',
             "max-victims",
             id="a waiver of no rule",
         ),
@@ -195,7 +195,7 @@ NUMBER = 'is not a number from 0 to 2147483647, or "off"'
         ),
         pytest.param(
             '[check.severity]\nmax-victims = "loud"',
-            'k: check.severity.max-victims: there is no severity "loud"',
+            'k: check.severity.max-victims: unknown severity "loud"',
             "error, warn, off",
             id="a severity that there is not",
         ),
@@ -207,7 +207,7 @@ NUMBER = 'is not a number from 0 to 2147483647, or "off"'
         ),
         pytest.param(
             '[check.severity]\noutcome-uncertain = "off"',
-            "k: check.severity.outcome-uncertain: outcome-uncertain cannot be switched off",
+            "k: check.severity.outcome-uncertain: outcome-uncertain cannot be turned off",
             "warn, or waive it by name",
             id="what is not known is not left untold",
         ),
@@ -308,7 +308,7 @@ def test_a_rule_of_ones_own_is_read_and_can_be_waived_and_warn() -> None:
         pytest.param(OWN.replace("few-victims", "Few Victims"), "check.rule[0].name: ", id="a name that is none"),
         pytest.param(OWN.replace("few-victims", "max-victims"), "check.rule[0].name: there is a rule", id="taken"),
         pytest.param(OWN + OWN, "check.rule[1].name: there is a rule", id="twice"),
-        pytest.param(OWN + 'severity = "bad"\n', "check.rule[0].severity: there is no severity", id="a severity"),
+        pytest.param(OWN + 'severity = "bad"\n', "check.rule[0].severity: unknown severity", id="a severity"),
         pytest.param(OWN + "limit = 3\n", "check.rule[0].limit: there is no such key", id="a key"),
         pytest.param('[[check.rule]]\nname = "a"\n', "check.rule[0].expression: it is missing", id="nothing to ask"),
         pytest.param("[check.rule]\n", "check.rule: a table is not an array", id="no array"),

@@ -92,13 +92,13 @@ def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(tmp_path:
         ),
         pytest.param(
             {"severity": ["max-victims=loud"]},
-            '--severity max-victims=loud: there is no severity "loud"',
+            '--severity max-victims=loud: unknown severity "loud"',
             "error, warn, off",
             id="a severity that there is not",
         ),
         pytest.param(
             {"severity": ["outcome-uncertain=off"]},
-            "--severity outcome-uncertain=off: outcome-uncertain cannot be switched off",
+            "--severity outcome-uncertain=off: outcome-uncertain cannot be turned off",
             "warn, or waive it by name",
             id="what is not known is not left untold",
         ),
@@ -148,7 +148,7 @@ def test_a_file_that_is_named_takes_the_place_of_the_one_that_is_found(tmp_path:
             id="a label that is none",
         ),
         pytest.param(
-            {"waive": ["max-victim"]}, '--waive max-victim: there is no rule "max-victim"', "max-victims", id="no rule"
+            {"waive": ["max-victim"]}, '--waive max-victim: unknown rule "max-victim"', "max-victims", id="no rule"
         ),
         pytest.param(
             {"write_baseline": "b"},

@@ -123,7 +123,7 @@ def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
         pytest.param("pending", {"max_chars": 1}, "max_chars", id="too small"),
         pytest.param("check", {}, "no change", id="no change"),
         pytest.param("check", {"manifest": API, "applied_by": "x"}, "unknown tool", id="no tool"),
-        pytest.param("check", {"manifest": API, "rules": {"config": "x"}}, "there is no rule", id="no rule"),
+        pytest.param("check", {"manifest": API, "rules": {"config": "x"}}, "unknown rule", id="no rule"),
         pytest.param("drain", {"nodes": ["--kubeconfig=x"]}, "not found", id="an option for a node"),
         pytest.param("drain", {"nodes": 5}, "Expected", id="no list"),
     ],

@@ -116,8 +116,8 @@ FINDINGS = {
         "Deployment batch/worker drops to 0 of 3 ready (limit 0 %)",
     ),
     "an apply that is refused": (
-        finding(RuleId.APPLY_REJECTED, WORKLOAD, amount=1, detail="spec.selector: cannot be changed in the API"),
-        "Deployment batch/worker cannot be applied: spec.selector: cannot be changed in the API",
+        finding(RuleId.APPLY_REJECTED, WORKLOAD, amount=1, detail="spec.selector: field is immutable"),
+        "Deployment batch/worker cannot be applied: spec.selector: field is immutable",
     ),
     "a namespace that is not there": (
         finding(RuleId.APPLY_REJECTED, "Namespace x", amount=1, detail="neither in the cluster nor in the change"),
@@ -128,8 +128,8 @@ FINDINGS = {
         "Namespace x cannot be applied: unknown field metadata.label",
     ),
     "an API that goes": (
-        finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1, which is not served from 1.25 on"),
-        "CronJob shop/c uses a removed API version: batch/v1beta1, which is not served from 1.25 on",
+        finding(RuleId.REMOVED_API, "CronJob shop/c", detail="batch/v1beta1 is not served as of Kubernetes 1.25"),
+        "CronJob shop/c uses a removed API version: batch/v1beta1 is not served as of Kubernetes 1.25",
     ),
     "a budget that blocks drains": (
         finding(RuleId.PDB_BLOCKS_DRAIN, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
@@ -140,8 +140,8 @@ FINDINGS = {
         "PodDisruptionBudget shop/api selects the wrong pods: it selects no pod: app=apo",
     ),
     "a PDB that allows nothing at night": (
-        finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", detail="it allows none"),
-        "PodDisruptionBudget shop/api blocks drains at an autoscaler's minimum: it allows none",
+        finding(RuleId.PDB_BLOCKS_AT_HPA_MINIMUM, "PodDisruptionBudget shop/api", detail="it allows no disruption"),
+        "PodDisruptionBudget shop/api blocks drains at an autoscaler's minimum: it allows no disruption",
     ),
     "a loosened PDB": (
         finding(RuleId.PDB_WEAKENED, "PodDisruptionBudget shop/api", detail="allowed 0 disruptions, now 2"),
@@ -184,12 +184,12 @@ FINDINGS = {
         "Deployment batch/worker has its replicas reset: the apply deletes 2 pods",
     ),
     "an object that is written twice": (
-        finding(RuleId.DUPLICATE_OBJECTS, WORKLOAD, detail="a.yaml:1 is applied before a.yaml:9, which counts"),
-        "Deployment batch/worker is in the change more than once: a.yaml:1 is applied before a.yaml:9, which counts",
+        finding(RuleId.DUPLICATE_OBJECTS, WORKLOAD, detail="a.yaml:1 is superseded by a.yaml:9"),
+        "Deployment batch/worker is in the change more than once: a.yaml:1 is superseded by a.yaml:9",
     ),
     "a workload that becomes a hook": (
-        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, detail="by Helm, since helm.sh/hook: test makes it a hook"),
-        "Deployment batch/worker is deleted by Helm, since helm.sh/hook: test makes it a hook (limit 0)",
+        finding(RuleId.MAX_DELETIONS, WORKLOAD, amount=1, detail="by Helm, because helm.sh/hook: test makes it a hook"),
+        "Deployment batch/worker is deleted by Helm, because helm.sh/hook: test makes it a hook (limit 0)",
     ),
     "a rollout that leaves old pods": (
         finding(RuleId.ROLLOUT_STUCK, WORKLOAD, detail="it is paused"),
@@ -220,8 +220,8 @@ FINDINGS = {
         "the snapshot is 120m old (limit 5m)",
     ),
     "a snapshot of unknown age": (
-        finding(RuleId.MAX_SNAPSHOT_AGE, detail="the snapshot does not say when it was taken", limit=300),
-        "the snapshot does not say when it was taken",
+        finding(RuleId.MAX_SNAPSHOT_AGE, detail="the snapshot has no timestamp", limit=300),
+        "the snapshot has no timestamp",
     ),
     "budgets that are forbidden": (
         finding(RuleId.PDBS_UNREADABLE, detail="HTTP 403"),

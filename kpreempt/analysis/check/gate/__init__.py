@@ -1,4 +1,4 @@
-"""The gate of a check: limits, what breaks them, and what lets it pass all the same."""
+"""The gate of a check: its limits, the findings that exceed them, and what suppresses a finding."""
 
 from kpreempt.analysis.check.gate.evaluate import (
     VARIABLES,

@@ -1,8 +1,8 @@
-"""Puts the rules to a simulation, or to several of which any may come about, and says what each finding counts for.
+"""Evaluates the rules for one or more possible simulations, and decides which findings count.
 
-Rules of one's own, which are expressions, are put to the answer: what ``-o json`` prints is ``result``. What lets a
-finding pass are waivers, the baseline, and that it is there without the change, too; ``source_of`` says which rules
-count for less than by default because of these and of the gate's settings.
+Custom rules are expressions that are evaluated on the output of ``-o json``, as ``result``. A finding is suppressed by
+a waiver, by the baseline, or if it also occurs without the change; ``source_of`` lists the rules that these and the
+gate's settings relax.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kpreempt.cel.documents import Rule
 
 
-# Of rules of one's own.
+# The variables of custom rules.
 VARIABLES = ("result",)
 SomeCheck = TypeVar("SomeCheck", bound=Check)
 _Kind = TypeVar("_Kind")
@@ -34,7 +34,7 @@ _ORDER = {rule: index for index, rule in enumerate(RuleId)}
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The rules as they fare in one run, what breaks them, and how likely the run is beside the others."""
+    """The results and findings of one run, and its likelihood relative to the other runs."""
 
     results: Sequence[RuleResult]
     findings: Sequence[GateFinding]
@@ -42,7 +42,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class _Counted(NamedTuple):
-    """A finding, how much of it counts, and what excuses the rest of one that fails."""
+    """A finding, the amount of it that counts, and what suppresses the rest of one that fails."""
 
     finding: GateFinding
     left: int
@@ -52,9 +52,9 @@ class _Counted(NamedTuple):
 def evaluate(
     simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules, suppressions: Suppressions
 ) -> tuple[list[RuleResult], list[GateFinding]]:
-    """Every rule with how it fares, and what breaks one, by rule and subject.
+    """The result of every rule, and the findings by rule and subject.
 
-    What is excused does not count: where the rest of a sum is within its limit, it is no finding.
+    Suppressed amounts do not count: if the rest of a sum is within its limit, there is no finding.
     """
     written = {change.object: change for change in changes}
     pools: dict[object, list[Measure]] = {}
@@ -66,7 +66,7 @@ def evaluate(
     for pool in pools.values():
         rule = pool[0].rule
         amounts[rule] = max(amounts.get(rule, 0), sum(measure.amount for measure in pool))
-        findings += _broken(pool, rules, suppressions, written)
+        findings += _violated(pool, rules, suppressions, written)
     critical = {each.fingerprint for pool in pools.values() for each in pool if each.is_critical}
     findings = [_by_severity(each, rules, critical) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
@@ -74,7 +74,10 @@ def evaluate(
 
 
 def _by_severity(finding: GateFinding, rules: GateRules, critical: Collection[str]) -> GateFinding:
-    """The same where its rule shuts the gate or it is ``critical``; of one that warns, what would fail is a warning."""
+    """Return the finding as is if it fails the gate, else as a warning.
+
+    It fails if its rule has severity ``error``, or if it is ``critical`` and the user did not set a severity.
+    """
     if finding.fingerprint in critical and finding.rule not in rules.severities:
         return finding
     if finding.status is not FindingStatus.FAILS or rules.severity_of(finding.rule) is RuleSeverity.ERROR:
@@ -83,16 +86,16 @@ def _by_severity(finding: GateFinding, rules: GateRules, critical: Collection[st
 
 
 def passes(results: Iterable[RuleResult]) -> bool:
-    """Whether the gate is open."""
+    """Whether the gate passes."""
     return not any(each.failures for each in results)
 
 
 def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> dict[str, int]:
-    """What there is in a simulation, whether or not it is within the limits: the largest amount by fingerprint.
+    """The largest amount by fingerprint, whether or not it is within the limits.
 
-    Each change has its own part in it. Of a simulation of other manifests, this is the ``base`` that excuses as much.
-    What is unknown or too old is left out: being there before does not excuse it. So is what the
-    change itself removes or weakens, which is measured against the cluster.
+    Each change counts separately. For a simulation of the old manifests, this is the ``base`` that suppresses up to the
+    same amounts. Rules about the input are left out, because an existing gap does not excuse a new one; so are rules
+    about what the change itself removes or weakens, which are measured against the cluster.
     """
     found: dict[str, int] = {}
     for measure in _measures(simulation, changes, facts, rules):
@@ -106,38 +109,38 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
 
 def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
     case = Case(simulation, changes, facts, rules)
-    asked = set(rules.asked)
-    found = (each for measure in MEASURES for each in measure(case) if each.rule in asked)
+    enabled = set(rules.asked)
+    found = (each for measure in MEASURES for each in measure(case) if each.rule in enabled)
     return [each for each in found if each.amount or each.is_broken]
 
 
-def _broken(
+def _violated(
     pool: Sequence[Measure], rules: GateRules, suppressions: Suppressions, written: Mapping[str, Change]
 ) -> list[GateFinding]:
-    """The findings about measures that share a limit."""
+    """The findings for measures that share a limit."""
     limit = rules.limit_of(pool[0].rule, pool[0].group)
     if limit is None:
         return []
     is_broken = any(measure.is_broken for measure in pool)
     if sum(measure.amount for measure in pool) <= limit and not is_broken:
         return []
-    judged = [_judged(measure, limit, suppressions, written) for measure in pool]
-    if not is_broken and sum(each.left for each in judged) <= limit:
-        # What is left is allowed: nobody needs to hear of it, but of what is excused beside it.
-        suppressed = [each for each in judged if each.finding.status is not FindingStatus.FAILS or each.suppression]
+    counted = [_finding_of(measure, limit, suppressions, written) for measure in pool]
+    if not is_broken and sum(each.left for each in counted) <= limit:
+        # The rest is within the limit, so report only what is suppressed.
+        suppressed = [each for each in counted if each.finding.status is not FindingStatus.FAILS or each.suppression]
         return [_with(each.finding, each.suppression) if each.suppression else each.finding for each in suppressed]
-    return [each.finding for each in judged]
+    return [each.finding for each in counted]
 
 
-def _judged(measure: Measure, limit: int, suppressions: Suppressions, written: Mapping[str, Change]) -> _Counted:
-    """The finding about a measure, with its standing; where only some of its changes are excused, the others count."""
+def _finding_of(measure: Measure, limit: int, suppressions: Suppressions, written: Mapping[str, Change]) -> _Counted:
+    """The finding for a measure, with its status; if only some of its changes are suppressed, the others count."""
     objections: list[str] = []
     found = [suppression_of(measure, part, suppressions, objections) for part in measure.parts]
-    left = [part for part, suppression in zip(measure.parts, found, strict=True) if suppression is None]
+    remaining = [part for part, suppression in zip(measure.parts, found, strict=True) if suppression is None]
     partial = shared_suppressions([suppression for suppression in found if suppression is not None])
-    whole = partial if not left else accepted(measure, suppressions, objections)
-    # The change that has the largest part in what counts.
-    main = max(left or measure.parts, key=lambda part: (part.amount, bool(part.change)))
+    whole = partial if not remaining else accepted(measure, suppressions, objections)
+    # The change with the largest amount that counts.
+    main = max(remaining or measure.parts, key=lambda part: (part.amount, bool(part.change)))
     change = written.get(main.change)
     finding = GateFinding(
         rule=measure.rule,
@@ -157,7 +160,7 @@ def _judged(measure: Measure, limit: int, suppressions: Suppressions, written: M
     )
     if whole is not None:
         return _Counted(_with(finding, whole), 0, None)
-    return _Counted(finding, sum(part.amount for part in left), partial)
+    return _Counted(finding, sum(part.amount for part in remaining), partial)
 
 
 def _with(finding: GateFinding, suppression: Suppression) -> GateFinding:
@@ -167,7 +170,7 @@ def _with(finding: GateFinding, suppression: Suppression) -> GateFinding:
 
 
 def _worst_chains(findings: Sequence[GateFinding]) -> list[GateFinding]:
-    """One chain for each change: of several that overrides set other limits for, one that fails, and the longest."""
+    """Keep one chain per change: if overrides set different limits, prefer one that fails, then the longest."""
     chains = grouped(
         (each for each in findings if each.rule is RuleId.MAX_CASCADE_DEPTH), lambda each: each.fingerprint
     )
@@ -190,7 +193,7 @@ def _result(rule: RuleId, rules: GateRules, amount: int, findings: Sequence[Gate
 
 
 def _counts(findings: Sequence[GateFinding], rule: RuleId) -> dict[str, int]:
-    """How many findings of a rule have each standing, by the fields of a ``RuleResult``."""
+    """The number of findings with each status, by field of ``RuleResult``."""
     own = [each.status for each in findings if each.rule == rule]
     return {
         "failures": own.count(FindingStatus.FAILS),
@@ -202,15 +205,14 @@ def _counts(findings: Sequence[GateFinding], rule: RuleId) -> dict[str, int]:
 
 
 def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
-    """The rules over all simulations, and what breaks one in any of them, each with in how many simulations it does.
+    """Combine the results of all simulations; each finding has the number of simulations that have it.
 
-    Of what several simulations have in common the worst counts: that of the simulation ``shown`` where others are no
-    worse.
+    If several simulations have the same finding, the worst one counts; simulation ``shown`` wins a tie.
     """
     if len(simulations) == 1:
         return list(simulations[0].results), list(simulations[0].findings)
     found: dict[str, list[tuple[int, GateFinding]]] = {}
-    # The simulation that is shown comes first, so that it wins where nothing is worse.
+    # The simulation that is shown comes first so that it wins ties.
     for index in (shown, *(each for each in range(len(simulations)) if each != shown)):
         for finding in simulations[index].findings:
             found.setdefault(finding.fingerprint, []).append((index, finding))
@@ -235,7 +237,7 @@ def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult
 
 
 def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """What there is in every simulation, the least amount of each: what only may be there excuses nothing."""
+    """The amounts that occur in every simulation, as minima: a merely possible amount suppresses nothing."""
     found: dict[str, int] | None = None
     for simulation in simulations:
         if found is None:
@@ -245,7 +247,7 @@ def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule by its name: the ``expression`` that must be true, and the ``message`` of its finding where it is not."""
+    """A custom rule: the ``expression`` that must be true, and the ``message`` of the finding if it is not."""
 
     rule: RuleId
     expression: Rule
@@ -255,18 +257,18 @@ class CustomRule(msgspec.Struct, frozen=True, kw_only=True):
 def with_custom_rules(
     check: SomeCheck, custom: Sequence[CustomRule], rules: GateRules, suppressions: Suppressions
 ) -> SomeCheck:
-    """The answer with these rules put to it, after those that come with kpreempt, of which ``result`` has the findings.
+    """Evaluate custom rules on the result, after the built-in rules, so ``result`` includes their findings.
 
-    Whether one holds is asked once, of the answer over all runs. An expression that cannot be evaluated is a finding.
+    Each rule is evaluated once, on the result of all runs. An expression that cannot be evaluated is a finding.
     """
     if not custom:
         return check
-    # What is printed, without what is not written because it has its default.
+    # Evaluate the JSON output, which omits fields that have their default.
     broken = list(_custom_measures(custom, msgspec.json.decode(msgspec.json.encode(check)), rules))
     findings = [
         msgspec.structs.replace(_by_severity(each, rules, ()), in_runs=check.runs, of_runs=check.runs)
         for measure in broken
-        for each in _broken([measure], rules, suppressions, {})
+        for each in _violated([measure], rules, suppressions, {})
     ]
     results = [
         _result(each.rule, rules, sum(measure.rule == each.rule for measure in broken), findings) for each in custom
@@ -283,7 +285,7 @@ def with_custom_rules(
 
 
 def _custom_measures(custom: Sequence[CustomRule], result: object, rules: GateRules) -> Iterable[Measure]:
-    from kpreempt.cel import EvaluationError  # noqa: PLC0415 - few gates have rules of their own
+    from kpreempt.cel import EvaluationError  # noqa: PLC0415 - few gates have custom rules
 
     for each in custom:
         if not rules.is_on(each.rule):
@@ -292,25 +294,25 @@ def _custom_measures(custom: Sequence[CustomRule], result: object, rules: GateRu
             is_true = each.expression.evaluate({"result": result})
             if is_true and not each.expression.by_chance:
                 continue
-            detail = f"{each.message}, or not: the order of a map decides" if is_true else each.message
+            detail = f"{each.message} (uncertain: depends on the order of a map)" if is_true else each.message
         except EvaluationError as error:
-            detail = f"{each.message}, or not: the expression cannot be evaluated: {error}"
+            detail = f"{each.message} (uncertain: the expression cannot be evaluated: {error})"
         yield Measure(rule=each.rule, subject=CLUSTER, parts=[Part(amount=1)], is_broken=True, detail=detail)
 
 
 WAIVE = "kpreempt.io/waive"
 WAIVE_REASON = "kpreempt.io/waive-reason"
 _KIND = "CheckBaseline"
-# What JSON holds as a number everywhere.
+# The largest integer that every JSON parser represents exactly.
 _LARGEST_AMOUNT = 2**53
 
 
 class Waiver(msgspec.Struct, frozen=True, kw_only=True):
-    """Lets what a rule finds pass: all of it, or what is about a ``subject`` (``*`` is any text).
+    """Suppresses findings of a rule: all of them, or those about a ``subject`` (``*`` matches any text).
 
-    With ``change`` (``Deployment shop/api``) only what that object brings about. ``by`` is where it is said,
-    ``expires`` the last day on which it counts. Where ``lacks_reason``, or where it ``is_ignored`` because annotations
-    waive nothing, it does not count, which a finding then says.
+    With ``change`` (``Deployment shop/api``), it covers only what that object causes. ``by`` is the source of the
+    waiver, ``expires`` its last valid day. It has no effect if it ``lacks_reason``, or if it ``is_ignored`` because
+    annotation waivers are disabled; the finding then says so.
     """
 
     rule: RuleId
@@ -323,38 +325,37 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
     is_ignored: bool = False
 
     def is_about(self, rule: RuleId, subject: str) -> bool:
-        """Whether it names the rule and, if it names any, the subject."""
+        """Whether it names the rule and, if it has a subject, the subject."""
         return self.rule == rule and (not self.subject or matches(self.subject, subject))
 
     def static_finding(self, today: date) -> str:
-        """Why it does not count, or an empty text."""
+        """Why the waiver has no effect, or an empty string."""
         if self.is_ignored:
-            return f"{self.by}: {WAIVE} does not count with --no-annotation-waivers"
+            return f"{self.by}: {WAIVE} is ignored with --no-annotation-waivers"
         if self.lacks_reason:
-            return f"{self.by}: {WAIVE} does not count without {WAIVE_REASON}"
+            return f"{self.by}: {WAIVE} is ignored without {WAIVE_REASON}"
         if self.change and self.rule.row.is_damage:
-            return f"{self.by}: {WAIVE} does not waive {self.rule}: only an option or kpreempt.toml does"
+            return f"{self.by}: {WAIVE} cannot waive {self.rule}; use --waive or kpreempt.toml"
         if self.expires is not None and today > self.expires:
-            return f"waived by {self.by} until {self.expires.isoformat()}, which is over"
+            return f"waiver of {self.by} expired on {self.expires.isoformat()}"
         return ""
 
 
 def waiver_of_option(text: str, custom: Sequence[RuleId] = ()) -> Waiver:
-    """What ``--waive RULE`` or ``--waive RULE=SUBJECT`` says. Raises ``UsageError``."""
+    """Parse ``--waive RULE`` or ``--waive RULE=SUBJECT``. Raises ``UsageError``."""
     name, equals, subject = text.partition("=")
     rule = find_rule(name.strip(), f"--waive {text}", custom)
     if equals and not subject.strip():
-        raise UsageError(f"--waive {text}: the subject is missing", hint=f"--waive {rule}='Deployment shop/*'")
+        raise UsageError(f"--waive {text}: missing subject", hint=f"--waive {rule}='Deployment shop/*'")
     return Waiver(rule=rule, subject=subject.strip(), by="--waive")
 
 
 def waivers_of_object(
     name: str, annotations: Mapping[str, str], *, source: str = "", line: int = 0, are_ignored: bool = False
 ) -> list[Waiver]:
-    """The waivers in the annotations of an object of the change (``Deployment shop/api``), for what it brings about.
+    """The waivers in the annotations of an object of the change (``Deployment shop/api``), for what it causes.
 
-    Where they ``are_ignored`` they count for nothing, and findings say so.
-    Raises ``InputError`` for a rule that does not exist.
+    If they ``are_ignored``, they have no effect and findings say so. Raises ``InputError`` if a rule is unknown.
     """
     text = annotations.get(WAIVE, "")
     reason = annotations.get(WAIVE_REASON, "").strip()
@@ -365,7 +366,7 @@ def waivers_of_object(
             known = find_rule(rule, WAIVE)
         except UsageError as error:
             raise InputError(
-                f'there is no rule "{rule}"',
+                f'unknown rule "{rule}"',
                 source=source,
                 line=line,
                 object_name=name,
@@ -379,7 +380,7 @@ def waivers_of_object(
 
 
 class Accepted(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """A finding that may be as bad as ``amount``, up to and including the day on which it ``expires``."""
+    """A finding that is accepted up to ``amount``, through the day on which it ``expires``."""
 
     rule: str
     subject: str
@@ -391,20 +392,20 @@ class Accepted(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid
 
 
 class Baseline(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """All that is accepted."""
+    """The findings that are accepted."""
 
     api_version: str = API_VERSION
     kind: str = _KIND
     accepted: list[Accepted] = []
 
     def entry(self, fingerprint: str) -> Accepted | None:
-        """The entry of that fingerprint; of several that which is accepted longest, and then the largest."""
+        """The entry with this fingerprint; if there are several, the one that expires last, then the largest."""
         own = [each for each in self.accepted if each.fingerprint == fingerprint]
         return max(own, key=lambda each: (each.expires, each.amount), default=None)
 
 
 def decode_json(content: bytes, kind: type[_Kind], source: str) -> _Kind:
-    """A record of a kind in a file that kpreempt wrote. Raises ``InputError`` with ``source``."""
+    """Decode a record from a file that kpreempt wrote. Raises ``InputError`` with ``source``."""
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
@@ -412,17 +413,17 @@ def decode_json(content: bytes, kind: type[_Kind], source: str) -> _Kind:
         raise InputError(f"{problem[:1].lower()}{problem[1:]}", source=source, path=path.strip("`.")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         problem = str(error).removeprefix("JSON is malformed: ")
-        raise InputError(f"is not JSON: {problem[:1].lower()}{problem[1:]}", source=source) from None
+        raise InputError(f"invalid JSON: {problem[:1].lower()}{problem[1:]}", source=source) from None
 
 
 def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) -> Baseline:
-    """The baseline in a file. Raises ``InputError`` with ``source`` for anything else, and for unknown rules."""
+    """Decode a baseline file. Raises ``InputError`` with ``source`` if it is invalid or names an unknown rule."""
     found = decode_json(content, Baseline, source)
     if found.kind != _KIND or found.api_version != API_VERSION:
         raise InputError(
-            f"is no baseline: {found.api_version} {found.kind}",
+            f"not a baseline: {found.api_version} {found.kind}",
             source=source,
-            hint=f"a file that --write-baseline wrote: {API_VERSION} {_KIND}",
+            hint=f"expected {API_VERSION} {_KIND}, as written by --write-baseline",
         )
     for number, each in enumerate(found.accepted):
         try:
@@ -436,16 +437,16 @@ def read_baseline(content: bytes, source: str, custom: Sequence[RuleId] = ()) ->
 def baseline_text(
     findings: Iterable[GateFinding], expires: date, *, reason: str = "", before: Baseline | None = None
 ) -> str:
-    """The file that accepts all findings that fail or warn, until ``expires``.
+    """The content of a baseline that accepts all findings that fail or warn, until ``expires``.
 
-    Those that ``before`` accepts stay as they are in it. Equal findings make the same text, in whatever order.
+    Findings that ``before`` accepts keep their entry. The same findings give the same text, in any order.
     """
     entries: dict[str, Accepted] = {}
     for each in findings:
         if each.status is FindingStatus.ACCEPTED and before is not None:
-            kept = before.entry(each.fingerprint)
-            if kept is not None:
-                entries[each.fingerprint] = kept
+            previous = before.entry(each.fingerprint)
+            if previous is not None:
+                entries[each.fingerprint] = previous
         elif each.status.counts:
             entries[each.fingerprint] = Accepted(
                 rule=each.rule,
@@ -461,9 +462,9 @@ def baseline_text(
 
 
 class Suppressions(msgspec.Struct, frozen=True, kw_only=True):
-    """What lets findings pass: waivers, the baseline, and ``base``, which is what there is without the change.
+    """What suppresses findings: waivers, the baseline, and ``base``, the findings without the change.
 
-    ``base`` is what ``measured`` says of the simulation of the manifests before. ``today`` decides what is over.
+    ``base`` is the result of ``measured`` for the old manifests. ``today`` decides what has expired.
     """
 
     today: date
@@ -473,7 +474,7 @@ class Suppressions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suppression(NamedTuple):
-    """Why something does not count, and who says so."""
+    """Why a finding or a part of it is suppressed, and by what."""
 
     standing: FindingStatus
     reason: str = ""
@@ -484,27 +485,28 @@ class Suppression(NamedTuple):
 def suppression_of(
     measure: Measure, part: Part, suppressions: Suppressions, objections: list[str]
 ) -> Suppression | None:
-    """Why what one change brings about does not count, if so: a waiver, or it is there without the change, too.
+    """Why the part of one change does not count: a waiver covers it, or it also occurs without the change.
 
-    The first waiver that counts is taken; if there is none, ``objections`` get why the others do not.
+    The first effective waiver is used. If there is none, the reasons why the others have no effect are added to
+    ``objections``.
     """
-    asked = [
+    candidates = [
         (waiver, waiver.static_finding(suppressions.today))
         for waiver in suppressions.waivers
         if waiver.change in ("", part.change) and waiver.is_about(measure.rule, measure.subject)
     ]
-    waiver = next((waiver for waiver, static_finding in asked if not static_finding), None)
+    waiver = next((waiver for waiver, static_finding in candidates if not static_finding), None)
     if waiver is not None:
         expires = waiver.expires.isoformat() if waiver.expires is not None else ""
         return Suppression(FindingStatus.WAIVED, waiver.reason, waiver.by, expires)
-    objections += sorted(static_finding for _, static_finding in asked)
+    objections += sorted(static_finding for _, static_finding in candidates)
     if part.amount <= suppressions.base.get(measure.fingerprint_of([part.change]), -1):
         return Suppression(FindingStatus.NOT_NEW, by="--base")
     return None
 
 
 def shared_suppressions(suppressions: Sequence[Suppression]) -> Suppression | None:
-    """Several excuses as one, which is a waiver where one of them is."""
+    """Combine several suppressions; the result is a waiver if one of them is."""
     if not suppressions:
         return None
     standings = {suppression.standing for suppression in suppressions}
@@ -517,24 +519,24 @@ def shared_suppressions(suppressions: Sequence[Suppression]) -> Suppression | No
 
 
 def accepted(measure: Measure, suppressions: Suppressions, objections: list[str]) -> Suppression | None:
-    """The baseline's entry for all of it, if it has one; adds why it does not count to ``objections``."""
+    """The baseline's entry for the whole measure, if any; adds to ``objections`` why an entry has no effect."""
     entry = suppressions.baseline.entry(measure.fingerprint)
     if entry is None:
         return None
     expires = entry.expires.isoformat()
     if suppressions.today > entry.expires:
-        objections.append(f"accepted until {expires}, which is over")
+        objections.append(f"baseline entry expired on {expires}")
         return None
     if measure.amount > entry.amount:
-        objections.append(f"accepted as long as it is not more than {entry.amount}")
+        objections.append(f"baseline accepts up to {entry.amount}")
         return None
     return Suppression(FindingStatus.ACCEPTED, entry.reason, "--baseline", expires)
 
 
 def source_of(rules: GateRules, suppressions: Suppressions, *, config: str, baseline: str) -> GateSource:
-    """Where the rules are from, and those that are switched off, only warn, are waived or have a higher limit.
+    """The source of the rules, and which rules are off, only warn, are waived or have a raised limit.
 
-    A waiver that does not count, because it is over or without a reason, waives nothing.
+    Waivers without effect (expired, or without a reason) are left out.
     """
     limits = list(_limits(rules))
     errors = [rule for rule in rules.asked if rule.row.severity is RuleSeverity.ERROR and rules.is_on(rule)]
@@ -558,9 +560,9 @@ def source_of(rules: GateRules, suppressions: Suppressions, *, config: str, base
 
 
 def _limits(rules: GateRules) -> Iterator[tuple[str, RuleId, int | None]]:
-    """The limit of each rule, and of each override that has another one, with what it is for.
+    """The limit of each rule, and of each override that differs, with its scope.
 
-    A rule that needs to be told what it is about, and is not, has none to lose.
+    ``forbid-victims`` without protected pods has no limit and is left out.
     """
     for rule in rules.asked:
         if rule is RuleId.FORBID_VICTIMS and not rules.forbidden:

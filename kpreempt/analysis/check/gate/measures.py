@@ -1,7 +1,7 @@
-"""What rules measure of a simulation: its victims, what is pending or stranded in the end, and what is not known.
+"""Measure what the rules limit: victims, pending pods, broken dependencies and missing information.
 
-They look at a ``Case``: a simulation, with what its victims lead back to. Each function yields measures of one rule, or
-of those of one family, and ``MEASURES`` has them all.
+Each function takes a ``Case`` (a simulation with its changes and rules) and yields the measures of one rule or of one
+family of rules. ``MEASURES`` lists all of them.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _FINGERPRINT_LENGTH = 32
 
 
 class PodFacts(msgspec.Struct, frozen=True):
-    """What a pod is known by."""
+    """The attributes of a pod that rules match."""
 
     labels: Mapping[str, str] = {}
     priority_class: str = ""
 
 
 class StaticFinding(msgspec.Struct, frozen=True):
-    """What a rule has against an object of the change, whatever the simulation comes to.
+    """A violation by an object of the change itself, independent of the simulation.
 
-    ``fix`` is what mends it, and ``change`` the object that it leads back to, where that is not the subject. One that
-    ``is_critical`` shuts the gate though its rule warns, unless somebody says that it is to. ``pods`` are those that
-    it is about.
+    ``fix`` is the remedy. ``change`` is the object that causes the violation, if that is not the subject. If it
+    ``is_critical``, it fails the gate even if its rule only warns, unless the user set the severity. ``pods`` are the
+    affected pods.
     """
 
     rule: RuleId
@@ -57,14 +57,14 @@ class StaticFinding(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """The cluster's part in the question.
+    """What the rules need to know about the cluster and the change.
 
-    ``pods`` are those of the cluster and of the change, by key (``shop/api-0``); what takes the place of one is known
-    as that one. ``workloads`` says what belongs to what in the end: ``Deployment shop/api`` by
-    ``ReplicaSet shop/api-7f9c``, ``CronJob shop/backup`` by its Job; what it does not name belongs to itself.
-    ``assumptions`` are those of the input and of the simulation, ``objections`` those to objects of the change.
-    ``unbound`` says of workloads why the claims of their pods cannot be bound. ``snapshot_age`` is in seconds, ``None``
-    where nothing says when the snapshot was taken; of a live cluster (``is_live``) it does not matter.
+    ``pods`` has the pods of the cluster and of the change by key (``shop/api-0``); a replacement has the facts of the
+    pod it replaces. ``workloads`` maps each object to its topmost owner, such as ``ReplicaSet shop/api-7f9c`` to
+    ``Deployment shop/api``, or a Job to its CronJob; an object that is missing belongs to itself. ``assumptions`` are
+    those of the input and the simulation, ``objections`` the violations by objects of the change. ``unbound`` maps
+    workloads to the reason why the claims of their pods cannot be bound. ``snapshot_age`` is in seconds, or ``None`` if
+    the snapshot has no time; it is ignored for a live cluster (``is_live``).
     """
 
     pods: Mapping[str, PodFacts] = {}
@@ -77,7 +77,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What one change brings about; ``change`` is empty where none does. ``places`` are those of its pods in all."""
+    """The share of one change in a measure; ``change`` is empty if no change caused it.
+
+    ``places`` are the positions of its pods among the pods of the whole measure.
+    """
 
     change: str = ""
     amount: int = 0
@@ -86,10 +89,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """A subject under a rule.
+    """How much of something a rule found for one subject.
 
-    ``group`` is the override that sets the limit, -1 for none. ``is_broken`` where it is too much whatever the limit
-    is, ``is_critical`` as of an objection. ``aspect`` tells apart what is of one subject.
+    ``group`` is the index of the override that sets the limit, or -1. If ``is_broken``, the rule is violated regardless
+    of the limit; ``is_critical`` is as in ``StaticFinding``. ``aspect`` distinguishes several measures of one subject.
     """
 
     rule: RuleId
@@ -106,30 +109,30 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def amount(self) -> int:
-        """All in all."""
+        """The total amount of all parts."""
         return sum(part.amount for part in self.parts)
 
     @property
     def pods(self) -> list[str]:
-        """Those of all changes, in the order in which they were counted."""
+        """The pods of all changes, in the order in which they were counted."""
         placed = [(place, pod) for part in self.parts for place, pod in zip(part.places, part.pods, strict=False)]
         return [pod for _, pod in sorted(placed)] or [pod for part in self.parts for pod in part.pods]
 
     @property
     def fingerprint(self) -> str:
-        """The same from run to run for the same rule, subject and changes; no pod's name is in it."""
+        """A hash of the rule, subject and changes that is stable between runs; it contains no pod name."""
         return self.fingerprint_of(sorted({part.change for part in self.parts}))
 
     def fingerprint_of(self, changes: list[str]) -> str:
-        """The same for what some of the changes bring about."""
+        """The fingerprint for a subset of the changes."""
         text = "\0".join([self.rule, self.subject, self.aspect, *changes])
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_FINGERPRINT_LENGTH]
 
 
 def parts_of(pods: Iterable[tuple[str, str]], unnamed: int = 0) -> list[Part]:
-    """What each change brings about, by its name, from pods in order, each after the change behind it.
+    """Group pods by the change that caused their eviction; ``pods`` has pairs of change and pod, in order.
 
-    A pod that is there twice counts twice; of ``unnamed`` ones neither they nor a change are known.
+    A pod that occurs twice counts twice. ``unnamed`` pods are counted without a name or a change.
     """
     found: dict[str, list[tuple[int, str]]] = {"": []} if unnamed else {}
     for place, (change, pod) in enumerate(pods):
@@ -146,11 +149,12 @@ def parts_of(pods: Iterable[tuple[str, str]], unnamed: int = 0) -> list[Part]:
 
 
 class Case:
-    """A simulation of changes under the limits of a gate, with what its pods belong to, and who goes for whom.
+    """A simulation of changes with the gate's rules, the owners of its pods, and the cause of each eviction.
 
-    A victim is named by its index in ``Simulation.displaced``, since a StatefulSet's pod may go twice under one name.
-    ``order`` has the victims as they go. By victim, ``workloads`` are what they belong to, ``behind`` the objects of
-    the change for which they go in the end, empty where it is none, and ``since`` the seconds of the simulation.
+    A victim is identified by its index in ``Simulation.displaced``, because a StatefulSet's pod can be evicted twice
+    under one name. ``order`` lists the victims by eviction time. Indexed by victim, ``workloads`` are their owners,
+    ``behind`` the objects of the change that caused the eviction (empty: none), and ``since`` the seconds since the
+    start.
     """
 
     def __init__(self, simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> None:
@@ -158,8 +162,8 @@ class Case:
         self._changed = {change.object for change in changes}
         self._owners = dict(facts.workloads)
         self._workload_of = self._workloads_by_pod()
-        # By victim the one whose replacement it goes for, -1 where that pod came first; and the first of that line. The
-        # list is depth first: the parent is the last one before that is one less deep.
+        # For each victim, the victim whose replacement preempted it (-1 if the preemptor was not a replacement), and
+        # the first victim of that chain. The list is depth first: the parent is the closest earlier entry one level up.
         self._parents: list[int] = []
         self._roots: list[int] = []
         line: list[int] = []
@@ -173,26 +177,26 @@ class Case:
         self.behind = [self.change_of(self.root_workload(index)) for index in range(len(simulation.displaced))]
 
     def workload_of(self, pod: str) -> str:
-        """What the pod of this key belongs to in the end; of none, it stands for itself (``Pod shop/one``).
+        """The topmost owner of the pod with this key, or ``Pod shop/one`` if it has none.
 
-        A node that goes with its pods (``Node n1``) is an object of the change already.
+        A node that is removed with its pods (``Node n1``) is an object of the change itself.
         """
         return pod if pod in self._changed else self._workload_of.get(pod) or f"Pod {pod}"
 
     def workload_waiting(self, waiting: UnscheduledPod) -> str:
-        """What a pod that waits belongs to."""
+        """The workload of a pending pod."""
         return waiting.workload or self.workload_of(waiting.pod)
 
     def change_of(self, workload: str) -> str:
-        """The workload, where the change is about it, else an empty text."""
+        """The workload if the change includes it, else an empty string."""
         return workload if workload in self._changed else ""
 
     def root_workload(self, victim: int) -> str:
-        """What the pod belongs to that came first, and for which all followed."""
+        """The workload of the pod that started the chain of evictions."""
         return self.workload_of(self.simulation.displaced[self._roots[victim]].cause)
 
     def chain_to(self, victim: int) -> list[str]:
-        """The line of evictions: the pod that came first, then each victim with what took its place, the last alone."""
+        """The chain of evictions: the first preemptor, each victim with its replacement, then this victim."""
         line = []
         at = victim
         while at >= 0:
@@ -204,11 +208,11 @@ class Case:
         return [displaced[self._roots[victim]].cause, *steps, displaced[victim].pod]
 
     def parts(self, victims: Iterable[int], unnamed: int = 0) -> list[Part]:
-        """What each change brings about of these victims."""
+        """Group these victims by the change that caused their eviction."""
         return parts_of(((self.behind[index], self.simulation.displaced[index].pod) for index in victims), unnamed)
 
     def group_of(self, rule: RuleId, workload: str, namespace: str = "") -> int:
-        """The override that decides about a workload, or about what else is of its namespace; -1 for none."""
+        """The index of the override for a workload, or for a namespace; -1 if none applies."""
         return self.rules.group_of(rule, namespace or namespace_of(workload), workload)
 
     def _workloads_by_pod(self) -> dict[str, str]:
@@ -247,8 +251,8 @@ def _qualified(owner: str, pod: str) -> str:
 
 
 def _departures(simulation: Simulation) -> tuple[list[int], list[float]]:
-    """The victims in the order in which they go, and when each does."""
-    # A pod that goes several times under one name does so in the order of its steps.
+    """The victims in the order of their evictions, and the time of each."""
+    # A pod that is evicted several times under one name is evicted in the order of its steps.
     times: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for position, step in enumerate(simulation.steps):
         if step.kind is StepKind.TERMINATING:
@@ -256,28 +260,28 @@ def _departures(simulation: Simulation) -> tuple[list[int], list[float]]:
     since: list[float] = []
     places: list[tuple[int, int]] = []
     for index, victim in enumerate(simulation.displaced):
-        left = times.get((victim.pod, victim.cause))
-        at, position = left.pop(0) if left else (0.0, len(simulation.steps))
+        remaining = times.get((victim.pod, victim.cause))
+        at, position = remaining.pop(0) if remaining else (0.0, len(simulation.steps))
         since.append(at)
         places.append((position, index))
     return [index for _, index in sorted(places)], since
 
 
-# What asks for pods that were not there before.
-_ASKS_FOR_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
-# Pods of these end, or leave their node without one while they are replaced, however it is done.
+# Changes that create pods.
+_CREATES_PODS = frozenset({ChangeKind.CREATED, ChangeKind.ROLLED, ChangeKind.SCALED})
+# Pods of these kinds finish, or leave a gap on their node while they are replaced, with any update strategy.
 _ALWAYS_WITH_GAPS = ("Job ", "DaemonSet ")
-# From so many pods on, some can stay ready while others are replaced.
-_MANY = 2
+# With this number of replicas, some can stay ready while others are replaced.
+_MIN_REPLICAS = 2
 _BUDGETS = "PodDisruptionBudget"
-# How the plan tells of a field that the API server does not let anyone change.
-_REFUSED = "cannot be changed in the API"
-# And of a PriorityClass.
+# How the plan's messages about immutable fields start.
+_IMMUTABLE = "field is immutable"
+# How its messages about a missing PriorityClass start.
 _NO_CLASS = "is neither in the cluster nor in the change"
 _NOT_STARTED = (RuleId.VOLUME_ATTACHED_ELSEWHERE, RuleId.BYPASSES_SCHEDULER)
 _RULE_ABOUT = {
     AssumptionKind.UNMODELED: RuleId.UNMODELED_INPUT,
-    # Objects that could not be read are left out as bad ones are.
+    # Objects that could not be read are skipped like invalid ones.
     AssumptionKind.UNREADABLE: RuleId.SKIPPED_OBJECTS,
     AssumptionKind.ABSENT: RuleId.ABSENT_KINDS,
     AssumptionKind.SKIPPED: RuleId.SKIPPED_OBJECTS,
@@ -287,7 +291,7 @@ _RULE_ABOUT = {
 
 
 def _violations(case: Case) -> Iterator[Measure]:
-    """For each budget the victims that it does not allow to go."""
+    """The victims that violate each budget."""
     rule = RuleId.MAX_PDB_VIOLATIONS
     found: dict[str, list[int]] = {}
     for index in case.order:
@@ -295,7 +299,7 @@ def _violations(case: Case) -> Iterator[Measure]:
             found.setdefault(budget, []).append(index)
     unnamed: dict[str, int] = {}
     for low in case.simulation.budgets:
-        # Those that go for a pod which waited before are victims, too, and no change's.
+        # Victims of pods that were pending before also count, but belong to no change.
         if low.violations:
             rest = low.violations - len(found.setdefault(low.budget, []))
             unnamed[low.budget] = max(rest, unnamed.get(low.budget, 0))
@@ -310,7 +314,7 @@ def _violations(case: Case) -> Iterator[Measure]:
 
 
 def _all_victims(case: Case) -> Iterator[Measure]:
-    """How many have to go, all in all; those of an override are counted on their own."""
+    """The total number of victims; those that an override covers are counted separately."""
     rule = RuleId.MAX_VICTIMS
 
     def group_of(index: int) -> int:
@@ -322,17 +326,17 @@ def _all_victims(case: Case) -> Iterator[Measure]:
 
 
 def _victims_by_workload(case: Case) -> Iterator[Measure]:
-    """How many of each workload have to go, and which of them nothing would make again, each for itself."""
+    """The victims of each workload, and those that no controller will recreate."""
     yield from _of_workloads(case, RuleId.MAX_VICTIMS_PER_WORKLOAD, case.order)
     lost = [index for index in case.order if case.simulation.displaced[index].lost]
     yield from _of_workloads(case, RuleId.LOST_PODS, lost)
 
 
 def _forbidden_victims(case: Case) -> Iterator[Measure]:
-    """The workloads of which pods go that must not; where a pod's labels are not known, they are taken to match."""
+    """The workloads with protected victims. A pod whose labels are unknown is assumed to match."""
     known = dict(case.facts.pods)
     for victim in case.simulation.displaced:
-        # What takes the place of a pod is made from the same template. The list has the pod before it.
+        # A replacement has the same template as the pod it replaces, which precedes it in the list.
         if victim.replacement and victim.pod in known:
             known.setdefault(victim.replacement, known[victim.pod])
     reasons: dict[int, str] = {}
@@ -344,14 +348,14 @@ def _forbidden_victims(case: Case) -> Iterator[Measure]:
 
 
 def _forbidden_by(forbidden: Sequence[ForbiddenVictims], pod: str, known: PodFacts | None) -> str:
-    """The first that forbids it, in words, or an empty text."""
+    """The first protection that covers the pod, as text, or an empty string."""
     for each in forbidden:
         if each.namespace and not matches(each.namespace, namespace_of(pod)):
             continue
         if known is None:
             if each.selector is None and not each.priority_class:
                 return each.name
-            return f"{each.name}: what it is labelled with, and its priority class, are not known"
+            return f"{each.name}: its labels and priority class are unknown"
         if each.selector is not None and not each.selector.matches(known.labels):
             continue
         if not each.priority_class or matches(each.priority_class, known.priority_class):
@@ -362,7 +366,7 @@ def _forbidden_by(forbidden: Sequence[ForbiddenVictims], pod: str, known: PodFac
 def _of_workloads(
     case: Case, rule: RuleId, victims: Iterable[int], details: Mapping[int, str] | None = None
 ) -> Iterator[Measure]:
-    """These victims by their workload, with what there is to say of the first."""
+    """Group these victims by workload, with the detail of the first one."""
     for workload, own in grouped(victims, lambda index: case.workloads[index]).items():
         yield Measure(
             rule=rule,
@@ -375,7 +379,7 @@ def _of_workloads(
 
 
 def _cascades(case: Case) -> Iterator[Measure]:
-    """For each workload whose pods come first the longest line of evictions, and for each override of a last victim."""
+    """The longest chain of evictions for each workload that starts one, and for each override of a last victim."""
     rule = RuleId.MAX_CASCADE_DEPTH
     victims = case.simulation.displaced
 
@@ -396,29 +400,30 @@ def _cascades(case: Case) -> Iterator[Measure]:
 
 
 def _unscheduled(case: Case) -> Iterator[Measure]:
-    """The workloads of which a new pod has no node in the end, or of which not all comes about that is asked for."""
+    """The workloads with new pods that are pending at the end, and those that the change did not complete."""
     rule, simulation = RuleId.REQUIRE_SCHEDULABLE, case.simulation
-    asking = {change.object for change in case.changes if change.kind in _ASKS_FOR_PODS}
-    everyone = grouped(simulation.pending, case.workload_waiting)
-    # A pod that came with the simulation and took nobody's place is one that the change brings.
+    creating_pods = {change.object for change in case.changes if change.kind in _CREATES_PODS}
+    all_pending = grouped(simulation.pending, case.workload_waiting)
+    # A pod that the simulation created without replacing another one was created by the change.
     new = (each for each in simulation.pending if not each.pending_before)
     waiting = grouped(
-        (each for each in new if not each.was_running or case.workload_waiting(each) in asking), case.workload_waiting
+        (each for each in new if not each.was_running or case.workload_waiting(each) in creating_pods),
+        case.workload_waiting,
     )
-    held: dict[str, list[str]] = {}
+    blocked_by: dict[str, list[str]] = {}
     for each in simulation.workloads:
         if each.held_by:
-            held.setdefault(each.held_by, []).append(each.workload)
+            blocked_by.setdefault(each.held_by, []).append(each.workload)
     missing = {
         each.workload: max((each.desired_after or 0) - each.ready_after, each.pending_after, 1)
         for each in simulation.workloads
-        if each.is_changed and not each.is_done and not each.held_by and each.workload in {*asking, *held}
+        if each.is_changed and not each.is_done and not each.held_by and each.workload in {*creating_pods, *blocked_by}
     }
     since = _waiting_since(simulation)
     refused = {each.workload: each.message for each in simulation.rejected if each.rejected_after}
-    kept = _withheld(case)
-    # What is the cause of another finding, and of nothing else, is not reported twice: so are workloads of which one
-    # says why pods that have a node do not start there.
+    kept = _stuck_rollouts(case)
+    # Something that another finding already explains is not reported twice. That includes workloads whose pods have a
+    # node but are known not to start there.
     not_started = {
         each.subject
         for each in case.facts.objections
@@ -427,14 +432,14 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     explained = {*kept, *not_started, *(each for each in refused if _fails_for_quota(case, each))}
     for workload in {**waiting, **missing}:
         pods = waiting.get(workload, [])
-        if workload not in held and (kept.get(workload) or (not pods and workload in explained)):
+        if workload not in blocked_by and (kept.get(workload) or (not pods and workload in explained)):
             continue
-        messages = [each.message for each in (*pods, *everyone.get(workload, [])) if each.message]
+        messages = [each.message for each in (*pods, *all_pending.get(workload, [])) if each.message]
         messages += filter(None, [refused.get(workload, "")])
         details = messages[:1]
         if reason := case.facts.unbound.get(workload):
             details.append(reason)
-        if never := held.get(workload):
+        if never := blocked_by.get(workload):
             details.append(f"never applied: {some_of(never)}")
         part = Part(
             change=case.change_of(workload),
@@ -452,22 +457,22 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
 
 
 def _fails_for_quota(case: Case, workload: str) -> bool:
-    """Whether any pod of a workload that a quota refuses shuts the gate."""
+    """Whether the gate fails if a quota rejects a single pod of the workload."""
     rule = RuleId.QUOTA_REJECTIONS
     is_error = case.rules.severity_of(rule) is RuleSeverity.ERROR
     return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
 
 
-def _withheld(case: Case) -> dict[str, bool]:
-    """The workloads of which another finding says why they keep pods of the old template, and whether new ones wait."""
+def _stuck_rollouts(case: Case) -> dict[str, bool]:
+    """The workloads with a ``rollout-stuck`` finding, and whether it fails the gate."""
     rule = RuleId.ROLLOUT_STUCK
-    is_reported, shuts = case.rules.is_on(rule), rule not in case.rules.severities
+    is_reported, is_critical = case.rules.is_on(rule), rule not in case.rules.severities
     own = (each for each in case.facts.objections if is_reported and each.rule is rule)
-    return {each.subject: each.is_critical and shuts for each in own}
+    return {each.subject: each.is_critical and is_critical for each in own}
 
 
 def _pending(case: Case) -> Iterator[Measure]:
-    """The workloads of which pods ran, had to go, and have no node in the end."""
+    """The workloads with evicted pods whose replacements are pending at the end."""
     behind = {
         victim.replacement: case.behind[index]
         for index, victim in enumerate(case.simulation.displaced)
@@ -487,9 +492,9 @@ def _pending(case: Case) -> Iterator[Measure]:
 
 
 def _broken_dependencies(case: Case) -> Iterator[Measure]:
-    """What is left without something that it needs, if only for a while; pods count under their workload.
+    """What loses a dependency, even temporarily; pods count under their workload.
 
-    A Service that the change itself leaves without pods breaks another rule.
+    A Service that the change itself leaves without pods violates another rule.
     """
     cut_off = {each.subject for each in case.facts.objections if each.rule is RuleId.SERVICE_OUTAGE}
     behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.simulation.displaced)}
@@ -515,7 +520,7 @@ def _broken_dependencies(case: Case) -> Iterator[Measure]:
 
 
 def _deletions(case: Case) -> Iterator[Measure]:
-    """The workloads that run, or are meant to, and are deleted without being listed by the user."""
+    """The running workloads that the change deletes although the user did not list them."""
     for each in case.changes:
         is_running = each.pods or (each.replicas_before and not each.object.startswith("Job "))
         if not (each.is_unlisted_deletion and is_running):
@@ -529,8 +534,8 @@ def _deletions(case: Case) -> Iterator[Measure]:
         )
 
 
-def _rejections(case: Case) -> Iterator[Measure]:
-    """The workloads of which ResourceQuotas refuse pods, if only for a while."""
+def _quota_rejections(case: Case) -> Iterator[Measure]:
+    """The workloads with pods that a ResourceQuota rejects, even temporarily."""
     for each in case.simulation.rejected:
         yield Measure(
             rule=RuleId.QUOTA_REJECTIONS,
@@ -544,7 +549,7 @@ def _rejections(case: Case) -> Iterator[Measure]:
 
 
 def _loops(case: Case) -> Iterator[Measure]:
-    """The workloads whose pods displace one another without end."""
+    """The workloads whose pods preempt one another in an endless loop."""
     if case.simulation.end is not SimulationEnd.LOOP:
         return
     victims = grouped(case.order, lambda index: case.workloads[index])
@@ -553,18 +558,18 @@ def _loops(case: Case) -> Iterator[Measure]:
         yield Measure(
             rule=RuleId.FORBID_LOOPS,
             subject=workload,
-            # How often each pod goes is a matter of when the loop is noticed.
+            # The number of evictions per pod depends on when the loop is detected, so each change counts once.
             parts=[Part(change=change, amount=1) for change in changes],
             group=case.group_of(RuleId.FORBID_LOOPS, workload),
             since=case.simulation.seconds,
         )
 
 
-def _min_ready(case: Case) -> Iterator[Measure]:
-    """The workloads of which too few pods are ready at some moment.
+def _too_few_ready(case: Case) -> Iterator[Measure]:
+    """The workloads whose ready pods drop to the limit or below.
 
-    One pod alone cannot be replaced without a gap in most cases. If a Service loses its last pod or the change scales
-    the workload to zero, another rule reports it.
+    A workload with one pod usually cannot be replaced without a gap, so it is exempt. If a Service loses its last pod,
+    or the change scales the workload to zero, another rule reports it.
     """
     rule = RuleId.MIN_READY
     cut_off = {
@@ -578,11 +583,11 @@ def _min_ready(case: Case) -> Iterator[Measure]:
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
         is_deleted = each.desired_after is None or each.workload in deleted
-        if each.ready_before < _MANY or is_deleted or each.workload.startswith(_ALWAYS_WITH_GAPS):
+        if each.ready_before < _MIN_REPLICAS or is_deleted or each.workload.startswith(_ALWAYS_WITH_GAPS):
             continue
         group = case.group_of(rule, each.workload)
         limit = case.rules.limit_of(rule, group)
-        # Of those that are to be, if the change makes them fewer.
+        # If the change scales the workload down, the limit applies to its new size.
         whole = min(each.ready_before, each.desired_after or each.ready_before)
         if limit is None or each.workload in cut_off or each.ready_min * 100 > limit * whole:
             continue
@@ -603,7 +608,7 @@ def _min_ready(case: Case) -> Iterator[Measure]:
 
 
 def _objections(case: Case) -> Iterator[Measure]:
-    """What there is to object to objects of the change themselves."""
+    """The violations by objects of the change itself."""
     for each in case.facts.objections:
         change = each.change or case.change_of(each.subject)
         yield Measure(
@@ -617,7 +622,7 @@ def _objections(case: Case) -> Iterator[Measure]:
 
 
 def _snapshot_age(case: Case) -> Iterator[Measure]:
-    """How old the snapshot is; one that does not say is too old. A live cluster has no age."""
+    """The age of the snapshot. An unknown age is too old; a live cluster has no age."""
     if case.facts.is_live:
         return
     age = case.facts.snapshot_age
@@ -627,24 +632,24 @@ def _snapshot_age(case: Case) -> Iterator[Measure]:
         parts=[Part(amount=0 if age is None else max(0, ceil(age)))],
         is_broken=age is None,
         aspect="unknown" if age is None else "",
-        detail="the snapshot does not say when it was taken" if age is None else "",
+        detail="the snapshot has no timestamp" if age is None else "",
     )
 
 
 def _not_known(case: Case) -> Iterator[Measure]:
-    """What is not known and could change the answer, by what it is about."""
+    """What is unknown and could change the result, by subject."""
     found: dict[tuple[RuleId, str, str], list[Assumption]] = {}
     for each in dict.fromkeys(case.facts.assumptions):
         if each.kind.only_informs:
             continue
-        if each.message.startswith((_REFUSED, _NO_CLASS)):
+        if each.message.startswith((_IMMUTABLE, _NO_CLASS)):
             rule = RuleId.APPLY_REJECTED
         elif each.kind is AssumptionKind.UNREADABLE and each.subject == _BUDGETS:
             rule = RuleId.PDBS_UNREADABLE
         else:
             rule = _RULE_ABOUT[each.kind]
         kind, _, name = each.subject.partition(" ")
-        # A pod counts under its workload, since its own name may be another one in the next run.
+        # A pod counts under its workload, because its name can differ in the next run.
         subject = case.workload_of(name) if kind == "Pod" and name else each.subject or CLUSTER
         found.setdefault((rule, subject, each.field), []).append(each)
     for (rule, subject, field), own in found.items():
@@ -664,12 +669,12 @@ def _not_known(case: Case) -> Iterator[Measure]:
             aspect="broken off",
             parts=[Part(amount=1)],
             since=case.simulation.seconds,
-            detail="it was broken off before it came to an end",
+            detail="the simulation was aborted before it ended",
         )
 
 
 def _waiting_since(simulation: Simulation) -> dict[str, float]:
-    """When each pod was first found to have no node."""
+    """When each pod was first reported as unschedulable."""
     since: dict[str, float] = {}
     for step in simulation.steps:
         if step.kind is StepKind.PENDING:
@@ -677,7 +682,7 @@ def _waiting_since(simulation: Simulation) -> dict[str, float]:
     return since
 
 
-# All of them, in any order.
+# All measures, in any order.
 MEASURES = (
     _violations,
     _all_victims,
@@ -688,9 +693,9 @@ MEASURES = (
     _pending,
     _broken_dependencies,
     _deletions,
-    _rejections,
+    _quota_rejections,
     _loops,
-    _min_ready,
+    _too_few_ready,
     _objections,
     _snapshot_age,
     _not_known,

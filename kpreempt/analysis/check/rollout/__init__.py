@@ -1,4 +1,4 @@
-"""What a change is: manifests held against the cluster, and what becomes of each object.
+"""Determines what a change does: compares manifests with the cluster, object by object.
 
-``plan.plan_change`` is the way in. Works on plain data, and changes none of it.
+``plan.plan_change`` is the entry point. It works on plain data, and does not modify it.
 """

@@ -1,8 +1,8 @@
-"""Which pods and ReplicaSets without a controller get one by a change.
+"""Determines which pods and ReplicaSets without a controller are adopted because of a change.
 
-Follows ``pkg/controller/controller_ref_manager.go`` of v1.36.3: a controller adopts each object of its namespace that
-its selector matches and that no controller owns; a StatefulSet only pods with its own names. What it adopts counts as
-its own from then on, and it deletes what it has too many of.
+Follows ``pkg/controller/controller_ref_manager.go`` of v1.36.3: a controller adopts each object in its namespace that
+matches its selector and has no controller; a StatefulSet adopts only pods with its own names. From then on the
+controller treats adopted objects as its own, and deletes surplus ones.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import ObjectMeta, OwnerReference, controller_of, replace_in
 
-# The controllers that adopt, in the order in which they are asked.
+# The controllers that adopt objects, in their order of precedence.
 _KINDS = ("ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job", "Deployment")
 _API_VERSIONS = {"ReplicationController": "v1", "Job": "batch/v1"}
 _Identity = tuple[str, str, str]
 
 
 class _Adopter(NamedTuple):
-    """A controller with its selector. ``size`` is ``None`` if nothing says how many pods it wants."""
+    """A controller with its selector; ``size`` is ``None`` if its desired number of pods is unknown."""
 
     identity: _Identity
     selector: LabelSelector
@@ -40,7 +40,7 @@ class _Adopter(NamedTuple):
     is_new: bool
 
     def adopts(self, kind: str, metadata: ObjectMeta, labels: Mapping[str, str]) -> bool:
-        """Whether it adopts an object that no controller owns, and that has these labels."""
+        """Whether it adopts an object without a controller that has these labels."""
         own_kind, namespace, own_name = self.identity
         is_of_kind = (own_kind == "Deployment") == (kind == "ReplicaSet")
         if not is_of_kind or metadata.namespace != namespace or not self.selector.matches(labels):
@@ -50,7 +50,7 @@ class _Adopter(NamedTuple):
         )
 
     def owning(self, record: Any) -> Any:
-        """The object as its own."""
+        """The object with this controller as its owner."""
         kind, _, name = self.identity
         version = _API_VERSIONS.get(kind, "apps/v1")
         owner = OwnerReference(kind=kind, name=name, uid=self.uid, api_version=version, controller=True)
@@ -70,11 +70,11 @@ def adopted(
     live: LiveDocuments,
     decode: Decode,
 ) -> tuple[ClusterSnapshot, list[PlannedWorkload], list[Adoption]]:
-    """The cluster in which workloads of the change own what they adopt, these workloads, and all adoptions.
+    """Return the cluster with adopted objects, the updated workloads, and all adoptions.
 
-    ``before`` is the cluster as it is, ``after`` with the objects of the change that are not workloads. What a new
-    controller, or one with a new selector, finds there is owned in the cluster that is returned. What the change makes
-    or labels otherwise is not: adoptions say so of that alone.
+    ``before`` is the cluster before the change, ``after`` the one with all objects of the change except workloads. In
+    the result, new controllers, and those with a new selector, own the existing objects they adopt. Objects that the
+    change creates or relabels are not owned there; the adoptions only list them.
     """
     search = _Search(before, workloads, decode)
     deleted = set(deleted_pods)
@@ -115,7 +115,7 @@ def _with_sets(workload: PlannedWorkload, cluster: ClusterSnapshot, live: LiveDo
 
 
 class _Search:
-    """Looks for the controllers that adopt objects, and keeps what it finds."""
+    """Finds and records the controllers that adopt objects."""
 
     def __init__(self, cluster: ClusterSnapshot, workloads: Sequence[PlannedWorkload], decode: Decode) -> None:
         self._cluster = cluster
@@ -126,7 +126,7 @@ class _Search:
         self._old = [each for each in of_change if not each.is_new]
         self._namespaces = {each.identity[1] for each in self._new}
         self._all: list[_Adopter] | None = None
-        # By adopter, and whether the adoption is part of the cluster: the objects.
+        # The objects by adopter, and by whether the cluster in the result includes the adoption.
         self.found: dict[tuple[_Identity, bool], list[str]] = {}
 
     def owned(self, kind: str, record: Any, labels_before: Mapping[str, str] | None) -> Any:
@@ -148,20 +148,20 @@ class _Search:
         return record
 
     def find_owner(self, kind: str, metadata: ObjectMeta, labels_before: Mapping[str, str] | None = None) -> None:
-        """Find the controller that adopts an object that is new or has other labels, if there is one."""
+        """Find the controller that adopts an object that is new or has new labels, if any."""
         if controller_of(metadata) is not None:
             return
         if self._all is None:
             self._all = [*self._new, *self._old, *self._unchanged()]
         for adopter in self._all:
-            was_its_own = labels_before is not None and adopter.adopts(kind, metadata, labels_before)
-            if not was_its_own and adopter.adopts(kind, metadata, metadata.labels):
+            matched_before = labels_before is not None and adopter.adopts(kind, metadata, labels_before)
+            if not matched_before and adopter.adopts(kind, metadata, metadata.labels):
                 objects = self.found.setdefault((adopter.identity, False), [])
                 objects.append(f"{kind} {metadata.namespace}/{metadata.name}")
                 return
 
     def adoption(self, identity: _Identity, is_owned: bool, objects: list[str]) -> Adoption:
-        """What was found about a controller."""
+        """The adoption by a controller."""
         kind, namespace, name = identity
         owner = f"{kind} {namespace}/{name}"
         change = owner if identity in self._planned else objects[0]
@@ -197,7 +197,7 @@ class _Search:
         )
 
     def _selector(self, kind: str, document: Document) -> LabelSelector | None:
-        """The selector of a workload; ``None`` for a Job for which the API server makes one."""
+        """The selector of a workload; ``None`` for a Job, for which the API server generates one."""
         spec = mapping_in(document, "spec")
         if kind == "Job" and spec.get("manualSelector") is not True:
             return None
@@ -205,19 +205,19 @@ class _Search:
         if kind != "ReplicationController":
             selector: LabelSelector | None = record.spec.selector
             return selector
-        # The API server takes the template's labels if there is none.
+        # Without a selector, the API server uses the template's labels.
         labels = record.spec.selector or mapping_in(spec, "template", "metadata", "labels")
         return LabelSelector(match_labels=labels) if labels else None
 
     def _unchanged(self) -> Iterator[_Adopter]:
-        """The controllers of the cluster that the change is not about."""
+        """The cluster's controllers that the change does not include."""
         for kind in _KINDS:
             for record in getattr(self._cluster, CLUSTER_KINDS[kind].field):
                 metadata, selector = record.metadata, record.spec.selector
                 if isinstance(selector, dict):
                     selector = LabelSelector(match_labels=selector)
                 identity = (kind, metadata.namespace, metadata.name)
-                # Without a selector it is not known what the controller adopts, and there is no such one.
+                # Without a selector it is unknown what the controller adopts.
                 if identity in self._planned or selector is None or selector.is_empty():
                     continue
                 replicas = 1 if record.spec.replicas is None else record.spec.replicas

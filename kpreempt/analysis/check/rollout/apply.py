@@ -1,9 +1,9 @@
-"""What ``kubectl apply`` makes of an object: how it is afterwards, whether that is a change, and at which fields.
+"""Computes the result of ``kubectl apply`` for an object, whether it is a change, and which fields differ.
 
-Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/strategicpatch`` (``CreateThreeWayMergePatch``), also in what counts
-as a difference, and ``pkg/api/equality`` in what is equal: amounts as amounts, empty lists and maps as missing ones.
-Which lists have keys, and where zero means missing, is in ``k8s.io/api`` v0.36.3 ``core/v1/types.go``. Of a workload,
-differences in the template and in the rest are told apart.
+Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/util/strategicpatch`` (``CreateThreeWayMergePatch``), including what
+counts as a difference, and ``pkg/api/equality`` for equality: quantities compare by amount, and empty lists and maps
+equal missing ones. Lists with merge keys, and fields with ``omitempty``, are taken from ``k8s.io/api`` v0.36.3
+``core/v1/types.go``. For a workload, differences in the template are separate from the rest.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from kpreempt.analysis.document_reader import Document, mapping_in, mappings_in
 from kpreempt.model.quantity import NANO_PER_MILLI, quantity
 from kpreempt.model.workloads import TEMPLATE_HASH_LABEL
 
-# Of these only the fields of the manifest stay: a volume has one source, a strategy the part of its type.
+# Only the fields of the manifest remain: a volume has one source, a strategy the fields of its type.
 _ONE_OF = frozenset({"volumes", "strategy"})
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
 _NOTHING = object()
-# Annotations of a template that only the cluster has were put there by kubectl rollout restart and the like.
+# Annotations of a template that only the cluster has were added by kubectl rollout restart and the like.
 _OFTEN_ADDED = "spec.template.metadata.annotations"
 
-# The fields by which the elements of a list are told apart; all other lists count as a whole, in their order.
+# The fields that identify the elements of a list; all other lists are compared in order and as one value.
 MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),
     "initContainers": ("name",),
@@ -47,16 +47,16 @@ MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "resourceClaims": ("name",),
     "schedulingGates": ("name",),
 }
-# Maps whose keys are anyone's, so that an empty value is a value.
+# Maps with arbitrary keys, in which an empty value is a value.
 _FREE_MAP_NAMES = """
 annotations labels matchLabels nodeSelector limits requests overhead volumeAttributes userAnnotations options
 """
 FREE_MAPS = frozenset(_FREE_MAP_NAMES.split())
-# Maps of quantities, and fields that are one.
+# Maps whose values are quantities, and fields that are a quantity.
 QUANTITY_MAPS = frozenset({"limits", "requests", "overhead"})
 QUANTITY_FIELDS = frozenset({"sizeLimit", "divisor"})
 
-# Fields that the API server does not keep where they are zero or empty, because their type has no other word for it.
+# Fields with omitempty: the API server drops them if they are zero or empty.
 _NAMES = """
 annotations apiVersion audience minReadySeconds paused chapAuthDiscovery chapAuthSession conditionType dnsPolicy
 effect fieldPath fsType generateName group host hostIP hostIPC hostNetwork hostPID hostPort hostname
@@ -68,54 +68,56 @@ terminationMessagePolicy timeoutSeconds tty uid user userAnnotations value volum
 weight workingDir
 """
 _ZERO_IS_MISSING = frozenset(_NAMES.split())
-# Where one of those fields has another type, in which zero is a value.
+# Parents in which one of those fields has another type, without omitempty.
 _EXCEPT_IN = {"readOnly": ("azureDisk", "csi"), "fsType": ("azureDisk", "csi")}
 
 
-def applied(desired: Document, live: Document, last: Document) -> Document:
-    """``live`` with ``desired`` laid over it, and without what ``last`` has and ``desired`` has no more."""
+def applied(manifest: Document, live: Document, last: Document) -> Document:
+    """Merge ``desired`` into ``live``, and remove what ``last`` has and ``desired`` no longer has."""
     result: Document = {}
     for key, value in live.items():
-        if key in desired:
-            if desired[key] is not None:
-                result[key] = _field(key, desired[key], value, last.get(key))
+        if key in manifest:
+            if manifest[key] is not None:
+                result[key] = _field(key, manifest[key], value, last.get(key))
         elif last.get(key) is None:
             result[key] = deepcopy(value)
-    result.update({key: deepcopy(value) for key, value in desired.items() if key not in live and value is not None})
+    result.update({key: deepcopy(value) for key, value in manifest.items() if key not in live and value is not None})
     return result
 
 
-def _field(key: str, desired: Any, live: Any, last: Any) -> Any:
-    if isinstance(desired, dict) and isinstance(live, dict):
-        return _mapping(key, desired, live, last)
-    if isinstance(desired, list) and isinstance(live, list):
+def _field(key: str, manifest: Any, live: Any, last: Any) -> Any:
+    if isinstance(manifest, dict) and isinstance(live, dict):
+        return _mapping(key, manifest, live, last)
+    if isinstance(manifest, list) and isinstance(live, list):
         lasts = last if isinstance(last, list) else []
-        keys, live_keys, last_keys = merge_keys(key, desired), merge_keys(key, live), merge_keys(key, lasts)
+        keys, live_keys, last_keys = merge_keys(key, manifest), merge_keys(key, live), merge_keys(key, lasts)
         if not keys or live_keys is None or last_keys is None:
-            return deepcopy(desired)
-        there, before = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, lasts, strict=True))
+            return deepcopy(manifest)
+        live_elements, last_elements = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, lasts, strict=True))
         merged = [
-            _mapping(key, each, there[name], before.get(name)) if name in there else deepcopy(each)
-            for name, each in zip(keys, desired, strict=True)
+            _mapping(key, each, live_elements[name], last_elements.get(name))
+            if name in live_elements
+            else deepcopy(each)
+            for name, each in zip(keys, manifest, strict=True)
         ]
-        gone = {*keys, *before}
-        return [*merged, *(deepcopy(there[name]) for name in live_keys if name not in gone)]
-    return deepcopy(desired)
+        merged_keys = {*keys, *last_elements}
+        return [*merged, *(deepcopy(live_elements[name]) for name in live_keys if name not in merged_keys)]
+    return deepcopy(manifest)
 
 
-def _mapping(key: str, desired: Document, live: Document, last: Any) -> Document:
+def _mapping(key: str, manifest: Document, live: Document, last: Any) -> Document:
     if key in _ONE_OF:
-        live = {name: value for name, value in live.items() if name in desired}
-    return applied(desired, live, last if isinstance(last, dict) else {})
+        live = {name: value for name, value in live.items() if name in manifest}
+    return applied(manifest, live, last if isinstance(last, dict) else {})
 
 
 def same_template(left: Document, right: Document) -> bool:
-    """Whether two templates are the same to the Deployment controller, which looks at all but the hash."""
+    """Whether two templates are equal for the Deployment controller, which ignores the hash label."""
     return same(_without_hash(template_with_defaults(left)), _without_hash(template_with_defaults(right)))
 
 
 def same(left: Any, right: Any, parent: str = "", key: str = "") -> bool:
-    """Whether two values of the field ``key``, in an object that is in the field ``parent``, mean the same."""
+    """Whether two values of the field ``key``, inside the field ``parent``, mean the same."""
     if isinstance(left, dict) and isinstance(right, dict):
         return all(_same_or_missing(left.get(each), right.get(each), key, each) for each in left.keys() | right.keys())
     if isinstance(left, list) and isinstance(right, list):
@@ -128,11 +130,11 @@ def same(left: Any, right: Any, parent: str = "", key: str = "") -> bool:
 def path_differences(
     desired: Document, full: Document, live: Document, last: Document | None, path: str, key: str
 ) -> Iterator[str]:
-    """The paths below ``path`` at which a manifest's part (``desired``) differs from the cluster's (``live``).
+    """The paths below ``path`` at which a manifest (``desired``) differs from the cluster (``live``).
 
-    ``full`` is ``desired`` with the API's defaults, as ``live`` has them; ``key`` is the field that they are in.
-    ``last`` is what was applied before: a field that it has and the manifest has no more is taken away. Where that is
-    not known (``None``), every field that only the cluster has counts as taken away, unless it is a default.
+    ``full`` is ``desired`` with the API's defaults, as in ``live``; ``key`` is the field that contains them. ``last``
+    is the last applied manifest: fields that only it has are removed. If it is unknown (``None``), every field that
+    only the cluster has counts as removed, unless it is a default.
     """
     for name, value in desired.items():
         if value is not None:
@@ -141,16 +143,16 @@ def path_differences(
             yield from _field_differences(value, full.get(name), live.get(name), known, below(path, name), key, name)
     for name, value in live.items():
         if desired.get(name) is None and not _same_or_missing(value, full.get(name), key, name):
-            where = below(path, name)
-            is_ignored = _OFTEN_ADDED in (where, path)
+            field_path = below(path, name)
+            is_ignored = _OFTEN_ADDED in (field_path, path)
             if name in desired or (not is_ignored if last is None else last.get(name) is not None):
-                yield where
+                yield field_path
 
 
 def _field_differences(
     desired: Any, full: Any, live: Any, before: Any, path: str, parent: str, key: str
 ) -> Iterator[str]:
-    """``before`` is ``None`` where nothing is known of what was applied, and ``_NOTHING`` where it lacks this."""
+    """``before`` is ``None`` if the last applied manifest is unknown, and ``_NOTHING`` if it lacks this field."""
     if live is None:
         if not is_missing(parent, key, desired):
             yield path
@@ -174,20 +176,20 @@ def _list_differences(
         return
     lives, lasts = dict(zip(live_keys, live, strict=True)), dict(zip(last_keys, last or [], strict=True))
     for index, name in enumerate(keys):
-        where = f"{path}[{index}]"
+        element_path = f"{path}[{index}]"
         if name not in lives:
-            yield where
+            yield element_path
         else:
             before = None if last is None else lasts.get(name, {})
-            yield from path_differences(desired[index], full[index], lives[name], before, where, key)
+            yield from path_differences(desired[index], full[index], lives[name], before, element_path, key)
     mine = set(keys)
-    gone = any(name not in mine and (last is None or name in lasts) for name in live_keys)
-    if gone or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
+    is_shortened = any(name not in mine and (last is None or name in lasts) for name in live_keys)
+    if is_shortened or [each for each in keys if each in lives] != [each for each in live_keys if each in mine]:
         yield path
 
 
 def below(path: str, key: str) -> str:
-    """The path of a key; one with dots is put in brackets, so that the path can be read back."""
+    """The path of a key; a key with dots is put in brackets so that the path stays unambiguous."""
     if not _PLAIN_KEY.fullmatch(key):
         return f'{path}["{key}"]'
     return f"{path}.{key}" if path else key
@@ -202,7 +204,7 @@ def _same_or_missing(left: Any, right: Any, parent: str, key: str) -> bool:
 
 
 def _amount(value: Any) -> Any:
-    """An amount in thousandths, rounded up as the API server does; anything else as it is."""
+    """A quantity in thousandths, rounded up as the API server does; anything else unchanged."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return value
     try:
@@ -216,12 +218,12 @@ def _without_hash(template: Document) -> Document:
     labels = mapping_in(metadata, "labels")
     if TEMPLATE_HASH_LABEL not in labels:
         return template
-    kept = {key: value for key, value in labels.items() if key != TEMPLATE_HASH_LABEL}
-    return {**template, "metadata": {**metadata, "labels": kept}}
+    remaining = {key: value for key, value in labels.items() if key != TEMPLATE_HASH_LABEL}
+    return {**template, "metadata": {**metadata, "labels": remaining}}
 
 
 def is_missing(parent: str, key: str, value: Any) -> bool:
-    """Whether the API server keeps nothing of a field with this value, in an object that is in the field ``parent``."""
+    """Whether the API server drops a field with this value, inside the field ``parent``."""
     if value is None or value == []:
         return True
     if parent in FREE_MAPS or key not in _ZERO_IS_MISSING or parent in _EXCEPT_IN.get(key, ()):
@@ -232,7 +234,7 @@ def is_missing(parent: str, key: str, value: Any) -> bool:
 
 
 def merge_key(field: str, element: Any) -> tuple[Any, ...] | None:
-    """What tells an element of the list ``field`` from the others; ``None`` where nothing does."""
+    """The key of an element of the list ``field``; ``None`` if it has none."""
     fields = MERGE_KEYS.get(field)
     if fields is None or not isinstance(element, dict):
         return None
@@ -241,7 +243,7 @@ def merge_key(field: str, element: Any) -> tuple[Any, ...] | None:
 
 
 def merge_keys(field: str, elements: list[Any]) -> list[tuple[Any, ...]] | None:
-    """The key of each element, or ``None`` where an element has none or two have the same."""
+    """The key of each element, or ``None`` if an element has no key or two share one."""
     keys = [merge_key(field, each) for each in elements]
     known = [each for each in keys if each is not None]
     return known if len(known) == len(keys) == len(set(known)) else None
@@ -249,25 +251,25 @@ def merge_keys(field: str, elements: list[Any]) -> list[tuple[Any, ...]] | None:
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _FIELDS_SHOWN = 5
-# What the API server puts on the template of a Job.
+# Labels that the API server adds to the template of a Job.
 _JOB_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
 _OF_CLAIM_TEMPLATES = ("apiVersion", "kind", "status")
 
 
 class Differences(msgspec.Struct, frozen=True):
-    """The paths that differ, in the template and in the rest of the object."""
+    """The paths that differ in the template and in the rest of the object."""
 
     template: list[str]
     rest: list[str]
 
     @property
     def fields(self) -> list[str]:
-        """The first few."""
+        """The first few paths."""
         return [*self.template, *self.rest][:_FIELDS_SHOWN]
 
 
 def last_applied(live: Document) -> Document | None:
-    """The manifest that ``kubectl apply`` has noted on an object, or ``None`` where there is none that can be read."""
+    """The last applied manifest of an object, or ``None`` if it has none that can be read."""
     text = mapping_in(live, "metadata", "annotations").get(LAST_APPLIED)
     if not isinstance(text, str):
         return None
@@ -279,30 +281,32 @@ def last_applied(live: Document) -> Document | None:
 
 
 def is_whole(live: Document) -> bool:
-    """Whether a document of the cluster has what a snapshot leaves out: its template."""
+    """Whether a document of the cluster is complete; a snapshot leaves out the template."""
     spec = mapping_in(live, "spec")
     return isinstance(spec.get("jobTemplate" if live.get("kind") == "CronJob" else "template"), dict)
 
 
 def find_differences(document: Document, live: Document) -> Differences:
-    """Where the manifest ``document`` differs from ``live``; all of the template where ``live`` does not have it."""
+    """The differences between the manifest ``document`` and ``live``; the whole template if ``live`` lacks it."""
     desired, full = _comparable(document), _comparable(workload_with_defaults(document))
-    there, last = _comparable(workload_with_defaults(live)), last_applied(live)
+    full_live, last = _comparable(workload_with_defaults(live)), last_applied(live)
     last = _comparable(last) if last is not None else None
     template = ["spec.template"]
     if document["kind"] == "CronJob":
         template = []
     elif is_whole(live):
         before = None if last is None else mapping_in(last, "spec", "template")
-        mine, filled, theirs = (mapping_in(each, "spec", "template") for each in (desired, full, there))
-        found = path_differences(mine, filled, theirs, before, "spec.template", "template")
+        manifest_template, full_template, live_template = (
+            mapping_in(each, "spec", "template") for each in (desired, full, full_live)
+        )
+        found = path_differences(manifest_template, full_template, live_template, before, "spec.template", "template")
         template = list(islice(found, _FIELDS_SHOWN))
-    return Differences(template, _in_the_rest(desired, full, there, last or {}, is_whole=is_whole(live)))
+    return Differences(template, _in_the_rest(desired, full, full_live, last or {}, is_whole=is_whole(live)))
 
 
 def _in_the_rest(desired: Document, full: Document, live: Document, last: Document, *, is_whole: bool) -> list[str]:
-    """What differs besides the template. Fields that only the cluster has stay, unless they were applied before."""
-    # A snapshot that lacks the template lacks all of a spec but these.
+    """Differences outside the template. Fields that only the cluster has are kept, unless they were applied before."""
+    # A snapshot without the template has only these fields of a spec.
     known = None if is_whole else {"selector", SIZE_FIELDS.get(str(desired["kind"]), "")}
 
     def of_spec(document: Document) -> Document:
@@ -324,7 +328,7 @@ def _in_the_rest(desired: Document, full: Document, live: Document, last: Docume
 
 
 def _comparable(document: Document) -> Document:
-    """A workload without what the API server alone puts into it."""
+    """A workload without the fields that only the API server sets."""
     spec: Any = document.get("spec")
     if not isinstance(spec, dict):
         return document

@@ -1,7 +1,8 @@
-"""Workloads whose size a HorizontalPodAutoscaler sets: at which one a change is simulated.
+"""Sizes of workloads that a HorizontalPodAutoscaler scales.
 
-Metrics are in no dump, so that an autoscaler leaves a workload at its size, within its bounds, or has it at the most
-that it allows. Which it leaves alone is as in Kubernetes v1.36.3 ``pkg/controller/podautoscaler/horizontal.go``.
+Dumps have no metrics, so a workload is simulated at its current size, within the autoscaler's bounds, or at the
+maximum. Which workloads an autoscaler ignores follows Kubernetes v1.36.3
+``pkg/controller/podautoscaler/horizontal.go``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Target = tuple[str, str, str]
 
 
 class Autoscaler(msgspec.Struct, frozen=True):
-    """What one says: whom it scales, by kind, namespace and name, and between which numbers of replicas."""
+    """The workload that an autoscaler scales (kind, namespace and name), and its bounds."""
 
     name: str
     target: Target
@@ -37,7 +38,7 @@ def is_autoscaler(document: Document) -> bool:
 
 
 def autoscaler_of(document: Document) -> Autoscaler | None:
-    """What it says, or ``None`` where it is none, or not what it should be."""
+    """Read an autoscaler; ``None`` if the document is another kind or invalid."""
     spec, metadata = mapping_in(document, "spec"), mapping_in(document, "metadata")
     reference = mapping_in(spec, "scaleTargetRef")
     kind, name = reference.get("kind"), reference.get("name")
@@ -50,9 +51,9 @@ def autoscaler_of(document: Document) -> Autoscaler | None:
 
 
 def minimum_sizes(documents: Iterable[Document]) -> dict[Target, int]:
-    """The fewest replicas to which HorizontalPodAutoscalers scale each workload; ``documents`` may be of any kind.
+    """The minimum replicas of each workload with a HorizontalPodAutoscaler; ``documents`` may be of any kind.
 
-    The last document of an autoscaler's name counts. Of several autoscalers for one workload, the lowest minimum does.
+    The last document of each name counts. If several autoscalers scale a workload, the lowest minimum counts.
     """
     by_name = {describe(each): autoscaler_of(each) for each in documents if is_autoscaler(each)}
     found: dict[Target, int] = {}
@@ -63,19 +64,19 @@ def minimum_sizes(documents: Iterable[Document]) -> dict[Target, int]:
 
 
 class Autoscalers:
-    """Those that there are once the change is applied."""
+    """The autoscalers after the change is applied."""
 
     def __init__(self, live: Iterable[Document], given: Iterable[Document], *, at_most: bool) -> None:
-        """``at_most``: all that the change has under an autoscaler is simulated at the most replicas."""
+        """With ``at_most``, all autoscaled workloads of the change are simulated at their maximum."""
         self._at_most = at_most
         by_name = {describe(each): autoscaler_of(each) for each in (*live, *given)}
         self._by_target = grouped((each for each in by_name.values() if each is not None), lambda each: each.target)
 
     def sized(self, given: ManifestDocument, current: int | None) -> tuple[ManifestDocument, list[Assumption]]:
-        """The manifest with the size that it is simulated at, and what is to be told of that.
+        """The manifest with the simulated size, and the resulting assumptions.
 
-        ``current`` is the workload's size in the cluster, ``None`` where it is new. An autoscaler leaves alone what has
-        no replicas, and so do several the same workload.
+        ``current`` is the workload's size in the cluster, ``None`` if new. Autoscalers ignore workloads without
+        replicas, and several autoscalers of one workload block each other.
         """
         document, metadata = given.document, given.document["metadata"]
         found = self._by_target.get((document["kind"], metadata.get("namespace", ""), metadata["name"]), [])
@@ -89,22 +90,22 @@ class Autoscalers:
             size = max(each.most for each in found)
         elif len(found) == 1:
             size = min(max(size, found[0].least), found[0].most)
-        told = []
+        assumptions = []
         if written is not None:
             names = " and ".join(each.name for each in found)
             message = (
-                f"says {written}, and {names} sets it again: simulated at {size}"
+                f"the manifest sets {written}, but {names} overrides it: simulated at {size}"
                 if written != size
-                else f"says {written}, which {names} sets: each apply takes back what it has set since the last"
+                else f"the manifest sets {written}, which {names} controls: each apply resets its value"
             )
-            told.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.INFORMATIONAL))
-        return msgspec.structs.replace(given, document={**document, "spec": {**spec, "replicas": size}}), told
+            assumptions.append(Assumption(describe(document), "spec.replicas", message, AssumptionKind.INFORMATIONAL))
+        return msgspec.structs.replace(given, document={**document, "spec": {**spec, "replicas": size}}), assumptions
 
     def reset(self, given: ManifestDocument, current: int | None, before: Document | None) -> Reset | None:
-        """What the apply itself does to the size of a workload, before its autoscaler sets it again.
+        """How the apply itself changes the replicas of a workload, until its autoscaler changes them back.
 
-        ``None`` where that is nothing. ``current`` is as in ``sized``, ``before`` what the cluster has. A size that was
-        applied and is said no more is taken away, so that the API server's default comes in its place.
+        Returns ``None`` if it does not. ``current`` is as in ``sized``, ``before`` is the object in the cluster. If the
+        replicas were applied before and are now missing, the API server's default replaces them.
         """
         document, metadata = given.document, given.document["metadata"]
         found = self._by_target.get((document["kind"], metadata.get("namespace", ""), metadata["name"]), [])
@@ -116,24 +117,21 @@ class Autoscalers:
         return Reset(describe(document), found[0].name, current, written)
 
     def what_is_not_known(self, document: Document, workloads: Iterable[Target]) -> str:
-        """What is not known of an autoscaler that is new or changed; nothing if it scales a workload of the change.
-
-        ``workloads`` are those of the change.
-        """
+        """What is unknown about a new or changed autoscaler; empty if it scales one of the change's ``workloads``."""
         found = autoscaler_of(document)
         if found is None:
-            return "what it scales is not evaluated: sizes stay as the workloads say"
+            return "its target is not evaluated: workloads keep the replicas they specify"
         kind, namespace, name = found.target
         target = f"{kind} {namespace}/{name}"
         if found.target not in workloads:
-            return f"is new or changed, and {target} is not in the change: how it scales is not simulated"
-        # Its most replicas are simulated, here or apart.
+            return f"is new or changed, but {target} is not in the change: its scaling is not simulated"
+        # Its maximum is simulated, here or separately.
         return ""
 
     def unsimulated(self, documents: Iterable[Document], workloads: Iterable[Target]) -> list[tuple[str, str]]:
-        """Of autoscalers that are new or changed those that scale ``workloads``, with what they scale.
+        """The new or changed autoscalers that scale ``workloads``, each with its target.
 
-        None if all is simulated at the most replicas anyway.
+        Empty if everything is simulated at the maximum anyway.
         """
         found = [] if self._at_most else [each for document in documents if (each := autoscaler_of(document))]
         scaled = [(each.name, each.target) for each in found if each.target in workloads]

@@ -1,7 +1,7 @@
-"""The cluster's own documents of the objects that a change is about.
+"""The complete documents of the cluster's objects that a change includes.
 
-A snapshot keeps little of a workload. To tell what a change does to one, the whole object is needed. ``NeededObjects``
-says of which objects, so that whoever reads the cluster keeps those and no others; ``LiveDocuments`` finds them again.
+A snapshot keeps little of a workload, but planning a change needs the whole object. ``NeededObjects`` selects the
+objects whose documents are kept while reading the cluster; ``LiveDocuments`` looks them up.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.meta import ObjectMeta, controller_of
 
 Identity = tuple[str, str, str]
-# They act on pods that a change makes, whether or not it has them.
+# They affect the pods of a change, even if the change does not include them.
 ALWAYS_KEPT = ("HorizontalPodAutoscaler", *MUTATING)
 
 
 class LiveDocuments:
-    """Plain documents of objects in the cluster, found by kind, namespace and name."""
+    """Plain documents of objects in the cluster, by kind, namespace and name."""
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
-        """Take documents in, of which the last of one name counts."""
+        """Index the documents; the last one with a name counts."""
         self._documents: dict[Identity, Document] = {}
         self._others: dict[tuple[str, Identity], Document] = {}
         for each in documents:
@@ -55,35 +55,37 @@ class LiveDocuments:
 
     @property
     def namespaces(self) -> set[str]:
-        """The namespaces that they are in."""
+        """The namespaces of the documents."""
         identities = (*self._documents, *(identity for _, identity in self._others))
         return {namespace for _, namespace, _ in identities}
 
     def find(self, kind: str, namespace: str, name: str) -> Document | None:
-        """The document of an object, or ``None`` where it was not kept."""
+        """The document of an object, or ``None`` if it was not kept."""
         return self._documents.get((kind, namespace, name))
 
     def find_other(self, document: Document) -> Document | None:
-        """The cluster's document of an object of a kind that no snapshot holds, or ``None`` where it was not kept."""
+        """The document of an object whose kind no snapshot holds, or ``None`` if it was not kept."""
         group, (kind, namespace, name) = group_of(document), _identity(document)
         found = self._others.get((group, (kind, namespace, name)))
-        # Whether an object of such a kind has a namespace, only the cluster knows.
+        # Only the cluster knows whether such a kind is namespaced.
         return found if found is not None else self._others.get((group, (kind, "", name)))
 
     def others(self, group: str, kind: str) -> list[Document]:
-        """All documents of a kind that no snapshot holds, as far as they were kept."""
-        return [each for (where, (name, _, _)), each in self._others.items() if (where, name) == (group, kind)]
+        """The kept documents of a kind that no snapshot holds."""
+        return [
+            each for (group_name, (name, _, _)), each in self._others.items() if (group_name, name) == (group, kind)
+        ]
 
     def in_namespace(self, kind: str, namespace: str) -> list[Document]:
-        """The documents of a kind in a namespace, as far as they were kept."""
-        return [each for (name, where, _), each in self._documents.items() if (name, where) == (kind, namespace)]
+        """The kept documents of a kind in a namespace."""
+        return [each for (name, space, _), each in self._documents.items() if (name, space) == (kind, namespace)]
 
     def workloads(self) -> list[Document]:
-        """All documents of workloads, as far as they were kept."""
+        """The kept documents of workloads."""
         return [each for each in self._documents.values() if is_pod_owner(each)]
 
     def replica_sets_of(self, namespace: str, deployment: str) -> list[Document]:
-        """The ReplicaSets of a Deployment, in the order in which they were read."""
+        """The ReplicaSets of a Deployment, in the order of the input."""
         return self._replica_sets.get((namespace, deployment), [])
 
 
@@ -97,9 +99,9 @@ class NeededObject(NamedTuple):
 
 
 class NeededObjects:
-    """What ``plan_change`` wants to see of the cluster for some manifests and deletions.
+    """The objects of the cluster that ``plan_change`` needs for some manifests and deletions.
 
-    Objects that say no namespace are in ``namespace``. Raises ``UsageError`` for a deletion that names nothing.
+    The default namespace is ``namespace``. Raises ``UsageError`` for an invalid deletion.
     """
 
     def __init__(
@@ -114,15 +116,17 @@ class NeededObjects:
         deletions = [*(parse_deletion(text, namespace) for text in deleted), *pruned]
         self._deleted_kinds = {each.kind for each in deletions}
         self._emptied = {each.name for each in deletions if each.kind == "Namespace"}
-        # If a change is about PriorityClasses, the templates of all workloads matter.
+        # If a change includes PriorityClasses, the templates of all workloads matter.
         self._has_classes = "PriorityClass" in {each.get("kind") for each in given} | self._deleted_kinds
-        # Which labels were applied to a Namespace decides which ones go.
+        # The labels that were last applied to a Namespace determine which ones are removed.
         compared = (each for each in given if _has_pods(each) or is_marked(each) or each.get("kind") == "Namespace")
         self._names = {_identity(each, namespace if is_namespaced(each) else "") for each in compared}
         self._names |= {(each.kind, each.namespace, each.name) for each in deletions}
         self._others = {_identity(each)[::2] for each in given if is_other(each)}
-        self._deployments = {(where, name) for kind, where, name in self._names if kind == "Deployment"}
-        self._namespaces = {where for where, _ in self._deployments}
+        self._deployments = {
+            (namespace_name, name) for kind, namespace_name, name in self._names if kind == "Deployment"
+        }
+        self._namespaces = {namespace_name for namespace_name, _ in self._deployments}
         self._kept_kinds = {kind for kind, _, _ in self._names} | ({"ReplicaSet"} if self._deployments else set())
 
     def keeps(self, kind: str, record: Any) -> bool:
@@ -146,16 +150,16 @@ class NeededObjects:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds without records to read: CronJobs that a change is about, and what acts on pods."""
+        """The kinds to read that snapshots do not hold: CronJobs of the change, and kinds that affect its pods."""
         kinds = {str(each.get("kind")) for each in self._given if _has_pods(each) or is_other(each)}
-        # No snapshot has the CronJobs of a namespace, or those that name a PriorityClass.
+        # Snapshots have no CronJobs, including those in a deleted namespace and those that use a PriorityClass.
         kinds |= self._deleted_kinds | ({"CronJob"} if self._emptied or self._has_classes else set())
-        makes_pods = any(map(_has_pods, self._given))
-        return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (makes_pods and kind in ALWAYS_KEPT)]
+        creates_pods = any(map(_has_pods, self._given))
+        return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (creates_pods and kind in ALWAYS_KEPT)]
 
     @property
     def objects(self) -> list[NeededObject]:
-        """The objects of the change that only the cluster can tell of, custom resources above all, each once."""
+        """The objects of the change to look up one by one in the cluster, such as custom resources."""
         others = (each for each in self._given if is_other(each))
         found = (NeededObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others)
         return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
@@ -167,16 +171,16 @@ def _has_pods(document: Document) -> bool:
 
 def _identity(document: Document, namespace: str = "") -> Identity:
     metadata = mapping_in(document, "metadata")
-    where, name = metadata.get("namespace"), metadata.get("name")
+    namespace_of_object, name = metadata.get("namespace"), metadata.get("name")
     return (
         str(document.get("kind")),
-        where if isinstance(where, str) and where else namespace,
+        namespace_of_object if isinstance(namespace_of_object, str) and namespace_of_object else namespace,
         name if isinstance(name, str) else "",
     )
 
 
 class ClusterObjects:
-    """The records of a cluster, found by kind, namespace and name; each kind is looked through when it is asked for."""
+    """The records of a cluster by kind, namespace and name; each kind is indexed on first use."""
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
         self.cluster = cluster
@@ -184,11 +188,11 @@ class ClusterObjects:
         self._by_owner: dict[str, dict[tuple[str, str, str], list[Any]]] = {}
 
     def find(self, kind: str, namespace: str, name: str) -> Any | None:
-        """The record, or ``None`` where there is none of that name, or of that kind."""
+        """The record, or ``None`` if there is none with that name."""
         return self._of_kind(kind).get((namespace, name))
 
     def owned(self, kind: str, namespace: str, owner: str, owner_kind: str = "Deployment") -> list[Any]:
-        """The records of a kind that an owner manages, in the order of the cluster."""
+        """The records of a kind that an owner controls, in the order of the cluster."""
         owned = self._by_owner.get(kind)
         if owned is None:
             owned = self._by_owner[kind] = {}
@@ -208,17 +212,19 @@ class ClusterObjects:
 
 
 def laid_over(cluster: ClusterSnapshot, new: Mapping[str, Mapping[tuple[str, str], Any]]) -> ClusterSnapshot:
-    """The cluster with ``new`` records by field, and by namespace and name; ``None`` is for one that is gone."""
+    """The cluster with ``new`` records by field, namespace and name; ``None`` deletes one."""
     fields: dict[str, Any] = {}
     for field, records in new.items():
-        left = dict(records)
-        there = [left.pop((each.metadata.namespace, each.metadata.name), each) for each in getattr(cluster, field)]
-        fields[field] = [each for each in (*there, *left.values()) if each is not None]
+        remaining = dict(records)
+        updated = [
+            remaining.pop((each.metadata.namespace, each.metadata.name), each) for each in getattr(cluster, field)
+        ]
+        fields[field] = [each for each in (*updated, *remaining.values()) if each is not None]
     return msgspec.structs.replace(cluster, **fields) if fields else cluster
 
 
 def record_document(kind: str, record: Any) -> Document:
-    """A record as plain data, as far as a snapshot has it."""
+    """A record as plain data, with the fields that a snapshot holds."""
     group = CLUSTER_KINDS[kind].groups[0]
     plain: Document = msgspec.to_builtins(record, enc_hook=str)
     return {"apiVersion": f"{group}/v1" if group else "v1", "kind": kind, **plain}

@@ -1,8 +1,8 @@
-"""What controllers look at in workloads that are plain data, and the pods that they make, before these have names.
+"""The state of controllers, read from workloads as plain data, and the prototypes of the pods they create.
 
-Also how long pods of a change run that end by themselves: those of Jobs, and hooks. Nothing says how long a Job takes.
-Its deadline bounds it, and is taken for all its pods, one round of them after the other; without one they run for as
-long as the option says, or for a time that is guessed.
+Also the run times of pods of a change that end: those of Jobs and hooks. A Job does not specify how long it runs. Its
+deadline is an upper bound, and is assumed for all rounds of its pods together; without a deadline, pods run for the
+time set by the option, or for a guessed time.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from kpreempt.schedulers.interface import Settings
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import absent
 
-_REFUSED_PODS = "its pods are refused: "
+_REJECTED_PODS = "its pods are rejected: "
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
 _FAILURE_ACTIONS = ("FailJob", "FailIndex", "Ignore", "Count")
 
 
 def part(document: Document | None, *path: str) -> Any:
-    """What is at a path of a document; ``None`` where there is nothing, or something else on the way."""
+    """The value at a path of a document, or ``None``."""
     value: Any = document
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
@@ -50,19 +50,19 @@ def part(document: Document | None, *path: str) -> Any:
 
 
 def number(document: Document | None, *path: str, default: int = 0) -> int:
-    """A number at a path."""
+    """The integer at a path."""
     value = part(document, *path)
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 def text(document: Document | None, *path: str) -> str:
-    """A text at a path."""
+    """The string at a path."""
     value = part(document, *path)
     return value if isinstance(value, str) else ""
 
 
 def time(document: Document | None, *path: str) -> datetime | None:
-    """A time at a path."""
+    """The time at a path."""
     try:
         return msgspec.convert(part(document, *path), Time | None)
     except msgspec.ValidationError:
@@ -70,7 +70,7 @@ def time(document: Document | None, *path: str) -> datetime | None:
 
 
 def deployment_state(document: Document) -> DeploymentState:
-    """Of a Deployment with the API's defaults."""
+    """The state of a Deployment with the API's defaults."""
     spec = document["spec"]
     rolling = part(spec, "strategy", "rollingUpdate")
     is_recreate = text(spec, "strategy", "type") == "Recreate"
@@ -84,7 +84,7 @@ def deployment_state(document: Document) -> DeploymentState:
 
 
 def job_state(after: Document, before: Document | None, rules: ControllerRules) -> JobState:
-    """Of a Job with the API's defaults, and of what its status says of the past."""
+    """The state of a Job with the API's defaults, and its past according to its status."""
     spec, status = after["spec"], part(before, "status")
     completions = part(spec, "completions")
     ending = _ending(status)
@@ -111,15 +111,15 @@ def job_state(after: Document, before: Document | None, rules: ControllerRules) 
 
 
 def unmodelled_of_job(subject: str, job: Document, rules: ControllerRules) -> list[Assumption]:
-    """What of a Job the cluster's Job controller goes by, and is not modelled; fields that are dropped are none."""
+    """Fields of a Job that its controller uses and that are not modeled, except those that the API server drops."""
     spec = job["spec"]
     found = []
     if rules.job_managed_by and text(spec, "managedBy") not in ("", _JOB_CONTROLLER):
-        found.append(("managedBy", "another controller makes its pods; taken to do so as the Job controller would"))
+        found.append(("managedBy", "another controller creates its pods; assumed to behave like the Job controller"))
     if rules.job_success_policy and part(spec, "successPolicy") is not None:
-        found.append(("successPolicy", "not modelled; taken to go on until all its pods have succeeded"))
+        found.append(("successPolicy", "not modeled; assumed to run until all its pods have succeeded"))
     if part(spec, "backoffLimitPerIndex") is not None:
-        found.append(("backoffLimitPerIndex", "not modelled; failures of all indexes are taken to count together"))
+        found.append(("backoffLimitPerIndex", "not modeled; failures of all indexes are counted together"))
     return [Assumption(subject, f"spec.{field}", message) for field, message in found]
 
 
@@ -153,7 +153,7 @@ def _failure_rule(rule: Document) -> FailureRule:
 
 
 def _intervals(indexes: str) -> tuple[tuple[int, int], ...]:
-    """``1,3-5`` as intervals; what cannot be read is left out."""
+    """Parse ``1,3-5`` into intervals; unreadable parts are skipped."""
     found = []
     for each in indexes.split(",")[:10_000]:
         first, _, last = each.partition("-")
@@ -163,9 +163,9 @@ def _intervals(indexes: str) -> tuple[tuple[int, int], ...]:
 
 
 class Prototypes:
-    """Makes typed, admitted pods of documents, in a cluster that it may add claims to.
+    """Creates typed, admitted pods from documents, and adds claims to the cluster if needed.
 
-    ``refused`` says of whom the API server refuses the pods, and why; ``new_claims`` are the keys of those added.
+    ``refused`` maps workloads to the reason why the API server rejects their pods; ``new_claims`` are the added claims.
     """
 
     def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
@@ -178,14 +178,14 @@ class Prototypes:
         self._now = now
 
     def of_document(self, document: Document, source: str, line: int) -> Pod:
-        """The pod that a workload's document asks for. Raises what decoding and admission raise."""
+        """The pod of a workload's document. Raises the errors of decoding and admission."""
         (template,) = pods_of(document, source=source, line=line)
         return self.of_template(template)
 
     def of_template(self, template: PodTemplate) -> Pod:
-        """The pod as the API server would store it; one that it refuses is taken without what it is refused for.
+        """The pod as the API server would store it; if it is rejected, without the offending fields.
 
-        Raises ``NotFoundError`` for a class where classes could not be read.
+        Raises ``NotFoundError`` for a class if classes could not be read.
         """
         pod: Any = self._decode("Pod", template.document, source=template.source, line=template.line)
         name = pod.spec.priority_class_name
@@ -195,45 +195,45 @@ class Prototypes:
         try:
             admission = admit(pod, self.cluster, self._api_server)
         except PodRejectedError as error:
-            self.refused[template.origin or f"Pod {pod.key}"] = f"{_REFUSED_PODS}{error.reason}"
+            self.refused[template.origin or f"Pod {pod.key}"] = f"{_REJECTED_PODS}{error.reason}"
             bare = msgspec.structs.replace(pod.spec, runtime_class_name="", overhead={})
             within = msgspec.structs.replace(self.cluster, limit_ranges=[])
             admission = admit(msgspec.structs.replace(pod, spec=bare), within, self._api_server)
         except NotFoundError as error:
-            # The pod is not there yet: its workload's manifest is what its author knows.
-            where = f"{template.source}:{template.line}: " if template.source else ""
-            of = f"{template.origin}: " if template.origin else ""
-            raise NotFoundError(f"{where}{of}{error.message}", hint=error.hint) from None
-        # Which namespaces are missing is a finding of the change as a whole.
+            # The pod does not exist yet, so point to its workload's manifest.
+            position = f"{template.source}:{template.line}: " if template.source else ""
+            owner = f"{template.origin}: " if template.origin else ""
+            raise NotFoundError(f"{position}{owner}{error.message}", hint=error.hint) from None
+        # Missing namespaces are a finding about the change itself.
         others = (each for each in admission.assumptions if each.field != "metadata.namespace")
         self.assumptions.update(dict.fromkeys(others))
         return admission.pod
 
     def _without_class(self, pod: Pod) -> Pod:
-        """The pod with the priority that it states, or 0."""
+        """The pod without its class, with the priority it specifies, or 0."""
         name, priority = pod.spec.priority_class_name, pod.spec.priority or 0
         if unread := self.cluster.unread.get("PriorityClass"):
-            taken = absent("PriorityClass", unread, f'"{name}" is simulated with priority {priority}')
+            assumption = absent("PriorityClass", unread, f'"{name}" is simulated with priority {priority}')
         else:
-            message = "is neither in the cluster nor in the change, so that the API server refuses pods that name it"
+            message = "is neither in the cluster nor in the change, so the API server rejects pods that use it"
             message = f"{message}; simulated with priority {priority}"
-            taken = Assumption(f"PriorityClass {name}", "value", message)
-        self.assumptions[taken] = None
+            assumption = Assumption(f"PriorityClass {name}", "value", message)
+        self.assumptions[assumption] = None
         return replace_in(pod, "spec", priority_class_name="", priority=priority)
 
     def of_pod(self, pod: Pod) -> Pod:
-        """The pod that was made of the same template as ``pod``, which is owned by something that makes pods."""
+        """A new pod from the same template as ``pod``, which must have an owner that creates pods."""
         made = replacement_of(pod, suffix="0", uid="", now=self._now, rules=self._rules)
         return made if made is not None else pod
 
     def maker(self, pod: Pod, stem: str) -> Maker:
-        """Makes pods like this one; when each is made, whoever makes it says."""
+        """A maker of pods like this one; its caller sets the creation time."""
         return Maker(replace_in(pod, "metadata", creation_timestamp=None), stem)
 
     def add_claims(
         self, document: Document, name: str, namespace: str, ordinals: Iterable[int], reader: DocumentReader
     ) -> None:
-        """The claims of a StatefulSet's pods that the cluster does not have yet."""
+        """Add the claims of a StatefulSet's pods that the cluster lacks."""
         spec = reader.mapping(document, "spec")
         labels = reader.mapping(reader.mapping(spec, "selector", "spec"), "matchLabels", "spec.selector")
         known = {claim.key for claim in self.cluster.persistent_volume_claims}
@@ -246,14 +246,14 @@ class Prototypes:
                     new.append(admit_claim(record, self.cluster))
         if new:
             self.new_claims += (claim.key for claim in new)
-            there = self.cluster.persistent_volume_claims
-            self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*there, *new])
+            existing = self.cluster.persistent_volume_claims
+            self.cluster = msgspec.structs.replace(self.cluster, persistent_volume_claims=[*existing, *new])
 
 
 def with_injected(prototype: Pod, before: Document | None, pods: Iterable[Pod]) -> tuple[Pod, list[str]]:
-    """The pod with the containers that pods of today have beyond their template ``before``, and the names of these.
+    """The pod with the containers that current pods have beyond their template ``before``, and their names.
 
-    A webhook of the cluster puts them in, and will put them into new pods as well.
+    A webhook of the cluster injects them, and is assumed to inject them into new pods, too.
     """
     template = part(before, "spec", "template", "spec")
     pod = next((each for each in pods if not each.is_terminal), None)
@@ -264,11 +264,11 @@ def with_injected(prototype: Pod, before: Document | None, pods: Iterable[Pod]) 
     for field, key in (("containers", "containers"), ("init_containers", "initContainers")):
         own = part(template, key)
         known = {text(each, "name") for each in (own if isinstance(own, list) else [])}
-        there: list[Container] = getattr(prototype.spec, field)
-        known |= {each.name for each in there}
+        containers: list[Container] = getattr(prototype.spec, field)
+        known |= {each.name for each in containers}
         injected = [each for each in getattr(pod.spec, field) if each.name not in known]
         names += (each.name for each in injected)
-        changes[field] = [*there, *injected]
+        changes[field] = [*containers, *injected]
     if not names:
         return prototype, []
     return replace_in(prototype, "spec", **changes), names
@@ -286,58 +286,58 @@ def owned_by_replica_set(pod: Pod, name: str, uid: str, template_hash: str) -> P
     return replace_in(pod, "metadata", owner_references=owners, labels=labels)
 
 
-USUAL_SECONDS = 600
-# A deadline beyond this says nothing of how long a Job runs.
-LONGEST_SECONDS = 7 * 24 * 3600
+DEFAULT_SECONDS = 600
+# A longer deadline says nothing about how long a Job runs.
+MAX_SECONDS = 7 * 24 * 3600
 DEADLINE = "spec.activeDeadlineSeconds"
 
 
 def endings_of(plan: Plan) -> tuple[dict[OwnerKey, RunTime], list[Assumption]]:
-    """How long pods run, by what manages them, and what is assumed by that.
+    """How long pods run, by their owner, and the resulting assumptions.
 
-    Of all Jobs of a change that run, and of plain pods that are hooks. The Jobs of CronJobs run on.
+    Covers the Jobs of a change that are not suspended, and plain pods that are hooks. The Jobs of CronJobs never end.
     """
     never = plan.job_seconds == 0
-    usual = plan.job_seconds or USUAL_SECONDS
+    default = plan.job_seconds or DEFAULT_SECONDS
     run_times: dict[OwnerKey, RunTime] = {}
     assumptions = []
     for workload in plan.workloads:
         if workload.kind != "Job" or workload.after is None or workload.change.object.startswith("CronJob "):
             continue
         deadline = part(workload.after, "spec", "activeDeadlineSeconds")
-        ends = isinstance(deadline, int) and not isinstance(deadline, bool) and 0 < deadline <= LONGEST_SECONDS
+        ends = isinstance(deadline, int) and not isinstance(deadline, bool) and 0 < deadline <= MAX_SECONDS
         if not ends and never:
             continue
-        seconds = deadline / _rounds(workload.after) if ends else usual
+        seconds = deadline / _rounds(workload.after) if ends else default
         is_guess = not ends and plan.job_seconds is None
         run_times[workload.namespace, workload.kind, workload.name] = RunTime(seconds, is_guess)
-        why = "by its deadline" if ends else "by --job-duration"
-        message = f"each of its pods is taken to end well after {_told(seconds)}, {why}"
+        why = "from its deadline" if ends else "from --job-duration"
+        message = f"each of its pods is assumed to succeed after {_duration(seconds)}, {why}"
         assumptions.append(Assumption(workload.change.object, DEADLINE, message, AssumptionKind.INFORMATIONAL))
     for template in plan.pods:
         name = f"Pod {template.namespace}/{template.name}"
         if name in plan.order.hooks:
-            run_times[template.namespace, "Pod", template.name] = RunTime(usual)
-            message = f"a hook, taken to end well after {_told(usual)}, by --job-duration"
+            run_times[template.namespace, "Pod", template.name] = RunTime(default)
+            message = f"a hook, assumed to succeed after {_duration(default)}, from --job-duration"
             assumptions.append(Assumption(name, DEADLINE, message, AssumptionKind.INFORMATIONAL))
     return run_times, assumptions
 
 
 def seconds_in_all(plan: Plan) -> float:
-    """How long all of them may take, one after the other."""
+    """The total run time if they all run one after another."""
     run_times, _ = endings_of(plan)
     rounds = {(each.namespace, each.kind, each.name): _rounds(each.after) for each in plan.workloads if each.after}
     return sum(each.seconds * rounds.get(key, 1) for key, each in run_times.items())
 
 
 def _rounds(job: Document | None) -> int:
-    """How many times as many pods as run side by side are needed."""
+    """The number of rounds of parallel pods that a Job needs."""
     if not isinstance(part(job, "spec", "completions"), int):
         return 1
     return max(-(-number(job, "spec", "completions") // max(number(job, "spec", "parallelism", default=1), 1)), 1)
 
 
-def _told(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """``10m``, ``1h30m``, ``20s``."""
     hours, rest = divmod(max(int(seconds), 1), 3600)
     minutes, rest = divmod(rest, 60)

@@ -1,8 +1,8 @@
-"""From the plan of a change to the controllers that act in its simulation.
+"""Starts the controllers that act in the simulation of a change, from its plan.
 
-Quotas of other objects than pods and of storage are compared with what the change creates. This follows
-``k8s.io/kubernetes`` v1.36.3 ``pkg/quota/v1/evaluator/core/persistent_volume_claims.go`` for claims. The objects are
-simulated all the same.
+Quotas for objects other than pods, and for storage, are compared with what the change creates; for claims this follows
+``k8s.io/kubernetes`` v1.36.3 ``pkg/quota/v1/evaluator/core/persistent_volume_claims.go``. Objects beyond a quota are
+simulated anyway.
 """
 
 from __future__ import annotations
@@ -67,19 +67,19 @@ _CLAIM_PREFIX = "PersistentVolumeClaim "
 _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MAX = "deployment.kubernetes.io/max-replicas"
 _REVISION = "deployment.kubernetes.io/revision"
-# What controllers make of an object beside pods.
-_MADE = {"Deployment": "count/replicasets.apps", "CronJob": "count/jobs.batch"}
+# Objects that controllers create in addition to pods.
+_CREATED_BY_CONTROLLERS = {"Deployment": "count/replicasets.apps", "CronJob": "count/jobs.batch"}
 _CLAIM = "PersistentVolumeClaim"
 _STORAGE, _CLAIMS = "requests.storage", "persistentvolumeclaims"
 _OF_CLASS = ".storageclass.storage.k8s.io/"
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """Who acts in a simulation, and the plain pods that come, by stages; and the cluster in which it begins.
+    """The controllers of a simulation and the plain pods to create, by stages, and the cluster at the start.
 
-    ``run_times`` are of the pods that end, ``claims`` what became of the claims that the change brings.
-    ``refused`` says of workloads why the API server refuses their pods, ``exceeded`` of quotas (``shop/compute``) which
-    other objects these have no room for; all are simulated all the same.
+    ``run_times`` are for pods that end, ``claims`` the result of binding the change's claims. ``refused`` maps
+    workloads to the reason why the API server rejects their pods, ``exceeded`` maps quotas (``shop/compute``) to the
+    other objects that exceed them; all of these are simulated anyway.
     """
 
     cluster: ClusterSnapshot
@@ -92,10 +92,10 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Settings) -> Started:
-    """The controllers of all workloads of a plan, each with what it knows at the start.
+    """Create the controllers of all workloads of a plan, with their initial state.
 
-    ``settings`` are those of the scheduler, which tell the cluster's version. Raises what decoding and admission raise:
-    ``InputError`` and ``NotFoundError``.
+    ``settings`` are those of the scheduler, which include the cluster's version. Raises ``InputError`` and
+    ``NotFoundError`` from decoding and admission.
     """
     starter = _Starter(plan.cluster, decode, now, settings)
     starter.lay_over(plan.workloads)
@@ -109,12 +109,12 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
         stage = order.of.get(f"Pod {template.namespace}/{template.name}", order.last)
         arriving[stage].append(starter.prototypes.of_template(template))
     run_times, by_run_times = endings_of(plan)
-    made = (
+    created_claims = (
         each.object
         for each in plan.changes
         if each.kind is ChangeKind.CREATED and each.object.startswith(_CLAIM_PREFIX)
     )
-    new = [*(each.removeprefix(_CLAIM_PREFIX) for each in made), *starter.prototypes.new_claims]
+    new = [*(each.removeprefix(_CLAIM_PREFIX) for each in created_claims), *starter.prototypes.new_claims]
     claims = bind_claims(starter.prototypes.cluster, new, settings)
     exceeded, by_quotas = exceeded_quotas(plan.changes, claims.cluster, new)
     return Started(
@@ -151,7 +151,7 @@ class _Starter:
         self._records = {(each.metadata.namespace, each.metadata.name): each for each in cluster.replica_sets}
 
     def lay_over(self, workloads: Iterable[PlannedWorkload]) -> None:
-        """The cluster's own records of the workloads become those that the change asks for."""
+        """Replace the cluster's records of the workloads with those of the change."""
         changed: dict[str, dict[tuple[str, str], Any]] = {}
         for workload in workloads:
             record = None
@@ -180,10 +180,10 @@ class _Starter:
         return self.prototypes.of_document(document, workload.change.source, workload.change.line)
 
     def _new_prototype(self, workload: PlannedWorkload, document: Document, pods: Iterable[Pod]) -> Pod:
-        """The pod of the present template, with what the cluster puts into the workload's pods."""
+        """The pod of the current template, with the containers that the cluster injects into the workload's pods."""
         pod, names = with_injected(self._prototype(workload, document), workload.before, pods)
         if names:
-            message = f"its pods have more containers than its template ({', '.join(names)}); new ones get them as well"
+            message = f"its pods have containers that its template lacks ({', '.join(names)}); new pods get them, too"
             assumption = Assumption(
                 f"{workload.kind} {workload.key}",
                 "spec.template.spec.containers",
@@ -230,13 +230,13 @@ class _Starter:
         return DeploymentController(workload.namespace, workload.name, deployment_state(document), new, old)
 
     def _names_of_sets(self, workload: PlannedWorkload) -> list[str]:
-        """The ReplicaSets of a Deployment, those in the input and those of which there are pods only."""
-        named = [text(each, "metadata", "name") for each in workload.replica_sets]
-        told = self._replica_sets.get((workload.namespace, f"Deployment {workload.key}"), [])
-        return list(dict.fromkeys([*named, *told]))
+        """The ReplicaSets of a Deployment, including those that are only known from their pods."""
+        listed = [text(each, "metadata", "name") for each in workload.replica_sets]
+        from_pods = self._replica_sets.get((workload.namespace, f"Deployment {workload.key}"), [])
+        return list(dict.fromkeys([*listed, *from_pods]))
 
     def _present_set(self, workload: PlannedWorkload, document: Document, documents: dict[str, Document]) -> str:
-        """The ReplicaSet that has the present template already; the oldest, where there are several."""
+        """The ReplicaSet that already has the current template; the oldest if there are several."""
         ordered = sorted(documents.items(), key=lambda each: (text(each[1], "metadata", "creationTimestamp"), each[0]))
         for name, each in ordered:
             template = part(each, "spec", "template")
@@ -244,7 +244,7 @@ class _Starter:
                 return name
         if not workload.is_same_template:
             return ""
-        # Where a snapshot has no templates, the set of the last revision is the present one.
+        # If a snapshot has no templates, the ReplicaSet of the last revision is the current one.
         known = self._names_of_sets(workload)
         return max(
             known,
@@ -271,14 +271,14 @@ class _Starter:
         pods = self._owned.get((workload.namespace, "ReplicaSet", name), [])
         has_template = document is not None and part(document, "spec", "template") is not None
         if pods:
-            # A pod that there is was admitted by the cluster itself, with whatever its webhooks put into it.
+            # An existing pod was admitted by the cluster itself, including its webhooks' changes.
             pod = self.prototypes.of_pod(pods[0])
         elif has_template and (is_present or self._size(workload, name) > 0):
             pod = self._prototype(workload, {"apiVersion": "apps/v1", "kind": "ReplicaSet", **(document or {})})
         else:
-            # One of the past, of which no pod is made any more: its template may name what is gone by now.
+            # An old ReplicaSet that creates no more pods; its template may refer to objects that no longer exist.
             uid = record.metadata.uid if record is not None else ""
-            # The hash in a ReplicaSet's name, which its pods bear; here it has none.
+            # The hash in a ReplicaSet's name, which its pods have as a label.
             template_hash = name.removeprefix(f"{workload.name}-")
             pod = owned_by_replica_set(prototype, name, uid, template_hash)
         return SimulatedReplicaSet(
@@ -291,7 +291,7 @@ class _Starter:
             min_ready_seconds=ready_for,
         )
 
-    # Those whose pods have identities.
+    # Workloads whose pods have identities.
 
     def _stateful_set(self, workload: PlannedWorkload, document: Document) -> Controller:
         spec, name = document["spec"], workload.name
@@ -339,7 +339,7 @@ class _Starter:
         if not (workload.is_same_template and bool(pods)):
             revision = _free_name(NEW, {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods})
         rolling = part(spec, "updateStrategy", "rollingUpdate")
-        # Where pods do not say which template they are of, and it is the present one, no update is due.
+        # If the pods do not show their template's revision, and the template is unchanged, no update is due.
         waits = text(spec, "updateStrategy", "type") == "OnDelete" or not revision
         prototype = self._new_prototype(workload, document, pods)
         state = DaemonSetState(
@@ -355,14 +355,14 @@ class _Starter:
 
     def _job(self, workload: PlannedWorkload, document: Document) -> Controller:
         maker = self.prototypes.maker(self._prototype(workload, document), workload.name)
-        # Templates of Jobs cannot change: another one means another Job of the same name.
+        # Templates of Jobs are immutable: another template means another Job with the same name.
         is_another = workload.before is not None and not workload.is_same_template
         owned = self._owned.get(self._owner(workload), []) if is_another else []
         state = job_state(document, None if is_another else workload.before, self._rules)
-        strangers = frozenset(pod.key for pod in owned)
+        other_pods = frozenset(pod.key for pod in owned)
         unmodelled = unmodelled_of_job(workload.change.object, document, self._rules)
         self.prototypes.assumptions.update(dict.fromkeys(unmodelled))
-        return JobController(self._owner(workload), state, maker, workload.change.object, strangers)
+        return JobController(self._owner(workload), state, maker, workload.change.object, other_pods)
 
 
 def _annotated(document: Document | None, key: str, most_digits: int = 10) -> int | None:
@@ -371,63 +371,65 @@ def _annotated(document: Document | None, key: str, most_digits: int = 10) -> in
     return int(value) if is_number else None
 
 
-def _free_name(desired: str, taken: set[str]) -> str:
-    name = desired
-    number_ = 2
+def _free_name(name_hint: str, taken: set[str]) -> str:
+    name = name_hint
+    suffix = 2
     while name in taken:
-        name = f"{desired}-{number_}"
-        number_ += 1
+        name = f"{name_hint}-{suffix}"
+        suffix += 1
     return name
 
 
-# How much of what quotas of a namespace count, in billionths, by the namespace and the quotas' name for it.
+# The usage of quotas in billionths, by namespace and resource name.
 _Amounts = Counter[tuple[str, str]]
 
 
 def exceeded_quotas(
     changes: Iterable[Change], cluster: ClusterSnapshot, new_claims: Iterable[str]
 ) -> tuple[dict[str, str], list[Assumption]]:
-    """What each quota (``shop/compute``) has too little room for, in words, and where that is not certain.
+    """What exceeds each quota (``shop/compute``), as text, and assumptions if that is uncertain.
 
     ``new_claims`` are the keys of the change's claims in ``cluster``.
     """
     if not cluster.resource_quotas:
         return {}, []
     new = set(new_claims)
-    made: _Amounts = Counter()
+    created: _Amounts = Counter()
     guessed: _Amounts = Counter()
-    there: _Amounts = Counter()
+    existing: _Amounts = Counter()
     for change in changes:
         kind, _, key = change.object.partition(" ")
         namespace = key.partition("/")[0]
         if change.kind is ChangeKind.CREATED and kind != _CLAIM:
-            made.update({(namespace, name): NANO_PER_UNIT for name in _names_of(kind)})
-        if change.kind in (ChangeKind.CREATED, ChangeKind.ROLLED) and kind in _MADE:
-            guessed[namespace, _MADE[kind]] += NANO_PER_UNIT
+            created.update({(namespace, name): NANO_PER_UNIT for name in _names_of(kind)})
+        if change.kind in (ChangeKind.CREATED, ChangeKind.ROLLED) and kind in _CREATED_BY_CONTROLLERS:
+            guessed[namespace, _CREATED_BY_CONTROLLERS[kind]] += NANO_PER_UNIT
     for claim in cluster.persistent_volume_claims:
-        (made if claim.key in new else there).update(_usage_of(claim))
+        (created if claim.key in new else existing).update(_usage_of(claim))
     quotas: dict[str, list[str]] = {}
     assumptions = []
     for quota in cluster.resource_quotas:
         namespace = quota.metadata.namespace
         for name, limit in quota.limits.items():
-            what = (namespace, name)
-            used = quota.status.used[name].nano if name in quota.status.used else there[what]
-            total = used + made[what] + guessed[what]
-            if not (made[what] or guessed[what]) or total <= limit.nano:
+            key_of_limit = (namespace, name)
+            used = quota.status.used[name].nano if name in quota.status.used else existing[key_of_limit]
+            total = used + created[key_of_limit] + guessed[key_of_limit]
+            if not (created[key_of_limit] or guessed[key_of_limit]) or total <= limit.nano:
                 continue
             words = f"{name} {format_nano(total, binary=limit.text.endswith('i'))} of {limit}"
-            if used + made[what] > limit.nano:
+            if used + created[key_of_limit] > limit.nano:
                 quotas.setdefault(quota.key, []).append(words)
             else:
-                message = f"{words}, with what controllers make of the change; what is refused counts as made"
+                message = (
+                    f"{words}, including what controllers create for the change; rejected objects are counted, too"
+                )
                 subject = f"ResourceQuota {quota.key}"
                 assumptions.append(Assumption(subject, f"spec.hard.{name}", message, AssumptionKind.UNCERTAIN))
     return {key: ", ".join(words) for key, words in quotas.items()}, assumptions
 
 
 def _usage_of(claim: PersistentVolumeClaim) -> dict[tuple[str, str], int]:
-    """What a claim takes of quotas."""
+    """A claim's usage of quotas."""
     own = {_CLAIMS: NANO_PER_UNIT, _STORAGE: requested_storage(claim).nano}
     usage = {**own, f"count/{_CLAIMS}": NANO_PER_UNIT}
     if name := class_of_claim(claim):
@@ -436,7 +438,7 @@ def _usage_of(claim: PersistentVolumeClaim) -> dict[tuple[str, str], int]:
 
 
 def _names_of(kind: str) -> list[str]:
-    """The names under which quotas count objects of a kind."""
+    """The resource names under which quotas count objects of a kind."""
     plural = plural_of(kind)
     known = CLUSTER_KINDS.get(kind)
     group = POD_OWNERS[kind][0] if kind in POD_OWNERS else known.groups[0] if known else ""

@@ -1,10 +1,10 @@
-"""Hooks of Helm and Argo CD: objects that are created at a moment of an installation, and perhaps never by this change.
+"""Hooks of Helm and Argo CD: objects that are created at a certain point of an installation, if at all.
 
-Helm v3 ``pkg/release/hook.go``, ``pkg/releaseutil/manifest_sorter.go`` and ``pkg/action/hooks.go``, Argo CD v3
-``gitops-engine/pkg/sync`` (``hook``, ``reconcile.go``, ``syncwaves``, ``sync_tasks.go``): which moments there are, that
-an existing hook is deleted before it is created again unless its policy says otherwise, and in which order everything
-is applied. Annotations mean something only to the tool that reads them, and which tool applies a change is not for the
-change to say: ``kubectl`` applies a hook as any other object.
+Follows Helm v3 ``pkg/release/hook.go``, ``pkg/releaseutil/manifest_sorter.go`` and ``pkg/action/hooks.go``, and Argo CD
+v3 ``gitops-engine/pkg/sync`` (``hook``, ``reconcile.go``, ``syncwaves``, ``sync_tasks.go``): the hook points, the
+deletion of an existing hook before it is recreated unless its policy differs, and the order in which objects are
+applied. Annotations only matter to the tool that reads them, and a change does not show which tool applies it;
+``kubectl`` applies a hook like any other object.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 _HELM, _HELM_POLICY = "helm.sh/hook", "helm.sh/hook-delete-policy"
 _ARGO, _ARGO_POLICY = "argocd.argoproj.io/hook", "argocd.argoproj.io/hook-delete-policy"
-# Moments that an installation or upgrade that goes well does not have.
-_OTHER_MOMENTS = {
+# Hook points that a successful installation or upgrade does not run.
+_UNUSED_EVENTS = {
     _HELM: {
         *("test", "test-success", "test-failure"),
         *("pre-delete", "post-delete", "pre-rollback", "post-rollback"),
     },
     _ARGO: {"Skip", "SyncFail", "PreDelete", "PostDelete"},
 }
-_MADE_ANEW = {_HELM: (_HELM_POLICY, "before-hook-creation"), _ARGO: (_ARGO_POLICY, "BeforeHookCreation")}
+_RECREATION_POLICIES = {_HELM: (_HELM_POLICY, "before-hook-creation"), _ARGO: (_ARGO_POLICY, "BeforeHookCreation")}
 _HELM_WEIGHT, _WAVE = "helm.sh/hook-weight", "argocd.argoproj.io/sync-wave"
-# What comes before everything else, with it, and after it.
+# Before, together with, and after everything else.
 _PHASES = {
     _HELM: {
         **dict.fromkeys(("pre-install", "pre-upgrade"), -1),
@@ -40,8 +40,8 @@ _PHASES = {
     _ARGO: {"PreSync": -1, "Sync": 0, "PostSync": 1},
 }
 _ANNOTATIONS = ("metadata", "annotations")
-# Of all other kinds Helm does not wait for anything.
-_WAITED_FOR = ("Job", "Pod")
+# Helm does not wait for hooks of other kinds.
+_AWAITED_KINDS = ("Job", "Pod")
 
 
 class Applier(StrEnum):
@@ -52,20 +52,21 @@ class Applier(StrEnum):
     ARGOCD = "argocd"
 
 
-# Their names in a sentence.
+# Display names.
 _NAMES = {Applier.KUBECTL: "kubectl", Applier.HELM: "Helm", Applier.ARGOCD: "Argo CD"}
 
-# The annotations of hooks that each tool reads; Argo CD takes Helm's hooks for its own.
+# The hook annotations that each tool reads; Argo CD also runs Helm's hooks.
 _HOOKS_OF = {Applier.KUBECTL: (), Applier.HELM: (_HELM,), Applier.ARGOCD: (_ARGO, _HELM)}
-# And the tool to name if they are there and count for nothing.
+# The tool to suggest if the annotation exists but is not read.
 _TOOL_OF = {_HELM: Applier.HELM, _ARGO: Applier.ARGOCD, _WAVE: Applier.ARGOCD}
 
 
 class Order(msgspec.Struct, frozen=True):
-    """In which stages the objects of a change are applied.
+    """The stages in which the objects of a change are applied.
 
-    ``of`` is the stage of each, by its name (``Job shop/migrate``); ``last`` is that of what it does not name, such as
-    deletions. ``awaited`` says of each stage whether the next waits for it. ``hooks`` are the objects that are one.
+    ``of`` maps objects (``Job shop/migrate``) to stages; ``last`` is the stage of all others, such as deletions.
+    ``awaited`` is true for each stage that must finish before the next one starts. ``hooks`` are the objects that are
+    hooks.
     """
 
     awaited: tuple[bool, ...] = (True,)
@@ -76,13 +77,13 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def order_of(documents: Sequence[Document], applier: Applier) -> Order:
-    """The order in which a tool applies a change, by its annotations; one stage if there are none that it reads.
+    """The order in which a tool applies a change, from the annotations it reads; one stage if there are none.
 
-    The waves of Argo CD wait for one another. Helm runs its hooks one by one, waits for Jobs and Pods of them to end,
-    and for nothing else. Only what makes pods is looked at: all other objects are there at once.
+    Argo CD waits for each wave. Helm runs its hooks one by one, and waits only for hooks that are Jobs and Pods. Only
+    objects with pods matter here: all others are ready at once.
     """
     hooks = frozenset(describe(each) for each in documents if hook_of(each, applier)[0])
-    twice = list(_twice(documents, applier))
+    assumptions = list(_repeated_hooks(documents, applier))
     if applier is Applier.HELM and hooks:
         of: dict[str, int] = {}
         awaited: list[bool] = []
@@ -96,56 +97,56 @@ def order_of(documents: Sequence[Document], applier: Applier) -> Order:
                 continue
             for each in sorted(own, key=lambda hook: (_number(hook, _HELM_WEIGHT), str(hook["metadata"]["name"]))):
                 of[describe(each)] = len(awaited)
-                awaited.append(each["kind"] in _WAITED_FOR)
-        return Order(tuple(awaited), of, last, twice, hooks)
+                awaited.append(each["kind"] in _AWAITED_KINDS)
+        return Order(tuple(awaited), of, last, assumptions, hooks)
     if applier is Applier.ARGOCD and (hooks or any(_WAVE in mapping_in(each, *_ANNOTATIONS) for each in documents)):
-        places = {
+        keys = {
             describe(each): (_phase(each, Applier.ARGOCD), _number(each, _WAVE, _HELM_WEIGHT)) for each in documents
         }
-        stages = {place: stage for stage, place in enumerate(sorted(set(places.values())))}
-        of = {name: stages[place] for name, place in places.items()}
-        return Order((True,) * len(stages), of, len(stages) - 1, twice, hooks)
+        stages = {place: stage for stage, place in enumerate(sorted(set(keys.values())))}
+        of = {name: stages[place] for name, place in keys.items()}
+        return Order((True,) * len(stages), of, len(stages) - 1, assumptions, hooks)
     return Order()
 
 
-def _twice(documents: Sequence[Document], applier: Applier) -> Iterator[Assumption]:
-    """That an object is made at several moments that lie apart, and simulated at the first."""
+def _repeated_hooks(documents: Sequence[Document], applier: Applier) -> Iterator[Assumption]:
+    """The assumption for hooks that run at several points and are simulated only at the first."""
     for each in documents:
-        sign, moments = hook_of(each, applier)
-        phases = {_PHASES[sign][moment] for moment in moments if moment in _PHASES[sign]} if sign else set()
+        sign, events = hook_of(each, applier)
+        phases = {_PHASES[sign][moment] for moment in events if moment in _PHASES[sign]} if sign else set()
         if len(phases) > 1:
-            message = f"runs at {', '.join(moments)}; simulated at the first of these moments alone"
+            message = f"runs at {', '.join(events)}; only the first run is simulated"
             yield Assumption(describe(each), f"metadata.annotations.{sign}", message, AssumptionKind.UNCERTAIN)
 
 
 def _phase(document: Document, applier: Applier) -> int:
-    sign, moments = hook_of(document, applier)
-    return min((_PHASES[sign][each] for each in moments if each in _PHASES[sign]), default=0) if sign else 0
+    sign, events = hook_of(document, applier)
+    return min((_PHASES[sign][each] for each in events if each in _PHASES[sign]), default=0) if sign else 0
 
 
 def _number(document: Document, *annotations: str) -> int:
-    """The number in the first of the annotations that is there; 0 where it is none."""
-    there = mapping_in(document, *_ANNOTATIONS)
-    text = next((there[each] for each in annotations if each in there), "")
+    """The number in the first annotation that exists; 0 if there is none."""
+    annotations_of_object = mapping_in(document, *_ANNOTATIONS)
+    text = next((annotations_of_object[each] for each in annotations if each in annotations_of_object), "")
     return (parse_int64(text) if isinstance(text, str) else None) or 0
 
 
 def is_omitted(document: Document, applier: Applier) -> bool:
     """Whether the object is a hook that no installation or upgrade by the tool creates."""
-    sign, moments = hook_of(document, applier)
-    return bool(sign) and not any(each in _PHASES[sign] for each in moments)
+    sign, events = hook_of(document, applier)
+    return bool(sign) and not any(each in _PHASES[sign] for each in events)
 
 
 def left_out(document: Document, applier: Applier) -> Assumption:
-    """What to report about a hook that is left out."""
-    sign, moments = hook_of(document, applier)
-    when = f"that runs at {', '.join(moments)} only" if moments else f"without a moment that {_NAMES[applier]} knows"
-    message = f"a hook {when}: left out, as {_NAMES[applier]} leaves it out of a rollout"
+    """The assumption for a hook that is left out."""
+    sign, events = hook_of(document, applier)
+    when = f"that only runs at {', '.join(events)}" if events else f"without an event that {_NAMES[applier]} knows"
+    message = f"a hook {when}: skipped, because {_NAMES[applier]} does not run it in a rollout"
     return Assumption(describe(document), f"metadata.annotations.{sign}", message, AssumptionKind.INFORMATIONAL)
 
 
 def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
-    """That hooks and waves count as ordinary objects, because nothing says that another tool applies them."""
+    """The assumption that hooks and waves count as ordinary objects, because no other tool was specified."""
     marked = [(each, sign) for each in documents for sign in _TOOL_OF if sign in mapping_in(each, *_ANNOTATIONS)]
     if not marked:
         return []
@@ -153,51 +154,51 @@ def not_applied_as_hooks(documents: Iterable[Document]) -> list[Assumption]:
     names = list(dict.fromkeys(describe(each) for each, _ in marked))
     tool = _TOOL_OF[sign]
     message = (
-        f"counted as applied by kubectl, which knows neither hooks nor waves: {some_of(names)};"
-        f" if {_NAMES[tool]} applies the change: --applied-by {tool}"
+        f"treated as applied by kubectl, which ignores hooks and waves: {some_of(names)};"
+        f" if {_NAMES[tool]} applies the change, use --applied-by {tool}"
     )
     return [Assumption(describe(first), f"metadata.annotations.{sign}", message, AssumptionKind.INFORMATIONAL)]
 
 
 def deletion_by_hook(document: Document, applier: Applier) -> str:
-    """What deletes an object that was none of the tool's hooks and becomes one."""
+    """The reason why an object that becomes a hook is deleted as an ordinary object."""
     sign, _ = hook_of(document, applier)
     value = mapping_in(document, *_ANNOTATIONS)[sign]
     tool = "Helm" if applier is Applier.HELM else "Argo CD, if it prunes"
-    return f"{tool}, since {sign}: {value} makes it a hook"
+    return f"{tool}, because {sign}: {value} makes it a hook"
 
 
 def is_recreated(document: Document, applier: Applier) -> bool:
-    """Whether the object is a hook that is deleted, if it is there, and made again."""
+    """Whether the object is a hook that is deleted, if it exists, and created again."""
     sign, _ = hook_of(document, applier)
     if not sign:
         return False
-    annotation, policy = _MADE_ANEW[sign]
+    annotation, policy = _RECREATION_POLICIES[sign]
     policies = _listed(mapping_in(document, *_ANNOTATIONS).get(annotation))
     return not policies or policy in policies
 
 
 def is_marked(document: Document) -> bool:
-    """Whether any tool takes the object for a hook."""
-    return bool(_OTHER_MOMENTS.keys() & mapping_in(document, *_ANNOTATIONS).keys())
+    """Whether any tool treats the object as a hook."""
+    return bool(_UNUSED_EVENTS.keys() & mapping_in(document, *_ANNOTATIONS).keys())
 
 
 def hook_of(document: Document, applier: Applier) -> tuple[str, list[str]]:
-    """The annotation by which the tool takes the object for a hook, and the moments that it knows; else empty.
+    """The annotation that makes the object a hook of the tool, and the hook points the tool knows; else empty.
 
-    Helm skips a hook with a moment that it does not know; Argo CD passes over the moment, and reads the moments of Helm
-    if there is none of its own.
+    Helm skips a hook with an unknown hook point; Argo CD ignores the unknown point, and reads Helm's points if it has
+    none of Argo CD's.
     """
     annotations = mapping_in(document, *_ANNOTATIONS)
     found: tuple[str, list[str]] = ("", [])
     for sign in _HOOKS_OF[applier]:
         if sign not in annotations or found[1]:
             continue
-        moments = _listed(annotations[sign])
+        events = _listed(annotations[sign])
         if sign == _HELM:
-            moments = [each.lower() for each in moments]
-        known = [each for each in moments if each in _PHASES[sign] or each in _OTHER_MOMENTS[sign]]
-        if applier is Applier.HELM and known != moments:
+            events = [each.lower() for each in events]
+        known = [each for each in events if each in _PHASES[sign] or each in _UNUSED_EVENTS[sign]]
+        if applier is Applier.HELM and known != events:
             known = []
         if known or not found[0]:
             found = sign, known

@@ -1,9 +1,9 @@
-"""Documents of workloads as dumps of kpreempt's keep them: enough to compare a manifest with, and nothing secret.
+"""Documents of workloads as kpreempt's dumps keep them: enough to compare a manifest with, without secrets.
 
-What the scheduler and controllers read stays. Every other text becomes a digest, and so do environments, commands,
-arguments and headers, each as a whole: whoever has the file can tell that one differs, and can test a guess, but not
-read it. Digests are salted with what is in no other dump. A manifest is compared by being made such a document, too
-(``alike``), so that nothing that compares need know of digests.
+Fields that the scheduler and controllers read are kept. All other strings are replaced with a digest, and so are
+environments, commands, arguments and headers as one value each: a reader of the file can see that a value differs, and
+can test a guess, but cannot read it. Digests are salted with data that is in no other dump. A manifest is converted to
+such a document before a comparison (``alike``), so that no comparison needs to know about digests.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from kpreempt.model.storage import PersistentVolumeClaim
 SALT = "kpreempt.io/salt"
 _DIGEST = "sha256:"
 _LENGTH = 32
-# What is hidden as a whole, so that a single value cannot be guessed without the rest.
-_WHOLE = frozenset(
+# Fields that get one digest, so that a single value cannot be guessed without the rest.
+_HASHED_FIELDS = frozenset(
     {"env", "envFrom", "command", "args", "httpHeaders", "imagePullSecrets", "volumeAttributes", "options"}
 )
 # Maps whose values schedulers and controllers read.
 _READ_MAPS = FREE_MAPS - {"annotations", "volumeAttributes", "userAnnotations", "options"}
-# What defaults consist of, or are told by, and amounts.
+# Fields that have defaults or determine them, and quantities.
 _FIELDS_READ = frozenset(
     {"imagePullPolicy", "pullPolicy", "dnsPolicy", "terminationMessagePolicy", "scheme", "sizeLimit", "divisor"}
 )
@@ -55,7 +55,7 @@ _DEFAULTS = frozenset(
 )
 _OF_CONTROLLERS = "deployment.kubernetes.io/"
 _OF_STATUS = ("currentRevision", "updateRevision", "completedIndexes", "startTime")
-# Of pods, and the one by which claims say their class.
+# Annotations of pods that are read, and the one with the class of a claim.
 _READ_ANNOTATIONS = frozenset(
     ("volume.beta.kubernetes.io/storage-class", *(each.encode_name for each in msgspec.structs.fields(PodAnnotations)))
 )
@@ -65,24 +65,24 @@ Hide = Callable[[Any], str]
 
 
 def is_kept(kind: str, record: Any) -> bool:
-    """Whether the document of an object belongs into a dump: of one that a manifest may be compared with."""
+    """Whether the document of an object belongs in a dump, because a manifest may be compared with it."""
     return kind in POD_OWNERS or kind in (KIND, *MUTATING) or (kind == "Pod" and controller_of(record.metadata) is None)
 
 
 def is_compared(document: Document) -> bool:
-    """Whether it is one of those, and of no other group."""
+    """Whether a manifest may be compared with the document, by its kind and group."""
     of_group = is_pod_owner(document) or is_autoscaler(document) or is_mutating(document)
     return of_group or cluster_kind_of(document) is CLUSTER_KINDS["Pod"]
 
 
 def salt_of(document: Document) -> str:
-    """The salt of a document of a dump of kpreempt's; empty for one that has all as it was."""
+    """The salt of a document from a kpreempt dump; empty for a complete document."""
     salt = mapping_in(document, "metadata", "annotations").get(SALT)
     return salt if isinstance(salt, str) else ""
 
 
 def salt_for(documents: Iterable[Document]) -> str:
-    """A salt that nobody knows who does not know the documents; the same for the same ones."""
+    """A salt that is derived from the documents, so that it is unknown without them and stable for the same ones."""
     digest = hashlib.sha256()
     for each in documents:
         if not is_nested_too_deeply(each):
@@ -91,15 +91,15 @@ def salt_for(documents: Iterable[Document]) -> str:
 
 
 def alike(document: Document, live: Document) -> Document:
-    """The manifest as the cluster's document ``live`` is kept, so that the two can be compared."""
+    """Convert the manifest like the cluster's document ``live``, so that the two can be compared."""
     salt = salt_of(live)
     return document if not salt or salt_of(document) == salt else kept(document, salt)
 
 
 def kept(document: Document, salt: str) -> Document:
-    """The document of a workload, a plain pod, an autoscaler or a webhook without what may be secret.
+    """The document of a workload, plain pod, autoscaler or webhook, without possible secrets.
 
-    One that was kept before stays as it is. Of one that is nested too deeply only the metadata is left.
+    A document that was already converted is returned unchanged. If it is nested too deeply, only the metadata remains.
     """
     if salt_of(document):
         return document
@@ -108,7 +108,7 @@ def kept(document: Document, salt: str) -> Document:
     annotations = _annotations(mapping_in(document, "metadata", "annotations"), hide)
     last = last_applied(document)
     if last is not None:
-        # Who compares looks for no salt in the manifest that was applied.
+        # The applied manifest carries no salt of its own.
         found = kept({key: each for key, each in last.items() if key != "status"}, salt)
         own = {key: each for key, each in found["metadata"]["annotations"].items() if key != SALT}
         last = {**found, "metadata": {**found["metadata"], "annotations": own}}
@@ -123,7 +123,7 @@ def kept(document: Document, salt: str) -> Document:
         spec, is_pod = document["spec"], document.get("kind") == "Pod"
         result["spec"] = _hidden(spec, "spec", hide) if is_pod else _of_workload(spec, hide)
     if "webhooks" in document:
-        # All but where they are, and whom they trust.
+        # Everything except the addresses and CA bundles of webhooks.
         result["webhooks"] = _fields(
             document["webhooks"], lambda key, each: _leaves(each, hide) if key == "clientConfig" else each
         )
@@ -133,14 +133,14 @@ def kept(document: Document, salt: str) -> Document:
 
 
 def _fields(value: Any, made: Callable[[str, Any], Any]) -> Any:
-    """A mapping with what is made of each of its fields, a list with what is made of its mappings."""
+    """Apply ``made`` to each field of a mapping, or of the mappings in a list."""
     if isinstance(value, list):
         return [_fields(each, made) for each in value]
     return {key: made(key, each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _of_workload(value: Any, hide: Hide) -> Any:
-    """All of a workload's spec stays but its templates, which are those of pods and claims."""
+    """Keep a workload's spec except its templates of pods and claims, which are converted."""
     return _fields(
         value,
         lambda key, each: (
@@ -154,8 +154,8 @@ def _of_workload(value: Any, hide: Hide) -> Any:
 
 
 def _hidden(value: Any, key: str, hide: Hide) -> Any:
-    """A part of a template, which is in the field ``key``."""
-    if key in _WHOLE and value not in (None, [], {}):
+    """Convert a part of a template that is in the field ``key``."""
+    if key in _HASHED_FIELDS and value not in (None, [], {}):
         return hide(_cleaned(container_defaults().filled({key: value})[key], key))
     if key == "annotations":
         return _annotations(value, hide)
@@ -176,7 +176,7 @@ def _leaves(value: Any, hide: Hide) -> Any:
 
 
 def _annotations(value: Any, hide: Hide) -> Any:
-    """Those that are read stay; of the others it can be told whether they differ."""
+    """Keep annotations that are read, and replace the others with digests."""
     if not isinstance(value, dict):
         return value
     hidden = {
@@ -188,14 +188,14 @@ def _annotations(value: Any, hide: Hide) -> Any:
 
 
 def _status(status: Document) -> Document:
-    """Counts and revisions, and which conditions there are."""
+    """Counts, revisions and conditions."""
     conditions = [{key: each.get(key) for key in ("type", "status")} for each in mappings_in(status, "conditions")]
-    told = {key: each for key, each in status.items() if type(each) is int or key in _OF_STATUS}
-    return {**told, **({"conditions": conditions} if conditions else {})}
+    fields = {key: each for key, each in status.items() if type(each) is int or key in _OF_STATUS}
+    return {**fields, **({"conditions": conditions} if conditions else {})}
 
 
 def _cleaned(value: Any, key: str) -> Any:
-    """Without what the API server does not keep."""
+    """Remove what the API server drops."""
     if isinstance(value, list):
         return [_cleaned(each, key) for each in value]
     if not isinstance(value, dict):
@@ -205,7 +205,7 @@ def _cleaned(value: Any, key: str) -> Any:
 
 @cache
 def _hider(salt: str) -> Hide:
-    """Digests with a salt, each value looked at once."""
+    """A function that computes salted digests, once per value."""
     start, known = hashlib.sha256(salt.encode()), dict[bytes, str]()
 
     def hide(value: Any) -> str:
@@ -226,7 +226,7 @@ def _encoded(value: Any) -> bytes:
 
 @cache
 def _fields_read() -> frozenset[str]:
-    """The names of the fields of a pod, or of a claim, that a snapshot has records of."""
+    """The names of the fields of pods and claims that snapshots hold."""
     found: set[str] = set(_FIELDS_READ)
     for record in (PodSpec, PersistentVolumeClaim):
         _collect(inspect.type_info(record), found)

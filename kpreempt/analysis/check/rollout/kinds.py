@@ -1,8 +1,8 @@
-"""The kinds of object that a change can be about: which of them a snapshot holds, and which have pods.
+"""The kinds of objects in a change: those that a snapshot holds, and those that own pods.
 
-Of kinds that no snapshot holds it is known of some that nothing makes pods of them, not even in the end. One that is
-missing there costs a waiver, one that is there by mistake hides pods: so only what is sure is there. Then the words in
-which users name kinds, and the objects that a change deletes.
+For some other kinds it is known that they never lead to pods. A kind that is missing from that list requires a waiver,
+a kind that is listed by mistake hides pods; so the list has only certain ones. Also: the names by which users refer to
+kinds, and the objects that a change deletes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.errors import UsageError
 from kpreempt.model.kinds import KINDS, Kind
 
-# Owners of pods, in the groups that Kubernetes' own controllers look at.
+# Owners of pods, with the groups that Kubernetes' own controllers watch.
 POD_OWNERS: dict[str, tuple[str, ...]] = {
     "Deployment": ("apps", "extensions"),
     "StatefulSet": ("apps",),
@@ -27,7 +27,7 @@ POD_OWNERS: dict[str, tuple[str, ...]] = {
     "Job": ("batch",),
     "CronJob": ("batch",),
 }
-# The field that says how many pods there are.
+# The field with the number of pods.
 SIZE_FIELDS = {
     "Deployment": "replicas",
     "StatefulSet": "replicas",
@@ -39,10 +39,10 @@ SIZE_FIELDS = {
 ADMISSION = "admissionregistration.k8s.io"
 MUTATING = ("MutatingWebhookConfiguration", "MutatingAdmissionPolicy")
 
-# The kinds that a snapshot holds. What makes nodes is a custom resource to a change as any other.
+# The kinds that a snapshot holds. A NodePool is treated like any custom resource in a change.
 CLUSTER_KINDS = {name: kind for name, kind in KINDS.items() if name != "NodePool"}
 
-# Kinds beyond those that have no namespace; all others that are not known have one, as most custom resources do.
+# Other cluster-scoped kinds; all other unknown kinds are assumed to be namespaced, as most custom resources are.
 _OTHER_CLUSTER_WIDE = frozenset(
     {
         "APIService",
@@ -65,7 +65,7 @@ _OTHER_CLUSTER_WIDE = frozenset(
 
 
 def plural_of(kind: str) -> str:
-    """The kind in the plural, in lower case, as resources are called: ``priorityclasses``."""
+    """The plural of a kind in lower case, as in resource names: ``priorityclasses``."""
     word = kind.lower()
     if word.endswith("s"):
         return f"{word}es"
@@ -73,19 +73,19 @@ def plural_of(kind: str) -> str:
 
 
 def group_of(document: Document) -> str:
-    """The API group of an object; the core group is an empty text."""
+    """The API group of an object; empty for the core group."""
     api_version = document.get("apiVersion")
     return api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
 
 
 def is_pod_owner(document: Document) -> bool:
-    """Whether the object is a workload of Kubernetes' own; without a version the kind decides alone."""
+    """Whether the object is a built-in workload; without a version, only the kind counts."""
     groups = POD_OWNERS.get(str(document.get("kind")))
     return groups is not None and (not document.get("apiVersion") or group_of(document) in groups)
 
 
 def cluster_kind_of(document: Document) -> Kind | None:
-    """The kind of the object where a snapshot holds such objects, or ``None``."""
+    """The kind of the object if a snapshot holds such objects, else ``None``."""
     kind = CLUSTER_KINDS.get(str(document.get("kind")))
     if kind is None or (document.get("apiVersion") and group_of(document) not in kind.groups):
         return None
@@ -93,27 +93,27 @@ def cluster_kind_of(document: Document) -> Kind | None:
 
 
 def is_known(document: Document) -> bool:
-    """Whether the object is of a kind that a snapshot holds, or a workload."""
+    """Whether a snapshot holds objects of this kind, or it is a workload."""
     return is_pod_owner(document) or cluster_kind_of(document) is not None
 
 
 def is_other(document: Document) -> bool:
-    """Whether no snapshot holds objects of this kind, and it is not sure that they mean nothing."""
+    """Whether no snapshot holds objects of this kind, and it could affect pods."""
     return not is_known(document) and not makes_no_pods(group_of(document), str(document.get("kind")))
 
 
 def is_mutating(document: Document) -> bool:
-    """Whether the object says which objects somebody changes before they are stored."""
+    """Whether the object configures changes to objects at admission."""
     return group_of(document) == ADMISSION and document.get("kind") in MUTATING
 
 
 def is_namespaced(document: Document) -> bool:
-    """Whether objects of this kind are in namespaces."""
+    """Whether objects of this kind are namespaced."""
     kind = cluster_kind_of(document)
     return kind.is_namespaced if kind is not None else str(document.get("kind")) not in _OTHER_CLUSTER_WIDE
 
 
-# By API group; of a group with ``*`` every kind.
+# By API group; ``*`` means every kind of the group.
 _HARMLESS: dict[str, frozenset[str]] = {
     "": frozenset({"ConfigMap", "Secret", "ServiceAccount", "Endpoints", "PodTemplate", "Event"}),
     "rbac.authorization.k8s.io": frozenset({"*"}),
@@ -124,7 +124,7 @@ _HARMLESS: dict[str, frozenset[str]] = {
     "flowcontrol.apiserver.k8s.io": frozenset({"*"}),
     "apiextensions.k8s.io": frozenset({"CustomResourceDefinition"}),
     "apiregistration.k8s.io": frozenset({"APIService"}),
-    # They may refuse pods. Which, nobody can tell; a refusal is told when it is applied.
+    # They may reject pods, which cannot be predicted; a rejection is visible when the change is applied.
     "admissionregistration.k8s.io": frozenset(
         {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
     ),
@@ -144,14 +144,17 @@ _HARMLESS: dict[str, frozenset[str]] = {
     "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
     "crd.projectcalico.org": frozenset({"NetworkPolicy", "GlobalNetworkPolicy"}),
 }
-# Kinds that no snapshot holds and that do decide about pods.
-_NOT_MODELLED = {
-    ("autoscaling", "HorizontalPodAutoscaler"): "autoscalers are not evaluated: sizes stay as the workloads say",
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "what it changes in pods is not known",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "what it changes in pods is not known",
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "what it changes in pods is not known",
-    ("batch.volcano.sh", "Job"): "jobs of Volcano are not simulated",
-    ("kustomize.config.k8s.io", "Kustomization"): "is not built: give the output of kubectl kustomize",
+# Kinds that no snapshot holds and that affect pods.
+_UNMODELED = {
+    (
+        "autoscaling",
+        "HorizontalPodAutoscaler",
+    ): "autoscalers are not evaluated: workloads keep the replicas they specify",
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "its changes to pods are unknown",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "its changes to pods are unknown",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "its changes to pods are unknown",
+    ("batch.volcano.sh", "Job"): "Volcano jobs are not simulated",
+    ("kustomize.config.k8s.io", "Kustomization"): "is not built; pass the output of kubectl kustomize instead",
 }
 _ANY = "*"
 _WORDS = {
@@ -160,25 +163,25 @@ _WORDS = {
 
 
 def makes_no_pods(group: str, kind: str) -> bool:
-    """Whether it is sure that no pod is made, changed or deleted because of an object of this kind.
+    """Whether objects of this kind certainly never create, change or delete pods.
 
-    The kind is as in manifests, or as users write it, in the plural and in any case (``certificates``).
+    The kind is as in manifests, or as users write it, in plural and in any case (``certificates``).
     """
     words = _WORDS.get(group, set())
     return _ANY in words or kind.lower() in words
 
 
 def what_is_not_known(document: Document) -> tuple[str, str]:
-    """What is not known about an object of a kind that no snapshot holds, and where; empty where nothing matters."""
+    """What is unknown about an object whose kind no snapshot holds, and the field; empty if it does not matter."""
     group, kind = group_of(document), str(document["kind"])
-    if message := _NOT_MODELLED.get((group, kind)):
+    if message := _UNMODELED.get((group, kind)):
         return message, "spec"
     if isinstance(mapping_in(document, "spec", "template", "spec").get("containers"), list):
-        return f"the controller of a {kind} is not known, so that none of its pods are made", "spec.template"
+        return f"the controller of {kind} objects is not simulated: its pods are not created", "spec.template"
     if makes_no_pods(group, kind):
         return "", ""
-    # Whatever it is, there is a controller for it, which may make pods, delete them, or change their number.
-    return f"what a controller makes of {kind} objects is not known: no pods are made or changed for it", "spec"
+    # Any such kind has a controller, which may create or delete pods, or change their number.
+    return f"the controller of {kind} objects is not simulated: no pods are created or changed for it", "spec"
 
 
 _SHORT = {
@@ -201,7 +204,7 @@ _SHORT = {
     "sts": "StatefulSet",
     "svc": "Service",
 }
-# What means nothing to scheduling, and may yet be deleted along with what does.
+# Kinds that do not affect scheduling, but may be deleted along with others.
 _WITHOUT_MEANING = (
     "ConfigMap",
     "Secret",
@@ -230,7 +233,7 @@ _VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?\.?")
 
 
 class Deletion(msgspec.Struct, frozen=True):
-    """An object that goes. ``namespace`` is empty for kinds without, ``has_meaning`` is whether any pod may care."""
+    """An object to delete; ``namespace`` is empty for cluster-scoped kinds, ``has_meaning`` if pods may be affected."""
 
     kind: str
     namespace: str
@@ -244,9 +247,9 @@ class Deletion(msgspec.Struct, frozen=True):
 
 
 def only_in(base: Iterable[Document], documents: Iterable[Document]) -> list[Deletion]:
-    """The objects of ``base`` that are not among ``documents``, in its order. Both are ``prepared``."""
-    there = {_deletion_of(each) for each in documents}
-    return [each for each in dict.fromkeys(map(_deletion_of, base)) if each not in there]
+    """The objects of ``base`` that are not in ``documents``, in the order of ``base``; both are ``prepared``."""
+    existing = {_deletion_of(each) for each in documents}
+    return [each for each in dict.fromkeys(map(_deletion_of, base)) if each not in existing]
 
 
 def _deletion_of(document: Document) -> Deletion:
@@ -258,27 +261,27 @@ def _deletion_of(document: Document) -> Deletion:
 
 
 def parse_deletion(text: str, namespace: str) -> Deletion:
-    """What ``KIND/NAME`` or ``KIND/NAMESPACE/NAME`` means; without a namespace the object is in ``namespace``.
+    """Parse ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``; the default namespace is ``namespace``.
 
-    Kinds are known in any case, short or plural, with or without their group. Raises ``UsageError``.
+    Kinds can be in any case, short or plural, with or without their group. Raises ``UsageError``.
     """
     parts = text.split("/")
     if not 2 <= len(parts) <= _PARTS_WITH_NAMESPACE or not all(parts):
-        raise UsageError(f'"{text[:80]}" does not name an object', hint="KIND/NAME or KIND/NAMESPACE/NAME")
+        raise UsageError(f'"{text[:80]}" is not an object name', hint="use KIND/NAME or KIND/NAMESPACE/NAME")
     kind, has_meaning = _kind(parts[0])
     known = CLUSTER_KINDS.get(kind)
     if known is not None and not known.is_namespaced:
         if len(parts) == _PARTS_WITH_NAMESPACE:
-            raise UsageError(f'"{text[:80]}": a {kind} is in no namespace', hint=f"{parts[0]}/{parts[2]}")
+            raise UsageError(f'"{text[:80]}": a {kind} is not namespaced', hint=f"{parts[0]}/{parts[2]}")
         return Deletion(kind, "", parts[1])
-    where = parts[1] if len(parts) == _PARTS_WITH_NAMESPACE else namespace
-    return Deletion(kind, where, parts[-1], has_meaning)
+    target = parts[1] if len(parts) == _PARTS_WITH_NAMESPACE else namespace
+    return Deletion(kind, target, parts[-1], has_meaning)
 
 
 def _kind(text: str) -> tuple[str, bool]:
     word, dot, rest = text.lower().partition(".")
     kind = _KIND_WORDS.get(word)
-    # kubectl takes ``deployments.apps`` and ``deployments.v1.apps``. Another group has kinds of its own.
+    # kubectl accepts ``deployments.apps`` and ``deployments.v1.apps``. The same kind in another group is another kind.
     group = _VERSION.sub("", rest)
     if kind is not None:
         known = CLUSTER_KINDS.get(kind)
@@ -290,7 +293,7 @@ def _kind(text: str) -> tuple[str, bool]:
         # Custom resources are named with their group.
         return text if group or other is None else other, False
     near = difflib.get_close_matches(word, [*_KIND_WORDS, *_OTHER_WORDS], n=1)
-    raise UsageError(f'"{text[:80]}" is no kind of object', hint=near[0] if near else "")
+    raise UsageError(f'"{text[:80]}" is not a known kind', hint=near[0] if near else "")
 
 
 def _words(kinds: tuple[str, ...], short: dict[str, str]) -> dict[str, str]:

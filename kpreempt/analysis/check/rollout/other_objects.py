@@ -1,7 +1,8 @@
-"""Objects of a change that make no pods.
+"""Objects of a change that create no pods.
 
-Those of kinds that a snapshot holds are laid over the cluster: budgets, priority classes, services, volumes and the
-like. Of others it is found out whether the change alters one, and which pods an admission webhook reaches.
+Objects of kinds that a snapshot holds (budgets, priority classes, services, volumes and so on) are applied to the
+cluster. For other kinds it determines whether the change alters the object, and which pods an admission webhook
+affects.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.unread import LIST, why_unread
 
 _POLICY = "MutatingAdmissionPolicy"
-# What no comparison makes harmless: pods of other objects hang on it, or it is no object of a cluster.
-_NEVER_TOLD = frozenset(
+# Always reported, even if unchanged: other objects depend on it, or it is not an object of a cluster.
+_ALWAYS_REPORTED = frozenset(
     {
         ("kustomize.config.k8s.io", "Kustomization"),
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
@@ -60,9 +61,9 @@ _NOT_COMPARED = ("apiVersion", "kind", "metadata", "status")
 
 
 def is_unchanged(document: Document, live: Document) -> bool:
-    """Whether ``kubectl apply`` leaves an object of any kind as it is; nothing is known of its defaults.
+    """Whether ``kubectl apply`` leaves an object of any kind unchanged; its defaults are unknown.
 
-    What only the cluster has stays where it is known that it was never applied. Lists are alike as a whole.
+    Fields that only the cluster has remain if they are known not to have been applied. Lists are compared as one value.
     """
     last = last_applied(live)
 
@@ -71,28 +72,28 @@ def is_unchanged(document: Document, live: Document) -> bool:
         own = {key: mapping_in(metadata, key) for key in ("labels", "annotations")}
         return {**{key: each for key, each in of.items() if key not in _NOT_COMPARED}, "metadata": own}
 
-    return _is_left(compared(document), compared(live), compared(last) if last is not None else None)
+    return _is_unchanged_mapping(compared(document), compared(live), compared(last) if last is not None else None)
 
 
-def _is_left(desired: Document, live: Document, last: Document | None) -> bool:
-    """``last`` is ``None`` where nothing is known of what was applied: then the cluster may have nothing more."""
-    if any(not _is_left_field(value, live.get(key), key, last) for key, value in desired.items()):
+def _is_unchanged_mapping(manifest: Document, live: Document, last: Document | None) -> bool:
+    """Without a last applied manifest (``None``), fields that only the cluster has count as changes."""
+    if any(not _is_unchanged_field(value, live.get(key), key, last) for key, value in manifest.items()):
         return False
-    gone = live.keys() - desired.keys()
-    return not (gone if last is None else {key for key in gone if last.get(key) is not None})
+    removed = live.keys() - manifest.keys()
+    return not (removed if last is None else {key for key in removed if last.get(key) is not None})
 
 
-def _is_left_field(desired: Any, live: Any, key: str, last: Document | None) -> bool:
-    if isinstance(desired, dict) and isinstance(live, dict):
-        return _is_left(desired, live, None if last is None else mapping_in(last, key))
-    return type(desired) is type(live) and bool(desired == live)
+def _is_unchanged_field(manifest: Any, live: Any, key: str, last: Document | None) -> bool:
+    if isinstance(manifest, dict) and isinstance(live, dict):
+        return _is_unchanged_mapping(manifest, live, None if last is None else mapping_in(last, key))
+    return type(manifest) is type(live) and bool(manifest == live)
 
 
 class OtherObjects:
-    """The objects of a change that are of such kinds, as they come in."""
+    """Collects the objects of a change whose kinds no snapshot holds."""
 
     def __init__(self, live: LiveDocuments, cluster: ClusterSnapshot) -> None:
-        """``live`` has the objects that ``cluster`` has of kinds beyond those of snapshots."""
+        """``live`` has the cluster's objects of these kinds."""
         self._live = live
         self._cluster = cluster
         self._new: list[Document] = []
@@ -100,16 +101,16 @@ class OtherObjects:
             webhook.name: webhook
             for kind in MUTATING
             for each in live.others(ADMISSION, kind)
-            # None of these kinds is in a namespace, whatever a document says.
+            # These kinds are cluster-scoped, even if a document names a namespace.
             if (webhook := pod_webhook(each, f"{kind} {each['metadata']['name']}")) is not None
         }
 
     def take(self, given: ManifestDocument) -> list[Change]:
-        """The object's change, if it stays as it is or is an autoscaler; what else is new or changed is remembered."""
+        """Add an object; return its change if it is unchanged or an autoscaler, else an empty list."""
         document = given.document
         live = self._live.find_other(document)
         if (
-            (group_of(document), document["kind"]) not in _NEVER_TOLD
+            (group_of(document), document["kind"]) not in _ALWAYS_REPORTED
             and live is not None
             and is_unchanged(alike(document, live), live)
         ):
@@ -124,51 +125,51 @@ class OtherObjects:
     def assumptions(
         self, namespaces: Sequence[Mapping[str, str] | None], of_autoscaler: Callable[[Document], str]
     ) -> list[Assumption]:
-        """What is not known; ``namespaces`` are the labels of those in which pods are made, ``None`` if not known.
+        """What is unknown; ``namespaces`` are the labels of namespaces in which pods are created (``None``: unknown).
 
-        ``of_autoscaler`` says what is not known of one that is new or changed.
+        ``of_autoscaler`` returns what is unknown about a new or changed autoscaler.
         """
         found: dict[Assumption, None] = {}
-        told = dict.fromkeys(name for name, each in self._webhooks.items() if each.may_reach(namespaces))
-        lacking: dict[tuple[str, str], list[str]] = {}
+        webhooks = dict.fromkeys(name for name, each in self._webhooks.items() if each.may_reach(namespaces))
+        missing: dict[tuple[str, str], list[str]] = {}
         with_pods: set[tuple[str, str]] = set()
         for document in self._new:
             subject = describe(document)
             if is_mutating(document):
                 webhook = pod_webhook(document, subject)
-                # As those that are there already: they may change pods, and most leave requests as they are.
-                told.update({subject: None} if webhook is not None and webhook.may_reach(namespaces) else {})
+                # Like existing webhooks: they may change pods, and most do not change requests.
+                webhooks.update({subject: None} if webhook is not None and webhook.may_reach(namespaces) else {})
                 continue
             key = (group_of(document), str(document["kind"]))
             if is_autoscaler(document):
                 if not (message := of_autoscaler(document)):
                     continue
-                # New or changed: its bounds are all that counts, and they are the change's.
+                # Only its bounds matter, and those are part of the change.
                 if state_of(self._cluster, key[1]) is not KindState.UNREADABLE:
                     found[Assumption(subject, "spec", message)] = None
                     continue
-            if key in _NEVER_TOLD or self._is_known(*key):
+            if key in _ALWAYS_REPORTED or self._is_known(*key):
                 message, field = what_is_not_known(document)
                 found[Assumption(subject, field, message)] = None
             else:
-                lacking.setdefault(key, []).append(subject.partition(" ")[2])
-                # A definition adds a group to the API: Kubernetes' own have no dot, or end in its domain.
+                missing.setdefault(key, []).append(subject.partition(" ")[2])
+                # A custom resource's group has a dot; Kubernetes' own groups have none, or end in its domain.
                 is_custom = "." in key[0] and not key[0].endswith(".k8s.io")
                 if not is_custom or _has_pod_template(mapping_in(document, "spec")):
                     with_pods.add(key)
-        for key, names in lacking.items():
-            found[self._lacking(*key, names, has_pods=key in with_pods)] = None
-        if told:
-            message = f"may change pods as they are made, which is not evaluated: {', '.join(told)}"
+        for key, names in missing.items():
+            found[self._missing_kind(*key, names, has_pods=key in with_pods)] = None
+        if webhooks:
+            message = f"may change pods at admission, which is not evaluated: {', '.join(webhooks)}"
             found[Assumption("admission", "webhooks", message, AssumptionKind.INFORMATIONAL)] = None
         return list(found)
 
     def autoscalers(self) -> list[Document]:
-        """The HorizontalPodAutoscalers that are new or changed."""
+        """The new or changed HorizontalPodAutoscalers."""
         return [each for each in self._new if is_autoscaler(each)]
 
     def _is_known(self, group: str, kind: str) -> bool:
-        """Whether an object of the kind that is not among the cluster's is not there."""
+        """Whether the input has all objects of the kind, so that a missing one is new."""
         if self._unread(group, kind) is not None:
             return False
         return kind in self._cluster.skipped or bool({kind, _label(group, kind)} & {*self._cluster.listed})
@@ -177,28 +178,28 @@ class OtherObjects:
         unread = self._cluster.unread
         return unread.get(_label(group, kind)) or unread.get(kind)
 
-    def _lacking(self, group: str, kind: str, names: Sequence[str], *, has_pods: bool) -> Assumption:
-        """That nothing of a kind is in the input, though the change has it.
+    def _missing_kind(self, group: str, kind: str, names: Sequence[str], *, has_pods: bool) -> Assumption:
+        """The assumption for a kind of the change that the input has no objects of.
 
-        Custom resources are the matter of their controllers, and are no more than told of, unless one says what its
-        pods are like.
+        Custom resources are informational, unless one has a pod template, because their controllers are not simulated.
         """
         more = len(names) - _NAMES_SHOWN
         shown = ", ".join([*names[:_NAMES_SHOWN], *([f"{more} more"] if more > 0 else [])])
-        unknown = f"whether {shown} {'is' if len(names) == 1 else 'are'} new or changed, and what follows for pods"
+        are = "is" if len(names) == 1 else "are"
+        unknown = f"it is unknown whether {shown} {are} new or changed, and how pods are affected"
         unread = self._unread(group, kind)
         if unread is not None:
             # Custom resources are read one by one.
             why = why_unread(unread, "list" if kind in self._cluster.unread else "get")
-            return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}, is not known")
+            return Assumption(_label(group, kind), LIST, f"{why}, so {unknown}")
         resource = ".".join(filter(None, (plural_of(kind), group)))
-        message = f"the cluster's dump has none: {unknown}, is not known; kubectl get {resource} -A -o json adds them"
+        message = f"the cluster's dump has none: {unknown}; kubectl get {resource} -A -o json adds them"
         about = AssumptionKind.UNMODELED if has_pods else AssumptionKind.NOT_COMPARED
         return Assumption(_label(group, kind), LIST, message, about)
 
 
 def _has_pod_template(value: Any) -> bool:
-    """Whether containers are listed anywhere in it, as in a pod template."""
+    """Whether containers are listed anywhere in the value, as in a pod template."""
     open_values = [value]
     while open_values:
         each = open_values.pop()
@@ -217,15 +218,15 @@ def _label(group: str, kind: str) -> str:
 
 
 class PodWebhook(msgspec.Struct, frozen=True):
-    """What may change pods, or the workloads that they come from, by its object's name; where it reaches them."""
+    """A webhook or policy that may change pods or workloads, with the namespaces in which it applies."""
 
     name: str
     selectors: list[LabelSelector | None]
 
     def may_reach(self, namespaces: Sequence[Mapping[str, str] | None]) -> bool:
-        """Whether it is asked in one of the namespaces, given by labels, or its rules are not there yet.
+        """Whether it applies to one of these namespaces, given by their labels, or has no rules yet.
 
-        ``None`` are labels that are not known.
+        ``None`` stands for unknown labels.
         """
         return bool(namespaces) and (
             not self.selectors
@@ -238,9 +239,9 @@ class PodWebhook(msgspec.Struct, frozen=True):
 
 
 def pod_webhook(document: Document, name: str) -> PodWebhook | None:
-    """The webhook or policy where it may change pods, else ``None``.
+    """The webhook or policy if it may change pods, else ``None``.
 
-    One without rules is asked of nothing, until its own controller fills them in: it reaches no namespace yet.
+    One without rules applies to nothing until its own controller adds them, so it affects no namespace yet.
     """
     if document.get("kind") == _POLICY:
         constraints, field = [mapping_in(document, "spec", "matchConstraints")], "resourceRules"
@@ -255,7 +256,7 @@ def pod_webhook(document: Document, name: str) -> PodWebhook | None:
 
 
 def _covers_pods(rules: Any) -> bool:
-    """Whether rules name pods, workloads, or something else of Kubernetes' own that decides about pods."""
+    """Whether rules include pods, workloads, or other built-in kinds that affect pods."""
     if not rules:
         return False
     if not isinstance(rules, list) or not all(isinstance(each, dict) for each in rules):
@@ -269,13 +270,13 @@ def _covers_pods(rules: Any) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """What is not a list of texts may be anything."""
+    """A value that is not a list of strings may match anything."""
     for each in value if isinstance(value, list) else ["*"]:
         yield each if isinstance(each, str) else "*"
 
 
 def _selector(value: Any) -> LabelSelector | None:
-    """The selector, or ``None`` where it is not known what it selects; a missing one selects all."""
+    """The selector, or ``None`` if it is invalid; a missing one selects everything."""
     try:
         found = msgspec.convert(value or {}, LabelSelector)
     except msgspec.ValidationError:
@@ -284,8 +285,8 @@ def _selector(value: Any) -> LabelSelector | None:
 
 
 _FIELDS_SHOWN = 5
-# What a manifest says as a whole, so that a part that it lacks is gone. Of all else the server has filled in what the
-# manifest lacks, or somebody else has.
+# Fields for which the manifest is complete, so that a part it lacks is removed. Other fields may have been defaulted by
+# the server or set by others.
 _WHOLE = {
     "PodDisruptionBudget": ("spec",),
     "LimitRange": ("spec",),
@@ -306,7 +307,7 @@ _IMMUTABLE = {
 
 
 class Overlay:
-    """The cluster as the objects of a change come in, one after the other."""
+    """The cluster with the objects of a change applied one by one."""
 
     def __init__(self, cluster: ClusterSnapshot, objects: ClusterObjects, decode: Decode) -> None:
         self.assumptions: list[Assumption] = []
@@ -314,36 +315,36 @@ class Overlay:
         self._objects = objects
         self._decode = decode
         self._changed_budgets: set[tuple[str, str]] = set()
-        # By field of the cluster, and by namespace and name: the new record, or ``None`` for one that is gone.
+        # The new record, or ``None`` if it is deleted, by field of the cluster, and by namespace and name.
         self._new: dict[str, dict[tuple[str, str], Any]] = {}
 
     def add(self, given: ManifestDocument, kind: Kind, removed_labels: Set[str] = frozenset()) -> Change:
-        """Lay an object over the cluster, without some labels. Raises ``InputError`` if it is not what its kind has."""
+        """Apply an object, removing some labels. Raises ``InputError`` if it is invalid for its kind."""
         document, metadata = given.document, given.document["metadata"]
         subject, name, namespace = describe(document), metadata["name"], metadata.get("namespace", "")
         before = self._objects.find(kind.name, namespace, name)
-        desired = _with_manifest(document, kind.name, before, removed_labels)
-        record: Any = self._decode(kind.name, desired, source=given.source, line=given.line)
+        merged = _with_manifest(document, kind.name, before, removed_labels)
+        record: Any = self._decode(kind.name, merged, source=given.source, line=given.line)
         if before is None:
-            # The API server taints a new node as not ready, and a manifest is no machine: no pod ever runs there.
+            # The API server taints a new node as not ready, and a manifest creates no machine: no pod ever runs there.
             if kind.name != "Node":
                 self.put(kind.name, self._as_stored(record, None, []))
             return Change(object=subject, kind=ChangeKind.CREATED, **position(given))
         served = before
         if kind.name == "LimitRange":
-            # As the API server has it; a dump may hold one that no server has seen.
-            there = record_document(kind.name, before)
-            _fill_limit_range(there)
-            served = self._decode(kind.name, there)
+            # Apply the API server's defaults, because a dump may hold a LimitRange that no server has seen.
+            current = record_document(kind.name, before)
+            _fill_limit_range(current)
+            served = self._decode(kind.name, current)
         fields = list(_changed_paths(served, record))
         immutable = [path for path in fields if path.startswith(_IMMUTABLE.get(kind.name, ("\0",)))]
         if immutable:
-            message = "cannot be changed in the API, so that the apply is refused; assumed to be made anew"
+            message = "field is immutable, so the API server rejects the apply; assumed to be recreated"
             self.assumptions.append(Assumption(subject, immutable[0], message))
         if kind.name == "Node" and any(
             each.effect == "NoExecute" and each not in before.spec.taints for each in record.spec.taints
         ):
-            message = "a taint that evicts is not simulated: pods that do not tolerate it stay here"
+            message = "NoExecute evictions are not simulated: pods that do not tolerate the taint stay"
             self.assumptions.append(Assumption(subject, "spec.taints", message))
         if fields:
             self.put(kind.name, self._as_stored(record, before, fields))
@@ -351,19 +352,19 @@ class Overlay:
         return Change(object=subject, kind=change_kind, fields=fields[:_FIELDS_SHOWN], **position(given))
 
     def put(self, kind: str, record: Any) -> None:
-        """Lay a record over the cluster, in the place of the one of its name."""
+        """Put a record into the cluster, in place of the one with the same name."""
         key = record.metadata.namespace, record.metadata.name
         self._new.setdefault(CLUSTER_KINDS[kind].field, {})[key] = record
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
-        """Take an object out of the cluster."""
+        """Remove an object from the cluster."""
         self._new.setdefault(CLUSTER_KINDS[kind].field, {})[namespace, name] = None
 
     def cluster(self) -> ClusterSnapshot:
-        """The cluster with all that was added and removed.
+        """The cluster with all added and removed objects.
 
-        A budget whose terms are new has the status that the disruption controller gives it at once, while the pods are
-        still those from before.
+        A PDB with a changed spec has the status that the disruption controller computes at once, from the pods before
+        the change.
         """
         cluster = laid_over(self._cluster, self._new)
         return self._with_statuses(cluster) if self._changed_budgets else cluster
@@ -379,18 +380,18 @@ class Overlay:
                 sync = sync_budget(budget, candidates.of(budget), scales.scale_of, cluster.taken_at)
             except SyncError as error:
                 status = failed_status(budget)
-                message = f"the disruption controller can compute none ({error.message}), so that 0 may be disrupted"
+                message = f"the disruption controller cannot compute it ({error.message}), so no disruption is allowed"
             else:
                 status = sync.status
                 guessed = [f"{each.kind} {each.namespace}/{each.name}" for each in sync.scales if each.is_guessed]
-                message = f"counted by pods, as {', '.join(guessed)} is not in the input" if guessed else ""
+                message = f"computed from pods, because {', '.join(guessed)} is not in the input" if guessed else ""
             budgets.append(msgspec.structs.replace(budget, status=status))
             if message:
                 self.assumptions.append(Assumption(f"PodDisruptionBudget {budget.key}", "status", message))
         return msgspec.structs.replace(cluster, pod_disruption_budgets=budgets)
 
     def _as_stored(self, record: Any, before: Any | None, fields: list[str]) -> Any:
-        """A record as the API server and the controllers have it once it is applied."""
+        """A record as the API server and the controllers store it after an apply."""
         if isinstance(record, PersistentVolumeClaim) and before is None:
             return admit_claim(record, self._cluster)
         if isinstance(record, PersistentVolume) and before is None:
@@ -407,44 +408,44 @@ class Overlay:
 
 
 def _with_manifest(document: Document, kind: str, before: Any | None, removed_labels: Set[str]) -> Document:
-    """The manifest over what is there, without a status, which the API server does not take from it."""
-    desired = deepcopy({key: each for key, each in document.items() if key != "status"})
-    metadata = desired["metadata"]
+    """Merge the manifest into the existing object; the API server ignores the manifest's status."""
+    manifest = deepcopy({key: each for key, each in document.items() if key != "status"})
+    metadata = manifest["metadata"]
     if kind == "LimitRange":
-        _fill_limit_range(desired)
+        _fill_limit_range(manifest)
     if before is None:
-        kept = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
-        return {**desired, "metadata": {key: each for key, each in metadata.items() if key in kept}}
-    there = record_document(kind, before)
+        fields = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
+        return {**manifest, "metadata": {key: each for key, each in metadata.items() if key in fields}}
+    current = record_document(kind, before)
     if kind == "LimitRange":
-        _fill_limit_range(there)
+        _fill_limit_range(current)
     if kind == "Service":
-        # A selector that the manifest lacks is taken away, and an ExternalName does not use one.
-        mapping_in(there, "spec").pop("selector", None)
-        if mapping_in(desired, "spec").get("type") == "ExternalName":
-            desired["spec"].pop("selector", None)
-    result = _merged(desired, {key: each for key, each in there.items() if key not in _WHOLE.get(kind, ())})
+        # A selector that the manifest lacks is removed, and an ExternalName does not use one.
+        mapping_in(current, "spec").pop("selector", None)
+        if mapping_in(manifest, "spec").get("type") == "ExternalName":
+            manifest["spec"].pop("selector", None)
+    result = _merged(manifest, {key: each for key, each in current.items() if key not in _WHOLE.get(kind, ())})
     own = {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key) is not None}
-    result["metadata"] = _merged(own, there["metadata"])
+    result["metadata"] = _merged(own, current["metadata"])
     if removed_labels:
         labels = result["metadata"].get("labels", {})
         result["metadata"]["labels"] = {key: labels[key] for key in labels if key not in removed_labels}
     return result
 
 
-def _merged(desired: Document, there: Document) -> Document:
-    result = dict(there)
-    for key, value in desired.items():
-        below_there = there.get(key)
-        if isinstance(value, dict) and isinstance(below_there, dict) and key != "selector":
-            result[key] = _merged(value, below_there)
+def _merged(manifest: Document, current: Document) -> Document:
+    result = dict(current)
+    for key, value in manifest.items():
+        current_value = current.get(key)
+        if isinstance(value, dict) and isinstance(current_value, dict) and key != "selector":
+            result[key] = _merged(value, current_value)
         elif value is not None:
             result[key] = value
     return result
 
 
 def _fill_limit_range(document: Document) -> None:
-    """What the API server fills in to a LimitRange: defaults from bounds (``SetDefaults_LimitRangeItem``)."""
+    """Apply the API server's defaults to a LimitRange (``SetDefaults_LimitRangeItem``)."""
     for item in mappings_in(mapping_in(document, "spec"), "limits"):
         if item.get("type") == "Container":
             limits = {**mapping_in(item, "max"), **mapping_in(item, "default")}
@@ -453,7 +454,7 @@ def _fill_limit_range(document: Document) -> None:
 
 
 def _changed_paths(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """The paths at which two records differ; lists count as a whole."""
+    """The paths at which two records differ; lists are compared as one value."""
     if isinstance(before, msgspec.Struct) and type(before) is type(after):
         for field in msgspec.structs.fields(before):
             name = field.name

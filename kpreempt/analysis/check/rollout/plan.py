@@ -1,8 +1,8 @@
-"""What a change does to a cluster, object by object.
+"""Determines what a change does to a cluster, object by object.
 
-Objects need their namespace at the moment at which they are applied. ``kubectl apply`` takes objects in the order of
-the input (``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/apply/apply.go``), goes on after one that is refused, and makes no
-namespace by itself; Helm, Kustomize and Argo CD put namespaces first.
+An object's namespace must exist when the object is applied. ``kubectl apply`` applies objects in the order of the input
+(``k8s.io/kubectl`` v0.36.3 ``pkg/cmd/apply/apply.go``), continues after a rejected one, and does not create namespaces;
+Helm, Kustomize and Argo CD apply namespaces first.
 """
 
 from __future__ import annotations
@@ -71,24 +71,24 @@ from kpreempt.verdict.unread import LIST, missing, unreadable_of
 __all__ = ["LiveDocuments", "ManifestDocument", "Plan", "PlannedWorkload", "plan_change"]
 
 MAX_NEW_PODS = 20_000
-# The API server puts it on every namespace.
+# The API server sets it on every namespace.
 NAME_LABEL = "kubernetes.io/metadata.name"
-# With a definition all custom resources of its kind are deleted.
+# Deleting a definition deletes all custom resources of its kind.
 _DEFINITIONS = ("customresourcedefinition", "customresourcedefinitions")
-# Where a CronJob has the spec of the pods of its Jobs.
+# The path of the pod spec in a CronJob.
 _SPEC_OF_JOBS_PODS = ("spec", "jobTemplate", "spec", "template", "spec")
-# What other workloads own, and manifests of which are rare.
+# Kinds that are usually owned by other workloads, and rarely in manifests.
 _CONTROLLED = ("Pod", "ReplicaSet", "Job")
 _MESSAGE = (
-    "Kueue is to admit it, which is not simulated: {}; kpreempt explain -f FILE --algorithm kueue-0.19 says whether it "
-    "is admitted, and whom Kueue preempts for it"
+    "admission by Kueue is not simulated: {}; to see whether it is admitted and what Kueue preempts for it, run "
+    "kpreempt explain -f FILE --algorithm kueue-0.19"
 )
-_MADE = "its pods are made as if it was admitted at once"
-_SUSPENDED = "it is suspended here, and its pods come once it is admitted"
+_ADMITTED_AT_ONCE = "its pods are created as if it was admitted at once"
+_SUSPENDED = "it stays suspended, and its pods are not created"
 _NAMESPACE = "Namespace"
-# The API server makes them itself.
+# Namespaces that the API server creates itself.
 _ALWAYS_THERE = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
-# Groups of which it is known whether a kind has a namespace.
+# Groups whose namespaced kinds are known.
 _OWN_GROUPS = frozenset(
     {
         *("", "apps", "autoscaling", "batch", "coordination.k8s.io", "discovery.k8s.io", "extensions"),
@@ -107,13 +107,13 @@ def plan_change(
     deleted: Sequence[str] = (),
     only_in_base: Sequence[Deletion] = (),
 ) -> Plan:
-    """What applying ``manifests``, and then deleting ``deleted``, does to ``cluster``.
+    """Plan what applying ``manifests``, and then deleting ``deleted``, does to ``cluster``.
 
-    ``only_in_base`` are the objects that the manifests lack: if the options prune, those that are there are deleted,
-    too. ``live`` are whole documents of the cluster's objects, as ``NeededObjects`` asks for them. A deletion is
-    ``KIND/NAME`` or ``KIND/NAMESPACE/NAME``. Raises ``InputError`` for a document that cannot be read, or where more
-    than ``MAX_NEW_PODS`` pods have to be made; ``UsageError`` for a deletion that makes no sense; and ``NotFoundError``
-    for one of an object that is not there.
+    ``only_in_base`` are objects that the manifests no longer have; with pruning, those that exist are deleted, too.
+    ``live`` has the complete documents that ``NeededObjects`` requests. A deletion is ``KIND/NAME`` or
+    ``KIND/NAMESPACE/NAME``. Raises ``InputError`` if a document cannot be read, or if more than ``MAX_NEW_PODS`` pods
+    would be created; ``UsageError`` for an invalid deletion; and ``NotFoundError`` for a deletion of an object that
+    does not exist.
     """
     applier, prunes = options.applier, options.prunes
     deletions = dict.fromkeys(parse_deletion(text, options.namespace) for text in deleted)
@@ -135,20 +135,20 @@ def plan_change(
     applied = [each for each in manifests.documents if describe(each.document) not in hooked]
     for given in applied:
         planner.apply(given)
-    given_names = {describe(each.document) for each in applied}
+    applied_names = {describe(each.document) for each in applied}
     of_hooks = {_deletion_of(each.document): deletion_by_hook(each.document, applier) for each in hooked.values()}
     unlisted = {
         each: reason for each, reason in {**of_hooks, **dict.fromkeys(pruned, PRUNED)}.items() if each not in deletions
     }
     planner.deleted_by = {each.described: reason for each, reason in unlisted.items()}
     for deletion in deletions:
-        if deletion.described in given_names:
-            raise UsageError(f"{deletion.described} is among the manifests, and is to be deleted as well")
+        if deletion.described in applied_names:
+            raise UsageError(f"{deletion.described} is both in the manifests and in the deletions")
         planner.delete(deletion)
     for deletion in unlisted:
         if planner.has(deletion) or not deletion.has_meaning:
             planner.delete(deletion)
-    kept = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
+    remaining = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
     duplicates, same = _duplicates(manifests.replaced, new_planner(), applier)
     order = order_of([each.document for each in applied], applier)
     hooks = [left_out(each.document, applier) for each in manifests.hooks if is_omitted(each.document, applier)]
@@ -168,7 +168,7 @@ def plan_change(
         missing_namespaces=missing,
         job_seconds=options.job_seconds,
         duplicates=duplicates,
-        only_in_base=kept,
+        only_in_base=remaining,
         assumptions=[
             *hooks,
             *same,
@@ -180,7 +180,7 @@ def plan_change(
 
 
 def _node_name_of(document: Document) -> str:
-    """The node that the pods of an object name, whatever kind of object it is; empty if they name none."""
+    """The node that the pods of an object name, for any kind of object; empty if they name none."""
     path = {"Pod": ("spec",), "CronJob": _SPEC_OF_JOBS_PODS}.get(
         str(document.get("kind")), ("spec", "template", "spec")
     )
@@ -189,7 +189,7 @@ def _node_name_of(document: Document) -> str:
 
 
 def _deletion_of(document: Document) -> Deletion:
-    """The deletion of an object that the change has."""
+    """The deletion of an object of the change."""
     has_meaning = is_known(document)
     kind = document["kind"] if has_meaning else f"{document['kind']}.{group_of(document)}".rstrip(".")
     metadata = document["metadata"]
@@ -199,27 +199,27 @@ def _deletion_of(document: Document) -> Deletion:
 def _duplicates(
     replaced: Sequence[tuple[ManifestDocument, ManifestDocument]], planner: _Planner, applier: Applier
 ) -> tuple[dict[str, str], list[Assumption]]:
-    """What documents do that are not the last one of their object, and a word about those that do nothing.
+    """What superseded documents of an object do, and notes about those without effect.
 
-    ``planner`` takes them in, and nothing else.
+    ``planner`` must be a new one; it processes the superseded documents.
     """
     found: dict[str, str] = {}
-    same: list[Assumption] = []
+    notes: list[Assumption] = []
     for earlier, last in replaced:
-        name, written = describe(last.document), f"{place(earlier)} is applied before {place(last)}, which counts"
+        name, written = describe(last.document), f"{place(earlier)} is superseded by {place(last)}"
         if _effect(earlier.document, applier) == _effect(last.document, applier):
-            message = f"in the change more than once: {written}; both have the same effect"
+            message = f"duplicate: {written}; both have the same effect"
         elif planner.leaves_as_is(earlier):
-            message = f"in the change more than once: {written}; the earlier one changes nothing in the cluster"
+            message = f"duplicate: {written}; the earlier one changes nothing in the cluster"
         else:
-            found.setdefault(name, f"{written}; what it starts in between is not simulated")
+            found.setdefault(name, f"{written}; the effect of the earlier one is not simulated")
             continue
-        same.append(Assumption(name, "", message, AssumptionKind.INFORMATIONAL))
-    return found, same
+        notes.append(Assumption(name, "", message, AssumptionKind.INFORMATIONAL))
+    return found, notes
 
 
 def _effect(document: Document, applier: Applier) -> object:
-    """What two documents of one object have in common if it does not matter which one is applied."""
+    """A value that is equal for documents of one object if it does not matter which one is applied."""
     if is_nested_too_deeply(document):
         return object()
     rest = {key: value for key, value in document.items() if key not in ("apiVersion", "metadata", "status")}
@@ -227,7 +227,7 @@ def _effect(document: Document, applier: Applier) -> object:
 
 
 class _Planner:
-    """The plan as it grows."""
+    """Builds the plan."""
 
     def __init__(
         self,
@@ -238,9 +238,9 @@ class _Planner:
         autoscalers: Autoscalers,
         applier: Applier,
     ) -> None:
-        """``listed`` are the objects that the user deletes by name, as they are described."""
+        """``listed`` are the descriptions of the objects that the user deletes by name."""
         self._listed = listed
-        # What deletes objects that the user does not list, by the object.
+        # What deletes objects that the user did not list, by object.
         self.deleted_by: Mapping[str, str] = {}
         self._applier = applier
         self._cluster = cluster
@@ -268,7 +268,7 @@ class _Planner:
         self._pods_by_workload: dict[str, list[str]] | None = None
 
     def apply(self, given: ManifestDocument) -> None:
-        """Take a manifest in."""
+        """Process a manifest."""
         document = given.document
         kind = cluster_kind_of(document)
         self._note_node_name(document)
@@ -277,7 +277,7 @@ class _Planner:
         if is_pod_owner(document):
             self._apply_workload(given)
         elif kind is None:
-            # An object of a kind that no snapshot holds: if it is about pods, what has to be assumed is noted.
+            # No snapshot holds objects of this kind; if it affects pods, note what is assumed.
             message, _ = what_is_not_known(document)
             if message:
                 self._changes += self._others.take(given)
@@ -302,21 +302,21 @@ class _Planner:
             self._changes.append(self._overlay.add(given, kind, {*last} - {*mapping_in(metadata, "labels")}))
 
     def _note_released(self, document: Document) -> None:
-        """Note a manifest that leaves out the controller of Kubernetes' own that the object has in the cluster."""
+        """Note a manifest that lacks the built-in controller that the object has in the cluster."""
         kind, metadata = document["kind"], document["metadata"]
         record = self._objects.find(kind, metadata["namespace"], metadata["name"])
         owner = controller_of(record.metadata) if record is not None else None
         if owner is None or owner.kind not in POD_OWNERS:
             return
-        kept = any(
+        is_kept = any(
             (each.get("kind"), each.get("name")) == (owner.kind, owner.name) and each.get("controller")
             for each in mappings_in(metadata, "ownerReferences")
         )
-        if not kept:
+        if not is_kept:
             self._released[describe(document)] = f"{owner.kind} {metadata['namespace']}/{owner.name}"
 
     def leaves_as_is(self, given: ManifestDocument) -> bool:
-        """Take a manifest in, and say whether it changes nothing that pods depend on."""
+        """Process a manifest, and return whether it changes nothing that pods depend on."""
         changes, ignored, resets = len(self._changes), self._ignored.total(), len(self._resets)
         self.apply(given)
         new = self._changes[changes:]
@@ -324,22 +324,22 @@ class _Planner:
         return (is_unchanged and len(self._resets) == resets) or self._ignored.total() > ignored
 
     def make_namespaces(self, names: Iterable[str]) -> None:
-        """Make namespaces before all else, unless they are there."""
+        """Create namespaces before everything else, unless they exist."""
         for name in names:
             document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             self._changes.append(self._overlay.add(ManifestDocument(document), CLUSTER_KINDS["Namespace"]))
 
     def has(self, deletion: Deletion) -> bool:
-        """Whether there is anything to delete, and it means something."""
+        """Whether the object of a deletion exists and can affect pods."""
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
         record = self._objects.find(kind, namespace, name) if deletion.has_meaning else None
         if record is not None or self._live.find(kind, namespace, name) is not None:
             return True
-        # A dump may have what is in a namespace, and no namespaces.
+        # A dump may have the objects in a namespace without the namespace itself.
         return kind == "Namespace" and any(True for _ in self._records_in(name))
 
     def has_as_ordinary_object(self, hook: ManifestDocument) -> bool:
-        """Whether the cluster has the object of a hook, and not as a hook; of a Job or a Pod, whether it still runs."""
+        """Whether the cluster has the object of a hook, but not as a hook; a Job or Pod must still be running."""
         kind, namespace, name = (each := _deletion_of(hook.document)).kind, each.namespace, each.name
         before = self._live.find(kind, namespace, name) if each.has_meaning else self._live.find_other(hook.document)
         record = self._objects.find(kind, namespace, name) if each.has_meaning else None
@@ -352,9 +352,9 @@ class _Planner:
         return kind != "Job" or each.described in self._running()
 
     def delete(self, deletion: Deletion) -> None:
-        """Take a deletion in. Raises ``NotFoundError``."""
+        """Process a deletion. Raises ``NotFoundError``."""
         if not deletion.has_meaning:
-            self._pass_over_deletion(deletion)
+            self._delete_other(deletion)
             return
         kind, namespace, name = deletion.kind, deletion.namespace, deletion.name
         if not self.has(deletion):
@@ -377,10 +377,10 @@ class _Planner:
             self._overlay.remove(kind, namespace, name)
 
     def plan(self) -> Plan:
-        """All of it."""
+        """Finish the plan."""
         ignored = [f"{count} {kind}" for kind, count in self._ignored.items()]
         if ignored:
-            self._notes.append(f"of no kind that is known to decide about pods, and ignored: {', '.join(ignored)}")
+            self._notes.append(f"ignored {', '.join(ignored)} (not relevant to scheduling)")
         cluster, workloads, adoptions = adopted(
             self._cluster,
             self._overlay.cluster(),
@@ -390,14 +390,14 @@ class _Planner:
             live=self._live,
             decode=self._decode,
         )
-        # The labels of the namespaces in which pods are made, as far as they are known.
-        labels_of_target_nodes: list[dict[str, str] | None] = [None]
+        # The labels of the namespaces in which pods are created, if known.
+        namespace_labels: list[dict[str, str] | None] = [None]
         if not self._deleted_nodes:
-            made = {each.namespace for each in self._workloads if each.after is not None}
-            made |= {each.namespace for each in self._pods}
+            pod_namespaces = {each.namespace for each in self._workloads if each.after is not None}
+            pod_namespaces |= {each.namespace for each in self._pods}
             known = {each.metadata.name: each.metadata.labels for each in cluster.namespaces}
-            labels_of_target_nodes = [
-                {**known[each], NAME_LABEL: each} if each in known else None for each in sorted(made)
+            namespace_labels = [
+                {**known[each], NAME_LABEL: each} if each in known else None for each in sorted(pod_namespaces)
             ]
         return Plan(
             changes=self._changes,
@@ -410,7 +410,7 @@ class _Planner:
                 *self._assumptions,
                 *self._overlay.assumptions,
                 *self._others.assumptions(
-                    labels_of_target_nodes,
+                    namespace_labels,
                     lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
                 ),
                 *unread_workloads(self._cluster, self._orphans()),
@@ -424,7 +424,7 @@ class _Planner:
         )
 
     def _orphans(self) -> list[tuple[str, str]]:
-        """The workloads of the change that seem to be new, and have pods in the cluster, or Jobs."""
+        """Workloads of the change that seem new, but have pods or Jobs in the cluster."""
         new = [each for each in self._workloads if each.change.kind is ChangeKind.CREATED]
         found = []
         for each in new:
@@ -436,7 +436,7 @@ class _Planner:
         return found
 
     def _note_node_name(self, document: Document) -> None:
-        """Note the node that a pod or a pod template names, unless the cluster's own object names the same."""
+        """Note the node that a pod or a pod template names, unless the cluster's object names the same node."""
         node = _node_name_of(document)
         if node:
             metadata = document["metadata"]
@@ -459,10 +459,14 @@ class _Planner:
             )
         reset = self._autoscalers.reset(given, current, before)
         self._resets += [reset] if reset is not None else []
-        given, told = self._autoscalers.sized(given, current)
+        given, size_assumptions = self._autoscalers.sized(given, current)
         planned = plan_workload(given, self._objects, self._live, self._decode, self._applier)
         self._changes.append(planned.change)
-        self._assumptions += [*told, *planned.assumptions, *admission_assumed(given.document, planned.change)]
+        self._assumptions += [
+            *size_assumptions,
+            *planned.assumptions,
+            *admission_assumed(given.document, planned.change),
+        ]
         if planned.workload is not None:
             self._workloads.append(planned.workload)
             self._count(given, planned.new_pods)
@@ -470,25 +474,25 @@ class _Planner:
     def _count(self, given: ManifestDocument, pods: int) -> None:
         self._new_pods += pods
         if self._new_pods > MAX_NEW_PODS:
-            problem = f"the change asks for {self._new_pods:,} new pods up to here, more than {MAX_NEW_PODS:,}"
+            problem = f"the change creates more than {MAX_NEW_PODS:,} new pods ({self._new_pods:,} so far)"
             raise DocumentReader(describe(given.document), given.source, given.line).error(problem, "spec")
 
-    def _pass_over_deletion(self, deletion: Deletion) -> None:
-        """The same of an object that is to be deleted."""
+    def _delete_other(self, deletion: Deletion) -> None:
+        """Record the deletion of an object that no snapshot holds."""
         name, dot, group = deletion.kind.partition(".")
         self._add_deleted(Change(object=deletion.described, kind=ChangeKind.DELETED))
         if name.lower() in _DEFINITIONS:
-            message = "all custom resources of its kind go with it: what their controllers then delete is not known"
+            message = "all custom resources of its kind are deleted, too; what their controllers then delete is unknown"
             self._assumptions.append(Assumption(deletion.described, "metadata.deletionTimestamp", message))
-        # Those that are named without a group mean nothing to scheduling.
+        # Kinds that are named without a group do not affect scheduling.
         elif not dot or makes_no_pods(group, name):
             self._ignored[name] += 1
         else:
-            message = f"what a controller makes of {name} objects is not known: pods that are its own stay here"
+            message = f"the controller of {name} objects is not simulated: its pods are kept"
             self._assumptions.append(Assumption(deletion.described, "metadata.deletionTimestamp", message))
 
     def _add_deletion(self, kind: str, namespace: str, name: str, deleted_with: str = "") -> None:
-        """Take the deletion of a workload in, once."""
+        """Record the deletion of a workload, once."""
         if (kind, namespace, name) in self._deleted_workloads:
             return
         self._deleted_workloads.add((kind, namespace, name))
@@ -501,7 +505,7 @@ class _Planner:
             self._workloads.append(planned.workload)
 
     def _add_deleted(self, change: Change, deleted_with: str = "") -> None:
-        """Record the deletion of an object, with the running pods that are its own."""
+        """Record the deletion of an object, with its running pods."""
         pods = self._running().get(change.object, [])
         self._changes.append(
             msgspec.structs.replace(
@@ -510,23 +514,25 @@ class _Planner:
         )
 
     def _running(self) -> dict[str, list[str]]:
-        """The pods of each workload that have not ended."""
+        """The running pods of each workload."""
         if self._pods_by_workload is None:
             running = grouped((pod for pod in self._cluster.pods if not pod.is_terminal), Workloads(self._cluster).of)
             self._pods_by_workload = {name: [pod.key for pod in pods] for name, pods in running.items()}
         return self._pods_by_workload
 
     def _empty(self, namespace: str) -> None:
-        """Delete all that is in a namespace."""
-        # What the manifests put into a namespace goes with it.
+        """Delete everything in a namespace."""
+        # Objects that the manifests create in the namespace are deleted with it.
         self._workloads = [each for each in self._workloads if each.namespace != namespace or each.after is None]
         self._pods = [each for each in self._pods if each.namespace != namespace]
         for index, change in enumerate(self._changes):
-            is_there = change.object.rpartition(" ")[2].startswith(f"{namespace}/")
-            if is_there and change.kind is not ChangeKind.DELETED:
-                gone = msgspec.structs.replace(change, kind=ChangeKind.DELETED, deleted_with=f"Namespace {namespace}")
-                self._changes[index] = gone
-        whole = f"Namespace {namespace}"
+            is_in_namespace = change.object.rpartition(" ")[2].startswith(f"{namespace}/")
+            if is_in_namespace and change.kind is not ChangeKind.DELETED:
+                deleted = msgspec.structs.replace(
+                    change, kind=ChangeKind.DELETED, deleted_with=f"Namespace {namespace}"
+                )
+                self._changes[index] = deleted
+        reason = f"Namespace {namespace}"
         for kind, record in self._records_in(namespace):
             owner = controller_of(record.metadata)
             if kind == "Pod":
@@ -534,22 +540,22 @@ class _Planner:
                     self._deleted_pods[record.key] = None
                     name = f"Pod {record.key}"
                     if name not in self._listed and not record.is_terminal:
-                        self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), whole)
+                        self._add_deleted(Change(object=name, kind=ChangeKind.DELETED), reason)
             elif kind not in POD_OWNERS:
                 self._overlay.remove(kind, namespace, record.metadata.name)
-            # A Deployment's ReplicaSets go with it.
+            # A Deployment's ReplicaSets are deleted with it.
             elif owner is None or owner.kind != "Deployment":
                 above = f"{owner.kind} {namespace}/{owner.name}" if owner is not None else ""
                 listed = {f"{kind} {namespace}/{record.metadata.name}", above} & self._listed
-                self._add_deletion(kind, namespace, record.metadata.name, "" if listed else whole)
+                self._add_deletion(kind, namespace, record.metadata.name, "" if listed else reason)
         for document in self._live.in_namespace("CronJob", namespace):
             name = document["metadata"]["name"]
-            self._add_deletion("CronJob", namespace, name, "" if describe(document) in self._listed else whole)
-        # An object of the manifests that the cluster has already is in the list twice.
+            self._add_deletion("CronJob", namespace, name, "" if describe(document) in self._listed else reason)
+        # Objects that are both in the manifests and in the cluster are listed twice.
         self._changes = list({each.object: each for each in self._changes}.values())
 
     def _records_in(self, namespace: str) -> Iterator[tuple[str, Any]]:
-        """All records in a namespace, each after its kind."""
+        """All records in a namespace, each with its kind."""
         for kind in CLUSTER_KINDS.values():
             if kind.is_namespaced:
                 records = getattr(self._cluster, kind.field)
@@ -557,11 +563,11 @@ class _Planner:
 
 
 def admission_assumed(document: Document, change: Change) -> Iterator[Assumption]:
-    """That an object of the change with a LocalQueue is admitted at once, or never; of one that stays nothing."""
+    """The assumption that a changed object with a LocalQueue is admitted at once, or never if it is suspended."""
     spec = mapping_in(document, "spec")
     labels = [mapping_in(each, "metadata", "labels") for each in (document, mapping_in(spec, "jobTemplate"))]
     if change.kind is not ChangeKind.UNCHANGED and any(each.get(QUEUE_LABEL) for each in labels):
-        message = _MESSAGE.format(_SUSPENDED if spec.get("suspend") else _MADE)
+        message = _MESSAGE.format(_SUSPENDED if spec.get("suspend") else _ADMITTED_AT_ONCE)
         yield Assumption(change.object, f"metadata.labels[{QUEUE_LABEL}]", message)
 
 
@@ -572,46 +578,46 @@ def missing_namespaces(
     live: LiveDocuments,
     applier: Applier,
 ) -> MissingNamespaces:
-    """What a change lacks; objects that say no namespace are in ``namespace``.
+    """Find the namespaces that a change needs and that do not exist; ``namespace`` is the default one.
 
-    kubectl applies them in the order of the input, the other tools apply namespaces first.
+    kubectl applies objects in the order of the input; the other tools apply namespaces first.
     """
-    made: dict[str, int] = {}
+    created_at: dict[str, int] = {}
     for index, each in enumerate(documents):
         if each.document["kind"] == _NAMESPACE and not group_of(each.document):
-            made.setdefault(str(mapping_in(each.document, "metadata").get("name")), index)
+            created_at.setdefault(str(mapping_in(each.document, "metadata").get("name")), index)
     absent: dict[str, list[str]] = {}
     late: dict[str, list[str]] = {}
-    there = _ALWAYS_THERE | {each.metadata.name for each in cluster.namespaces}
+    existing = _ALWAYS_THERE | {each.metadata.name for each in cluster.namespaces}
     for index, given in enumerate(documents):
         document = given.document
         if not is_namespaced(document) or is_omitted(document, applier):
             continue
-        where = mapping_in(document, "metadata").get("namespace")
-        if not isinstance(where, str) or not where:
-            # Of other groups it is not known which kinds have a namespace.
-            where = namespace if is_known(document) or group_of(document) in _OWN_GROUPS else ""
-        if not where or where in there:
+        target = mapping_in(document, "metadata").get("namespace")
+        if not isinstance(target, str) or not target:
+            # In other groups it is unknown which kinds are namespaced.
+            target = namespace if is_known(document) or group_of(document) in _OWN_GROUPS else ""
+        if not target or target in existing:
             continue
-        name = describe({**document, "metadata": {**mapping_in(document, "metadata"), "namespace": where}})
-        if where not in made:
-            absent.setdefault(where, []).append(name)
-        elif applier is Applier.KUBECTL and index < made[where]:
-            late.setdefault(where, []).append(name)
+        name = describe({**document, "metadata": {**mapping_in(document, "metadata"), "namespace": target}})
+        if target not in created_at:
+            absent.setdefault(target, []).append(name)
+        elif applier is Applier.KUBECTL and index < created_at[target]:
+            late.setdefault(target, []).append(name)
     if absent or late:
-        # Those that the cluster has objects in are there.
+        # A namespace exists if the cluster has objects in it.
         in_use = live.namespaces | {
             record.metadata.namespace
             for kind in CLUSTER_KINDS.values()
             if kind.is_namespaced
             for record in getattr(cluster, kind.field)
         }
-        absent = {where: own for where, own in absent.items() if where not in in_use}
-        late = {where: own for where, own in late.items() if where not in in_use}
+        absent = {target: own for target, own in absent.items() if target not in in_use}
+        late = {target: own for target, own in late.items() if target not in in_use}
     if cluster.namespaces or not (absent or late):
         return MissingNamespaces(absent, late)
     if assumed := unreadable_of(cluster, [_NAMESPACE]):
         return MissingNamespaces(assumptions=assumed)
-    # Every cluster has some.
-    message = f"the snapshot has none: {some_of([*absent, *late])} assumed to be there"
+    # Every cluster has namespaces, so these were not part of the snapshot.
+    message = f"the snapshot has no namespaces; {some_of([*absent, *late])} is assumed to exist"
     return MissingNamespaces(assumptions=[Assumption(_NAMESPACE, LIST, message, AssumptionKind.INFORMATIONAL)])

@@ -1,7 +1,7 @@
-"""The objects of a change: as the input has them, made ready, and planned.
+"""The objects of a change: as in the input, prepared, and planned.
 
-Ready they are bounded, in a namespace, and each there once. The plan says what the change does to the cluster's
-objects, before any controller or scheduler has acted on it.
+Prepared objects are bounded, have a namespace, and occur once. The plan describes how the change alters the cluster's
+objects, before any controller or scheduler acts.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from kpreempt.verdict.check import Change
 
 
 class ManifestDocument(msgspec.Struct, frozen=True):
-    """An object of the input as plain data, and where it is written.
+    """An object of the input as plain data, with its source.
 
-    ``origin`` is the file that a ``# Source:`` comment names, as Helm writes it into a stream; else it is empty.
-    ``text`` is that of its whole source, empty if it isn't at hand.
+    ``origin`` is the file named by a ``# Source:`` comment, which Helm writes; else it is empty. ``text`` is the text
+    of its whole source, or empty if it is not available.
     """
 
     document: Document
@@ -37,12 +37,12 @@ class ManifestDocument(msgspec.Struct, frozen=True):
 
 
 class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
-    """A workload that the change makes, changes or deletes.
+    """A workload that the change creates, changes or deletes.
 
-    ``kind``, ``namespace`` and ``name`` are those of the object that has the pods: of a CronJob the Job that it makes.
-    ``before`` is how the cluster has it, and ``None`` where it is new; ``after`` is how it will be, with the API's
-    defaults, and ``None`` where it is deleted. Of a workload of which the snapshot does not say all, ``before`` says
-    less, too: then ``is_same_template`` is false. ``replica_sets`` are those that a Deployment owns in the cluster.
+    ``kind``, ``namespace`` and ``name`` identify the object that owns the pods; for a CronJob, the Job it creates.
+    ``before`` is the object in the cluster (``None`` if new); ``after`` is the new object with the API's defaults
+    (``None`` if deleted). If the snapshot has only a part of it, so does ``before``, and ``is_same_template`` is false.
+    ``replica_sets`` are those that a Deployment owns in the cluster.
     """
 
     change: Change
@@ -61,9 +61,10 @@ class PlannedWorkload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MissingNamespaces(msgspec.Struct, frozen=True):
-    """The objects that have no namespace when they are applied, by its name: ``absent`` there is none at all.
+    """Objects whose namespace does not exist when they are applied, by namespace.
 
-    ``late`` ones are made by the change, after these objects. ``assumptions`` are of a cluster that does not show it.
+    Namespaces in ``absent`` do not exist at all; those in ``late`` are created by the change, but after these objects.
+    ``assumptions`` apply if the cluster's namespaces are unknown.
     """
 
     absent: dict[str, list[str]] = {}
@@ -72,24 +73,24 @@ class MissingNamespaces(msgspec.Struct, frozen=True):
 
     @property
     def objects(self) -> list[str]:
-        """All that is not applied."""
+        """All objects that are not applied."""
         return [name for own in (*self.absent.values(), *self.late.values()) for name in own]
 
     @property
     def detail(self) -> str:
-        """What is wrong, and what is not applied for it."""
+        """What is wrong, and which objects are not applied because of it."""
         return "; ".join(
             f"{words}; not applied: {some_of(own)}"
             for found, words in (
                 (self.absent, "neither in the cluster nor in the change"),
-                (self.late, "the change makes it only after what is in it"),
+                (self.late, "the change creates it only after the objects in it"),
             )
             if (own := [name for names in found.values() for name in names])
         )
 
 
 class Reset(msgspec.Struct, frozen=True):
-    """A manifest that sets the size of a workload back to what it says, from the one that its autoscaler has set."""
+    """A manifest that resets the replicas of a workload that an autoscaler has scaled."""
 
     workload: str
     autoscaler: str
@@ -98,10 +99,10 @@ class Reset(msgspec.Struct, frozen=True):
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
-    """What a controller adopts: ``objects`` without one (``Pod shop/one``) that the selector of ``owner`` matches.
+    """Objects without a controller (``Pod shop/one``) that ``owner`` adopts because its selector matches them.
 
-    ``change`` is the object of the change that makes it so. ``surplus`` is how many of them the controller has too
-    many, and deletes; ``None`` if its simulation shows that.
+    ``change`` is the object of the change that causes it. ``surplus`` is the number of adopted objects that the
+    controller deletes because it has too many; ``None`` if the simulation shows it.
     """
 
     owner: str
@@ -111,12 +112,12 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Safeguards(msgspec.Struct, frozen=True, kw_only=True):
-    """What else a change does to the protection of pods, beyond what the cluster before and after shows.
+    """Other effects of a change on the protection of pods, which the cluster before and after does not show.
 
-    ``minimum_sizes`` are the fewest replicas that HorizontalPodAutoscalers leave workloads, by kind, namespace and
-    name, before and after the change. ``released`` are objects whose manifests leave out the controller that the
-    cluster has for them, with that controller. ``cron_jobs`` have the pod specs of CronJobs before and after.
-    ``workloads`` are the cluster's documents of workloads, if the change is about PriorityClasses.
+    ``minimum_sizes`` are the minimum replicas set by HorizontalPodAutoscalers, by kind, namespace and name of the
+    workload, before and after the change. ``released`` maps objects whose manifests lack their controller in the
+    cluster to that controller. ``cron_jobs`` has the pod specs of CronJobs before and after. ``workloads`` are the
+    cluster's documents of workloads, if the change includes PriorityClasses.
     """
 
     minimum_sizes: tuple[Mapping[tuple[str, str, str], int], Mapping[tuple[str, str, str], int]] = ({}, {})
@@ -128,21 +129,24 @@ class Safeguards(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a change does.
 
-    ``changes`` are all objects in the order of the input, also those that stay as they are, and then the deletions.
-    ``workloads`` are those of them that have pods and do not stay as they are. ``pods`` are plain pods, not admitted
-    yet; ``deleted_pods`` are the ``namespace/name`` of plain pods that go, of which some come again in ``pods``.
-    ``deleted_nodes`` go with the pods on them.
-    ``cluster`` has all other objects of the change laid over it. ``notes`` tell what of the input is passed over.
-    ``order`` says what comes when. Objects that have no namespace are simulated all the same. Pods of Jobs run for
-    ``job_seconds`` where nothing else is said of them, which are guessed where that is ``None``, and
-    never end where it is 0.
-    ``resets`` are the sizes that the apply takes away from autoscalers. ``autoscalers`` are those that are new or
-    changed, each with the workload of the change that it scales, if their most replicas are not what is simulated.
-    ``rejections`` are the objects that the API server rejects, with the reason; they are not simulated.
-    ``only_in_base`` are the objects that the manifests lack and the base has, and that stay in the cluster since
-    nothing prunes them. ``adoptions`` are of pods and ReplicaSets that no controller owns. ``node_names`` are the nodes
-    that pods newly name in their spec, by the object of the change. ``duplicates`` says of objects that are written
-    more than once what the documents that do not count do before.
+    - ``changes`` are all objects in the order of the input, including unchanged ones, followed by the deletions.
+    - ``workloads`` are the changed ones that have pods. ``pods`` are plain pods, not admitted yet; ``deleted_pods`` are
+      the
+      ``namespace/name`` of plain pods that are deleted, some of which are recreated by ``pods``.
+    - ``deleted_nodes`` are deleted together with their pods.
+    - ``cluster`` is the cluster with all other objects of the change applied. ``notes`` list ignored input.
+    - ``order`` has the stages in which objects are applied. Objects without a namespace are simulated anyway.
+    - ``job_seconds`` is the run time of Jobs' pods unless known otherwise; ``None`` is a guess, 0 means that they never
+      end.
+    - ``resets`` are replicas set by an autoscaler that the apply resets. ``autoscalers`` are new or changed ones with
+      their
+      workloads, unless their maximum replicas are simulated.
+    - ``rejections`` maps objects that the API server rejects, and that are not simulated, to the reason.
+    - ``only_in_base`` are objects that the base has, the manifests lack, and nothing prunes.
+    - ``adoptions`` concern pods and ReplicaSets without a controller. ``node_names`` maps objects of the change to a
+      node
+      that their pods newly name. ``duplicates`` describes the superseded documents of objects that occur more than
+    once.
     """
 
     changes: list[Change]
@@ -171,12 +175,11 @@ _MAX_DEPTH = 60
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """The objects of the input, each named and in its namespace.
+    """The objects of the input, with names and namespaces.
 
-    ``given`` is the input. ``documents`` are those that are applied, each object once. ``replaced`` are earlier
-    documents of one object, each with the one that counts. ``hooks`` are all that the applying tool takes for its hooks
-    and that are not ordinary objects as well; those of them that no installation or upgrade runs are not among the
-    documents.
+    ``given`` is the input. ``documents`` are the applied objects, each once. ``replaced`` pairs superseded documents
+    with the one that counts. ``hooks`` are all objects that the tool treats as hooks and that are not ordinary objects
+    as well; hooks that no installation or upgrade runs are not among ``documents``.
     """
 
     given: Sequence[ManifestDocument]
@@ -188,11 +191,11 @@ class Prepared(msgspec.Struct, frozen=True):
 class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How a change is applied.
 
-    Documents and deletions that say no namespace are in ``namespace``. With ``prunes``, objects that only the base has
-    are deleted. What an autoscaler scales is simulated at its current size, or, with ``autoscaled_at_most``, at its
-    most. Pods of Jobs run for ``job_seconds``, ``None`` for a guess. With ``creates_namespaces`` those that the change
-    needs and that are not there are made first. Annotations of hooks and waves count if ``applied_by`` is the tool that
-    reads them; ``None`` is kubectl by default.
+    Documents and deletions without a namespace are in ``namespace``. With ``prunes``, objects that only the base has
+    are deleted. Autoscaled workloads are simulated at their current size, or at their maximum with
+    ``autoscaled_at_most``. ``job_seconds`` is the run time of Jobs' pods (``None``: a guess). With
+    ``creates_namespaces``, missing namespaces are created first. Annotations of hooks and waves count if ``applied_by``
+    is the tool that reads them (default: kubectl).
     """
 
     namespace: str
@@ -208,10 +211,9 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.applied_by or Applier.KUBECTL
 
     def prepared(self, documents: Sequence[ManifestDocument]) -> Prepared:
-        """Objects that say no namespace are in ``namespace``; of several documents of one object the last counts.
+        """Prepare the objects: set the default namespace, generate names, and keep the last document of each object.
 
-        One with a ``generateName`` is given a name that no other has. Raises ``InputError`` for an object that has no
-        name, kind or API version, or is nested too deeply.
+        Raises ``InputError`` for an object without a name, kind or API version, or one that is nested too deeply.
         """
         versions: dict[tuple[str, str, str], list[ManifestDocument]] = {}
         hooks: dict[tuple[str, str, str], ManifestDocument] = {}
@@ -219,7 +221,7 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
         for index, given in enumerate(documents):
             document = _named(given, self.namespace, names)
             each = msgspec.structs.replace(given, document=document)
-            # The same for documents of one object, in whichever version of its API; one without a name is alone.
+            # Equal for documents of one object, in any version of its API; an object without a name is unique.
             kind = document["kind"] if is_known(document) else f"{document['kind']}.{group_of(document)}"
             metadata = document["metadata"]
             key = kind, metadata.get("namespace") or "", metadata["name"] or f"\0{index}"
@@ -237,7 +239,7 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Names:
-    """The names that the input gives, and those that stand for what the API server makes up."""
+    """The names in the input, and generated names."""
 
     def __init__(self, documents: Iterable[ManifestDocument]) -> None:
         metadata = (mapping_in(each.document, "metadata") for each in documents)
@@ -245,7 +247,7 @@ class _Names:
         self._drawn: Counter[str] = Counter()
 
     def drawn(self, stem: str) -> str:
-        """A name that no other object has; none without a stem."""
+        """A generated name that no other object has; empty without a stem."""
         name = ""
         while stem and (not name or name in self._taken):
             self._drawn[stem] += 1
@@ -256,7 +258,7 @@ class _Names:
 
 
 def is_nested_too_deeply(value: Any) -> bool:
-    """Whether mappings and lists are within one another to a depth that no object of the API has."""
+    """Whether mappings and lists are nested more deeply than in any object of the API."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         level = [
@@ -280,18 +282,18 @@ def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
     version = document.get("apiVersion")
     if not isinstance(version, str) or not version:
         raise reader.error("is missing" if version is None else "expected a string", "apiVersion")
-    is_considered = is_known(document)
-    if is_considered and is_nested_too_deeply(document):
+    is_relevant = is_known(document)
+    if is_relevant and is_nested_too_deeply(document):
         raise reader.error("is nested too deeply", "")
     metadata = dict(reader.mapping(document, "metadata"))
     name = reader.name(metadata, "name") or names.drawn(reader.name(metadata, "generateName"))
-    if not name and is_considered:
+    if not name and is_relevant:
         raise reader.error("is missing", "metadata.name")
     metadata["name"] = name
-    where = reader.name(metadata, "namespace") or namespace
+    target = reader.name(metadata, "namespace") or namespace
     metadata.pop("namespace", None)
     if is_namespaced(document):
-        metadata["namespace"] = where
+        metadata["namespace"] = target
     named = {**document, "metadata": metadata}
     reader = DocumentReader(describe(named), given.source, given.line)
     for key in ("labels", "annotations"):
@@ -300,10 +302,10 @@ def _named(given: ManifestDocument, namespace: str, names: _Names) -> Document:
 
 
 def place(given: ManifestDocument) -> str:
-    """Where an object is written, in a sentence."""
+    """The source of an object as text."""
     return f"{given.origin or given.source}:{given.line}"
 
 
 def position(given: ManifestDocument) -> dict[str, Any]:
-    """Where an object is written, as a ``Change`` has it."""
+    """The source of an object, as fields of ``Change``."""
     return {"source": given.source, "line": given.line, "origin": given.origin}

@@ -1,12 +1,12 @@
-"""What a manifest does to a workload: makes it, rolls it, scales it, or lets it be. Plain pods alike.
+"""Plans what a manifest does to a workload or a plain pod: create, roll out, scale, or leave it unchanged.
 
-Fields of a pod template that the cluster's API server drops because their feature gate is off count as no change. They
+Fields of a pod template that the cluster's API server drops because their feature gate is off count as unchanged. They
 follow ``dropDisabledFields`` in ``k8s.io/kubernetes`` v1.36.3 ``pkg/api/pod/util.go``, for the fields that
 ``kpreempt/admission/admit.py`` knows.
 
-What the API server refuses of a workload is an error, on plain data: only what controllers read, and what whoever
-writes manifests gets wrong. An apply that is refused changes nothing, and a simulation of it would mislead. Follows
-``pkg/apis/apps/validation/validation.go`` of the same version.
+A workload that the API server would reject is an error; the checks cover what controllers read and common mistakes. A
+rejected apply changes nothing, so simulating it would mislead. Follows ``pkg/apis/apps/validation/validation.go`` of
+the same version.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from kpreempt.model.pod import Pod, annotations_of, with_annotations
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.check import Change, ChangeKind
 
-# What of a spec can be changed once the object is there; of the other kinds all but the selector.
+# Mutable fields of a spec; for other kinds, everything except the selector.
 _CHANGEABLE = {
     "StatefulSet": (
         *("replicas", "ordinals", "template", "updateStrategy", "persistentVolumeClaimRetentionPolicy"),
@@ -54,7 +54,7 @@ _CHANGEABLE = {
     ),
 }
 _CRON_JOB = "CronJob"
-# Of these a snapshot has the size, even where it has not the whole object.
+# A snapshot has the size of these kinds, even if it lacks the rest of the object.
 _SIZED_RECORDS = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 _KEYS = frozenset({"matchLabelKeys", "mismatchLabelKeys"})
 _HOLDERS = ("affinity", "topologySpreadConstraints")
@@ -65,9 +65,9 @@ _CHANGEABLE_OF_PODS = frozenset(
 
 
 class WorkloadPlan(msgspec.Struct, frozen=True):
-    """What becomes of a workload; ``workload`` is ``None`` where its pods stay, and nothing about them changes.
+    """What happens to a workload; ``workload`` is ``None`` if nothing about its pods changes.
 
-    ``new_pods`` is how many pods its controller may have to make.
+    ``new_pods`` is the maximum number of pods that its controller creates.
     """
 
     change: Change
@@ -79,7 +79,10 @@ class WorkloadPlan(msgspec.Struct, frozen=True):
 def plan_workload(
     given: ManifestDocument, objects: ClusterObjects, live: LiveDocuments, decode: Decode, applier: Applier
 ) -> WorkloadPlan:
-    """What a manifest of a workload does. Raises ``InputError`` for one that the API server or controllers refuse."""
+    """Plan what a manifest of a workload does.
+
+    Raises ``InputError`` if the API server or a controller would reject it.
+    """
     document = given.document
     kind, metadata = document["kind"], document["metadata"]
     namespace, name = metadata["namespace"], metadata["name"]
@@ -101,7 +104,7 @@ def plan_workload(
 
 
 def _check(given: ManifestDocument, decode: Decode) -> None:
-    """Raise ``InputError`` where the workload or the pods that it asks for are not what they should be."""
+    """Raise ``InputError`` if the workload or its pods are invalid."""
     document = given.document
     reader = DocumentReader(describe(document), given.source, given.line)
     spec = reader.mapping(document, "spec")
@@ -137,25 +140,25 @@ def _created(given: ManifestDocument, after: Document, objects: ClusterObjects) 
 def _changed(
     given: ManifestDocument, before: Document, objects: ClusterObjects, live: LiveDocuments, applier: Applier
 ) -> WorkloadPlan:
-    """What a manifest does to a workload that the cluster has."""
+    """Plan what a manifest does to an existing workload."""
     document = given.document
     kind, subject, metadata = document["kind"], describe(document), document["metadata"]
     differences = find_differences(document, before)
-    # The paths that differ, of those that the API server does not let anyone change.
+    # The immutable fields that differ.
     changeable = _CHANGEABLE.get(kind)
     if changeable is None:
         immutable = [path for path in differences.rest if path.startswith("spec.selector")]
     else:
         template = differences.template if "template" not in changeable else []
-        # ``spec.updateStrategy.type`` is in ``updateStrategy``.
+        # ``spec.updateStrategy.type`` is part of ``updateStrategy``.
         rest = [
             path
             for path in differences.rest
             if path.startswith("spec.") and path.split(".")[1].partition("[")[0] not in changeable
         ]
         immutable = [*template, *rest]
-    is_made_again = kind == "Job" and is_recreated(document, applier)
-    is_replaced = is_made_again or (kind == "Job" and bool(immutable))
+    recreated_by_hook = kind == "Job" and is_recreated(document, applier)
+    is_replaced = recreated_by_hook or (kind == "Job" and bool(immutable))
     after = workload_with_defaults(document) if is_replaced else _after(document, before)
     change = Change(
         object=subject,
@@ -168,11 +171,11 @@ def _changed(
     )
     if change.kind is ChangeKind.UNCHANGED:
         return WorkloadPlan(change)
-    message = "the snapshot does not say what it was, so that it is taken to change"
+    message = "the snapshot lacks its current template, so it is assumed to change"
     assumptions = [] if is_whole(before) else [Assumption(subject, "spec.template", message)]
-    if immutable and not is_made_again:
-        consequence = "replaced, its pods with it" if is_replaced else "changed nevertheless"
-        message = f"cannot be changed in the API, so that the apply is refused; assumed to be {consequence}"
+    if immutable and not recreated_by_hook:
+        consequence = "replaced together with its pods" if is_replaced else "changed anyway"
+        message = f"field is immutable, so the API server rejects the apply; assumed to be {consequence}"
         assumptions.append(Assumption(subject, immutable[0], message))
     workload = PlannedWorkload(
         change=change,
@@ -190,7 +193,7 @@ def _changed(
 
 
 def _kind_of_change(kind: str, differences: Differences, before: Document, after: Document) -> ChangeKind:
-    # Pods of the old template may stay until something else takes them away.
+    # Pods of the old template may remain until something else deletes them.
     keeps_old_pods = (
         kind in ("ReplicaSet", "ReplicationController")
         or _strategy(after) == "OnDelete"
@@ -204,28 +207,28 @@ def _kind_of_change(kind: str, differences: Differences, before: Document, after
 
 
 def _after(document: Document, before: Document) -> Document:
-    """The object as it will be."""
+    """The object after the change."""
     last = last_applied(before)
     after = applied({key: each for key, each in document.items() if key != "status"}, before, last or {})
     if last is None:
-        # Who applied it is not known, nor what of the template: then all of it is the manifest's.
+        # Without a last applied manifest, the whole template is assumed to come from the manifest.
         template = dict(document["spec"]["template"])
-        kept = mapping_in(before, "spec", "template", "metadata", "annotations")
-        if kept:
+        annotations = mapping_in(before, "spec", "template", "metadata", "annotations")
+        if annotations:
             metadata = mapping_in(template, "metadata")
-            template["metadata"] = {**metadata, "annotations": {**kept, **mapping_in(metadata, "annotations")}}
+            template["metadata"] = {**metadata, "annotations": {**annotations, **mapping_in(metadata, "annotations")}}
         after["spec"]["template"] = template
     return workload_with_defaults(after)
 
 
 def replica_sets_of(namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> list[Document]:
-    """The ReplicaSets of a Deployment, whole where the reader kept them whole."""
-    whole = live.replica_sets_of(namespace, name)
-    return whole or [record_document("ReplicaSet", each) for each in objects.owned("ReplicaSet", namespace, name)]
+    """The ReplicaSets of a Deployment, as complete documents if available."""
+    complete = live.replica_sets_of(namespace, name)
+    return complete or [record_document("ReplicaSet", each) for each in objects.owned("ReplicaSet", namespace, name)]
 
 
 def _plan_cron_job(given: ManifestDocument, before: Document | None) -> WorkloadPlan:
-    """One run of a CronJob that is new or changed, as if it came due at once."""
+    """Plan one run of a new or changed CronJob, as if it was due at once."""
     document = given.document
     after = document if before is None else applied(document, before, last_applied(before) or {})
     after = workload_with_defaults(after)
@@ -255,14 +258,14 @@ def _plan_cron_job(given: ManifestDocument, before: Document | None) -> Workload
 
 
 def _size_of_run(cron_job: Document) -> int | None:
-    """How many pods each Job of a CronJob asks for; 0 if it is suspended."""
+    """The number of pods of each Job of a CronJob; 0 if it is suspended."""
     spec = mapping_in(cron_job, "spec")
     job = {"kind": "Job", "spec": mapping_in(spec, "jobTemplate").get("spec")}
     return 0 if spec.get("suspend") is True else _size(job)
 
 
 def _run_of(cron_job: Document, template: Document) -> Document:
-    """The Job that a CronJob makes."""
+    """The Job that a CronJob creates."""
     metadata = cron_job["metadata"]
     owner = {
         "apiVersion": "batch/v1",
@@ -271,12 +274,14 @@ def _run_of(cron_job: Document, template: Document) -> Document:
         "uid": metadata.get("uid") or "",
         "controller": True,
     }
-    kept = {key: each for key, each in mapping_in(template, "metadata").items() if key in ("labels", "annotations")}
+    metadata_of_job = {
+        key: each for key, each in mapping_in(template, "metadata").items() if key in ("labels", "annotations")
+    }
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            **kept,
+            **metadata_of_job,
             "name": joined(metadata["name"], NEW),
             "namespace": metadata["namespace"],
             "ownerReferences": [owner],
@@ -294,7 +299,7 @@ def _new_pods(change: Change, kind: str, objects: ClusterObjects) -> int:
 
 
 def _size(document: Document) -> int | None:
-    """How many pods a workload asks for; ``None`` for one that does not say it."""
+    """The desired number of pods of a workload; ``None`` if it does not specify one."""
     field = SIZE_FIELDS.get(str(document.get("kind")))
     if field is None:
         return None
@@ -304,7 +309,7 @@ def _size(document: Document) -> int | None:
 
 
 def size_in_cluster(kind: str, namespace: str, name: str, objects: ClusterObjects, live: LiveDocuments) -> int | None:
-    """How many pods a workload asks for in the cluster; ``None`` where it is not there, or says nothing of it."""
+    """The desired number of pods of a workload in the cluster; ``None`` if it does not exist or does not specify it."""
     document = live.find(kind, namespace, name)
     if document is None and kind in _SIZED_RECORDS and (record := objects.find(kind, namespace, name)) is not None:
         document = record_document(kind, record)
@@ -320,7 +325,7 @@ def _strategy(document: Document) -> str:
 def plan_deletion(
     kind: str, namespace: str, name: str, before: Document, objects: ClusterObjects, live: LiveDocuments
 ) -> WorkloadPlan:
-    """What becomes of a workload that is deleted, of which ``before`` is all that is known."""
+    """Plan the deletion of a workload; ``before`` is all that is known of it."""
     change = Change(
         object=f"{kind} {namespace}/{name}",
         kind=ChangeKind.DELETED,
@@ -337,21 +342,26 @@ def plan_deletion(
 
 
 def without_dropped(document: Document, live: Document) -> Document:
-    """The manifest without what was applied just so before, and is not in ``live``."""
+    """The manifest without fields that were applied before and are missing in ``live``."""
     last = last_applied(live)
     if last is None:
         return document
-    desired, before, there = _pod_spec(document), _pod_spec(last), _pod_spec(live)
-    spec = dict(desired)
-    if "resources" in spec and spec["resources"] == before.get("resources") and there and "resources" not in there:
+    manifest_spec, last_spec, live_spec = _pod_spec(document), _pod_spec(last), _pod_spec(live)
+    spec = dict(manifest_spec)
+    if (
+        "resources" in spec
+        and spec["resources"] == last_spec.get("resources")
+        and live_spec
+        and "resources" not in live_spec
+    ):
         del spec["resources"]
     for holder in _HOLDERS:
         given = spec.get(holder)
         without = _without_keys(given)
-        is_as_before = given == before.get(holder) and given != without
-        if is_as_before and holder in there and there[holder] == _without_keys(there[holder]):
+        is_as_before = given == last_spec.get(holder) and given != without
+        if is_as_before and holder in live_spec and live_spec[holder] == _without_keys(live_spec[holder]):
             spec[holder] = without
-    if spec == desired:
+    if spec == manifest_spec:
         return document
     template = {**mapping_in(document, "spec", "template"), "spec": spec}
     return {**document, "spec": {**document["spec"], "template": template}}
@@ -362,7 +372,7 @@ def _pod_spec(document: Document) -> Document:
 
 
 def _without_keys(value: Any) -> Any:
-    """The terms and constraints without their keys; selectors, whose labels may have any name, as they are."""
+    """Remove the keys from terms and constraints; selectors are left alone, since their labels can have any name."""
     if isinstance(value, list):
         return [_without_keys(each) for each in value]
     if not isinstance(value, dict):
@@ -375,7 +385,7 @@ def _without_keys(value: Any) -> Any:
 
 
 class PodPlan(msgspec.Struct, frozen=True):
-    """What becomes of a plain pod: one comes (``template``), one goes (``deleted``), or one stays as ``relabelled``."""
+    """What happens to a plain pod: create ``template``, delete ``deleted``, or keep it as ``relabelled``."""
 
     change: Change
     template: PodTemplate | None = None
@@ -385,10 +395,10 @@ class PodPlan(msgspec.Struct, frozen=True):
 
 
 def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocuments, decode: Decode) -> PodPlan:
-    """What a manifest of a pod does. Raises ``InputError`` for one that the API server refuses."""
+    """Plan what a manifest of a pod does. Raises ``InputError`` if the API server would reject it."""
     document, metadata = given.document, given.document["metadata"]
     (template,) = pods_of(document, source=given.source, line=given.line)
-    desired: Any = decode("Pod", template.document, source=given.source, line=given.line)
+    new_pod: Any = decode("Pod", template.document, source=given.source, line=given.line)
     subject = describe(document)
     record: Pod | None = objects.find("Pod", metadata["namespace"], metadata["name"])
     if record is None:
@@ -396,69 +406,75 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     key = f"{metadata['namespace']}/{metadata['name']}"
     before = live.find("Pod", metadata["namespace"], metadata["name"])
     if before is None or not isinstance(before.get("spec"), dict) or is_nested_too_deeply(before):
-        message = "the snapshot does not say what it was, so that the pod is assumed to be replaced"
+        message = "the snapshot lacks its current spec, so the pod is assumed to be replaced"
         change = Change(object=subject, kind=ChangeKind.ROLLED, fields=["spec"], **position(given))
         return PodPlan(change, template, key, None, [Assumption(subject, "spec", message)])
     document = alike(document, before)
-    fields = _differences(document, before, desired)
+    fields = _differences(document, before, new_pod)
     immutable = [path for path in fields if path.startswith("spec.") and not _can_change(path)]
-    where = position(given)
+    source = position(given)
     if immutable:
-        message = "cannot be changed in the API, so that the apply is refused; the pod is assumed to be replaced"
-        change = Change(object=subject, kind=ChangeKind.ROLLED, fields=fields[:_FIELDS_SHOWN], **where)
+        message = "field is immutable, so the API server rejects the apply; the pod is assumed to be replaced"
+        change = Change(object=subject, kind=ChangeKind.ROLLED, fields=fields[:_FIELDS_SHOWN], **source)
         return PodPlan(change, template, record.key, None, [Assumption(subject, immutable[0], message)])
     if not fields:
-        return PodPlan(Change(object=subject, kind=ChangeKind.UNCHANGED, **where))
-    mine = mapping_in(document["metadata"], "labels")
+        return PodPlan(Change(object=subject, kind=ChangeKind.UNCHANGED, **source))
+    manifest_labels = mapping_in(document["metadata"], "labels")
     applied = mapping_in(last_applied(before) or {}, "metadata", "labels")
-    kept = {key: value for key, value in record.metadata.labels.items() if key not in applied}
-    labels = {**kept, **mine}
+    other_labels = {key: value for key, value in record.metadata.labels.items() if key not in applied}
+    labels = {**other_labels, **manifest_labels}
     relabelled = replace_in(record, "metadata", labels=labels)
-    if told := annotations_of(desired):
-        relabelled = with_annotations(relabelled, {**annotations_of(record), **told})
-    change = Change(object=subject, kind=ChangeKind.UPDATED, fields=fields[:_FIELDS_SHOWN], **where)
+    if annotations := annotations_of(new_pod):
+        relabelled = with_annotations(relabelled, {**annotations_of(record), **annotations})
+    change = Change(object=subject, kind=ChangeKind.UPDATED, fields=fields[:_FIELDS_SHOWN], **source)
     return PodPlan(change, relabelled=relabelled)
 
 
 def _differences(document: Document, before: Document, pod: Pod) -> list[str]:
-    """The paths that differ. What only the cluster has was put there by admission, and stays."""
-    desired = _with_tolerations(document, before)
-    full, live = template_with_defaults(desired, is_pod=True), template_with_defaults(before, is_pod=True)
-    # What the server adds up for the pod as a whole, the record has.
+    """The paths that differ. Fields that only the cluster has were set by admission, and remain."""
+    manifest = _with_tolerations(document, before)
+    full, live = template_with_defaults(manifest, is_pod=True), template_with_defaults(before, is_pod=True)
+    # The record has the pod-level resources that the API server computes.
     if (resources := apply_api_defaults(pod).spec.resources) is not None:
         amounts = msgspec.to_builtins(resources, enc_hook=str)
         full = {**full, "spec": {**full["spec"], "resources": {**mapping_in(full["spec"], "resources"), **amounts}}}
     last = last_applied(before) or {}
-    found = path_differences(desired["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec")
-    mine = {key: each for key, each in document["metadata"].items() if key in ("labels", "annotations")}
-    theirs = {key: each for key, each in mapping_in(before, "metadata").items() if key in ("labels", "annotations")}
-    old = {key: each for key, each in mapping_in(last, "metadata").items() if key in ("labels", "annotations")}
-    of_metadata = path_differences(mine, mine, theirs, old, "metadata", "metadata")
+    found = path_differences(manifest["spec"], full["spec"], live["spec"], mapping_in(last, "spec"), "spec", "spec")
+    manifest_metadata = {key: each for key, each in document["metadata"].items() if key in ("labels", "annotations")}
+    live_metadata = {
+        key: each for key, each in mapping_in(before, "metadata").items() if key in ("labels", "annotations")
+    }
+    last_metadata = {
+        key: each for key, each in mapping_in(last, "metadata").items() if key in ("labels", "annotations")
+    }
+    of_metadata = path_differences(
+        manifest_metadata, manifest_metadata, live_metadata, last_metadata, "metadata", "metadata"
+    )
     return list(islice(found, 50)) + list(islice(of_metadata, 50))
 
 
 def _with_tolerations(document: Document, before: Document) -> Document:
-    """The manifest with the tolerations that admission has added to the pod."""
+    """The manifest with the tolerations that admission added to the pod."""
     result = deepcopy(document)
     spec = result.setdefault("spec", {})
-    mine = spec.get("tolerations")
-    if isinstance(mine, list) and mine:
-        theirs = list(mappings_in(mapping_in(before, "spec"), "tolerations"))
-        known = {repr(sorted(each.items())) for each in theirs}
-        if all(isinstance(each, dict) and repr(sorted(each.items())) in known for each in mine):
-            spec["tolerations"] = theirs
+    tolerations = spec.get("tolerations")
+    if isinstance(tolerations, list) and tolerations:
+        live_tolerations = list(mappings_in(mapping_in(before, "spec"), "tolerations"))
+        known = {repr(sorted(each.items())) for each in live_tolerations}
+        if all(isinstance(each, dict) and repr(sorted(each.items())) in known for each in tolerations):
+            spec["tolerations"] = live_tolerations
     return result
 
 
 def _can_change(path: str) -> bool:
-    """Whether the API server lets a field of a pod be changed: images, and a few more."""
+    """Whether the API server allows a change of a pod's field: images, and a few others."""
     field = path.split(".")[1]
     return field in _CHANGEABLE_OF_PODS or (
         path.endswith("].image") and field.startswith(("containers[", "initContainers["))
     )
 
 
-# The field that says how the pods of a kind are replaced, and the types that it may have.
+# The field with the update strategy of a kind, and the allowed types.
 STRATEGY_FIELDS = {"Deployment": "strategy", "StatefulSet": "updateStrategy", "DaemonSet": "updateStrategy"}
 _STRATEGY_TYPES = {
     "Deployment": ("RollingUpdate", "Recreate"),
@@ -476,14 +492,14 @@ _WITH_SELECTOR = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 
 
 def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str = "spec") -> None:
-    """Raise ``InputError`` for what controllers could not read in the spec of a workload of that kind.
+    """Raise ``InputError`` if controllers could not read the spec of a workload of this kind.
 
-    ``path`` is where the spec is within the object that ``reader`` is for.
+    ``path`` is the path of the spec within the object of ``reader``.
     """
     for key in _COUNTS:
         count = reader.int32(spec, key, path)
         if count is not None and count < 0:
-            raise reader.error("expected a number that is not negative", f"{path}.{key}")
+            raise reader.error("expected a non-negative integer", f"{path}.{key}")
     for key in ("paused", "suspend"):
         if not isinstance(spec.get(key), (bool, type(None))):
             raise reader.error("expected true or false", f"{path}.{key}")
@@ -493,11 +509,11 @@ def check_workload(kind: str, spec: Document, reader: DocumentReader, path: str 
         _check_one_of(spec, "podManagementPolicy", ("OrderedReady", "Parallel"), reader, path)
         start = reader.int32(reader.mapping(spec, "ordinals", path), "start", f"{path}.ordinals") or 0
         if start < 0:
-            raise reader.error("expected a number that is not negative", f"{path}.ordinals.start")
+            raise reader.error("expected a non-negative integer", f"{path}.ordinals.start")
         replicas = spec.get("replicas")
         if start + (1 if replicas is None else replicas) - 1 > MAX_ORDINAL:
-            # The controller takes a pod with a higher one for none of its own, and never gets there.
-            raise reader.error(f"leads to an ordinal above {MAX_ORDINAL}", f"{path}.ordinals.start")
+            # The controller ignores pods with a higher ordinal, so it would never finish.
+            raise reader.error(f"results in an ordinal above {MAX_ORDINAL}", f"{path}.ordinals.start")
     if kind == "Job":
         _check_one_of(spec, "completionMode", ("NonIndexed", "Indexed"), reader, path)
         _check_one_of(spec, "podReplacementPolicy", ("TerminatingOrFailed", "Failed"), reader, path)
@@ -519,7 +535,7 @@ def _check_strategy(kind: str, spec: Document, reader: DocumentReader, path: str
         if key == "maxUnavailable" and isinstance(value, str) and int(value[:-1]) > 100:
             raise reader.error("is more than 100%", f"{path}.{key}")
     if (reader.int32(rolling, "partition", path) or 0) < 0:
-        raise reader.error("expected a number that is not negative", f"{path}.partition")
+        raise reader.error("expected a non-negative integer", f"{path}.partition")
 
 
 def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: DocumentReader, path: str) -> None:
@@ -529,50 +545,50 @@ def _check_one_of(parent: Document, key: str, allowed: tuple[str, ...], reader: 
 
 
 def reject_workload(document: Document, reader: DocumentReader) -> None:
-    """Raise ``InputError`` for a workload that the API server refuses, whose fields are of the right types."""
+    """Raise ``InputError`` if the API server would reject the workload; field types must have been checked."""
     kind, spec = document["kind"], reader.mapping(document, "spec")
     if kind == "CronJob":
         holder = reader.mapping(reader.mapping(spec, "jobTemplate", "spec"), "spec", "spec.jobTemplate")
-        _reject_template(holder, reader, "spec.jobTemplate.spec")
+        _validate_template(holder, reader, "spec.jobTemplate.spec")
         return
-    _reject_template(spec, reader, "spec")
+    _validate_template(spec, reader, "spec")
     if kind in _WITH_SELECTOR:
-        # A selector of labels that the template does not have; expressions are left to the API server.
+        # Reject a selector with labels that the template lacks; expressions are left to the API server.
         selector = reader.mapping(spec, "selector", "spec")
-        desired = reader.texts(selector, "matchLabels", "spec.selector")
-        if not desired and not reader.mappings(selector, "matchExpressions", "spec.selector"):
+        match_labels = reader.texts(selector, "matchLabels", "spec.selector")
+        if not match_labels and not reader.mappings(selector, "matchExpressions", "spec.selector"):
             raise reader.error("is missing", "spec.selector")
         metadata = reader.mapping(reader.mapping(spec, "template", "spec"), "metadata", "spec.template")
         labels = reader.texts(metadata, "labels", "spec.template.metadata")
-        for key, value in desired.items():
+        for key, value in match_labels.items():
             if labels.get(key) != value:
                 has = f"has {key}={labels[key]}" if key in labels else f"has no label {key}"
-                raise reader.error(f"asks for {key}={value}, and the template {has}", "spec.selector.matchLabels")
+                raise reader.error(f"requires {key}={value}, but the template {has}", "spec.selector.matchLabels")
     if kind in ("Deployment", "DaemonSet"):
-        _reject_strategy(kind, workload_with_defaults(document)["spec"], reader)
+        _validate_strategy(kind, workload_with_defaults(document)["spec"], reader)
 
 
-def _reject_template(spec: Document, reader: DocumentReader, path: str) -> None:
+def _validate_template(spec: Document, reader: DocumentReader, path: str) -> None:
     pod = reader.mapping(reader.mapping(spec, "template", path), "spec", f"{path}.template")
     path = f"{path}.template.spec"
     if not reader.mappings(pod, "containers", path):
-        raise reader.error("has no container", f"{path}.containers")
+        raise reader.error("must have at least one container", f"{path}.containers")
 
 
-def _reject_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
+def _validate_strategy(kind: str, spec: Document, reader: DocumentReader) -> None:
     """``spec`` has its defaults."""
     field = "strategy" if kind == "Deployment" else "updateStrategy"
     if kind == "Deployment" and (spec.get("minReadySeconds") or 0) >= spec["progressDeadlineSeconds"]:
-        raise reader.error("has to be more than minReadySeconds", "spec.progressDeadlineSeconds")
+        raise reader.error("must be greater than minReadySeconds", "spec.progressDeadlineSeconds")
     rolling = reader.mapping(reader.mapping(spec, field, "spec"), "rollingUpdate", f"spec.{field}")
     if not rolling:
         return
     path = f"spec.{field}.rollingUpdate"
-    surges, gives_up = (
+    surges, allows_unavailable = (
         amount not in (None, 0) and not (isinstance(amount, str) and int(amount.rstrip("%")) == 0)
         for amount in (rolling.get("maxSurge"), rolling.get("maxUnavailable"))
     )
-    if not surges and not gives_up:
-        raise reader.error("cannot be 0 where maxSurge is 0", f"{path}.maxUnavailable")
-    if kind == "DaemonSet" and surges and gives_up:
-        raise reader.error("cannot be set where maxUnavailable is not 0, which is 1 by default", f"{path}.maxSurge")
+    if not surges and not allows_unavailable:
+        raise reader.error("cannot be 0 if maxSurge is 0", f"{path}.maxUnavailable")
+    if kind == "DaemonSet" and surges and allows_unavailable:
+        raise reader.error("cannot be set unless maxUnavailable is 0 (default 1)", f"{path}.maxSurge")

@@ -80,8 +80,8 @@ def test_a_finding_says_why_a_waiver_does_not_count() -> None:
     over = Waiver(rule=PDB, by="kpreempt.toml", expires=date(2026, 10, 1))
     _, (finding,) = put(simulation(OF_API), suppressions=excused([*annotated("max-pdb-violations", ""), over]))
     assert finding.detail == (
-        "k8s/api.yaml:7: kpreempt.io/waive does not count without kpreempt.io/waive-reason; "
-        "waived by kpreempt.toml until 2026-10-01, which is over"
+        "k8s/api.yaml:7: kpreempt.io/waive is ignored without kpreempt.io/waive-reason; "
+        "waiver of kpreempt.toml expired on 2026-10-01"
     )
     assert (finding.by, finding.reason) == ("", "")
 
@@ -125,14 +125,14 @@ def test_what_is_left_of_a_sum_is_no_finding_where_it_is_within_the_limit() -> N
     [
         pytest.param(
             "max-pdb-violation",
-            '--waive max-pdb-violation: there is no rule "max-pdb-violation"',
+            '--waive max-pdb-violation: unknown rule "max-pdb-violation"',
             "max-pdb-violations",
             id="a rule that is almost one",
         ),
-        pytest.param("x", '--waive x: there is no rule "x"', ", ".join(RuleId), id="a rule that is none"),
+        pytest.param("x", '--waive x: unknown rule "x"', ", ".join(RuleId), id="a rule that is none"),
         pytest.param(
             "max-victims=",
-            "--waive max-victims=: the subject is missing",
+            "--waive max-victims=: missing subject",
             "--waive max-victims='Deployment shop/*'",
             id="an empty subject",
         ),
@@ -148,7 +148,7 @@ def test_an_annotation_that_names_no_rule_is_bad_input() -> None:
     with pytest.raises(InputError) as caught:
         annotated("max-victims, forbid-loop")
     assert caught.value.message == (
-        'k8s/api.yaml:7: Deployment shop/api: metadata.annotations[kpreempt.io/waive]: there is no rule "forbid-loop"'
+        'k8s/api.yaml:7: Deployment shop/api: metadata.annotations[kpreempt.io/waive]: unknown rule "forbid-loop"'
     )
     assert caught.value.hint == "forbid-loops"
 
@@ -166,13 +166,13 @@ def test_what_a_baseline_accepts_passes_until_it_expires() -> None:
     later = Suppressions(today=TODAY + timedelta(days=1), baseline=baseline)
     results, (finding,) = put(simulation(OF_API), suppressions=later)
     assert not passes(results)
-    assert finding.detail == "accepted until 2026-11-21, which is over"
+    assert finding.detail == "baseline entry expired on 2026-11-21"
 
 
 def test_a_baseline_accepts_nothing_that_has_become_worse() -> None:
     worse = simulation(OF_API, victim("shop/db-1", DB, violated=BUDGET))
     _, (finding,) = put(worse, suppressions=Suppressions(today=TODAY, baseline=accepting(simulation(OF_API))))
-    assert (finding.status, finding.detail) == (FindingStatus.FAILS, "accepted as long as it is not more than 1")
+    assert (finding.status, finding.detail) == (FindingStatus.FAILS, "baseline accepts up to 1")
     _, (finding,) = put(simulation(OF_API), suppressions=Suppressions(today=TODAY, baseline=accepting(worse)))
     assert finding.status is FindingStatus.ACCEPTED
 
@@ -213,14 +213,14 @@ def test_a_baseline_written_anew_keeps_what_it_accepts_and_leaves_out_what_is_go
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(b"{", "b.json: is not JSON: input data was truncated", id="half a file"),
-        pytest.param(b"\xff", "b.json: is not JSON: ", id="bytes"),
+        pytest.param(b"{", "b.json: invalid JSON: input data was truncated", id="half a file"),
+        pytest.param(b"\xff", "b.json: invalid JSON: ", id="bytes"),
         pytest.param(b"[]", "b.json: expected `object`, got `array`", id="a list"),
-        pytest.param(b'{"kind": "List"}', "b.json: is no baseline: kpreempt.io/v1alpha1 List", id="something else"),
+        pytest.param(b'{"kind": "List"}', "b.json: not a baseline: kpreempt.io/v1alpha1 List", id="something else"),
         pytest.param(
             b'{"accepted": [{"rule": "max-victim", "subject": "a", "amount": 1, "fingerprint": "x",'
             b' "expires": "2026-12-31"}]}',
-            'b.json: accepted[0].rule: there is no rule "max-victim"',
+            'b.json: accepted[0].rule: unknown rule "max-victim"',
             id="a rule that does not exist",
         ),
         pytest.param(
@@ -281,5 +281,5 @@ def test_a_change_does_not_waive_the_damage_that_it_does() -> None:
     waivers = annotated("max-deletions")
     _, findings = evaluate(simulation(), [API], Facts(objections=[static_finding]), GateRules(), excused(waivers))
     assert [each.status for each in findings] == [FindingStatus.FAILS]
-    assert "kpreempt.io/waive does not waive max-deletions" in findings[0].detail
+    assert "kpreempt.io/waive cannot waive max-deletions" in findings[0].detail
     assert not measured(simulation(), [API], Facts(objections=[static_finding]), GateRules())

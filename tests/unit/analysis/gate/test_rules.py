@@ -224,9 +224,7 @@ def test_what_takes_the_place_of_a_pod_is_forbidden_as_that_is() -> None:
 
 def test_a_victim_of_which_nothing_is_known_is_taken_to_be_forbidden() -> None:
     _, findings = put(simulation(victim("shop/db-0", DB)), forbidden=[ForbiddenVictims(priority_class="gold")])
-    assert [each.detail for each in findings] == [
-        "priority class gold: what it is labelled with, and its priority class, are not known"
-    ]
+    assert [each.detail for each in findings] == ["priority class gold: its labels and priority class are unknown"]
 
 
 @pytest.mark.parametrize(
@@ -517,7 +515,7 @@ def test_who_evicts_the_pods_of_a_workload_is_behind_it() -> None:
 
 
 def test_an_apply_that_is_refused_is_that_and_not_something_unknown() -> None:
-    refused = Assumption(API.object, "spec.selector", "cannot be changed in the API, so that the apply is refused")
+    refused = Assumption(API.object, "spec.selector", "field is immutable, so that the apply is refused")
     _, (finding,) = put(simulation(), facts=Facts(is_live=True, assumptions=[refused]))
     assert (finding.rule, finding.subject, finding.change) == (RuleId.APPLY_REJECTED, API.object, API.object)
 

@@ -12,7 +12,7 @@ from tests.rollouts import Document, checked, nodes, workload
 from tests.unit.analysis.rollout.changes import plan_of
 
 ABSENT = "neither in the cluster nor in the change; not applied: {}"
-LATE = "the change makes it only after what is in it; not applied: {}"
+LATE = "the change creates it only after the objects in it; not applied: {}"
 
 
 def make(kind: str, name: str, namespace: str = "", **more: object) -> Document:
@@ -84,5 +84,5 @@ def test_a_dump_without_namespaces_is_an_assumption() -> None:
     plan = plan_of([api("x"), api("shop")], make("ConfigMap", "c", "shop"), make("Service", "s", "shop", spec={}))
     assert plan.missing_namespaces.detail == ""
     assert [(each.subject, each.message, each.kind) for each in plan.missing_namespaces.assumptions] == [
-        ("Namespace", "the snapshot has none: x assumed to be there", AssumptionKind.INFORMATIONAL)
+        ("Namespace", "the snapshot has no namespaces; x is assumed to exist", AssumptionKind.INFORMATIONAL)
     ]

@@ -101,7 +101,7 @@ def test_a_new_webhook_is_told_where_it_may_reach_pods_of_the_change(
     plan = plan_of([document, workload()], namespace)
     assert failing(plan) == []
     told = [each.message for each in plan.assumptions if each.subject == "admission"]
-    assert told == ([f"may change pods as they are made, which is not evaluated: {NAME}"] if is_reported else [])
+    assert told == ([f"may change pods at admission, which is not evaluated: {NAME}"] if is_reported else [])
 
 
 def test_a_new_webhook_is_told_where_the_labels_of_the_namespace_are_not_known() -> None:

@@ -72,7 +72,7 @@ def test_changes_come_in_the_order_of_the_input_and_deletions_after_them() -> No
     ]
     assert [each.name for each in plan.workloads] == ["b", "a", "old"]
     assert [each.line for each in plan.changes] == [1, 11, 31, 41, 51, 0]
-    assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 1 ConfigMap"]
+    assert plan.notes == ["ignored 1 ConfigMap (not relevant to scheduling)"]
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,7 @@ def test_what_makes_no_pods_for_sure_is_passed_over() -> None:
     issuer = {"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "c"}}
     plan = plan_of([issuer, make("NetworkPolicy", "n", "networking.k8s.io/v1"), make("ConfigMap", "c")])
     assert plan.assumptions == []
-    assert plan.notes == [
-        "of no kind that is known to decide about pods, and ignored: 1 Certificate, 1 NetworkPolicy, 1 ConfigMap"
-    ]
+    assert plan.notes == ["ignored 1 Certificate, 1 NetworkPolicy, 1 ConfigMap (not relevant to scheduling)"]
 
 
 def test_of_the_same_object_twice_the_later_counts() -> None:
@@ -186,8 +184,8 @@ def test_of_the_same_object_twice_the_later_counts() -> None:
         ("Deployment shop/api", 3),
     ]
     assert plan.duplicates == {
-        "Deployment shop/api": "change.yaml:1 is applied before change.yaml:21, which counts;"
-        " what it starts in between is not simulated"
+        "Deployment shop/api": "change.yaml:1 is superseded by change.yaml:21;"
+        " the effect of the earlier one is not simulated"
     }
 
 
@@ -239,8 +237,7 @@ def test_documents_that_change_nothing_in_between_are_mentioned() -> None:
     assert [(each.subject, each.message, each.kind) for each in plan.assumptions] == [
         (
             "Deployment shop/api",
-            "in the change more than once: change.yaml:1 is applied before change.yaml:11, which counts;"
-            " both have the same effect",
+            "duplicate: change.yaml:1 is superseded by change.yaml:11; both have the same effect",
             AssumptionKind.INFORMATIONAL,
         )
     ]
@@ -367,13 +364,13 @@ def test_what_is_deleted_can_be_named_as_kubectl_does(text: str, object_: str) -
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        pytest.param("api", UsageError, "does not name an object", id="no kind"),
-        pytest.param("a/b/c/d", UsageError, "does not name an object", id="too many parts"),
-        pytest.param("deployment/", UsageError, "does not name an object", id="no name"),
-        pytest.param("deploymnt/api", UsageError, "is no kind of object", id="no such kind"),
-        pytest.param("node/shop/n1", UsageError, "is in no namespace", id="a namespace for what has none"),
+        pytest.param("api", UsageError, "is not an object name", id="no kind"),
+        pytest.param("a/b/c/d", UsageError, "is not an object name", id="too many parts"),
+        pytest.param("deployment/", UsageError, "is not an object name", id="no name"),
+        pytest.param("deploymnt/api", UsageError, "is not a known kind", id="no such kind"),
+        pytest.param("node/shop/n1", UsageError, "is not namespaced", id="a namespace for what has none"),
         pytest.param("deployment/other", NotFoundError, "there is no Deployment shop/other", id="no such object"),
-        pytest.param("deployment/api", UsageError, "among the manifests", id="one that the change makes"),
+        pytest.param("deployment/api", UsageError, "both in the manifests", id="one that the change makes"),
     ],
 )
 def test_a_deletion_that_makes_no_sense_is_refused(text: str, error: type[KpreemptError], message: str) -> None:
@@ -388,7 +385,7 @@ def test_what_means_nothing_can_be_deleted_too() -> None:
         ("ConfigMap shop/b", "Deleted"),
         ("certificates.cert-manager.io shop/c", "Deleted"),
     ]
-    assert plan.notes == ["of no kind that is known to decide about pods, and ignored: 2 ConfigMap, 1 certificates"]
+    assert plan.notes == ["ignored 2 ConfigMap, 1 certificates (not relevant to scheduling)"]
 
 
 def test_that_a_custom_resource_is_deleted_is_an_assumption() -> None:
@@ -484,7 +481,7 @@ def deep(levels: int) -> Any:
         pytest.param("spec.replicas", True, "spec.replicas: expected", id="a truth for a number"),
         pytest.param("spec.replicas", 2.5, "spec.replicas: expected", id="half a pod"),
         pytest.param("spec.replicas", 2**40, "spec.replicas: expected", id="more than 32 bits"),
-        pytest.param("spec.replicas", 10**9, "spec: the change asks for 1,000,000,000 new pods", id="too many"),
+        pytest.param("spec.replicas", 10**9, "spec: the change creates more than 20,000 new pods (1,000,000,000 so far)", id="too many"),
         pytest.param("spec.minReadySeconds", -5, "spec.minReadySeconds: expected", id="time that goes back"),
         pytest.param("spec.paused", "yes", "spec.paused: expected true or false", id="a text for a truth"),
         pytest.param("spec.strategy", "Recreate", "spec.strategy: expected", id="a text for a strategy"),
@@ -518,7 +515,7 @@ def deep(levels: int) -> Any:
 def test_a_hostile_manifest_is_one_message_with_its_place(path: str, value: Any, told: str, is_there: bool) -> None:
     live = [served(workload())] if is_there else []
     if value == 10**9 and is_there:
-        told = "spec: the change asks for 999,999,999 new pods"
+        told = "spec: the change creates more than 20,000 new pods (999,999,999 so far)"
     with pytest.raises(InputError) as caught:
         plan_of(changed(workload(), path, value), *live)
     assert caught.value.message.startswith("change.yaml:1: ")
@@ -560,5 +557,7 @@ def _plan_with(manifest: Document, live: Document, documents: list[Document]) ->
 def test_pods_of_all_objects_count_together() -> None:
     half = MAX_NEW_PODS // 2
     assert len(plan_of([workload(replicas=half), workload(name="b", replicas=half)]).workloads) == 2
-    with pytest.raises(InputError, match=r"change\.yaml:11: Deployment shop/b: spec: the change asks for 20,001"):
+    with pytest.raises(
+        InputError, match=r"change\.yaml:11: Deployment shop/b: spec: the change creates more than 20,000"
+    ):
         plan_of([workload(replicas=half), workload(name="b", replicas=half + 1)])

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a message reads better in one piece
 """What the API server refuses of workloads, and what it takes."""
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from tests.unit.analysis.rollout.changes import changed, plan_of, workload
     [
         pytest.param(
             changed(workload(), "spec.template.metadata.labels", {"app": "web"}),
-            "spec.selector.matchLabels: asks for app=api, and the template has app=web",
+            "spec.selector.matchLabels: requires app=api, but the template has app=web",
             id="a label with another value",
         ),
         pytest.param(
             changed(workload("DaemonSet"), "spec.template.metadata.labels", {}),
-            "spec.selector.matchLabels: asks for app=api, and the template has no label app",
+            "spec.selector.matchLabels: requires app=api, but the template has no label app",
             id="a label that the template does not have",
         ),
         pytest.param(
@@ -29,27 +28,27 @@ from tests.unit.analysis.rollout.changes import changed, plan_of, workload
         ),
         pytest.param(
             changed(workload(), "spec.template.spec.containers", []),
-            "spec.template.spec.containers: has no container",
+            "spec.template.spec.containers: must have at least one container",
             id="no container",
         ),
         pytest.param(
             changed(workload("CronJob"), "spec.jobTemplate.spec.template.spec.containers", None),
-            "spec.jobTemplate.spec.template.spec.containers: has no container",
+            "spec.jobTemplate.spec.template.spec.containers: must have at least one container",
             id="no container of a CronJob",
         ),
         pytest.param(
             workload(strategy={"rollingUpdate": {"maxSurge": "0%", "maxUnavailable": 0}}),
-            "spec.strategy.rollingUpdate.maxUnavailable: cannot be 0 where maxSurge is 0",
+            "spec.strategy.rollingUpdate.maxUnavailable: cannot be 0 if maxSurge is 0",
             id="a rollout that cannot begin",
         ),
         pytest.param(
             workload("DaemonSet", updateStrategy={"rollingUpdate": {"maxSurge": 1}}),
-            "spec.updateStrategy.rollingUpdate.maxSurge: cannot be set where maxUnavailable is not 0, which is 1 by default",
+            "spec.updateStrategy.rollingUpdate.maxSurge: cannot be set unless maxUnavailable is 0 (default 1)",
             id="a DaemonSet that surges and gives up",
         ),
         pytest.param(
             workload(minReadySeconds=600),
-            "spec.progressDeadlineSeconds: has to be more than minReadySeconds",
+            "spec.progressDeadlineSeconds: must be greater than minReadySeconds",
             id="a deadline before anything is ready",
         ),
     ],

@@ -115,7 +115,7 @@ def test_the_order_is_the_plugins(rules: QueueRules, events: tuple[Event, ...], 
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        pytest.param((held("a"), add("b")), "active b, gated a", id="a pod that is held back is no candidate"),
+        pytest.param((held("a"), add("b")), "active b, gated a", id="a pod that is held back is not a candidate"),
         pytest.param((held("a"), wait("+3600s")), "gated a", id="no timer moves it"),
         pytest.param((held("a"), change("StorageClass", "Add")), "gated a", id="it stays while the plugin says so"),
         pytest.param(
