@@ -1,1 +1,1 @@
-"""The schedulers that kpreempt models, each a package of its own that knows nothing of the others."""
+"""The schedulers that kpreempt models, one independent package each."""

@@ -1,4 +1,4 @@
-"""Which budgets select a pod, and what evictions take from them; what violates one is each version's own affair."""
+"""The budgets that select a pod, and the disruptions that evictions use; each version defines what a violation is."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from kpreempt.verdict import BudgetUse
 
 
 class SelectingBudgets:
-    """The budgets of a cluster by what they select.
+    """The budgets of a cluster, indexed by what they select.
 
-    A budget without a selector, or with an empty or a broken one, selects nothing. ``before`` are the budgets of a
-    cluster that this one follows: where they select the same, what is known of that is used again.
+    A budget with no selector, or with an empty or invalid one, selects nothing. ``before`` are the budgets of the
+    previous cluster: if they have the same selectors, cached results are reused.
     """
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget], before: SelectingBudgets | None = None) -> None:
         self.budgets = budgets
         self._of_labels: dict[tuple[str, int], list[PodDisruptionBudget]] = {}
-        # By namespace where its budgets are in the input; and of those that select something what that is, once asked.
+        # By namespace, the positions of its budgets in the input; and, computed on demand, what the selecting ones
+        # select.
         self._positions: dict[str, list[int]] = {}
         self._selectors: dict[str, tuple[list[int], SelectorIndex]] = {}
-        # By namespace and the identity of labels, which many pods share; these are kept, so that it stays theirs.
+        # By namespace and the identity of labels, which many pods share; the labels are stored so that the identity
+        # stays valid.
         self._known: dict[tuple[str, int], tuple[Mapping[str, str], list[int]]] = {}
         if before is not None and before._selects_as(budgets):
             self._positions, self._selectors, self._known = before._positions, before._selectors, before._known
@@ -32,9 +34,9 @@ class SelectingBudgets:
             self._positions.setdefault(budget.metadata.namespace, []).append(position)
 
     def selecting(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets whose selector matches the pod, in the order of the input, not to be changed.
+        """Return the budgets whose selectors match the pod, in input order; callers must not change the list.
 
-        Raises ``InputError`` where they are too many.
+        Raises ``InputError`` if there are too many.
         """
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         key = namespace, id(labels)
@@ -44,7 +46,7 @@ class SelectingBudgets:
         return found
 
     def positions_of(self, pod: Pod) -> Sequence[int]:
-        """Where the same budgets are in the input."""
+        """Return the positions of the same budgets in the input."""
         key = pod.metadata.namespace, id(pod.metadata.labels)
         known = self._known.get(key)
         if known is None:
@@ -52,11 +54,11 @@ class SelectingBudgets:
         return known[1]
 
     def selects_as(self, before: SelectingBudgets) -> bool:
-        """Whether these were made from those, which select the same."""
+        """Return whether these were derived from ``before``, and select the same pods."""
         return self._known is before._known
 
     def changes_since(self, before: SelectingBudgets) -> Iterator[tuple[int, PodDisruptionBudget, PodDisruptionBudget]]:
-        """The budgets that are others, by their position, as they were and as they are; these select as those do."""
+        """Yield the budgets that changed: position, old and new; both sets select the same pods."""
         for position, (then, now) in enumerate(zip(before.budgets, self.budgets, strict=True)):
             if then is not now:
                 yield position, then, now
@@ -80,7 +82,7 @@ class SelectingBudgets:
         return [positions[each] for each in found]
 
     def _selects_as(self, budgets: Sequence[PodDisruptionBudget]) -> bool:
-        """Whether the budgets have the selectors that these have, in the same order."""
+        """Return whether the budgets have the same selectors as these, in the same order."""
         if len(budgets) != len(self.budgets):
             return False
         return all(
@@ -92,9 +94,9 @@ class SelectingBudgets:
 def claimed_in_order(
     covering: Iterable[Sequence[PodDisruptionBudget]], *, stops_at_violated: bool = False
 ) -> list[list[BudgetUse]]:
-    """What evicting pods one after the other takes from the budgets that cover each.
+    """Return the disruptions that evicting pods one after the other uses of the budgets covering each pod.
 
-    Every budget of a pod is decremented, also when another one is violated already, unless it ``stops_at_violated``.
+    Every budget of a pod is decremented, even if another one is already violated, unless ``stops_at_violated``.
     """
     left: dict[str, int] = {}
     taken = []

@@ -1,8 +1,8 @@
-"""The choice between candidates: rules that are played in turn, and those of ``pickOneNodeForPreemption``.
+"""The choice between candidates: rules applied in order, and the rules of ``pickOneNodeForPreemption``.
 
 1. fewest budget violations, 2. lowest priority of the most important victim, 3. lowest sum of the victims' priorities
-(each plus 2^31), 4. fewest victims, 5. latest start among the victims of the highest priority (the earliest of them
-counts), 6. any: so 1.18 and later; 1.13 has no fifth rule, 1.8 neither the first nor the fifth.
+(each plus 2^31), 4. fewest victims, 5. latest start among the victims with the highest priority (the earliest of these
+counts), 6. any. These are the rules of 1.18 and later; 1.13 has no fifth rule, and 1.8 neither the first nor the fifth.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import NamedTuple
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Selection, TieBreakRound
 
-# Makes every priority positive, so that few negative ones do not outweigh many.
+# Makes every priority positive, so that a few negative ones do not outweigh many.
 PRIORITY_OFFSET = 2**31
 NOW = "now"
 
 
 class CandidateVictims(NamedTuple):
-    """A candidate node's victims, most important first, and how many of them violate a budget."""
+    """A candidate node's victims, most important first, and the number of victims that violate a budget."""
 
     pods: Sequence[Pod]
     num_violations: int
 
 
 class Criterion(NamedTuple):
-    """A rule of the choice: what a reader is shown of a candidate, and a rank, the higher the better."""
+    """A rule of the choice: the value shown to users, and a rank in which higher is better."""
 
     name: str
     value: Callable[[str, CandidateVictims], int | str]
@@ -35,7 +35,7 @@ class Criterion(NamedTuple):
 
 
 def select_nodes(candidates: Mapping[str, CandidateVictims], criteria: Sequence[Criterion]) -> Selection:
-    """Apply the rules until one node is left or all are applied; ``tied`` are the nodes that remain."""
+    """Apply the rules until one node is left or no rule is; ``tied`` are the nodes that remain."""
     remaining = list(candidates)
     rounds: list[TieBreakRound] = []
     for criterion in criteria:
@@ -51,7 +51,7 @@ def select_nodes(candidates: Mapping[str, CandidateVictims], criteria: Sequence[
 
 
 def rank_of(node: str, victims: CandidateVictims, criteria: Sequence[Criterion]) -> tuple[float, ...]:
-    """How good a candidate is, one number a rule in their order; of two tuples the greater one wins."""
+    """Return how good a candidate is, one number per rule in order; the greater tuple wins."""
     return tuple([criterion.rank(node, victims) for criterion in criteria])
 
 
@@ -60,14 +60,14 @@ def _lowest(name: str, value: Callable[[CandidateVictims], int]) -> Criterion:
 
 
 FEWEST_VIOLATIONS = _lowest("pdbViolations", lambda victims: victims.num_violations)
-# The first victim is taken for the highest; up to 1.18 there may be higher ones behind one that violates a budget.
+# The first victim is treated as the highest; up to 1.18, higher ones may follow one that violates a budget.
 LOWEST_FIRST_VICTIM = _lowest("highestPriority", lambda victims: victims.pods[0].priority)
 SMALLEST_SUM = _lowest("prioritySum", lambda victims: sum(pod.priority + PRIORITY_OFFSET for pod in victims.pods))
 FEWEST_VICTIMS = _lowest("victims", lambda victims: len(victims.pods))
 
 
 def default_criteria(now: datetime) -> tuple[Criterion, ...]:
-    """The rules of 1.18 and later."""
+    """Return the rules of 1.18 and later."""
     latest_start = Criterion(
         "latestStart",
         lambda _, victims: f"{start:%Y-%m-%dT%H:%M:%SZ}" if (start := earliest_start(victims.pods, now)) else NOW,
@@ -77,7 +77,7 @@ def default_criteria(now: datetime) -> tuple[Criterion, ...]:
 
 
 def default_rank(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
-    """What ``rank_of`` is by the usual criteria, in one pass: on big clusters it is asked for thousands of nodes."""
+    """Compute ``rank_of`` for the default criteria in one pass: on big clusters it runs for thousands of nodes."""
     pods = victims.pods
     priorities = [pod.priority for pod in pods]
     highest = max(priorities)
@@ -88,6 +88,6 @@ def default_rank(victims: CandidateVictims, now: datetime) -> tuple[float, ...]:
 
 
 def earliest_start(victims: Sequence[Pod], now: datetime) -> datetime | None:
-    """The earliest start among the victims of the highest priority; ``None`` where that is a pod not started yet."""
+    """Return the earliest start among the victims with the highest priority; ``None`` if that pod has not started."""
     highest = max(pod.priority for pod in victims)
     return min((pod.start for pod in victims if pod.priority == highest), key=lambda start: start or now, default=None)

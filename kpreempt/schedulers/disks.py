@@ -1,6 +1,6 @@
-"""Disks of clouds: which are one, and how many of them a node takes (``plugins/nodevolumelimits`` up to v1.31).
+"""Cloud disks: which volumes are the same disk, and how many a node can attach.
 
-The rules have not changed from 1.8 on, but for the names of limits.
+Follows ``plugins/nodevolumelimits`` up to v1.31. The rules have not changed since 1.8, except for the names of limits.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kpreempt.model.storage import PersistentVolumeSpec
 
 LIMIT_PREFIX = "attachable-volumes-"
 CSI_LIMIT_PREFIX = f"{LIMIT_PREFIX}csi-"
-# Names of resources are shorter.
+# Resource names have a maximum length.
 _LONGEST_NAME = 63
 INSTANCE_TYPE_LABELS = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 
 
 class DiskType(NamedTuple):
-    """A kind of disk whose number on a node is limited: its name, its plugin's, and its identity in a source."""
+    """A kind of disk with a limit per node: its name, its plugin's name, and its identity in a volume source."""
 
     name: str
     plugin: str
@@ -41,14 +41,14 @@ _NITRO = re.compile("^[cmr]5.*|t3|z1d")
 
 
 def default_disk_limit(disk_type: DiskType, instance_type: str = "") -> int:
-    """How many disks a node takes that does not say so."""
+    """Return how many disks a node can attach if it does not declare a limit."""
     if disk_type is EBS and _NITRO.search(instance_type):
         return 25
     return {EBS: 39, CINDER: 256}.get(disk_type, 16)
 
 
 def excludes(volume: Volume, other: Volume) -> bool:
-    """Whether both are one disk that two pods cannot use: EBS volumes never, others only if both only read them."""
+    """Return whether both are a disk that two pods cannot share: always for EBS, otherwise unless both only read it."""
     block, used_block = volume.aws_elastic_block_store, other.aws_elastic_block_store
     if block and used_block and block.volume_id == used_block.volume_id:
         return True
@@ -65,7 +65,7 @@ def excludes(volume: Volume, other: Volume) -> bool:
 
 
 def csi_limit_key(driver: str) -> str:
-    """The resource that limits a CSI driver's volumes (``GetCSIAttachLimitKey``); a name that is too long is hashed."""
+    """Return the resource that limits a CSI driver's volumes (``GetCSIAttachLimitKey``); long names are hashed."""
     key = f"{CSI_LIMIT_PREFIX}{driver}"
     if len(key.encode()) < _LONGEST_NAME:
         return key

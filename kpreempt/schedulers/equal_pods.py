@@ -1,11 +1,11 @@
 """What the unknown order of equal pods leaves open on one node.
 
-A preemption puts the pods of a node back by importance, and equals in the order of the scheduler's own list of the
-node's pods (``NodeInfo.Pods``). A pod is appended there whenever it is seen or updated, and the last one fills the gap
-of one that is removed (``pkg/scheduler/framework/types.go``, v1.36.3), so that no dump shows the order. Here every
-order is followed: which pods may stay, and so who may have to go.
+A preemption reprieves the pods of a node by importance, and equal pods in the order of the scheduler's own list of the
+node's pods (``NodeInfo.Pods``). A pod is appended to that list whenever it is added or updated, and the last one fills
+the gap of a removed one (``pkg/scheduler/framework/types.go``, v1.36.3), so no dump shows the order. This module
+follows every order to find which pods may be reprieved, and thus which may be evicted.
 
-Pods of a tie that no check and no budget tells apart are ``Alike``: of these only the number that goes counts.
+Pods of a tie that no check and no budget distinguishes are ``Alike``: only the number of evicted ones counts.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ from kpreempt.verdict import Alternatives, Assumption, AssumptionKind
 
 P = TypeVar("P")
 Q = TypeVar("Q")
-# How many pods of each kind are back on the node, in the order of the kinds.
+# The number of pods of each kind that are back on the node, in the order of the kinds.
 KeptPods = tuple[int, ...]
-# Whether one more pod of a kind can stay beside these.
+# Whether one more pod of a kind fits with these.
 Fits = Callable[[KeptPods, int], bool]
 
-# Of a pod without a ``resourceVersion``.
+# For a pod without a ``resourceVersion``.
 _LATEST = 2**62
 _MAX_DIGITS = 20
-# So many orders are tried where following all of them would take too many steps, fewer of very many pods.
+# The number of orders that are tried if following all of them takes too many steps; fewer for very many pods.
 _SAMPLES = 100
 _MAX_SAMPLED_PODS = 100_000
-# The longest tie of which every order is written down.
+# The longest tie for which every order is listed.
 _MAX_PERMUTED = 200
 # Knuth's multiplicative hash.
 _SCATTER = 2654435761
-# The largest set of outcomes that is told in fewer words by joining kinds.
+# The largest set of outcomes that is simplified by merging kinds.
 _MAX_JOINED = 400
 
 
 class Alike(NamedTuple, Generic[P]):
-    """Pods of one tie that no check tells apart, and the keys of the budgets that protect each of them."""
+    """Pods of one tie that no check distinguishes, and the keys of the budgets that protect each of them."""
 
     pods: list[P]
     budgets: tuple[str, ...] = ()
 
 
 class Choice(NamedTuple, Generic[P]):
-    """So many of these pods go; any of them may."""
+    """A number of these pods is evicted; any of them may be."""
 
     number: int
     pods: list[P]
 
 
 class Possible(NamedTuple, Generic[P]):
-    """One possible outcome: pods that go in any case, choices among equals, and how many evictions violate a budget."""
+    """One possible outcome: pods that are always evicted, choices among equals, and evictions that violate a budget."""
 
     pods: list[P]
     choices: list[Choice[P]]
@@ -63,12 +63,12 @@ class Possible(NamedTuple, Generic[P]):
 
     @property
     def an_example(self) -> list[P]:
-        """Victims with which this outcome would have come about, in no order."""
+        """Victims that would produce this outcome, in no particular order."""
         return [*self.pods, *(pod for choice in self.choices for pod in choice.pods[: choice.number])]
 
 
 class Outcomes(NamedTuple, Generic[P]):
-    """The outcomes that an order can lead to: all of them where ``is_exact``, else those of the orders tried."""
+    """The outcomes that an order can lead to: all of them if ``is_exact``, otherwise those of the orders tried."""
 
     possible: list[Possible[P]]
     is_exact: bool = True
@@ -79,7 +79,7 @@ class Outcomes(NamedTuple, Generic[P]):
         return self.is_exact and len(self.possible) == 1 and not self.possible[0].choices
 
     def of_each(self, other: Callable[[P], Q]) -> Outcomes[Q]:
-        """The same outcomes, told of what ``other`` makes of each pod."""
+        """Convert each pod in the outcomes with ``other``."""
         possible = [
             Possible(
                 list(map(other, each.pods)),
@@ -92,15 +92,15 @@ class Outcomes(NamedTuple, Generic[P]):
 
 
 def update_of(pod: Pod) -> int:
-    """A number that grows with the time of a pod's last update, within one cluster: its ``resourceVersion``.
+    """Return a number that grows with the time of a pod's last update within a cluster: its ``resourceVersion``.
 
-    One that has none was not seen by an API server yet, so that it is the latest.
+    A pod without one has not been stored by an API server yet, so it is the latest.
     """
     return updates_of([pod.metadata.resource_version])[0]
 
 
 def updates_of(versions: Iterable[str]) -> list[int]:
-    """The same of pods with these ``resourceVersion`` each."""
+    """Return the same for pods with these ``resourceVersion`` values."""
     return [
         min(int(version), _LATEST) if len(version) < _MAX_DIGITS and version.isdecimal() else _LATEST
         for version in versions
@@ -108,46 +108,46 @@ def updates_of(versions: Iterable[str]) -> list[int]:
 
 
 def unfollowed(alternatives: Alternatives | None) -> list[Assumption]:
-    """What is to be assumed where not every order was followed."""
+    """Return the assumption to report if not every order was followed."""
     if alternatives is None or alternatives.exact:
         return []
-    message = "their order is only in the scheduler's cache, and not every one was followed: others may be evicted"
+    message = "their order is known only to the scheduler's cache, and not every order was tried: others may be evicted"
     return [Assumption("pods of equal importance", "", message, AssumptionKind.UNCERTAIN)]
 
 
 class Steps:
-    """How many steps are left for the exact searches of one decision; each counts the same on every machine."""
+    """The remaining steps for the exact searches of one decision; the count does not depend on the machine."""
 
     def __init__(self, most: int) -> None:
         self.left = most
 
     def take(self, most: int) -> Steps:
-        """The steps that one search may take of these."""
+        """Reserve up to ``most`` of these steps for one search."""
         return Steps(min(most, self.left))
 
 
 class _TooManyError(Exception):
-    """The steps are used up."""
+    """All steps are used."""
 
 
-# The pods of a tie that are put back in one pass: in this order, or, where it is free, in any.
+# The pods of a tie that are put back in one pass: in this order or, if it is free, in any.
 class _Part(NamedTuple):
     kinds: tuple[int, ...]
     is_free: bool
 
 
 class _Branch(NamedTuple):
-    """How an order divides a tie: those whose eviction violates a budget, which are put back first, and the others."""
+    """How an order splits a tie: pods whose eviction violates a budget, which are put back first, and the others."""
 
     violating: _Part
     others: _Part
 
 
 def follow(ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps) -> Outcomes[P]:
-    """Every outcome that an order within the ``ties``, most important first, can lead to.
+    """Return every outcome that an order within the ``ties``, most important first, can lead to.
 
-    ``allowed`` are the disruptions that each budget allows at first; every protected pod takes one, in the order of
-    importance, and violates its budget where none is left. Beyond ``steps`` some orders are tried, always the same.
+    ``allowed`` has the initial disruptions allowed by each budget. In order of importance, every protected pod uses
+    one, and violates its budget if none remains. If ``steps`` run out, some orders are tried, always the same ones.
     """
     search = _Search(ties, allowed, fits, steps)
     try:
@@ -168,7 +168,7 @@ class _Search:
         self._fits = cache(fits)
         numbers = iter(range(len(kinds)))
         self._ties = [[next(numbers) for _ in tie] for tie in ties]
-        # What is left of each budget when a tie's turn comes does not hang on the orders before.
+        # The remaining disruptions of each budget at a tie's turn do not depend on the orders before it.
         self._left: list[dict[str, int]] = []
         left = dict(allowed)
         for tie in self._ties:
@@ -178,7 +178,7 @@ class _Search:
                     left[budget] = left.get(budget, 0) - self.totals[kind]
 
     def all_orders(self) -> set[tuple[KeptPods, int]]:
-        """How many of each kind go, and how many violations that makes, by every order."""
+        """Return, for every order, how many pods of each kind are evicted and how many violations that causes."""
         ways = [list(self._ways(tie, left)) for tie, left in zip(self._ties, self._left, strict=True)]
         found = set()
         for combination in product(*ways):
@@ -189,14 +189,14 @@ class _Search:
         return found
 
     def some_orders(self) -> set[tuple[KeptPods, int]]:
-        """The same for the order that is given, and for others that are drawn."""
+        """Return the same for the given order and for some pseudo-random ones."""
         found = set()
         for seed in range(max(2, min(_SAMPLES, _MAX_SAMPLED_PODS // max(1, sum(self.totals))))):
             combination = []
             for tie, left in zip(self._ties, self._left, strict=True):
                 order = [kind for kind in tie for _ in range(self.totals[kind])]
                 if seed:
-                    # The same in an order that looks like any other, the same for a seed every time.
+                    # A pseudo-random order that is the same for a seed every time.
                     places = sorted(
                         range(len(order)), key=lambda place: (place + 1) * (2 * seed + 1) * _SCATTER % 2**32
                     )
@@ -226,8 +226,9 @@ class _Search:
             for budget, kinds in protected.items()
         ):
             return dict.fromkeys(self._divided(order, left) for order in self._orders(tie))
-        # As many of each kind violate in any order: those after the first that all its budgets allow. Those of either
-        # pass may come in any order, as those that do not violate may all come before the others.
+        # The number of violations per kind is the same in any order: the pods after the first ones that all budgets
+        # allow. The pods of either pass can be in any order, because those that do not violate can all come before the
+        # others.
         spared = {
             kind: min([self.totals[kind], *(max(0, left.get(budget, 0)) for budget in self._budgets[kind])])
             for kind in tie
@@ -236,11 +237,11 @@ class _Search:
 
     def _free(self, counts: Mapping[int, int]) -> _Part:
         kinds = tuple(kind for kind, count in counts.items() for _ in range(count))
-        # One kind has one order.
+        # One kind has only one order.
         return _Part(kinds, is_free=len(set(kinds)) > 1)
 
     def _divided(self, order: Sequence[int], left: Mapping[str, int]) -> _Branch:
-        """The two passes of an order: budgets are counted down pod by pod, also where one is violated already."""
+        """Split an order into its two passes: budgets are decremented pod by pod, even if one is already violated."""
         remaining = dict(left)
         violating: list[int] = []
         others: list[int] = []
@@ -253,7 +254,7 @@ class _Search:
         return _Branch(_Part(tuple(violating), is_free=False), _Part(tuple(others), is_free=False))
 
     def _orders(self, tie: Sequence[int]) -> Iterator[list[int]]:
-        """The orders of a tie, pods of a kind being the same."""
+        """Yield the orders of a tie; pods of the same kind are interchangeable."""
         counts = {kind: self.totals[kind] for kind in tie}
         length = sum(counts.values())
         if length > _MAX_PERMUTED:
@@ -297,7 +298,7 @@ class _Search:
         return kept
 
     def _in_any_order(self, kept: KeptPods, kinds: tuple[int, ...]) -> set[KeptPods]:
-        """What can stay of ``kinds``; pods that do not fit now are tried again beside more, as another order would."""
+        """Return what can stay of ``kinds``; pods that do not fit now are retried with more pods back."""
         seen = {(kept, kinds)}
         waiting = [(kept, kinds)]
         final = set()
@@ -322,7 +323,7 @@ def _with(kept: KeptPods, kind: int) -> KeptPods:
 
 
 def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[KeptPods, int]], totals: KeptPods) -> list[Possible[P]]:
-    """The outcomes with their pods; kinds of a tie that can stand for each other are told as one."""
+    """Convert the outcomes to pods; kinds of a tie that can replace each other are merged."""
     pools = [list(each.pods) for each in chain.from_iterable(ties)]
     sizes = list(totals)
     tie_of = [number for number, tie in enumerate(ties) for _ in tie]
@@ -354,7 +355,7 @@ def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[KeptPods, int]], 
 
 
 def _stand_in(outcomes: set[tuple[KeptPods, int]], sizes: Sequence[int], one: int, other: int) -> bool:
-    """Whether pods of two kinds can always go in each other's place."""
+    """Return whether pods of two kinds can always replace each other."""
     shares: dict[tuple[KeptPods, int], int] = {}
     for gone, violations in outcomes:
         together = _joined(gone, one, other), violations

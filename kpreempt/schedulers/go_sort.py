@@ -1,7 +1,7 @@
-"""Go's ``sort.Slice`` and ``sort.Sort`` (``sort/sort.go``): since Go 1.19, and before it as in go1.10.
+"""Go's ``sort.Slice`` and ``sort.Sort`` (``sort/sort.go``): as in Go 1.19 and later, and as in go1.10.
 
-Neither is stable. Pods of equal rank come out in an order that depends on the algorithm, and that order decides who is
-reprieved; so the same algorithms are used here.
+Neither is stable. The order of equal pods depends on the algorithm and decides which pods are reprieved, so the same
+algorithms are used here.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _MASK_64 = 2**64 - 1
 
 
 def sorted_as_in_go(items: Iterable[Item], less: Callable[[Item, Item], bool]) -> list[Item]:
-    """The items in the order in which Go 1.19 and later leave them; ``less`` need not be consistent."""
+    """Sort the items as Go 1.19 and later do; ``less`` need not be consistent."""
     ordered = list(items)
     _PatternDefeatingSort(ordered, less).sort(0, len(ordered), len(ordered).bit_length())
     return ordered
 
 
 def sorted_as_before_go_1_19(items: Iterable[Item], less: Callable[[Item, Item], bool]) -> list[Item]:
-    """The items in the order in which Go left them before 1.19, with which old schedulers were built."""
+    """Sort the items as Go before 1.19 did, with which old schedulers were built."""
     ordered = list(items)
     _QuickSort(ordered, less).sort(0, len(ordered), 2 * len(ordered).bit_length())
     return ordered
 
 
 class _Sort(Generic[Item]):
-    """The sort of one list in place."""
+    """Sorts one list in place."""
 
     def __init__(self, items: list[Item], less: Callable[[Item, Item], bool]) -> None:
         self._items = items
@@ -76,7 +76,7 @@ class _Sort(Generic[Item]):
 
 
 class _PatternDefeatingSort(_Sort[Item]):
-    """Pattern-defeating quicksort, with Go's choices of pivots and thresholds; insertion sort up to 12 elements."""
+    """Pattern-defeating quicksort, with Go's pivot selection and thresholds; insertion sort for up to 12 elements."""
 
     def sort(self, start: int, end: int, limit: int) -> None:
         was_balanced = was_partitioned = True
@@ -110,7 +110,7 @@ class _PatternDefeatingSort(_Sort[Item]):
         self._insertion_sort(start, end)
 
     def _partition(self, start: int, end: int, pivot: int) -> tuple[int, bool]:
-        """Put what is less than the pivot before it; says whether it was so already."""
+        """Move elements less than the pivot before it; also return whether they already were."""
         self._swap(start, pivot)
         i, j = start + 1, end - 1
         i, j = self._skip_in_place(i, j, start)
@@ -131,7 +131,7 @@ class _PatternDefeatingSort(_Sort[Item]):
         return i, j
 
     def _partition_equal(self, start: int, end: int, pivot: int) -> int:
-        """Put what equals the pivot before what is greater; nothing is less than it."""
+        """Move elements equal to the pivot before greater ones; no element is less."""
         self._swap(start, pivot)
         i, j = start + 1, end - 1
         while True:
@@ -145,7 +145,7 @@ class _PatternDefeatingSort(_Sort[Item]):
             i, j = i + 1, j - 1
 
     def _nearly_sorted(self, start: int, end: int) -> bool:
-        """DrainBatch a few elements; says whether all is sorted then."""
+        """DrainBatch a few elements; return whether all are sorted afterward."""
         i = start + 1
         for _ in range(_MAX_SHIFT_STEPS):
             while i < end and not self._less(i, i - 1):
@@ -184,7 +184,7 @@ class _PatternDefeatingSort(_Sort[Item]):
             self._swap(index, start + (other - length if other >= length else other))
 
     def _choose_pivot(self, start: int, end: int) -> tuple[int, int]:
-        """The pivot, and how many swaps finding it took: none in sorted data, 12 in reversed data."""
+        """Return the pivot and the number of swaps used to find it: none in sorted data, 12 in reversed data."""
         length = end - start
         quarter = length // 4
         candidates = [start + quarter, start + quarter * 2, start + quarter * 3]
@@ -208,7 +208,7 @@ class _PatternDefeatingSort(_Sort[Item]):
 
 
 class _QuickSort(_Sort[Item]):
-    """Quicksort with a pivot of three or nine; up to 12 elements one pass of Shell sort and insertion sort."""
+    """Quicksort with a pivot of three or nine; Shell sort pass and insertion sort for up to 12 elements."""
 
     def sort(self, start: int, end: int, depth: int) -> None:
         while end - start > _MAX_SMALL:
@@ -229,7 +229,7 @@ class _QuickSort(_Sort[Item]):
         self._insertion_sort(start, end)
 
     def _partition(self, start: int, end: int) -> tuple[int, int]:
-        """Put what is less than a pivot before it and what is greater behind; the bounds of what equals it."""
+        """Partition around a pivot; return the bounds of the elements that equal it."""
         middle = (start + end) // 2
         self._choose_pivot(start, middle, end)
         less, greater = start + 1, end - 1
@@ -253,7 +253,7 @@ class _QuickSort(_Sort[Item]):
         self._median(start, middle, end - 1)
 
     def _median(self, target: int, one: int, other: int) -> None:
-        """Put the median of the three into ``target``."""
+        """Move the median of the three into ``target``."""
         if self._less(target, one):
             self._swap(target, one)
         if self._less(other, target):

@@ -1,7 +1,7 @@
-"""What schedulers, queues, controllers and their callers hand to each other, none of which knows the others.
+"""Types that schedulers, queues, controllers and their callers share without importing each other.
 
-``QueueRules`` are what out-of-tree plugins make of a queue, ``PodChanges`` how the pods of a cluster differ from those
-of the one before it, and ``Settings`` what of a scheduler's settings counts besides its decisions: for its queue, the
+``QueueRules`` describes how out-of-tree plugins change a queue, ``PodChanges`` how the pods of a cluster differ from
+those of the previous one, and ``Settings`` the scheduler settings that matter beyond its decisions: to its queue, the
 API server and the controllers.
 """
 
@@ -16,22 +16,22 @@ from kpreempt.model.pod import Pod
 
 
 class QueuedPodInfo(Protocol):
-    """A pod that waits: ``timestamp`` is when it came into the queue or was last given back."""
+    """A pending pod; ``timestamp`` is when it was queued or last returned to the queue."""
 
     @property
     def pod(self) -> Pod: ...
 
     @property
     def timestamp(self) -> datetime:
-        """Since when it waits."""
+        """When it was last queued."""
 
     @property
     def attempts(self) -> int:
-        """How often it was tried, as far as is known: a cluster does not tell of attempts before it was looked at."""
+        """The number of known attempts: a cluster does not report attempts made before it was observed."""
 
 
 class WaitingPod(NamedTuple):
-    """A ``QueuedPodInfo`` that nobody can change."""
+    """An immutable ``QueuedPodInfo``."""
 
     pod: Pod
     timestamp: datetime
@@ -43,13 +43,13 @@ Less = Callable[[QueuedPodInfo, QueuedPodInfo], bool]
 
 
 class QueueRules(NamedTuple):
-    """How a queue differs from one without out-of-tree plugins; the defaults are that it does not.
+    """How out-of-tree plugins change a queue; the defaults change nothing.
 
-    ``fits_on`` is asked about a node that came or changed by queues without queueing hints.
+    ``fits_on`` checks an added or updated node, for queues without queueing hints.
 
-    ``is_before`` takes the place of PrioritySort. ``blocked_pods`` names the plugin that keeps a pod out of the queue,
-    with an empty text for a pod that none does; scheduling gates are the queue's own matter. ``awaits_everything`` says
-    that a plugin, or an extender, that may refuse pods does not say which events it waits for: none is passed over.
+    ``is_before`` replaces PrioritySort. ``blocked_pods`` returns the name of the plugin that gates a pod, or an empty
+    text; the queue handles scheduling gates itself. ``awaits_everything`` means that a plugin or extender that may
+    reject pods does not register the events it waits for, so no event is skipped.
     """
 
     is_before: Less | None = None
@@ -62,9 +62,9 @@ NO_RULES = QueueRules()
 
 
 class PodChanges(NamedTuple):
-    """The pods that are other objects now: each as it was and as it is, ``None`` where it was not there, or is not.
+    """The pods that changed: each with its old and new version, ``None`` if it was added or deleted.
 
-    ``rank`` has for the key of every pod that is there its place among all pods: the lower comes first.
+    ``rank`` has the position of every existing pod among all pods, by key; lower comes first.
     """
 
     pods: Sequence[tuple[Pod | None, Pod | None]]
@@ -72,10 +72,10 @@ class PodChanges(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Feature gates by their names, where they are set or known, and how long a pod backs off; ``None`` is as usual.
+    """Feature gates by name, if they are set or known, and a pod's backoff; ``None`` means the default.
 
-    The gates are assumed to be the same for all components of a cluster. ``facts`` are all that is known to hold in the
-    version under them, by the names of ``kube/versions.py``; none of versions from before its tables.
+    All components of a cluster are assumed to have the same gates. ``facts`` are all facts of the version under these
+    gates, by the names in ``kube/versions.py``; empty for versions before its tables.
     """
 
     gates: Mapping[str, bool] = {}

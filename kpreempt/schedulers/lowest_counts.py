@@ -1,16 +1,16 @@
-"""The minimum over domains, as the spread of pods keeps it (``criticalPaths``, ``plugins/podtopologyspread``)."""
+"""The minimum count over domains, for pod topology spread (``criticalPaths``, ``plugins/podtopologyspread``)."""
 
 from __future__ import annotations
 
-# The count of a constraint that no node is eligible for (MaxInt32).
+# The count of a constraint for which no node is eligible (MaxInt32).
 NO_COUNT = 2**31 - 1
 
 
 class LowestCounts:
     """The two domains with the fewest matching pods.
 
-    Two are enough to know the minimum for as long as the counts of one domain only change, which is so in a dry run:
-    all pods come from one node.
+    Two are enough to know the minimum while the counts of only one domain change, which is true in a dry run: all pods
+    are on the same node.
     """
 
     __slots__ = ("first", "second")
@@ -22,7 +22,7 @@ class LowestCounts:
         self.second = second
 
     def update(self, domain: str, count: int) -> None:
-        """Take note of a domain's count, new or changed."""
+        """Record a new or changed count of a domain."""
         if domain == self.first[0]:
             self.first = (domain, count)
         elif domain == self.second[0]:

@@ -1,8 +1,8 @@
-"""Which kinds that were not read may change what becomes of a pod.
+"""Unreadable kinds that may change a pod's outcome.
 
-Every scheduler asks here about the kinds that it reads. A kind counts only if something of the pod, or of its outcome,
-depends on such objects: a pod without claims doesn't need volumes, and a pod that evicts none doesn't need PDBs. If the
-input has none of a kind, an object must be missing that the pod refers to.
+Every scheduler checks the kinds that it reads here. A kind counts only if the pod or its outcome depends on objects of
+that kind: a pod without claims doesn't need volumes, and a pod that evicts none doesn't need PDBs. If the input has no
+objects of a kind, it counts only if the pod refers to an object that is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kpreempt.verdict import Assumption, AssumptionKind, Outcome
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-# Where one of these is missing, filters refuse what they might let in; whoever lands nevertheless does land.
+# If one of these is missing, filters may reject too much, but a pod that lands does land.
 _MISSED_BY_FILTERS = frozenset(
     (
         *("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIStorageCapacity", "Namespace"),
@@ -30,10 +30,11 @@ _MISSED_BY_FILTERS = frozenset(
 
 
 class Seen:
-    """A pod, and what a scheduler made of it in a cluster of which not all could be read.
+    """A pod, and a scheduler's decision about it in a cluster that could not be read completely.
 
-    ``choices`` is among how many nodes scores decided. ``spreads_by_default`` says that default constraints refuse
-    nodes, too. ``with_affinity`` gives the pods whose affinity filters look at, by default all of the cluster.
+    ``choices`` is the number of nodes between which scores decided. ``spreads_by_default`` means that default
+    constraints also reject nodes. ``with_affinity`` lists the pods whose affinity filters check, by default all pods of
+    the cluster.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Seen:
         self.pod = pod
         self.cluster = cluster
         self.outcome = outcome
-        # Whether a pod has to go, and whether this one has claims for devices.
+        # Whether a pod must be evicted, and whether this pod has claims for devices.
         self.preempts = outcome in _PREEMPTS
         self.has_devices = bool(pod.spec.resource_claims)
         self._choices = choices
@@ -58,7 +59,7 @@ class Seen:
 
     @cached_property
     def claims(self) -> frozenset[str]:
-        """The pod's claims for volumes, by ``namespace/name``."""
+        """The pod's volume claims, as ``namespace/name``."""
         meta = self.pod.metadata
         named = (
             volume.persistent_volume_claim.claim_name
@@ -71,17 +72,17 @@ class Seen:
 
     @cached_property
     def has_unbound_claims(self) -> bool:
-        """Whether a claim still has to be bound, as far as is known."""
+        """Whether a known claim still has to be bound."""
         return not self.claims <= {each.key for each in self._own_claims if each.spec.volume_name}
 
     def lacks(self, kind: str) -> bool:
-        """Whether the cluster lacks a claim of the pod's, a volume of these, or a class of those still to be bound."""
+        """Return whether a claim of the pod, one of its volumes, or the class of an unbound claim is missing."""
         if kind == "PersistentVolumeClaim":
             return not self.claims <= {each.key for each in self._own_claims}
         if kind == "PersistentVolume":
             volumes = {each.spec.volume_name for each in self._own_claims} - {""}
             return bool(volumes) and not volumes <= {each.metadata.name for each in self.cluster.persistent_volumes}
-        # A claim that names none gets the default one, if there is any.
+        # A claim that names none gets the default class, if there is one.
         classes = {each.spec.storage_class_name for each in self._own_claims if not each.spec.volume_name}
         return not classes <= {*(each.metadata.name for each in self.cluster.storage_classes), ""}
 
@@ -93,17 +94,17 @@ class Seen:
 
     @property
     def attaches(self) -> bool:
-        """Whether volumes count that a node can take only so many of."""
+        """Whether it uses volumes whose number on a node is limited."""
         return bool(self.claims) or any(volume.csi is not None for volume in self.pod.spec.volumes)
 
     @property
     def has_extended_resources(self) -> bool:
-        """Whether the pod requests what is no resource of Kubernetes' own."""
+        """Whether the pod requests a resource that is not Kubernetes' own."""
         containers = (*self.pod.spec.containers, *self.pod.spec.init_containers)
         return any("/" in name for each in containers for name in {*each.resources.requests, *each.resources.limits})
 
     def is_spread_by(self, kind: str = "") -> bool:
-        """Whether default spreading counts, by the services or by a controller of this kind."""
+        """Return whether default spreading applies, through services or a controller of this kind."""
         if self.pod.spec.topology_spread_constraints or not (self._spreads_by_default or self._choices > 1):
             return False
         owner = controller_of(self.pod.metadata)
@@ -111,7 +112,7 @@ class Seen:
 
 
 def _selects_namespaces(seen: Seen) -> bool:
-    """Whether terms of the pod, or of pods that are there, select namespaces by their labels."""
+    """Return whether terms of the pod, or of running pods, select namespaces by their labels."""
     affinities = map(attrgetter("spec.affinity"), chain((seen.pod,), seen.with_affinity()))
     return any(term.namespace_selector is not None for each in filter(None, affinities) for term in each.pod_terms)
 
@@ -140,16 +141,16 @@ _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
     "ReplicaSet": lambda seen: seen.is_spread_by("ReplicaSet"),
     "StatefulSet": lambda seen: seen.is_spread_by("StatefulSet"),
 }
-# The same of kinds that the input has none of, if another question is asked of them.
+# The same for kinds with no objects in the input, if a different condition applies.
 _MATTERS_IF_ABSENT: Mapping[str, Callable[[Seen], bool]] = {
     "PersistentVolumeClaim": lambda seen: seen.lacks("PersistentVolumeClaim"),
     "PersistentVolume": lambda seen: seen.lacks("PersistentVolume"),
     "StorageClass": lambda seen: seen.lacks("StorageClass"),
-    # Most extended resources are a device plugin's.
+    # Most extended resources belong to device plugins.
     "DeviceClass": lambda seen: seen.has_devices,
 }
 READ_BY_TODAYS = tuple(_MATTERS)
-# The old schedulers' own: they knew neither device classes nor namespaceSelector, and their scores are not computed.
+# For the old schedulers: they had no device classes or namespaceSelector, and their scores are not computed.
 READ_BY_OLD = (
     "Node",
     "Pod",
@@ -159,7 +160,7 @@ READ_BY_OLD = (
     "StorageClass",
     "CSINode",
 )
-# What places a task in a session; budgets do not count there.
+# For tasks of a session, in which budgets do not count.
 _READ_BY_SESSIONS = (
     *("Namespace", "PersistentVolumeClaim", "PersistentVolume", "StorageClass"),
     *("CSIDriver", "CSIStorageCapacity", "CSINode", "VolumeAttachment"),
@@ -167,18 +168,18 @@ _READ_BY_SESSIONS = (
 
 
 def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
-    """The outcome, uncertain if those of ``kinds`` that were not read may hide another, and an assumption for each."""
+    """Make the outcome uncertain if one of the unread ``kinds`` may change it, and add an assumption for each."""
     if not seen.cluster.unread:
         return seen.outcome, []
     found = unread_of(seen.cluster, [kind for kind in kinds if _matters(kind, seen)])
-    # Of kinds that most clusters have none of, none is missed.
+    # Kinds that most clusters do not use are not missed.
     missed = {each.subject for each in found if each.kind is not AssumptionKind.NOTE}
     is_hidden = not _MISSED_BY_FILTERS.isdisjoint(missed) and (seen.preempts or seen.outcome is Outcome.UNSCHEDULABLE)
     return Outcome.UNCERTAIN if is_hidden else seen.outcome, found
 
 
 def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Assumption]:
-    """What could not be read, and may change a session of Volcano's that has these pods to place."""
+    """List what could not be read and may change a Volcano session that places these pods."""
     if not cluster.unread:
         return []
     seen = [Seen(pod, cluster, Outcome.UNSCHEDULABLE) for pod in pods]

@@ -1,8 +1,7 @@
-"""What the order of equally good volumes can make of claims that choose one after the other.
+"""What the order of equally good volumes can change for claims that choose one after the other.
 
-Each claim takes the best volume that is left, and of those that are equally good the first in the order of the
-scheduler's cache. That is the order of a Go map, which nobody knows beforehand. All results to which an order can lead
-are found by search.
+Each claim takes the best remaining volume, and of equally good ones the first in the scheduler cache's order, which is
+the unpredictable order of a Go map. A search finds all results that an order can lead to.
 """
 
 from __future__ import annotations
@@ -10,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-# How many ways to choose are followed side by side: far more than pods have, and searched in a fraction of a second.
+# Maximum number of branches to follow: far more than pods have, and searched in a fraction of a second.
 MAX_WAYS = 2_000
 
-# For each volume a mask of those that come after it, as far as that is settled.
+# For each volume, a mask of the volumes known to come after it.
 _Order = tuple[int, ...]
-# For each claim the volume that it takes.
+# For each claim, the volume that it takes.
 _Picks = tuple[int | None, ...]
 
 
 class Wishes(NamedTuple):
-    """What claims may take on one node, in the order in which they choose.
+    """The claims' choices on one node, in the order in which they choose.
 
-    ``tiers`` has for each claim the volumes that suit it, by number: tiers of equally good ones, the best first.
-    ``lost`` are volumes with which a claim that comes to one ends up without any.
+    ``tiers`` has for each claim the suitable volumes, by number: tiers of equally good ones, the best first. ``lost``
+    are volumes that leave a claim that reaches one without any volume.
     """
 
     tiers: tuple[tuple[tuple[int, ...], ...], ...]
@@ -31,16 +30,16 @@ class Wishes(NamedTuple):
 
 
 class Result(NamedTuple):
-    """For each node and claim the volume that it takes or ``None``, and all volumes in an order that leads to this."""
+    """For each node and claim the volume that it takes or ``None``, and an order of all volumes that leads to this."""
 
     picks: tuple[_Picks, ...]
     order: tuple[int, ...]
 
 
 class Search(NamedTuple):
-    """The different results, and the volumes between which an order decides on the way.
+    """The distinct results, and the volumes between which an order decides.
 
-    The first result is that of the volumes in the order of their numbers.
+    The first result is for the volumes in numeric order.
     """
 
     results: list[Result]
@@ -48,7 +47,7 @@ class Search(NamedTuple):
 
 
 class _Branch(NamedTuple):
-    """How far the claims of a node have come: what is settled of the order, the volumes taken, and by whom."""
+    """A node's claims so far: the known part of the order, the volumes taken, and the claims that took them."""
 
     order: _Order
     taken: int
@@ -56,13 +55,13 @@ class _Branch(NamedTuple):
 
 
 def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Search | None:
-    """All results on these nodes, where one order holds on all of them.
+    """Return all results on these nodes, if the same order applies to all of them.
 
-    ``values`` says what each volume is worth: results that differ in nothing but volumes of one value are the same.
-    ``None`` where there are more ways to choose than are followed.
+    ``values`` has the value of each volume: results that differ only in volumes of equal value are the same. ``None``
+    if there are too many branches to follow.
     """
     volumes: set[int] = set()
-    # What a node settles of the order matters on the next; after the last it does not.
+    # The order known after a node matters on the next one, but not after the last.
     paths: list[tuple[_Order, tuple[_Picks, ...]]] = [(_order_within(_kinds(nodes, values)), ())]
     for number, wishes in enumerate(nodes, 1):
         is_last = number == len(nodes)
@@ -72,7 +71,7 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
             for tiers in wishes.tiers:
                 following: dict[Hashable, _Branch] = {}
                 for way in ways:
-                    # The equally good volumes of which the claim takes one; none where nothing is left for it.
+                    # The equally good volumes among which the claim takes one; empty if none is left for it.
                     left = ([volume for volume in tier if not way.taken >> volume & 1] for tier in tiers)
                     free = next(filter(None, left), [])
                     firsts = _possible_firsts(free, way.order)
@@ -95,7 +94,7 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
 
 
 def _kinds(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> list[Hashable]:
-    """For each volume what it is to all claims on all nodes; those of one kind can stand for each other."""
+    """Return what distinguishes each volume for all claims on all nodes; volumes of one kind are interchangeable."""
     roles: list[list[Hashable]] = [[value] for value in values]
     for node, wishes in enumerate(nodes):
         for claim, tiers in enumerate(wishes.tiers):
@@ -106,7 +105,7 @@ def _kinds(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> list[Hashable
 
 
 def _order_within(kinds: Sequence[Hashable]) -> _Order:
-    """Volumes of one kind go in the order of their numbers, since it does not matter which of them comes first."""
+    """Order volumes of one kind by number, because it does not matter which of them comes first."""
     after = [0] * len(kinds)
     later: dict[Hashable, int] = {}
     for volume in reversed(range(len(kinds))):
@@ -116,7 +115,7 @@ def _order_within(kinds: Sequence[Hashable]) -> _Order:
 
 
 def _possible_firsts(free: Sequence[int], order: _Order) -> list[int]:
-    """Those that come first among ``free`` in some order that agrees with what is settled."""
+    """Return the volumes that come first among ``free`` in some order that agrees with the known part."""
     later = 0
     for volume in free:
         later |= order[volume]
@@ -124,7 +123,7 @@ def _possible_firsts(free: Sequence[int], order: _Order) -> list[int]:
 
 
 def _taking(way: _Branch, firsts: Sequence[int], free: Sequence[int], lost: frozenset[int]) -> list[_Branch]:
-    """The ways on, one for each volume that may come first."""
+    """Return the next branches, one for each volume that may come first."""
     if not firsts:
         return [_Branch(way.order, way.taken, (*way.picks, None))]
     ways = []
@@ -137,7 +136,7 @@ def _taking(way: _Branch, firsts: Sequence[int], free: Sequence[int], lost: froz
 
 
 def _before(first: int, others: Sequence[int], order: _Order) -> _Order:
-    """The order in which ``first`` also comes before the others, and so before what comes after them."""
+    """Return the order in which ``first`` also comes before the others, and so before what comes after them."""
     later = order[first]
     for volume in others:
         if volume != first:
@@ -153,7 +152,7 @@ def _worth(picks: _Picks, values: Sequence[Hashable]) -> tuple[Hashable, ...]:
 
 
 def _linear(order: _Order) -> tuple[int, ...]:
-    """All volumes in an order that agrees with what is settled, by number where nothing is."""
+    """Return all volumes in an order that agrees with the known part, by number where nothing is known."""
     left = list(range(len(order)))
     sorted_volumes = []
     while left:

@@ -47,7 +47,7 @@ def test_a_package_that_a_configuration_enables_changes_the_verdict(folder: Fold
     for found in (plain, without):
         assert (found["outcome"], found["landsOn"]) == ("Lands", ["node-b"])
     # The configuration enables a plugin that is not installed.
-    assert messages(without) == ["plugin QuietDisk is not one of kube-scheduler's own, and left out"]
+    assert messages(without) == ["plugin QuietDisk is not an in-tree plugin and was omitted"]
     assert "QuietDisk" not in folder.run("kpreempt plugins -o name").split()
 
     for name in ("quiet_disk.py", "pyproject.toml"):

@@ -92,7 +92,7 @@ def search_among(
             found.examples += 1
             found.outcomes.update(outcomes(genuine))
         lines = compare(genuine, ours)
-        # A random decision may be different the next time.
+        # What we report as random may go the other way the next time.
         if lines and _tells_chance(ours) and any(not compare(ask(scenario), ours) for _ in range(_TRIES)):
             lines = []
         if lines:
@@ -110,7 +110,7 @@ def search_among(
 
 def _tells_chance(ours: Answer) -> bool:
     return any(
-        "ends in an error is left to chance" in each["message"]
+        "device that ends it with an error" in each["message"]
         for each in ours.get("verdict", {}).get("assumptions", [])
     )
 

@@ -1,14 +1,13 @@
-"""What a verdict takes for granted about the scheduler that runs: its queue, its search, what nominations protect.
+"""Assumptions and effects of a verdict, and details of its victims and devices.
 
-Then there is what the scheduler does, in order (``framework/preemption/executor.go`` and ``schedule_one.go``, v1.36.3).
+Effects are listed in the order in which the scheduler produces them (``framework/preemption/executor.go`` and
+``schedule_one.go``, v1.36.3). Preemption is asynchronous: the nomination is recorded immediately while the victims are
+being deleted, the last victim after all others. Without the SchedulerAsyncPreemption gate, victims are deleted first
+and lower-priority nominations are cleared afterward. If several nodes are tied, the effects apply to the node named in
+the message, or to the first one. An uncertain verdict has no effects.
 
-Preemption is asynchronous: the nomination is recorded at once and the victims are deleted meanwhile, the last one after
-all others. Without the gate SchedulerAsyncPreemption victims are deleted first, and lower nominations cleared after
-them. Where several nodes tie, the effects are those on the one that the message names, or on the first. An uncertain
-verdict has none.
-
-What a reader needs to know of the victims of a candidate (owner, start, grace period, budgets), and where devices make
-an answer uncertain: fields that are not modelled, and what no object of the cluster shows.
+Victim details are the owner, start time, grace period and budgets. Device assumptions cover unmodeled fields, and facts
+that no object in the cluster shows.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ if TYPE_CHECKING:
 
 
 def nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
-    """Nominated pods whose room would be kept if the scheduling queue held them."""
+    """List nominated pods whose resources would be reserved if the pods were in the scheduling queue."""
     return [
         Assumption(
             f"Pod {nominated.key}",
             "status.nominatedNodeName",
-            f"its room on {nominated.status.nominated_node_name} is not kept, because this cluster comes without a"
+            f"its resources on {nominated.status.nominated_node_name} are not reserved: the input has no"
             " scheduling queue",
         )
         for nominated in cluster.nominated_out_of_queue
@@ -66,7 +65,7 @@ def nomination_assumptions(pod: Pod, cluster: ClusterState) -> list[Assumption]:
 def rounded_images(
     plugins: ProfilePlugins, pod: Pod, feasible: Sequence[NodeInfo], cluster: ClusterState
 ) -> list[Assumption]:
-    """That redaction rounded the sizes of images, where another size would give a node another score."""
+    """Warn that redaction rounded image sizes, if other sizes could change a node's score."""
     if not cluster.has_rounded_images or len(feasible) < 2:
         return []
     raters = [each for each in plugins.scores if isinstance(each, ImageLocality)]
@@ -75,15 +74,15 @@ def rounded_images(
 
 
 def rounded_sizes(pod: Pod) -> Assumption:
-    """That scores of a pod hang on how its images are rounded."""
-    message = "sizes of images are rounded in a redacted snapshot; with the real ones another node may score best"
+    """Build the assumption that a pod's scores depend on how image sizes are rounded."""
+    message = "image sizes are rounded in a redacted snapshot; with the real sizes another node might score best"
     return Assumption(f"Pod {pod.key}", "spec.containers[*].image", message, AssumptionKind.UNCERTAIN)
 
 
 def unprotected(
     plugins: ProfilePlugins, pod: Pod, plugin: str, victims: Mapping[str, list[Victim]]
 ) -> list[Assumption]:
-    """That a nomination protects nothing, where the plugin that made it does not go by priority."""
+    """Warn that a nomination protects nothing if the plugin that made it does not preempt by priority."""
     rules = preemption_rules(plugins)
     chooses = rules is not None and rules.name == plugin and rules.overrides("may_evict")
     all_lower = all(victim.priority < pod.priority for of_node in victims.values() for victim in of_node)
@@ -93,32 +92,32 @@ def unprotected(
         Assumption(
             f"plugin {plugin}",
             "postFilter",
-            "it does not evict by priority, so the nomination protects nothing: until the pod is bound, a pod of higher"
-            f" priority than {pod.priority} may take the room that is made for it",
+            "it does not evict by priority, so the nomination protects nothing: until the pod is bound, a pod with a"
+            f" priority above {pod.priority} may take the resources freed for it",
             AssumptionKind.UNCERTAIN,
         )
     ]
 
 
 def unordered_budgets(evidence: PreemptionEvidence | None, cluster: ClusterState) -> list[Assumption]:
-    """That budgets which protect one pod are taken in the order of the input, where another order leaves others."""
+    """Warn that a pod's budgets are processed in input order, if another order could change the victims."""
     if evidence is None or not evidence.hangs_on_budget_order or cluster.cluster.has_scheduler_order:
         return []
     return [
         Assumption(
             "PodDisruptionBudgets",
             "",
-            "several protect one pod, and what a violated one leaves of the others hangs on their order in the"
-            " scheduler's cache, which is not known: others may be evicted",
+            "several protect the same pod, and how many disruptions remain after a violation depends on their order in"
+            " the scheduler's cache, which is unknown: other pods may be evicted",
             AssumptionKind.UNCERTAIN,
         )
     ]
 
 
 def unpatched(pod: Pod, victims: Mapping[str, list[Victim]], cluster: ClusterState) -> list[Assumption]:
-    """That releases which patch the preemptor's status onto victims fail where the QoS class is another.
+    """Warn about releases that patch the preemptor's status onto victims, if a victim's QoS class differs.
 
-    The API server refuses that class, and no pod is nominated (``prepareCandidate``,
+    The API server rejects the changed QoS class, and no pod is nominated (``prepareCandidate``,
     ``framework/preemption/preemption.go`` of v1.29.8).
     """
     behavior = cluster.behavior
@@ -133,15 +132,15 @@ def unpatched(pod: Pod, victims: Mapping[str, list[Victim]], cluster: ClusterSta
         Assumption(
             "scheduler",
             "DisruptionTarget",
-            f"the API server may refuse the condition of {others[0]}, which is of another QoS class than the pod: this"
-            " release sends the pod's own with it, and ends the preemption then",
+            f"the API server may reject the condition on {others[0]}, whose QoS class differs from the pod's: this"
+            " release patches the pod's class onto it, and then aborts the preemption",
             AssumptionKind.UNCERTAIN,
         )
     ]
 
 
 def qos_class(pod: Pod) -> str:
-    """How the kubelet ranks the pod: Guaranteed, Burstable or BestEffort, by CPU and memory (``GetPodQOS``)."""
+    """Return the pod's QoS class (Guaranteed, Burstable or BestEffort), from CPU and memory (``GetPodQOS``)."""
     containers = [*pod.spec.containers, *pod.spec.init_containers]
     requests = [_positive(each.resources.requests) for each in containers]
     limits = [_positive(each.resources.limits) for each in containers]
@@ -163,15 +162,15 @@ _QOS = ("cpu", "memory")
 def extender_node_limit_assumptions(
     extender_session: ExtenderSession | None, num_passing: int, search: Sampling | None
 ) -> list[Assumption]:
-    """That a running scheduler puts fewer nodes to its extenders, where it stops its search before that."""
+    """Warn that a running scheduler sends fewer nodes to its extenders if it stops its search early."""
     if extender_session is None or search is None or all(call.verb != "filter" for call in extender_session.calls):
         return []
     return [
         Assumption(
             "scheduler",
             "extenders",
-            f"they were asked about all {num_passing} nodes that pass the filters; a running scheduler stops its search"
-            f" at {search.nodes_to_find}, and asks about those alone",
+            f"they were called with all {num_passing} nodes that pass the filters; a running scheduler stops its search"
+            f" at {search.nodes_to_find} nodes and sends only those",
             AssumptionKind.UNCERTAIN,
         )
     ]
@@ -180,7 +179,7 @@ def extender_node_limit_assumptions(
 MISSED_ERRORS = Assumption(
     "scheduler",
     "error",
-    "whether the search for nodes comes to one on which a filter fails, before enough fit, is left to chance",
+    "it is random whether the search reaches a node on which a filter fails before it has found enough nodes",
     AssumptionKind.UNCERTAIN,
 )
 
@@ -188,9 +187,9 @@ MISSED_ERRORS = Assumption(
 def out_of_tree_error_assumptions(
     plugins: ProfilePlugins, extender_session: ExtenderSession | None, error: str
 ) -> list[Assumption]:
-    """That the verdict is an error which out-of-tree plugins or extenders may be the cause of.
+    """Warn that the verdict is an error that out-of-tree plugins or extenders may have caused.
 
-    Answers about many pods say so once; they do not show the verdicts.
+    Reports about many pods print this once, because they do not show each verdict.
     """
     has_failed = extender_session is not None and any(
         call.error and not call.ignored for call in extender_session.calls
@@ -199,13 +198,13 @@ def out_of_tree_error_assumptions(
     return [Assumption("scheduler", "error", error, AssumptionKind.UNCERTAIN)] if is_reported else []
 
 
-# The API server's limit for the text of an event (k8s.io/api events: NoteLengthLimit).
+# The API server's limit for an event's text (k8s.io/api events: NoteLengthLimit).
 NOTE_LENGTH_LIMIT = 1024
 _TRUNCATED = " ..."
 
 
 def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFilterResult | None) -> Verdict:
-    """The verdict with its ``effects``."""
+    """Return the verdict with its ``effects``."""
     if verdict.outcome == Outcome.UNCERTAIN:
         return verdict
     if verdict.outcome == Outcome.LANDS:
@@ -233,7 +232,7 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
 
 
 def _node_of(verdict: Verdict, result: PostFilterResult | None) -> str:
-    """The node that stands for all that tie: the one that the message names, where it names one."""
+    """Return the node that stands for all tied nodes: the one named in the message, if any."""
     told = result.reported_node if result is not None else ""
     return told if told in verdict.nominated_nodes else verdict.nominated_nodes[0]
 
@@ -264,7 +263,7 @@ def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: Clu
 
 
 def event_note(message: str) -> str:
-    """The message as an event carries it, cut at 1,024 bytes."""
+    """Return the message as an event carries it, truncated to 1,024 bytes."""
     encoded = message.encode()
     if len(encoded) <= NOTE_LENGTH_LIMIT:
         return message
@@ -274,9 +273,9 @@ def event_note(message: str) -> str:
 def victims_by_node(
     candidates: Iterable[Candidate], cluster: ClusterState, before: SelectingBudgets | None = None
 ) -> dict[str, list[Victim]]:
-    """Each candidate's victims, most important first, with what their evictions really take from the budgets.
+    """List each candidate's victims, most important first, with the disruptions that their evictions actually use.
 
-    ``before`` are budgets of which it is known already what they select.
+    ``before`` is an index of the same budgets whose selected pods are already known.
     """
     budgets = BudgetIndex(cluster.cluster.pod_disruption_budgets, before)
     return {candidate.node: _victims_of(candidate, cluster, budgets) for candidate in candidates}
@@ -298,17 +297,17 @@ def _victims_of(candidate: Candidate, cluster: ClusterState, budgets: BudgetInde
     ]
 
 
-_UNREAD = "a field of {} is not modelled, and may decide which devices are allocated"
+_UNREAD = "a field of {} is not modeled and may affect which devices are allocated"
 
 
 def claims_of(pod: Pod) -> list[str]:
-    """The pod's claims by name; one that is made from a template, and not yet known, by its reference in the pod."""
+    """List the pod's claims by name; a claim not yet created from its template, by its reference in the pod."""
     generated = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
     return [claim.resource_claim_name or generated.get(claim.name) or claim.name for claim in pod.spec.resource_claims]
 
 
 def devices_on(nodes: Iterable[str], state: CycleState) -> dict[str, list[AllocatedDevice]]:
-    """The devices that were found for the pod on these nodes, after a cycle with this state."""
+    """Return the devices found for the pod on these nodes, given the state after a cycle."""
     claims = pod_devices(state)
     if claims is None or not claims.found:
         return {}
@@ -330,7 +329,7 @@ def devices_on(nodes: Iterable[str], state: CycleState) -> dict[str, list[Alloca
 
 
 def claim_assumptions(pod: Pod, state: CycleState, cluster: ClusterState) -> list[Assumption]:
-    """What is assumed about the devices of a pod, after its cycle; only what is told leaves the outcome certain."""
+    """List assumptions about a pod's devices after its cycle; only informational ones leave the outcome certain."""
     claims = pod_devices(state)
     if claims is None or not claims.claims:
         return []
@@ -340,45 +339,45 @@ def claim_assumptions(pod: Pod, state: CycleState, cluster: ClusterState) -> lis
 def _about_search(claims: PodDevices, pod: Pod) -> Iterator[Assumption]:
     if claims.is_hidden:
         yield Assumption(
-            f"Pod {pod.key}", "spec.resourceClaims", "what selects its devices is redacted, and which these are unknown"
+            f"Pod {pod.key}", "spec.resourceClaims", "its device selectors are redacted, so its devices are unknown"
         )
     elif claims.given_up:
         yield Assumption(
             f"Node {claims.given_up}",
             "ResourceSlices",
-            "the search for devices was given up after many combinations; a scheduler may find some in its 10 s",
+            "the device search stopped after too many combinations; a scheduler may find devices within its 10 s limit",
         )
     if len(claims.rivals) > 1:
         yield Assumption(
             f"Pod {pod.key}",
             "spec.resourceClaims",
-            f"which of {', '.join(claims.rivals)} is deallocated is left to chance",
+            f"it is random which of {', '.join(claims.rivals)} is deallocated",
             AssumptionKind.INFORMATIONAL,
         )
 
 
 def _about_order(claims: PodDevices, pod: Pod, cluster: ClusterState) -> Iterator[Assumption]:
-    """What the order of pools decides up to 1.35, which is that of a Go map."""
+    """List what the order of pools decides up to 1.35, where it is the order of a Go map."""
     if cluster.behavior.sorts_pools_of_devices or claims.allocator is None:
         return
     subject = f"Pod {pod.key}"
     yield Assumption(
         subject,
         "spec.resourceClaims",
-        "where several pools have such devices, which of them are taken is left to chance",
+        "if several pools have matching devices, it is random which ones are allocated",
         AssumptionKind.INFORMATIONAL,
     )
     if names := [each.name for each in cluster.node_infos if claims.fails_by_order(each)]:
         more = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
-        message = "whether the search for devices comes to one on which it ends in an error is left to chance"
+        message = "it is random whether the device search reaches a device that ends it with an error"
         yield Assumption(f"Node {names[0]}{more}", "ResourceSlices", message)
     if cluster.behavior.allocates_from_incomplete_pools and cluster.behavior.dra_consumable_capacity:
-        message = "with DRAConsumableCapacity, 1.34 holds amounts against another device too, which is not modelled"
+        message = "with DRAConsumableCapacity, 1.34 also charges amounts to another device, which is not modeled"
         yield Assumption(subject, "spec.resourceClaims", message)
     if cluster.behavior.allocates_from_incomplete_pools and any(
         pool.invalid for node in cluster.node_infos for pool in cluster.devices.slices.pools_of(node.node)
     ):
-        message = "some pool is invalid: whether the search comes to it, and ends in an error, is left to chance"
+        message = "a pool is invalid: it is random whether the search reaches it and ends with an error"
         yield Assumption("ResourceSlices", "", message)
 
 
@@ -399,12 +398,12 @@ def _about_fields(claims: PodDevices, cluster: ClusterState) -> Iterator[Assumpt
         yield Assumption(
             f"ResourceSlice {shared}",
             "spec.pool.name",
-            "pools of several drivers have this name, whose shared counters are mixed up in an order that is not known",
+            "several drivers have pools with this name; their shared counters are mixed up in an unknown order",
         )
 
 
 def _unread_of_slices(slices: Iterable[ResourceSlice]) -> dict[str, list[str]]:
-    """The slices that have something that is not modelled, by its field."""
+    """Group the names of slices with unmodeled fields by field."""
     found: dict[str, list[str]] = {}
     for each in slices:
         fields = list(each.unread_fields)
@@ -421,7 +420,7 @@ def _unread_of_slices(slices: Iterable[ResourceSlice]) -> dict[str, list[str]]:
 
 
 def _shared_pool_name(slices: Iterable[ResourceSlice]) -> str:
-    """A slice with counters whose pool has the name of another driver's with counters."""
+    """Find a slice with counters whose pool name is also used by another driver's pool with counters."""
     drivers: dict[str, str] = {}
     for each in slices:
         if each.spec.shared_counters:

@@ -1,7 +1,7 @@
-"""What changed in kube-scheduler without a gate that guards it: when, what is so since then, and where that is seen.
+"""Changes in kube-scheduler that no feature gate guards: the versions, the new behavior and the upstream source.
 
-A bound is a version, or several where the change was carried back: from the one of the own minor version on, and from
-the last one on, it is reached (``1.30.7 1.31.3 1.32``). ``versions.py`` compares them.
+A bound is a version, or several if the change was backported: ``1.30.7 1.31.3 1.32`` is reached by each minor version
+from its listed patch release on, and by everything from the last version on. ``versions.py`` compares them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """The versions in which a behaviour holds, the latter excluded; an empty text is no bound.
+    """The versions in which a behavior holds, the last one excluded; an empty text is no bound.
 
-    ``source`` is a file below ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``, or says where else.
-    ``came`` tells a user what is so from the first on, and ``went`` what is so from the end on.
+    ``source`` is a file below ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``, or a path that says where
+    else. The two texts tell users what holds from the first version on, and from the last version on.
     """
 
     since: str
@@ -32,52 +32,52 @@ CHANGES: Mapping[str, Change] = {
         "1.32",
         "",
         f"{_SCHEDULER}/framework/types.go: calculateResource",
-        came="In the score of NodeResourcesFit, sidecars of running pods count on top of their containers.",
+        came="In NodeResourcesFit scores, sidecars of running pods count in addition to their containers.",
     ),
-    # Whether slices of a pool are missing counts only where all of its devices are asked for.
+    # Missing slices of a pool only matter to a request for all of its devices.
     "allocates_from_incomplete_pools": Change(
         "",
         "1.35",
         "k8s.io/dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go: GatherPools",
-        went="No device is allocated from a pool of which slices are missing.",
+        went="No device is allocated from a pool with missing slices.",
     ),
     "capitalizes_owners_of_claims": Change(
         "1.36",
         "",
         "k8s.io/dynamic-resource-allocation/resourceclaim/resourceclaim.go: IsForPod",
-        came="That a resource claim was not created for the pod is said of a “Pod”, and no longer of a “pod”.",
+        came="The message that a resource claim was not created for the pod says “Pod” instead of “pod”.",
     ),
-    # A preemption that hears nothing of a node that PreFilter left out tries it.
+    # A preemption that is not informed about a node excluded by PreFilter tries it.
     "dry_runs_absent_nodes": Change(
         "",
         "1.29.6 1.30",
         f"{_PREEMPTION}: nodesWherePreemptionMightHelp",
-        went="Preemption leaves out nodes that PreFilter has ruled out.",
+        went="Preemption skips nodes that PreFilter excluded.",
     ),
     "backs_off_by_attempts": Change(
         "",
         "1.34",
         f"{_SCHEDULER}/backend/queue/backoff_queue.go: calculateBackoffDuration",
-        went="A pod backs off by how often it was refused, or by its errors in a row, and not by all its attempts.",
+        went="A pod's backoff depends on its rejections, or on its consecutive errors, not on all its attempts.",
     ),
     "checks_strategies_strictly": Change(
         "1.36",
         "",
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateNodeResourcesFitArgs",
-        came="requestedToCapacityRatio is refused beside another scoring strategy, and needed for its own.",
+        came="requestedToCapacityRatio is rejected with another scoring strategy, and required with its own.",
     ),
     "compares_attributes_of_all_devices": Change(
         "1.37",
         "",
         "k8s.io/dynamic-resource-allocation/structured/internal/incubating/constraint.go: distinctAttributeConstraint",
-        came="distinctAttribute compares all devices of a claim, and not only the last one of each request.",
+        came="distinctAttribute compares all devices of a claim, not just the last one of each request.",
     ),
     "compares_resizes_by_pod": Change(
         "1.37",
         "",
         "k8s.io/component-helpers/resource/helpers.go: PodRequests",
-        came="A pod that is being resized takes the largest of what its spec, its allocation and its cgroups add up to;"
-        " containers are not compared one by one.",
+        came="A pod that is being resized uses the largest of the totals of its spec, its allocation and its cgroups;"
+        " containers are no longer compared one by one.",
     ),
     "continues_after_a_rejection": Change(
         "1.30",
@@ -95,7 +95,7 @@ CHANGES: Mapping[str, Change] = {
         "1.37",
         "",
         "imagelocality/image_locality.go: calculatePriority",
-        came="The most that ImageLocality rates grows with each image volume, as with each container.",
+        came="ImageLocality's upper threshold grows with each image volume, as with each container.",
     ),
     "counts_images_of_init_containers": Change(
         "1.30",
@@ -103,27 +103,27 @@ CHANGES: Mapping[str, Change] = {
         "imagelocality/image_locality.go: sumImageScores",
         came="ImageLocality counts the images of init containers, too.",
     ),
-    # A spread constraint's selector that matches everything counted every pod, and now counts none.
+    # A spread constraint whose selector matches everything counted every pod, and now counts none.
     "counts_pods_for_empty_selectors": Change("", "1.27", "podtopologyspread/common.go: countPodsMatchSelector"),
     "counts_ports_of_sidecars": Change(
         "1.33.6 1.34",
         "",
         "k8s.io/kube-scheduler/util: GetHostPorts",
-        came="Host ports of sidecars are taken, too.",
+        came="Sidecars' host ports are in use, too.",
     ),
     "counts_replaced_daemon_pods": Change(
         "1.29.10 1.30.6 1.31",
         "",
         "pkg/controller/daemon/update.go: rollingUpdate",
-        came="An update of a DaemonSet counts old pods that are unavailable against maxUnavailable, so that it takes"
-        " fewer others.",
+        came="A DaemonSet rollout counts unavailable old pods against maxUnavailable, so it deletes fewer available"
+        " pods.",
     ),
     "counts_restarts_of_sidecars": Change(
         "1.32",
         "",
         "pkg/controller/controller_utils.go: compareMaxContainerRestarts",
-        came="Of pods too many, of which containers have restarted equally often, the one goes first whose sidecars did"
-        " so more often.",
+        came="When a controller deletes surplus pods whose containers restarted equally often, the pod whose sidecars"
+        " restarted more often is deleted first.",
     ),
     "counts_spread_by_constraint": Change(
         "1.33",
@@ -135,68 +135,68 @@ CHANGES: Mapping[str, Change] = {
         "1.32",
         "",
         "nodevolumelimits/csi.go: Filter",
-        came="Volumes that are attached to a node without a pod there count against its limit.",
+        came="Volumes attached to a node that no pod there uses count against its limit.",
     ),
     "deletes_terminating_victims": Change(
         "",
         "1.35",
         f"{_PREEMPTION}: prepareCandidate",
-        went="A victim that is being deleted already is not deleted again.",
+        went="A victim that is already terminating is not deleted again.",
     ),
     "forbidden_evictions_have_reason": Change(
         "1.37",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
-        came="An eviction that is forbidden for a broken budget says so in a cause.",
+        came="An eviction rejected because of a broken PodDisruptionBudget gives that as a cause.",
     ),
     "eviction_rejections_have_reason": Change(
         "1.35",
         "",
         "pkg/registry/core/pod/storage/eviction.go: checkAndDecrement",
-        came="A refused eviction tells why its budget allows none: a failed sync, or its condition.",
+        came="A rejected eviction says why its PodDisruptionBudget allows none: a failed sync, or its condition.",
     ),
     "eviction_refuses_unreadable_store_option": Change(
         "1.32",
         "",
         "pkg/registry/core/pod/storage/eviction.go: Create",
-        came="An eviction must not ask to delete what cannot be read from the store.",
+        came="An eviction must not request deletion of objects that cannot be read from the store.",
     ),
     "explains_absent_nodes": Change(
         "1.32",
         "",
         f"{_SCHEDULER}/schedule_one.go: findNodesThatFitPod",
-        came="Nodes that PreFilter rules out are in the message, with the plugins that did.",
+        came="The message includes nodes excluded by PreFilter, and the plugins that excluded them.",
     ),
-    # A node lacks a volume's beta label, and has the stable one.
+    # This matters for a node that lacks a volume's beta label and has the stable one.
     "finds_zones_under_stable_labels": Change("1.29", "", "volumezone/volume_zone.go: translateToGALabel"),
     "follows_allocated_resources_alone": Change(
         "",
         "1.32",
         "pkg/api/v1/resource/helpers.go: PodRequests",
-        went="With InPlacePodVerticalScaling, what a container's status says under resources counts, not what is"
-        " allocated.",
+        went="With InPlacePodVerticalScaling, the resources in a container's status count, not what is allocated.",
     ),
-    # Up to 1.36 slices with shared counters count on every node, and pools of two drivers with one name are one.
+    # Up to 1.36, slices with shared counters count on every node, and two drivers' pools with the same name count as
+    # one.
     "finds_shared_counters_everywhere": Change(
         "1.37",
         "",
         "k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go: GatherPools",
-        came="Shared counters of a pool count on a node that reaches only devices of the pool, and the capacity of"
-        " shared devices that nobody asked for is not counted twice.",
+        came="A pool's shared counters count on a node that can access only the pool's devices, and the capacity of"
+        " shared devices that no request uses is not counted twice.",
     ),
     "follows_actuated_resources_alone": Change(
         "1.32",
         "1.33",
         "k8s.io/component-helpers/resource/helpers.go: AggregateContainerRequests",
-        came="With InPlacePodVerticalScaling, sidecars' statuses do not count.",
-        went="With InPlacePodVerticalScaling, a container's allocation counts beside what its status says, and sidecars"
-        " are followed, too.",
+        came="With InPlacePodVerticalScaling, sidecar statuses do not count.",
+        went="With InPlacePodVerticalScaling, a container's allocation counts in addition to its status, and sidecars"
+        " are included.",
     ),
     "clamps_grace_end": Change(
         "1.33",
         "",
         "k8s.io/apiserver/pkg/registry/rest/delete.go: BeforeDelete",
-        came="A shorter grace period of a pod that is ending never ends in the past.",
+        came="A shortened grace period of a terminating pod never ends in the past.",
     ),
     "has_placement_points": Change(
         "1.36",
@@ -214,149 +214,150 @@ CHANGES: Mapping[str, Change] = {
         "",
         "1.33",
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: ValidateVolumeBindingArgs",
-        went="The gate VolumeCapacityPriority is replaced by StorageCapacityScoring, which prefers empty storage.",
+        went="StorageCapacityScoring, which prefers empty storage, replaces the VolumeCapacityPriority gate.",
     ),
     "infers_user_namespaces_on_host_network": Change(
         "1.36",
         "",
         "k8s.io/component-helpers/nodedeclaredfeatures/features/registry.go: AllFeatures",
-        came="A pod with a user namespace on the host's network needs a node that declares it.",
+        came="A pod with a user namespace on the host network needs a node that declares support for it.",
     ),
     "keeps_jobs_until_their_pods_end": Change(
         "1.31",
         "",
         "pkg/controller/job/job_controller.go: enactJobFinished",
-        came="A Job has ended only once none of its pods is on its way out any more.",
+        came="A Job is finished only when none of its pods is terminating.",
     ),
-    # A term's namespace selector is dropped on a copy, and goes on to match namespaces without labels.
+    # A term's namespace selector is removed on a copy only, so it still matches namespaces without labels.
     "keeps_namespace_selectors": Change(
         "1.34",
         "1.37",
         "interpodaffinity/plugin.go: mergeAffinityTermNamespacesIfNotEmpty",
-        came="A namespaceSelector that holds without labels (NotIn, DoesNotExist) lets a term of the pod match pods of"
+        came="If a namespaceSelector matches a namespace without labels (NotIn, DoesNotExist), the term matches pods in"
         " every namespace.",
-        went="A namespaceSelector selects again the namespaces that it matches, and no others.",
+        went="A namespaceSelector again selects only the namespaces that it matches.",
     ),
     "reserves_gated_pods": Change(
         "1.37",
         "",
         f"{_SCHEDULER}/backend/queue/nominator.go: addNominatedPodUnlocked",
-        came="A nominated pod keeps its room while a plugin's gate holds it back.",
+        came="A nominated pod keeps its reservation while a plugin gates it.",
     ),
     "keeps_nominated_pods_complete": Change(
         "",
         "1.31",
         f"{_SCHEDULER}/backend/queue/nominator.go: nominatedPodsForNode",
-        went="A nominated pod that is in no queue keeps no room but its place in the number of pods.",
+        went="A nominated pod that is in no queue reserves no resources, but counts toward the node's number of pods.",
     ),
-    # It asks for DRAExtendedResource, which 1.34 has as an alpha gate.
+    # This requires DRAExtendedResource, which 1.34 has as an alpha gate.
     "leaves_unlisted_resources_to_devices": Change(
         "",
         "1.35",
         "noderesources/fit.go: fitsRequest",
-        went="With DRAExtendedResource, a node without huge pages is too small for a pod that requests them.",
+        went="With DRAExtendedResource, a node without huge pages does not fit a pod that requests them.",
     ),
     "leaves_alternatives_of_all_devices": Change(
         "",
         "1.36",
         "k8s.io/dynamic-resource-allocation/structured/internal/stable/allocator_stable.go: allocateOne",
-        went="An alternative that wants all devices gets them; before, the search took the first of them and went on"
+        went="An alternative that requests all devices gets them; before, the search took the first one and continued"
         " with the first alternative.",
     ),
     "lists_missing_features": Change(
         "",
         "1.36",
         "nodedeclaredfeatures/nodedeclaredfeatures.go: Filter",
-        went="With NodeDeclaredFeatures, a refusal does not list the features that the node lacks.",
+        went="With NodeDeclaredFeatures, a rejection does not list the features that the node lacks.",
     ),
-    # In-tree volumes are CSI volumes where the node's CSINode lists their plugin, not on every node that has one.
+    # In-tree volumes count as CSI volumes if the node's CSINode lists their plugin, not on every node that has a
+    # CSINode.
     "migrates_disks_by_annotation": Change("", "1.29", "nodevolumelimits/utils.go: isCSIMigrationOn"),
     "migrates_portworx_by_annotation": Change(
         "",
         "1.36",
         "nodevolumelimits/utils.go: isCSIMigrationOn",
-        went="In-tree volumes of Portworx count as CSI volumes on every node that has a CSINode.",
+        went="In-tree Portworx volumes count as CSI volumes on every node that has a CSINode.",
     ),
     "names_untolerated_taint": Change(
         "",
         "1.34.2",
         "tainttoleration/taint_toleration.go: Filter",
-        went="The message does not name the taint that a pod does not tolerate.",
+        went="The message no longer names the untolerated taint.",
     ),
     "needs_no_consent_of_csi_drivers": Change(
         "1.35",
         "1.36",
         "nodevolumelimits/csi.go: checkCSIDriverOnNode",
-        came="With VolumeLimitScaling, a node without a volume's CSI driver is refused.",
-        went="With VolumeLimitScaling, a node without a CSI driver is refused only where the driver asks for it.",
+        came="With VolumeLimitScaling, a node without a volume's CSI driver is rejected.",
+        went="With VolumeLimitScaling, a node without a CSI driver is rejected only if the driver requires it.",
     ),
     "patches_status_of_preemptor": Change(
         "",
         "1.29.9 1.30.5 1.31.1 1.32",
         f"{_PREEMPTION}: prepareCandidate",
-        went="The condition DisruptionTarget is patched onto a victim's own status, not onto the preemptor's.",
+        went="The DisruptionTarget condition is patched onto the victim's own status, not the preemptor's.",
     ),
     "names_queue_sort_twice": Change(
         "1.30",
         "1.34",
         "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort",
-        came="The error about profiles that sort the queue differently names the field twice.",
-        went="The error about profiles that sort the queue differently names the field once.",
+        came="The error about profiles with different queue sorts names the field twice.",
+        went="The error about profiles with different queue sorts names the field once.",
     ),
     "scores_fit_by_complete_pods": Change(
         "",
         "1.33",
         "noderesources/resource_allocation.go: calculatePodResourceRequest",
-        went="NodeResourcesFit rates nodes by what a pod's containers request, not by what the pod as a whole does.",
+        went="NodeResourcesFit scores nodes by containers' requests, not by pod-level requests.",
     ),
     "reads_resize_from_status": Change(
         "",
         "1.33",
         "k8s.io/component-helpers/resource/helpers.go: AggregateContainerRequests",
-        went="Whether a resize is infeasible is told by the condition PodResizePending, not by status.resize.",
+        went="The PodResizePending condition, not status.resize, shows whether a resize is infeasible.",
     ),
     "reads_start_times_once": Change(
         "1.37",
         "",
         f"{_SCHEDULER}/framework/preemption/types.go: NewPodVictim",
-        came="A victim without a start time counts as started when the node's victims are listed, so that of equal"
-        " priority it comes after those that have started, in the order of the node.",
+        came="A victim without a start time counts as started when the node's victims are listed, so at equal"
+        " priority it sorts after started pods, in the node's order.",
     ),
     "reads_volume_limits_of_allocatable": Change(
         "",
         "1.32",
         "nodevolumelimits/csi.go: getVolumeLimits",
-        went="Limits of CSI volumes are those of the CSINode alone, whatever the node's allocatable says.",
+        went="CSI volume limits come only from the CSINode, not from the node's allocatable.",
     ),
     "refuses_in_tree_volume_limits": Change(
         "1.31",
         "",
         "pkg/scheduler/apis/config/validation/validation.go: removedPluginsByVersion",
         came="A configuration that names EBSLimits, GCEPDLimits, AzureDiskLimits or CinderLimits at an extension point"
-        " is refused.",
+        " is rejected.",
     ),
-    # Where a claim does not exist, the pod is refused rather than an error raised.
+    # A missing claim rejects the pod instead of raising an error.
     "refuses_pods_for_missing_limited_claims": Change(
         "1.30",
         "",
         "nodevolumelimits/csi.go: Filter",
-        came="A claim that does not exist is a refusal by NodeVolumeLimits, not an error.",
+        came="For a claim that does not exist, NodeVolumeLimits rejects the pod instead of failing with an error.",
     ),
-    # PreFilter looks at the claims; before, Filter did on each node that is in a zone.
+    # PreFilter looks up the claims; before, Filter did on each node that has a zone.
     "refuses_pods_for_zone_claims": Change("1.27", "", "volumezone/volume_zone.go: PreFilter"),
     "refuses_sidecars_before_filters": Change(
         "1.30",
         "",
         "noderesources/fit.go: PreFilter",
-        came="Without SidecarContainers, a pod with sidecars is refused as such, and not node by node.",
+        came="Without SidecarContainers, a pod with sidecars is rejected once, not node by node.",
     ),
     "restricts_to_hosts_of_volumes": Change(
         "",
         "1.29.11 1.30.7 1.31.3 1.32",
         "volumebinding/volume_binding.go: PreFilter",
-        went="The hostnames of a local volume are labels to VolumeBinding, not names of nodes.",
+        went="VolumeBinding treats the hostnames of a local volume as labels, not as node names.",
     ),
-    # Each container's request is rounded up by itself, and overhead counts in whole units, CPU too.
+    # Each container's request is rounded up on its own, and overhead counts in whole units, even for CPU.
     "rounds_requests_by_container": Change(
         "", "1.27", "noderesources/resource_allocation.go: calculatePodResourceRequest"
     ),
@@ -364,7 +365,7 @@ CHANGES: Mapping[str, Change] = {
         "1.30",
         "",
         f"{_SCHEDULER}/framework/runtime/framework.go: RunPreFilterPlugins",
-        came="Where PreFilter plugins leave no node between them, preemption is not tried.",
+        came="If the nodes allowed by PreFilter plugins do not intersect, preemption is not tried.",
     ),
     "rules_out_requests_above_allocatable": Change(
         "1.34",
@@ -376,51 +377,51 @@ CHANGES: Mapping[str, Change] = {
         "1.36",
         "",
         "noderesources/balanced_allocation.go: balancedResourceScorer",
-        came="NodeResourcesBalancedAllocation rates what the pod changes of the balance, 75 where it changes nothing.",
+        came="NodeResourcesBalancedAllocation scores how the pod changes the balance; no change scores 75.",
     ),
     "searches_one_node_without_scores": Change(
         "1.30",
         "",
         f"{_SCHEDULER}/schedule_one.go: findNodesThatPassFilters",
-        came="Without plugins that score, the search ends at the first node that fits.",
+        came="Without score plugins, the search ends at the first node that fits.",
     ),
     "skips_balance_without_requests": Change(
         "1.33",
         "",
         "noderesources/balanced_allocation.go: PreScore",
-        came="NodeResourcesBalancedAllocation does not rate pods without requests.",
+        came="NodeResourcesBalancedAllocation does not score pods without requests.",
     ),
     "skips_idle_scores": Change(
         "1.30",
         "",
         "nodeaffinity/node_affinity.go and volumebinding/volume_binding.go: PreScore",
-        came="NodeAffinity and VolumeBinding have no score of 0 where they have nothing to rate.",
+        came="NodeAffinity and VolumeBinding skip scoring, instead of scoring 0, if they have nothing to score.",
     ),
-    # Before, pools come in the order of a Go map.
+    # Before, pools were in the order of a Go map.
     "sorts_pools_of_devices": Change(
         "1.36",
         "",
         "k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go: sortPoolsByID",
-        came="Devices are taken from pools and slices in the order of their names.",
+        came="Devices are allocated from pools and slices in name order.",
     ),
     "sorts_conflicting_plugins": Change(
         "1.31",
         "",
         f"{_SCHEDULER}/framework/runtime/framework.go: RunPreFilterPlugins",
-        came="Plugins that leave no node between them are named in the order of the alphabet.",
+        came="Plugins whose allowed nodes do not intersect are named in alphabetical order.",
     ),
     "sorts_victims_again": Change(
         "1.29.11 1.30.7 1.31.3 1.32",
         "",
         "defaultpreemption/default_preemption.go: SelectVictimsOnNode",
-        came="The victims of a node are sorted by importance; before, those that violate a budget came first, and the"
-        " rule of the lowest highest priority went by the first.",
+        came="A node's victims are sorted by importance; before, victims that violate a budget came first, and the"
+        " rule about the highest victim priority used the first victim.",
     ),
     "stops_at_violated_budget": Change(
         "1.37",
         "",
         f"{_SCHEDULER}/framework/preemption/pdb.go: FilterVictimsWithPDBViolation",
-        came="A victim that violates a budget takes nothing from the budgets after it.",
+        came="A victim that violates one budget does not decrement its later budgets.",
     ),
     "takes_args_of_dynamic_resources": Change(
         "1.34",
@@ -444,45 +445,44 @@ CHANGES: Mapping[str, Change] = {
         "1.30",
         "",
         f"{_SCHEDULER}/eventhandlers.go: updateNodeInCache",
-        came="The queue is told all that an update of a node changes, annotations included, and not only the first of"
-        " it.",
+        came="The queue receives every change in a node update, including annotations, not just the first one.",
     ),
     "reports_claims_to_deallocate": Change(
         "",
         "1.37",
         "dynamicresources/dynamicresources.go: PostFilter",
-        went="DynamicResources no longer says “no new claims to deallocate”.",
+        went="DynamicResources no longer reports “no new claims to deallocate”.",
     ),
     "reports_devices_of_errors": Change(
         "1.37",
         "",
         "k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go: selectorsMatch",
-        came="An error of a device selector names the device, and says how to ask for a key that may be missing.",
+        came="A device selector error names the device and explains how to handle a key that may be missing.",
     ),
     "reports_omitted_nodes": Change(
         "1.30",
         "1.30.2",
         f"{_SCHEDULER}/schedule_one.go: findNodesThatFitPod",
-        came="Nodes that PreFilter rules out have the reason “node is filtered out by the prefilter result”.",
-        went="Nodes that PreFilter rules out are not in the message.",
+        came="Nodes excluded by PreFilter have the reason “node is filtered out by the prefilter result”.",
+        went="The message does not include nodes excluded by PreFilter.",
     ),
     "reports_preemption": Change(
         "1.37",
         "",
         f"{_PREEMPTION}: Preempt",
-        came="The message of a preemption that succeeds names the node and how many victims there are.",
+        came="The message of a successful preemption names the node and the number of victims.",
     ),
     "reports_queue_sort_mismatch": Change(
         "",
         "1.30",
         "pkg/scheduler/apis/config/validation/validation.go: validateCommonQueueSort",
-        went="The error about profiles that sort the queue differently says that they must be the same.",
+        went="The error about profiles with different queue sorts says that they must be the same.",
     ),
     "reports_read_write_once_pod_by_name": Change(
         "",
         "1.34",
         "volumerestrictions/volume_restrictions.go: ErrReasonReadWriteOncePodConflict",
-        went="A ReadWriteOncePod claim that is in use is told in other words.",
+        went="The message about a ReadWriteOncePod claim that is in use is worded differently.",
     ),
     "reports_selectors_as_json": Change(
         "1.34",
@@ -494,13 +494,13 @@ CHANGES: Mapping[str, Change] = {
         "",
         "1.34",
         "pkg/scheduler/apis/config/validation/validation_pluginargs.go: validateFunctionShape",
-        went="The error about the order of a shape's points does not say that it is about utilization.",
+        went="The error about the order of a shape's points does not mention utilization.",
     ),
     "reports_volume_node_affinity_conflict": Change(
         "",
         "1.33",
         "volumebinding/binder.go: ErrReasonNodeConflict",
-        went="A volume out of the node's reach is told as “node(s) didn't match PersistentVolume's node affinity”.",
+        went="The reason for an unreachable volume is “node(s) didn't match PersistentVolume's node affinity”.",
     ),
     "reports_failed_constraints": Change(
         "1.30",
@@ -512,15 +512,14 @@ CHANGES: Mapping[str, Change] = {
         "1.31",
         "",
         f"{_SCHEDULER}/backend/queue/scheduling_queue.go: getUnschedulablePodsWithCrossTopologyTerm",
-        came="Without queueing hints a pod that PodTopologySpread refused is tried again when another of its namespace"
-        " gets a node.",
+        came="Without queueing hints, a pod rejected by PodTopologySpread is retried when another pod in its namespace"
+        " is assigned to a node.",
     ),
     "updates_unavailable_pods_first": Change(
         "1.37",
         "",
         "pkg/controller/statefulset/stateful_set_control.go: updateStatefulSetAfterInvariantEstablished",
-        came="An update of a Parallel StatefulSet takes pods that are unavailable anyway first, and however many they"
-        " are.",
+        came="A rollout of a Parallel StatefulSet updates unavailable pods first, regardless of how many there are.",
     ),
     "waits_for_min_ready_seconds": Change(
         "1.34",

@@ -1,7 +1,7 @@
 """One scheduling cycle for one pod (``pkg/scheduler/schedule_one.go``, v1.36.3), with all its evidence.
 
-Departures: every node is looked at, where the real scheduler stops at ``percentageOfNodesToScore``; and where the
-choice is random the verdict holds every node that it can end with.
+It differs from the real scheduler in two ways: it evaluates every node instead of stopping at
+``percentageOfNodesToScore``, and if the choice is random, the verdict holds every node that may be chosen.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ from kpreempt.verdict import (
 
 
 class Cycle:
-    """The state of one cycle, and its steps.
+    """The state and the steps of one cycle.
 
-    ``frame`` is the verdict with what is known beforehand: the algorithm, the pod, the cluster, and assumptions.
+    ``frame`` is the verdict with what is known in advance: the algorithm, the pod, the cluster, and assumptions.
     """
 
     def __init__(
@@ -92,15 +92,15 @@ class Cycle:
         self._extender_calls = extender_session_of(state)
         self._frame = frame
         self._node_infos = framework.cluster.node_infos
-        # The plugins whose PreFilter left only some nodes to look at.
+        # The plugins whose PreFilter restricted the nodes.
         self._restricting: list[str] = []
-        # Every node's status, once the filters have looked at all.
+        # Every node's status after filtering.
         self._evaluated: dict[str, Status] = {}
-        # The same, where it is remembered and not all need be listed.
+        # The same if it is cached and not every status needs to be listed.
         self._known: FilteredNodes | None = None
-        # How many nodes the filters leave, before extenders are asked.
+        # The number of nodes that pass the filters, before extenders are called.
         self._passing_filters = 0
-        # The search for them, where it stops before all are found.
+        # The node search, if it stops before all feasible nodes are found.
         self._search: Sampling | None = None
         self._takes_nominated = True
         self._may_miss_errors = False
@@ -130,7 +130,7 @@ class Cycle:
             is_extender = any(call.extender == error.status.plugin for call in calls)
             extender = f" of extender {error.status.plugin}" if is_extender else ""
             reason = f"the scheduler fails with an error{extender}: {error}"
-            # Also where only examples were evaluated.
+            # Also if only sample nodes were evaluated.
             every = dict(zip(self._cluster.by_name, self._known.all, strict=True)) if self._known is not None else {}
             return self._verdict(
                 Outcome.UNCERTAIN if self._may_miss_errors else Outcome.UNSCHEDULABLE,
@@ -146,9 +146,9 @@ class Cycle:
             )
 
     def _filter(self, node_names: frozenset[str] | None) -> tuple[NodeToStatus, list[NodeInfo], dict[str, Status]]:
-        """Every node's status, or examples where these are enough, and the nodes that fit."""
+        """Return every node's status (or samples, if these are enough) and the feasible nodes."""
         if not self._state.records_nodes and node_names is None and self._extender_calls is None:
-            # An error is told by the ordinary way.
+            # The ordinary code path reports errors.
             with suppress(FrameworkError):
                 self._known = self._framework.filtered_nodes(self._state, self._pod)
         if self._known is not None:
@@ -160,7 +160,7 @@ class Cycle:
         if node_names is not None:
             filtered.absent = self._absent()
         evaluated: dict[str, Status] = {}
-        # A running scheduler looks at the nominated node even where PreFilter left it out.
+        # A running scheduler tries the nominated node even if PreFilter excluded it.
         preferred = self._pod.status.nominated_node_name if self._cluster.is_queued else ""
         nodes = self._node_infos
         if node_names is not None:
@@ -187,7 +187,7 @@ class Cycle:
         return filtered, feasible, evaluated
 
     def _stops_early(self, node_names: frozenset[str] | None, nodes: Sequence[NodeInfo]) -> bool:
-        """Whether the search may have found enough nodes before it comes to one on which a filter fails."""
+        """Return whether the search may find enough nodes before it reaches one on which a filter fails."""
         if self._framework.has_out_of_tree_plugins or self._sampling(node_names, len(nodes)) is None:
             return False
         fitting = 0
@@ -200,9 +200,11 @@ class Cycle:
         return self._sampling(node_names, fitting) is not None
 
     def _error_by_name(self, error: FrameworkError, nodes: Sequence[NodeInfo]) -> FrameworkError:
-        """That of the first node by name: nodes are looked at in parallel, and any error may be the one that is told.
+        """Return the first error by node name.
 
-        What an out-of-tree plugin says a second time need not be what it said.
+        Nodes are filtered in parallel, so any of the errors may be reported.
+
+        An out-of-tree plugin may return a different result when called again.
         """
         if self._framework.has_out_of_tree_plugins:
             return error
@@ -217,12 +219,12 @@ class Cycle:
         plugin_scores: dict[str, dict[str, int]] = {}
         extender_session = self._extender_calls
         with self._state.phases.phase("score"):
-            # One that is alone is taken without.
+            # A single candidate is chosen without scoring.
             is_rated = self._state.records_nodes or len(feasible) > 1
             sums = self._sums(feasible) if is_rated else [0]
             if sums is None:
                 plugin_scores = self._framework.run_scores(self._state, self._pod, feasible)
-            # A single node is taken without scores, which nobody is asked for then.
+            # A single node is chosen without scores, and score plugins are not called.
             if plugin_scores and extender_session is not None and len(feasible) > 1:
                 given = extender_session.prioritize(feasible)
                 plugin_scores = {node: scores | given[node] for node, scores in plugin_scores.items()}
@@ -240,23 +242,23 @@ class Cycle:
             scores=scores,
             plugin_scores=plugin_scores if self._state.records_scores else {},
             chosen_nodes=chosen,
-            # The real scheduler looks at the nominated node first, and takes it where it fits, without any scores.
+            # The real scheduler tries the nominated node first, and if it fits, chooses it without scoring.
             lands_on=[nominated] if is_taken else chosen,
             devices=devices_on(scores, self._state),
             sampling=None if is_taken else sampling,
         )
 
     def _totals(self, plugin_scores: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-        """Each node's score in all."""
-        # Without plugins that score and without extenders every node's total is 1.
+        """Return each node's total score."""
+        # Without score plugins and extenders, every node's total is 1.
         base = 0 if self._framework.plugins.scores or self._extender_calls is not None else 1
-        # Nodes with the same scores mostly share their record.
+        # Nodes with the same scores usually share a record.
         records = {id(each): each for each in plugin_scores.values()}
         totals = {key: wrap_int64(base + sum(each.values())) for key, each in records.items()}
         return {node: totals[id(by_plugin)] for node, by_plugin in plugin_scores.items()}
 
     def _sums(self, feasible: list[NodeInfo]) -> list[int] | None:
-        """Each node's score in all, where all are rated at once, and nobody wants to know by whom."""
+        """Return each node's total score if all nodes are scored in bulk and scores per plugin are not needed."""
         state, framework = self._state, self._framework
         can_rate = framework.rates_at_once and framework.plugins.scores
         if state.records_scores or self._extender_calls is not None or not can_rate:
@@ -307,7 +309,7 @@ class Cycle:
         outcome = _outcome(nominated, candidates, victims, self._extender_calls)
         status_of = evaluated.__getitem__ if self._known is None else self._known.get
         error = f"preemption fails with an error: {status.message}" if status.code == Code.ERROR else ""
-        # The claims for devices that PostFilter has given back.
+        # The device claims that PostFilter deallocated.
         claims = pod_devices(self._state)
         return self._verdict(
             outcome,
@@ -335,7 +337,7 @@ class Cycle:
             devices=devices_on(candidates, self._state),
             victims=victims,
             message=message,
-            # One of the errors in which dry runs ended is told where there is no candidate.
+            # If there is no candidate, one of the errors that ended a dry run is reported.
             error=failed.message if evidence and (failed := first_error(evidence.dry_run)) else "",
             post_filter=result,
             deallocated_claims=claims.deallocated if claims else [],
@@ -343,7 +345,7 @@ class Cycle:
         )
 
     def _eligibility(self, filtered: NodeToStatus) -> Eligibility | None:
-        """Whether the pod could have preempted, where an earlier PostFilter ended the attempt, or this one failed."""
+        """Return whether the pod could have preempted if an earlier PostFilter ended the attempt or this one failed."""
         rules = preemption_rules(self._framework.plugins)
         if rules is None:
             return None
@@ -383,7 +385,7 @@ class Cycle:
         return effects_of(verdict, self._pod, self._cluster, post_filter)
 
     def _judged(self, outcome: Outcome, feasible: object) -> tuple[Outcome, list[Assumption]]:
-        """The outcome, with what could not be read in mind."""
+        """Adjust the outcome for what could not be read."""
         args = self._profile.plugin_args.get("PodTopologySpread") or {}
         defaults = args.get("defaultConstraints") or []
         seen = Seen(
@@ -399,35 +401,35 @@ class Cycle:
     def _call_extenders(
         self, extender_session: ExtenderSession, filtered: NodeToStatus, feasible: list[NodeInfo], preferred: str
     ) -> list[NodeInfo]:
-        """The nodes that extenders let pass, too; a nominated node is asked about alone first."""
+        """Return the nodes that extenders also accept; a nominated node is checked first, on its own."""
         first = [each for each in feasible if each.name == preferred]
         try:
             passing = extender_session.filter(first, filtered)
         except FrameworkError:
-            # A running scheduler logs it, and goes on with all nodes.
+            # A running scheduler logs the error and continues with all nodes.
             passing = []
         if passing:
-            # It is taken, and nobody is asked about the others.
+            # It is chosen, and the extenders are not called about the others.
             self._search = None
             return passing
-        # From here on scores decide, even where the nominated node is let in this time.
+        # From here on, scores decide, even if extenders now accept the nominated node.
         self._takes_nominated = not preferred
         passing = extender_session.filter(feasible, filtered)
         names = {each.name for each in passing}
         silent = extender_session.rejected_silently
-        # What an extender says of nodes that it was not asked about counts, too.
+        # What an extender reports about nodes that were not sent to it also counts.
         for name in self._evaluated:
             if name in names:
                 self._evaluated[name] = SUCCESS
             elif name in filtered.statuses:
                 self._evaluated[name] = filtered.statuses[name]
             elif name in silent:
-                # One that is refused without a word counts as beyond help.
+                # A node rejected without a reason counts as unresolvable.
                 self._evaluated[name] = filtered.absent.of_plugin(silent[name])
         return passing
 
     def _absent(self) -> Status:
-        """The status of nodes that PreFilter leaves out."""
+        """Return the status of nodes that PreFilter excluded."""
         if self._behaviour.dry_runs_absent_nodes:
             return Status(Code.UNSCHEDULABLE)
         reasons = []
@@ -439,9 +441,9 @@ class Cycle:
 
 
 def _in_turn(pre_filter: Status | None, error: str) -> str:
-    """Why the pod is not placed, where preemption ends in an error.
+    """Return the reason why the pod is not placed if preemption fails with an error.
 
-    What PreFilter says comes first, as in the event. Where no eviction could have mended that, preemption is no reason.
+    PreFilter's message comes first, as in the event. If no eviction could have helped, preemption is not a reason.
     """
     if pre_filter is None or not error:
         return error
@@ -454,7 +456,7 @@ def _outcome(
     victims: Mapping[str, list[Victim]],
     extender_session: ExtenderSession | None,
 ) -> Outcome:
-    """What becomes of the pod. The scheduler's count of violations says it, and the budgets where extenders meddled."""
+    """Return the outcome, from the scheduler's violation count or, if extenders changed victims, the budgets."""
     if not nominated:
         return Outcome.UNSCHEDULABLE
     meddled = extender_session.changed if extender_session is not None else set()

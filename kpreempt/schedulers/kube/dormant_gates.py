@@ -1,8 +1,4 @@
-"""Feature gates that are off by default, where the input has what they are for: what they would change is told.
-
-An API server drops such fields where the gate is off there, so an object that has one comes from a cluster whose gate
-is likely on, or asks for it: the answer by the default is then no answer about that cluster.
-"""
+"""Feature gates that are off by default: warn if the input uses the fields that they control."""
 
 from __future__ import annotations
 
@@ -19,33 +15,33 @@ _COMPARING = frozenset({"Lt", "Gt"})
 
 
 def assume_of_pod(pod: Pod, behavior: Behaviour) -> list[Assumption]:
-    """What is assumed of the pod that is asked about: that no gate is on whose field it has."""
+    """List assumptions about the requested pod: that no gate controlling one of its fields is enabled."""
     spec = pod.spec
     off: list[tuple[object, str, str, str]] = [
         (
             _group_field(pod),
             _group_field(pod),
             _GROUPS,
-            "the pods of its group are scheduled together, and not one by one",
+            "the pods of its group are scheduled together, not one by one",
         ),
         (
             spec.resource_claims and not behavior.dynamic_resource_allocation,
             "spec.resourceClaims",
             "DynamicResourceAllocation",
-            "its devices have to be allocated on the node, which is not computed",
+            "the pod's devices must be allocated on the node, which is not modeled",
         ),
         (
             spec.resources is not None and not behavior.pod_level_resources,
             "spec.resources",
             "PodLevelResources",
-            "what the pod requests as a whole takes the place of what its containers do",
+            "pod-level requests replace the sum of its containers' requests",
         ),
         (
             not behavior.taint_toleration_comparison_operators
             and any(each.operator in _COMPARING for each in spec.tolerations),
             "spec.tolerations[].operator",
             "TaintTolerationComparisonOperators",
-            "they tolerate taints by number; here they tolerate nothing",
+            "they tolerate taints by comparing numbers; here they tolerate nothing",
         ),
     ]
     found = [
@@ -56,7 +52,7 @@ def assume_of_pod(pod: Pod, behavior: Behaviour) -> list[Assumption]:
         term.match_label_keys or term.mismatch_label_keys for term in terms
     ):
         message = (
-            f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: where it is off, the API"
+            f"the feature gate {_LABEL_KEYS}, which is off by default, is assumed to be on: if it is off, the API"
             " server drops these keys"
         )
         found.append(Assumption(f"Pod {pod.key}", "spec.affinity[].matchLabelKeys", message))
@@ -64,7 +60,7 @@ def assume_of_pod(pod: Pod, behavior: Behaviour) -> list[Assumption]:
 
 
 def assume_of_pods(pods: Iterable[Pod], behavior: Behaviour) -> list[Assumption]:
-    """What is assumed of all the pods of a cluster: that they are scheduled and evicted one by one, as by default."""
+    """List assumptions about all pods of a cluster: that they are scheduled and evicted one by one, the default."""
     gates = known_gates(behavior.version)
     grouped: dict[str, list[str]] = {}
     deferred: list[str] = []
@@ -81,12 +77,12 @@ def assume_of_pods(pods: Iterable[Pod], behavior: Behaviour) -> list[Assumption]
         ):
             deferred.append(pod.key)
     found = [
-        Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled, and evicted, as groups"))
+        Assumption(_counted(keys), field, _message(_GROUPS, "they are scheduled and evicted as groups"))
         for field, keys in grouped.items()
     ]
     if deferred:
-        message = _message(_RESIZES, "they are tried again for the room that they lack, and may evict others")
-        # Nothing but the gate itself shows whether it is on: a kubelet defers a resize without it, too.
+        message = _message(_RESIZES, "they are retried for the resources they lack, and may evict other pods")
+        # Nothing shows whether the gate is on: a kubelet defers a resize without it, too.
         found.append(Assumption(_counted(deferred), "status.conditions", message, AssumptionKind.INFORMATIONAL))
     return found
 
@@ -98,7 +94,7 @@ def _group_field(pod: Pod) -> str:
 
 
 def _message(gate: str, effect: str) -> str:
-    return f"the feature gate {gate} is assumed to be off, as it is by default; where it is on, {effect}"
+    return f"the feature gate {gate} is assumed to be off, the default; if it is on, {effect}"
 
 
 def _counted(keys: Sequence[str]) -> str:

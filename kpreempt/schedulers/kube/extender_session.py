@@ -1,7 +1,7 @@
-"""What extenders make of one pod (``schedule_one.go`` and ``framework/preemption/preemption.go``, v1.36.3).
+"""Extender calls for one pod (``schedule_one.go`` and ``framework/preemption/preemption.go``, v1.36.3).
 
-An extender is asked after the scheduler's own filters, beside its own scores, and before the choice between candidates
-for preemption. Its bind verb is never called.
+Extenders are called after the scheduler's own filters, together with its scores, and before a preemption candidate is
+chosen. The bind verb is never called.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import Code, ExtenderCall, Status
 
 if TYPE_CHECKING:
-    # Few schedulers have extenders, and only those load how one speaks with them.
+    # Few schedulers have extenders; only those load the protocol.
     from kpreempt.schedulers.extender_protocol import FilterAnswer, HttpExtender, NodeVictims
 
-# The greatest score that an extender should give, which is not checked.
+# The maximum score that an extender should return, which is not enforced.
 MAX_EXTENDER_PRIORITY = 10
 
 _T = TypeVar("_T")
@@ -32,11 +32,11 @@ _STATE_KEY = TreeKey("extenders")
 
 
 class ExtenderSession:
-    """The extenders of a scheduler, asked about one pod; ``calls`` are what they were asked and what came of it."""
+    """A scheduler's extenders, called for one pod; ``calls`` records the requests and their results."""
 
     def __init__(self, extenders: Sequence[HttpExtender], cluster: ClusterState, pod: Pod, phases: Phases) -> None:
         self.calls: list[ExtenderCall] = []
-        # Nodes that are refused without a reason, and by whom.
+        # Nodes rejected without a reason, and the extender that rejected them.
         self.rejected_silently: dict[str, str] = {}
         self._interested = [extender for extender in extenders if extender.is_interested(pod)]
         self._cluster = cluster
@@ -45,18 +45,19 @@ class ExtenderSession:
 
     @property
     def changed(self) -> set[str]:
-        """The candidates whose victims or numbers of violated budgets are not those that the scheduler found."""
+        """The candidates whose victims or numbers of violated budgets the extenders changed."""
         return {node for call in self.calls for node in (*call.changed, *call.violations)}
 
     @property
     def is_about_victims(self) -> bool:
-        """Whether any extender has a say in who is evicted."""
+        """Whether any extender takes part in preemption."""
         return any(extender.supports_preemption for extender in self._interested)
 
     def filter(self, nodes: list[NodeInfo], statuses: NodeToStatus) -> list[NodeInfo]:
-        """The nodes that all extenders let pass; why they refuse others goes to ``statuses``.
+        """Return the nodes that all extenders accept; the reasons for rejected nodes go to ``statuses``.
 
-        Each is asked about what those before it left. Raises ``FrameworkError`` where one fails that cannot be ignored.
+        Each extender receives the nodes that the previous ones accepted. Raises ``FrameworkError`` if an extender that
+        is not ignorable fails.
         """
         for extender in self._interested:
             if not nodes:
@@ -68,7 +69,7 @@ class ExtenderSession:
             if answer is None:
                 continue
             found, nodes = answer
-            # A node that is in both maps is beyond what evictions mend.
+            # A node that is in both maps is unresolvable.
             for code, refused in (
                 (Code.UNSCHEDULABLE, found.failed),
                 (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, found.unresolvable),
@@ -102,17 +103,16 @@ class ExtenderSession:
         passing: dict[str, NodeInfo] = {}
         for each in answer.passing:
             if each.name not in self._cluster.by_name:
-                # The real scheduler would choose it, and fail to bind the pod to a node that there is not.
-                raise ExtenderError(f'extender "{extender.name}" lets node "{each.name}" pass, which does not exist')
-            # A node that comes back as an object is taken as it is: upstream makes a node without pods of it, and
-            # scores that.
+                # The real scheduler would choose the node and then fail to bind the pod to it.
+                raise ExtenderError(f'extender "{extender.name}" accepts node "{each.name}", which does not exist')
+            # A node returned as an object is used as it is: upstream makes a node without pods from it and scores that.
             passing[each.name] = (
                 known[each.name] if each.returned is None else NodeInfo(each.returned, (), self._cluster.behavior)
             )
         return answer, list(passing.values())
 
     def prioritize(self, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
-        """The weighted scores that extenders give: node to extender to score. One that fails gives none."""
+        """Return the weighted scores from extenders: node to extender to score. A failing extender gives none."""
         names = {node_info.name for node_info in nodes}
         scores: dict[str, dict[str, int]] = {name: {} for name in names}
         for extender in self._interested:
@@ -137,10 +137,10 @@ class ExtenderSession:
         return scores
 
     def process_preemption(self, candidates: Mapping[str, CandidateVictims]) -> dict[str, CandidateVictims]:
-        """The candidates that extenders leave, with the victims that they name.
+        """Return the candidates that extenders accept, with the victims that they name.
 
-        Each is asked about what those before it left. Raises ``FrameworkError`` where one fails, or names a node
-        without victims, and cannot be ignored.
+        Each extender receives the candidates that the previous ones accepted. Raises ``FrameworkError`` if an extender
+        that is not ignorable fails, or names a node without victims.
         """
         from kpreempt.schedulers.extender_protocol import NodeVictims  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ class ExtenderSession:
     def _ask(
         self, extender: HttpExtender, verb: str, asked: int, call: Callable[[], _T], *, is_ignored: bool = False
     ) -> _T | None:
-        """The answer; ``None`` where the extender fails and that is passed over."""
+        """Call an extender; ``None`` if it fails and is ignorable."""
         from kpreempt.schedulers.extender_protocol import ExtenderError  # noqa: PLC0415
 
         try:
@@ -207,12 +207,12 @@ class ExtenderSession:
 
 
 def call_extenders(state: CycleState, extender_session: ExtenderSession) -> None:
-    """Have a cycle with this state ask the extenders, too."""
+    """Make a cycle with this state call the extenders, too."""
     state.write(_STATE_KEY, extender_session)
 
 
 def extender_session_of(state: CycleState) -> ExtenderSession | None:
-    """Asks the extenders about the pod of this state, where there are any."""
+    """Return what calls the extenders for the pod of this state, if there are any."""
     extender_session = state.read(_STATE_KEY)
     return extender_session if isinstance(extender_session, ExtenderSession) else None
 

@@ -1,18 +1,14 @@
-"""The feature gates of kube-scheduler since 1.29: the history of each, what each is to us, and what it needs.
+"""Feature gates of kube-scheduler since 1.29: their history, how kpreempt treats them, and their dependencies.
 
-As registered by ``pkg/features``, ``k8s.io/apiserver``, ``k8s.io/client-go`` and ``k8s.io/component-base`` of v1.29.6
-to v1.37.1, with what 1.25 has of those that are modelled. Most belong to other components, but the scheduler accepts
-them too.
-
-A row is a history and the gates that have it: the versions in which a gate came to a stage (``alpha``, which is off, or
-``beta``, ``GA``, ``deprecated``, which are on or off), was ``locked``, or was ``gone``. ``versions.py`` reads it.
+A row is a history and the gates that share it: the versions in which a gate entered a stage (``alpha``, which is off,
+or ``beta``, ``GA`` or ``deprecated``, which are on or off), was ``locked``, or was ``gone``. ``versions.py`` parses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# They change a verdict, or what the queue, the API server and controllers make of one.
+# These change a verdict, or what the queue, the API server or controllers do with it.
 MODELLED = """
     1.21 alpha, 1.33 gone: VolumeCapacityPriority
     1.24 alpha, 1.35 beta off, 1.37 beta on: MaxUnavailableStatefulSet
@@ -50,7 +46,7 @@ MODELLED = """
     1.37 beta on: DRAFractionalCapacityRange PodLevelResourcesFixDefaulting
 """
 
-# Decisions or what comes of them may depend on these, and they are not modelled.
+# These may affect decisions or their consequences, and are not modeled.
 NOT_MODELLED = """
     1.22 beta on: PodDeletionCost
     1.34 alpha, 1.35 beta on: ContainerRestartRules NominatedNodeNameForExpectation
@@ -70,11 +66,11 @@ NOT_MODELLED = """
     1.37 beta on: NodeControllerLeaseCircuitBreaker
 """
 
-# They change no answer here however they are set, by the reason why. A gate may stand here only where nothing that is
-# modelled reads what it switches. Found by where each is read: none of these is read in ``pkg/scheduler``, in admission
-# that is modelled, or for what controllers that are modelled do with pods (``k8s.io/kubernetes`` v1.36.3).
+# These change no answer however they are set, grouped by reason. A gate may be listed here only if nothing that is
+# modeled reads what it switches: none of these is read in ``pkg/scheduler``, in modeled admission, or by modeled
+# controllers when they handle pods (``k8s.io/kubernetes`` v1.36.3).
 IRRELEVANT: Mapping[str, str] = {
-    "kubelets and runtimes run what is bound to their node; nothing that they do is modelled": """
+    "it affects only how kubelets and runtimes run pods that are already bound, which is not modeled": """
         1.11 alpha: QOSReserved
         1.12 alpha, 1.36 GA on: CustomCPUCFSQuotaPeriod
         1.12 beta on: RotateKubeletServerCertificate
@@ -120,7 +116,7 @@ IRRELEVANT: Mapping[str, str] = {
       KubeletAllocatedPodsEndpoint VolumeBindMountOptions
         1.37 beta on: HugepageAwareEviction PodLevelResourcesFixKubeletQOSClass
     """,
-    "how the API server stores, serves and counts objects is not part of them": """
+    "it affects only how the API server stores, serves and counts objects": """
         1.15 beta on: StorageVersionHash
         1.16 beta on: APIResponseCompression
         1.20 alpha: StorageVersionAPI
@@ -146,7 +142,7 @@ IRRELEVANT: Mapping[str, str] = {
         1.37 alpha: ConsistentListFromCacheSkipTimeoutFallback
         1.37 beta on: EtcdRangeStream WatchListCompression
     """,
-    "who may do what, and how secrets and certificates are kept, decides about no pod here": """
+    "it affects only authorization, secrets or certificates": """
         1.27 alpha, 1.33 beta off, 1.37 GA on: ClusterTrustBundle
         1.29 alpha, 1.33 beta off, 1.37 GA on: ClusterTrustBundleProjection
         1.29 deprecated off: KMSv1
@@ -161,7 +157,7 @@ IRRELEVANT: Mapping[str, str] = {
         1.36 beta on: ClientsAllowCARotation DRAResourceClaimGranularStatusAuthorization
         1.37 alpha: APIServerWebhookAuthenticationToken
     """,
-    "clients, logs and metrics tell the same in another way": """
+    "it affects only clients, logs or metrics": """
         1.24 alpha: LoggingAlphaOptions
         1.24 alpha, 1.30 beta on: ContextualLogging
         1.24 beta on: LoggingBetaOptions
@@ -173,7 +169,7 @@ IRRELEVANT: Mapping[str, str] = {
         1.36 alpha, 1.37 beta on: NativeHistograms
         1.36 beta on: AtomicFIFO ClientsAllowTLSCacheGC UnlockWhileProcessingFIFO
     """,
-    "services and routes carry traffic, which is not modelled": """
+    "it affects only network traffic, which is not modeled": """
         1.27 alpha: CloudControllerManagerWebhook
         1.29 alpha, 1.30 beta on: TranslateStreamCloseWebsocketRequests
         1.30 alpha, 1.31 beta on: PortForwardWebsockets
@@ -186,17 +182,17 @@ IRRELEVANT: Mapping[str, str] = {
         1.37 beta on: NFTablesNetlink
         1.37 deprecated on: KubeProxyIPVS
     """,
-    "no autoscaler acts here": """
+    "it affects only autoscalers, which are not modeled": """
         1.16 alpha, 1.37 beta on: HPAScaleToZero
         1.33 alpha, 1.35 beta on, 1.37 locked on: HPAConfigurableTolerance
         1.37 beta on: HPAGeneration HPAOptimizedSelectorStore StaleControllerConsistencyHPA
     """,
-    "policies and webhooks of a cluster are unknown here, with it and without": """
+    "it affects only the cluster's policies and webhooks, which are unknown": """
         1.30 alpha, 1.34 beta off, 1.36 GA on: MutatingAdmissionPolicy
         1.36 alpha, 1.37 beta on: ManifestBasedAdmissionControlConfig
         1.37 beta on: ExcludeAdmissionWebhookVirtualResources WebhookRoundTripLoadBalancing
     """,
-    "it is about what fields say that no scheduler reads, or may be changed to later": """
+    "it affects only fields that no scheduler reads, or later changes to fields": """
         1.26 alpha: CrossNamespaceVolumeDataSource
         1.33 alpha, 1.35 beta on: DeploymentReplicaSetTerminatingReplicas
         1.34 alpha, 1.35 beta on: ClearingNominatedNodeNameAfterBinding
@@ -206,17 +202,18 @@ IRRELEVANT: Mapping[str, str] = {
         1.36 beta on, 1.37 locked on: InPlacePodVerticalScalingInitContainers
         1.37 alpha: DRAPartitionableDevicesType
     """,
-    "controllers wait for their caches with it; here they see everything at once": """
+    "with it, controllers wait for their caches; simulated controllers see every change immediately": """
         1.36 beta on: StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
       StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
     """,
-    "every pod is decided on its own, as it is without it": """
+    "kpreempt decides about each pod on its own, as the scheduler does without it": """
         1.35 beta on: OpportunisticBatching
         1.37 alpha: InterPodAffinityHostnameFastPath
     """,
 }
 
-# Nobody can set them in 1.36, and nobody has asked yet what they do in older versions: set there, they are told.
+# These cannot be set in 1.36, and their effect in older versions has not been investigated: if set there, they are
+# reported.
 LOCKED = """
     1.12 alpha, 1.31 beta off, 1.33 beta on, 1.36 locked on: ProcMountType
     1.14 alpha, 1.33 beta on, 1.34 locked on: WinDSR
@@ -317,8 +314,8 @@ LOCKED = """
     1.35 beta on, 1.36 locked on: CSIServiceAccountTokenSecrets
 """
 
-# A gate that is on needs others to be on: what is needed, and by which gates, since 1.35. Before it may stand from
-# which version on, and after the hyphen the one in which that is over.
+# Gates and the gates they depend on, since 1.35. A row may start with the first version in which it holds and, after
+# the hyphen, the first version in which it no longer does.
 DEPENDENCIES = """
     APIServerIdentity: StorageVersionAPI UnknownVersionInteroperabilityProxy
     1.36- AtomicFIFO: StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob

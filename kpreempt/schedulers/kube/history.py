@@ -1,6 +1,6 @@
-"""What changed from one version of kube-scheduler to another: each change in a sentence, with the facts that it sets.
+"""Changes between versions of kube-scheduler: one sentence each, and the facts that it sets.
 
-With ``partly`` a version takes over some of the changes to another, which tells what decides where the two differ.
+``partly`` applies some of the changes between two versions, which shows the changes that cause a different decision.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ _FEATURES = "pkg/features/kube_features.go"
 _DEFAULT_PLUGINS = "pkg/scheduler/apis/config/v1/default_plugins.go"
 _PLUGINS = "pkg/scheduler/framework/plugins"
 _HOLDING = "SchedulingGates"
-# The version itself, by which plugins are looked up: the one fact that is no switch.
+# The version itself, by which plugins are looked up; the only fact that is not a switch.
 _VERSION = "version"
 
-# What the gates that are modelled do where they are on.
+# What the modeled gates do when enabled.
 EFFECTS: Mapping[str, str] = {
-    "CSIMigrationPortworx": "in-tree volumes of Portworx count as CSI volumes",
-    "DRAAdminAccess": "claims may ask for access to devices that are in use",
-    "DRAConsumableCapacity": "claims may share a device, each with a part of its capacity",
-    "DRADeviceBindingConditions": "claims whose devices cannot be made ready are unavailable",
+    "CSIMigrationPortworx": "in-tree Portworx volumes count as CSI volumes",
+    "DRAAdminAccess": "claims may request access to devices that are in use",
+    "DRAConsumableCapacity": "claims may share a device, each using part of its capacity",
+    "DRADeviceBindingConditions": "claims whose devices fail to become ready are unavailable",
     "DRADeviceTaintRules": "rules taint devices",
-    "DRADeviceTaints": "devices with taints go to requests that tolerate them",
-    "DRAExtendedResource": "devices may serve extended resources on nodes that do not offer them",
-    "DRAFractionalCapacityRange": "a share of a device's capacity may be a fraction",
+    "DRADeviceTaints": "tainted devices are only allocated to requests that tolerate the taints",
+    "DRAExtendedResource": "devices may provide extended resources on nodes without a device plugin for them",
+    "DRAFractionalCapacityRange": "a share of a device's capacity may be fractional",
     "DRAPartitionableDevices": "devices may share counters",
     "DRAPrioritizedList": "a request may have alternatives",
-    "DRAResourceClaimDeviceStatus": "the binding conditions of devices are known",
-    "DynamicResourceAllocation": "resource claims decide where a pod fits",
-    "InPlacePodLevelResourcesVerticalScaling": "a resize of a pod's own resources counts while it is under way",
-    "InPlacePodVerticalScaling": "a resize of a running pod counts while it is under way",
-    "JobManagedBy": "a Job whose managedBy names another controller is left to it",
-    "JobSuccessPolicy": "a Job may succeed by a part of its pods",
-    "MatchLabelKeysInPodAffinity": "matchLabelKeys and mismatchLabelKeys of a new pod's affinity count",
-    "MatchLabelKeysInPodTopologySpread": "matchLabelKeys of spread constraints count",
-    "MatchLabelKeysInPodTopologySpreadSelectorMerge": "the API server writes matchLabelKeys of spread constraints into"
-    " their selectors, too",
-    "MaxUnavailableStatefulSet": "maxUnavailable of a StatefulSet counts",
-    "MinDomainsInPodTopologySpread": "minDomains of spread constraints counts",
+    "DRAResourceClaimDeviceStatus": "devices' binding conditions are reported",
+    "DynamicResourceAllocation": "resource claims restrict the nodes that fit a pod",
+    "InPlacePodLevelResourcesVerticalScaling": "an in-progress resize of pod-level resources counts",
+    "InPlacePodVerticalScaling": "an in-progress resize of a running pod counts",
+    "JobManagedBy": "a Job whose managedBy names another controller is left to that controller",
+    "JobSuccessPolicy": "a Job may succeed when only some of its pods have",
+    "MatchLabelKeysInPodAffinity": "matchLabelKeys and mismatchLabelKeys in a new pod's affinity take effect",
+    "MatchLabelKeysInPodTopologySpread": "matchLabelKeys in spread constraints take effect",
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": "the API server also merges spread constraints'"
+    " matchLabelKeys into their selectors",
+    "MaxUnavailableStatefulSet": "a StatefulSet's maxUnavailable takes effect",
+    "MinDomainsInPodTopologySpread": "minDomains in spread constraints takes effect",
     "NodeDeclaredFeatures": "a pod goes only to nodes that declare the features it needs",
-    "NodeInclusionPolicyInPodTopologySpread": "nodeAffinityPolicy and nodeTaintsPolicy of spread constraints count",
-    "PodDisruptionConditions": "victims get the condition DisruptionTarget, and a pod waits for such victims alone",
-    "PodLevelResources": "requests of a pod as a whole take the place of its containers'",
-    "PodLevelResourcesFixDefaulting": "requests of a new pod as a whole are completed once LimitRanges have given its"
-    " containers theirs",
-    "PodTopologyLabelsAdmission": "a pod gets the labels of its node's zone and region when it is bound",
-    "SchedulerAsyncPreemption": "victims are deleted in the background, and lower nominations cleared before",
-    "SchedulerPopFromBackoffQ": "a scheduler with nothing to do takes pods that back off",
-    "SchedulerQueueingHints": "plugins are asked whether an event helps the pods that they refused",
+    "NodeInclusionPolicyInPodTopologySpread": "nodeAffinityPolicy and nodeTaintsPolicy of spread constraints apply",
+    "PodDisruptionConditions": "victims get the DisruptionTarget condition, and a pod waits only for victims with it",
+    "PodLevelResources": "pod-level requests replace the sum of its containers' requests",
+    "PodLevelResourcesFixDefaulting": "a new pod's pod-level requests are defaulted after LimitRanges have set its"
+    " containers' requests",
+    "PodTopologyLabelsAdmission": "a pod gets its node's zone and region labels when it is bound",
+    "SchedulerAsyncPreemption": "victims are deleted in the background, after lower-priority nominations are cleared",
+    "SchedulerPopFromBackoffQ": "an idle scheduler tries pods that are still backing off",
+    "SchedulerQueueingHints": "plugins decide whether an event may help the pods that they rejected",
     "SidecarContainers": "pods with sidecars are scheduled",
-    "StorageCapacityScoring": "VolumeBinding rates nodes, those with more storage left higher",
+    "StorageCapacityScoring": "VolumeBinding scores nodes, preferring those with more free storage",
     "TaintTolerationComparisonOperators": "tolerations may compare numbers (Lt, Gt)",
     "VolumeAttributesClass": "a claim binds only to volumes of its VolumeAttributesClass",
-    "VolumeCapacityPriority": "VolumeBinding rates nodes, those whose volumes would be fuller higher",
-    "VolumeLimitScaling": "nodes without a volume's CSI driver are refused",
+    "VolumeCapacityPriority": "VolumeBinding scores nodes, preferring those whose volumes would be fuller",
+    "VolumeLimitScaling": "nodes without a volume's CSI driver are rejected",
 }
 
 
 class Concern(StrEnum):
-    """What a change is about. All but ``DECISIONS`` leave where a pod goes, and whom it evicts, as they were.
+    """The subject of a change. Only ``DECISIONS`` can change where a pod goes or which pods it evicts.
 
-    ``UNUSUAL`` is what nothing brings about in a cluster without settings of its own.
+    ``UNUSUAL`` changes have no effect in a cluster with default settings.
     """
 
     DECISIONS = "decisions"
@@ -80,10 +80,10 @@ class Concern(StrEnum):
     CONTROLLERS = "controllers"
     CONFIGURATION = "configuration"
     UNUSUAL = "unusual"
-    NOT_MODELLED = "not modelled"
+    NOT_MODELLED = "not modeled"
 
 
-# What the facts are about that no decision hangs on, or none in usual clusters.
+# Facts that affect no decision, or none in common clusters, and what they are about.
 _CONCERNS: Mapping[Concern, Collection[str]] = {
     Concern.WORDS: {
         "capitalizes_owners_of_claims",
@@ -139,7 +139,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "reports_queue_sort_mismatch",
         "reports_utilization_values",
     },
-    # They decide, but by default nothing comes to them.
+    # These affect decisions, but nothing triggers them by default.
     Concern.UNUSUAL: {
         "allocates_from_incomplete_pools",
         "compares_attributes_of_all_devices",
@@ -172,15 +172,15 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
     },
 }
 _CONCERN_OF = {field: concern for concern, fields in _CONCERNS.items() for field in fields}
-# With these a decision cannot be another; the others are tried where one is to be explained.
+# These cannot change a decision; the others are tried when a difference is explained.
 _WITHOUT_DECISIONS = frozenset(Concern) - {Concern.DECISIONS, Concern.UNUSUAL}
 
 
 class DescribedChange(NamedTuple):
-    """One change in a sentence, and where it is seen.
+    """One change in a sentence, and its upstream source.
 
-    ``name`` is that of the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behaviour`` that
-    it sets; none for a gate of which nothing is modelled. ``also_in`` are older releases to which it was carried back.
+    ``name`` is the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behaviour`` that it sets,
+    empty for an unmodeled gate. ``also_in`` lists older releases to which it was backported.
     """
 
     name: str
@@ -192,14 +192,14 @@ class DescribedChange(NamedTuple):
 
     @property
     def decides(self) -> bool:
-        """Whether a decision may be another with it."""
+        """Whether it can change a decision."""
         return self.concern not in _WITHOUT_DECISIONS
 
 
 def changes_in(minor: str) -> list[DescribedChange]:
-    """What is otherwise in ``minor`` than in the version before it: rules, gates' defaults, default plugins.
+    """List what ``minor`` changes compared with the version before it: rules, gate defaults, default plugins.
 
-    Nothing for the first of ``RELEASES``; raises ``ValueError`` for one that is not among them.
+    Empty for the first of ``RELEASES``. Raises ``ValueError`` for a version that is not in it.
     """
     minors = list(RELEASES)
     place = minors.index(minor)
@@ -207,14 +207,14 @@ def changes_in(minor: str) -> list[DescribedChange]:
 
 
 def changes_between(before: Behaviour, after: Behaviour) -> list[DescribedChange]:
-    """What is otherwise in a later version, with the gates that are set in each."""
+    """List the differences in a later version, each version with its own gates."""
     return [*_rules(before, after), *_gates(before, after), *_plugins(before, after)]
 
 
 def known_changes(minor: str) -> list[str]:
-    """What is known to be otherwise in the oldest modelled version than in ``minor``, which is older, in sentences.
+    """List the known differences, in sentences, between the oldest modeled version and an older ``minor``.
 
-    Nothing where nothing is known: for newer versions, and for those from before the tables begin.
+    Empty if none are known: for newer versions, and for those before the tables begin.
     """
     oldest, number = next(iter(RELEASES)), int(minor.split(".")[1])
     if not _FIRST_MINOR <= number < int(oldest.split(".")[1]):
@@ -222,13 +222,13 @@ def known_changes(minor: str) -> list[str]:
     return [each.sentence for each in changes_between(behavior(minor), behavior(oldest)) if each.sentence]
 
 
-# The version from which on the tables of gates and plugins are whole.
+# The first version for which the tables of gates and plugins are complete.
 _FIRST_MINOR = 25
 _ON = {True: "on", False: "off"}
 
 
 def partly(before: Behaviour, after: Behaviour, changes: Collection[DescribedChange]) -> Behaviour:
-    """The earlier version with some of the changes to the later one, and nothing else of it."""
+    """Apply some of the changes to the later version to the earlier one, and nothing else."""
     fields = {field for change in changes for field in change.facts}
     return before._replace(**{field: getattr(after, field) for field in fields})
 
@@ -251,12 +251,12 @@ def _gates(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
         field = GATE_FIELDS.get(name)
         if field is None:
             if is_now[name].default != was.get(name, Gate("", False)).default:
-                sentence = f"{name} is {_ON[is_now[name].default]} by default; what it does is not modelled."
+                sentence = f"{name} is {_ON[is_now[name].default]} by default; its effect is not modeled."
                 yield DescribedChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
         elif getattr(before, field) != getattr(after, field):
             sentence = f"{name} is {_ON[getattr(after, field)]} by default: {EFFECTS[name]}."
             concern = _CONCERN_OF.get(field, Concern.DECISIONS)
-            # The gate of a plugin that there was not before goes with the plugin.
+            # The gate of a new plugin appears together with the plugin.
             facts = (field, _VERSION) if name in newly_there else (field,)
             yield DescribedChange(field.replace("_", "-"), sentence, _FEATURES, concern, facts)
 
@@ -264,22 +264,22 @@ def _gates(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
 def _plugins(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
     then, now = default_plugins(before), default_plugins(after)
     names, later = ([each.name for each in plugins] for plugins in (then, now))
-    if gone := [name for name in names if name not in later]:
-        words = "is no default plugin" if len(gone) == 1 else "are no default plugins"
-        sentence = f"{_listed(gone)} {words} any more: in-tree volumes count only where they are CSI volumes."
+    if former := [name for name in names if name not in later]:
+        words = "is no longer a default plugin" if len(former) == 1 else "are no longer default plugins"
+        sentence = f"{_listed(former)} {words}: in-tree volumes count only if they are CSI volumes."
         yield DescribedChange("default-plugins", sentence, _DEFAULT_PLUGINS, Concern.DECISIONS, (_VERSION,))
     if removed := sorted(plugins_in_tree(before.version).keys() - plugins_in_tree(after.version).keys()):
-        sentence = f"A configuration cannot name {_listed(removed, 'or')} any more: there is no such plugin."
+        sentence = f"A configuration can no longer name {_listed(removed, 'or')}: the plugin was removed."
         yield DescribedChange("removed-plugins", sentence, _PLUGINS, Concern.CONFIGURATION)
     points = [plugins_in_tree(each.version) for each in (before, after)]
-    rating = [name for name in names if name in later and "score" in points[1][name] - points[0][name]]
-    if rating:
-        sentence = f"{_listed(rating)} {'rates' if len(rating) == 1 else 'rate'} nodes, too."
-        yield DescribedChange("rating-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
-    # The place of the first has no effect: it holds pods back before they are tried.
+    scoring = [name for name in names if name in later and "score" in points[1][name] - points[0][name]]
+    if scoring:
+        sentence = f"{_listed(scoring)} {'scores' if len(scoring) == 1 else 'score'} nodes, too."
+        yield DescribedChange("scoring-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
+    # The position of the first one has no effect: it gates pods before they are tried.
     kept = [name for name in names if name in later and name != _HOLDING]
     if kept != [name for name in later if name in names and name != _HOLDING]:
-        sentence = "The default plugins run in another order, so that a node may be refused for another reason."
+        sentence = "The default plugins run in a different order, so a node may be rejected for a different reason."
         yield DescribedChange("order-of-plugins", sentence, _DEFAULT_PLUGINS, Concern.WORDS, (_VERSION,))
 
 

@@ -1,15 +1,15 @@
-"""What every filter says of one node: more than the scheduler looks at, which stops at the first that refuses.
+"""Run every filter on one node, where the scheduler itself stops at the first rejection.
 
-The filters run as in a scheduling cycle, and once more without the pods of lower priority, as a dry run of preemption
-begins (``SelectVictimsOnNode``, ``plugins/defaultpreemption/default_preemption.go``, v1.36.3).
+The filters run as in a scheduling cycle, and again without the pods of lower priority, as a dry run of preemption
+starts (``SelectVictimsOnNode``, ``plugins/defaultpreemption/default_preemption.go``, v1.36.3).
 
-``fits_on`` is the look at a node that came or changed which the scheduling queue takes where it asks no queueing hints.
-It follows ``preCheckForNode`` and ``AdmissionCheck`` in ``pkg/scheduler/eventhandlers.go`` of v1.31.14: pods that do
-not fit on the node as it is stay aside, whatever plugin refused them. What a profile configures has no part in it, and
-nominated pods have none.
+``fits_on`` is the check that a scheduling queue without queueing hints runs on an added or updated node. It follows
+``preCheckForNode`` and ``AdmissionCheck`` in ``pkg/scheduler/eventhandlers.go`` of v1.31.14: pods that do not fit on
+the node as it is stay unschedulable, whatever plugin rejected them. It ignores the profile's configuration and
+nominated pods.
 
-And ``capacity_of_nodes`` is how many more pods like one fit on each node as it is, where what a node says hangs on that
-node alone; ``is_permanently_unschedulable`` whether a pod that no node takes could be held by any state of these nodes.
+``capacity_of_nodes`` is the number of identical pods that still fit on each node as it is, if results for a node depend
+on that node only. ``is_permanently_unschedulable`` checks whether no state of these nodes could hold a pod.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from kpreempt.verdict.status import is_permanent
 
 
 def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEvaluation:
-    """All filters on the node, as it is and without its pods of lower priority; nothing that is passed in is changed.
+    """Run all filters on the node, as it is and without its pods of lower priority; arguments are not changed.
 
-    Where a PreFilter refuses the pod on all nodes, the filters are not prepared, and none is evaluated.
+    If a PreFilter plugin rejects the pod on all nodes, filters are not prepared and none is evaluated.
     """
     state = CycleState()
     try:
@@ -60,7 +60,7 @@ def evaluate_node(framework: Framework, pod: Pod, node_info: NodeInfo) -> NodeEv
 def _without_evictable(
     framework: Framework, state: CycleState, pod: Pod, node_info: NodeInfo, nominated: Sequence[PodInfo]
 ) -> tuple[list[PodInfo], list[Status]]:
-    """The pods that may be evicted, by priority where no plugin preempts, and each filter's status without them."""
+    """Return the evictable pods (by priority if no plugin preempts), and each filter's status without them."""
     rules = preemption_rules(framework.plugins)
     try:
         if rules is None:
@@ -86,7 +86,7 @@ def _without_evictable(
 def _run_filters(
     framework: Framework, state: CycleState, pod: Pod, node_info: NodeInfo, nominated: Sequence[PodInfo]
 ) -> list[Status]:
-    """Each filter's status; where nominated pods count, a refusal beside them comes before one without them."""
+    """Return each filter's status; if nominated pods count, a rejection with them takes precedence."""
     runs = [(state, node_info)]
     if nominated:
         try:
@@ -111,7 +111,7 @@ _REPELLING = frozenset(("NoSchedule",))
 
 
 def fits_on(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
-    """Whether resources, required node affinity, the node's name, host ports and taints let the pod onto the node."""
+    """Check resources, required node affinity, node name, host ports and taints."""
     node = node_info.node
     return (
         _fits(pod, node_info, behavior)
@@ -140,13 +140,13 @@ def _fits(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
 
 
 def capacity_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str, int] | None:
-    """How many such pods each node holds, ``most`` at most; ``None`` where another node's pods could matter.
+    """Return how many such pods fit on each node, up to ``most``; ``None`` if pods on other nodes may matter.
 
-    One pod after the other takes its room, and where all filters that run look at nothing but the node, it is the same
-    in which order nodes are filled.
+    The pods are added one by one. If all filters that run only read the node itself, the order of nodes does not
+    matter.
     """
     if pod.spec.resource_claims or any(each.ephemeral or each.persistent_volume_claim for each in pod.spec.volumes):
-        # Each has claims of its own, or all share one, which only one pod may be allowed to use.
+        # Either each pod has its own claims, or all pods share a claim that may allow only one of them.
         return None
     state = CycleState(records_steps=False)
     try:
@@ -179,13 +179,13 @@ def capacity_of_nodes(framework: Framework, pod: Pod, most: int) -> Mapping[str,
 def is_permanently_unschedulable(
     framework: Framework, state: CycleState, pod: Pod, status_of: Callable[[str], Status], pre_filter: Status | None
 ) -> bool:
-    """Whether each node refuses the pod whatever runs there, be it by a filter that was not reached.
+    """Return whether each node rejects the pod whatever runs there, including filters that were not reached.
 
-    ``status_of`` gives every node's status, by its name, ``state`` is the one after PreFilter, and ``pre_filter`` is
-    what PreFilter says where it refuses the pod.
+    ``status_of`` returns a node's status by name, ``state`` is the state after PreFilter, and ``pre_filter`` is
+    PreFilter's status if it rejects the pod.
     """
     if pre_filter is not None:
-        # What a pod requires of its node contradicts itself; all else that is refused there may yet come about.
+        # The pod's node requirements contradict each other; any other rejection here may be resolved later.
         return pre_filter.plugin == NodeAffinity.name
     filters = [
         plugin

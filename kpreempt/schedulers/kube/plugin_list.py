@@ -1,4 +1,4 @@
-"""What a scheduler runs, told without a cluster: no plugin is made, and no extender called."""
+"""List what a scheduler runs, without a cluster: no plugin is created and no extender is called."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ OWN_SOURCE = "kube-scheduler"
 
 
 def list_plugins(scheduler: KubeScheduler, installed: Iterable[AvailablePlugin]) -> SchedulerPlugins:
-    """The scheduler's plugins by profile and extension point of a scheduling cycle, and its extenders.
+    """Return the scheduler's plugins by profile and extension point, and its extenders.
 
-    ``installed`` are plugins that could be enabled.
+    ``installed`` lists plugins that could be enabled.
     """
     enabled = (name for profile in scheduler.profiles for name in profile.enabled_names)
     foreign = out_of_tree_names(enabled, scheduler.registry)
@@ -54,7 +54,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
     for point in EXTENSION_POINTS:
         here = []
         for name in plugins_at(profile, point, registry):
-            # Whether the plugin runs here at the point, or has nothing to do there in a what-if.
+            # Whether the plugin runs here at the point, or has nothing to do in a what-if.
             if _has_part(name, registry) and (
                 point in NOT_RUN
                 or name in WITHOUT_CLASS
@@ -81,7 +81,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
 
 
 def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin]:
-    """The default plugins that the profile does without, in their order."""
+    """Return the default plugins that the profile disables, in default order."""
     usual, registry = default_profile(scheduler.behavior), scheduler.registry
     enabled = {point: plugins_at(profile, point, registry) for point in EXTENSION_POINTS}
     disabled = []
@@ -94,7 +94,7 @@ def _disabled(profile: Profile, scheduler: KubeScheduler) -> list[DisabledPlugin
 
 
 def _has_part(name: str, registry: Registry) -> bool:
-    """Whether the plugin is modelled at all, or out-of-tree and there."""
+    """Return whether the plugin is modeled, or is an installed out-of-tree plugin."""
     return name in registry or name in WITHOUT_CLASS
 
 

@@ -1,7 +1,7 @@
-"""The plugins of kube-scheduler: a row for each, in the order in which the default profile has them.
+"""The plugins of kube-scheduler, one row each, in the order of the default profile.
 
-Follows ``framework/plugins/registry.go`` and ``apis/config/v1/default_plugins.go`` (``pkg/scheduler``, v1.36.3). What a
-plugin is and wants stands in its module; here is only when there is one, and its place among the default ones.
+Follows ``framework/plugins/registry.go`` and ``apis/config/v1/default_plugins.go`` (``pkg/scheduler``, v1.36.3). Each
+plugin's module describes the plugin; this table only has the versions in which it exists and its default position.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from kpreempt.schedulers.kube.versions import Behaviour, holds
 
 
 class EnabledPlugin(NamedTuple):
-    """A plugin of a profile and its score weight."""
+    """A plugin in a profile, and its score weight."""
 
     name: str
     weight: int = 1
 
 
 class InTreePlugin(NamedTuple):
-    """A plugin of kube-scheduler, as its module states it, and its place among the default ones.
+    """A plugin of kube-scheduler, as described by its module, and its position among the default plugins.
 
-    By default it is enabled everywhere, with its score's weight; where it has a gate, as long as that is on. ``points``
-    are those that it implements, where its module does not say so: it is not modelled, or not by a class
-    (``WITHOUT_CLASS``), or they were others in some versions. A plugin whose place or points change has a row for each
-    time.
+    By default it is enabled at all its points, with its score weight; if it has a gate, only while the gate is on.
+    ``points`` are the extension points that it implements, if its module does not say so: because it is unmodeled, is
+    not modeled by a class (``WITHOUT_CLASS``), or had other points in some versions. A plugin whose position or points
+    change has one row for each period.
     """
 
     name: str
@@ -118,28 +118,28 @@ _PLUGINS: tuple[InTreePlugin, ...] = (
     InTreePlugin("TopologyPlacementGenerator", is_default=False, since="1.36", points="placementGenerate"),
     InTreePlugin("PodGroupPodsCount", is_default=False, since="1.36", points="placementScore"),
 )
-# Modelled without a class: the queues have the order of the one in themselves, and the other comes after the choice.
+# Modeled without a class: the first is the queues' built-in order, and the second acts after a node is chosen.
 WITHOUT_CLASS = frozenset(("PrioritySort", "DefaultBinder"))
 
 Registry = Mapping[str, Registration]
-# The plugins of kube-scheduler itself that are modelled by a class, in any version.
+# Kube-scheduler's own plugins that are modeled by a class, in any version.
 REGISTRY: Registry = {each.name: each.stated for each in _PLUGINS if each.stated is not None}
 
 
 @cache
 def registry_of(version: str) -> Registry:
-    """The version's plugins that are modelled by a class."""
+    """Return the version's plugins that are modeled by a class."""
     in_tree = plugins_in_tree(version)
     return {name: each._replace(points=in_tree[name]) for name, each in REGISTRY.items() if name in in_tree}
 
 
 def plugins_in_tree(version: str = DEFAULT_VERSION) -> dict[str, frozenset[str]]:
-    """The extension points of every plugin that the version has."""
+    """Return the extension points of every plugin in the version."""
     return {each.name: _points(each) for each in _PLUGINS if holds(version, each.since, each.until)}
 
 
 def plugins_elsewhere(version: str = DEFAULT_VERSION) -> dict[str, frozenset[str]]:
-    """The plugins of other versions that this one does not have."""
+    """Return the plugins of other versions that this version does not have."""
     own = plugins_in_tree(version)
     return {each.name: _points(each) for each in _PLUGINS if each.name not in own}
 
@@ -151,7 +151,7 @@ def _points(plugin: InTreePlugin) -> frozenset[str]:
 
 
 def default_plugins(facts: Behaviour) -> tuple[EnabledPlugin, ...]:
-    """The plugins that are enabled at every point that they implement unless a configuration says otherwise."""
+    """Return the plugins that are enabled at all their points unless a configuration says otherwise."""
     return tuple(
         EnabledPlugin(each.name, each.weight)
         for each in _PLUGINS

@@ -1,9 +1,9 @@
-"""Profiles: which plugins run for pods of a scheduler name, at which extension points, in which order.
+"""Profiles: the plugins that run for a scheduler name, their extension points and their order.
 
-What they make of the scheduling queue (``queue_rules``) follows ``pkg/scheduler/scheduler.go`` (``New``,
-``buildQueueingHintMap``), ``backend/queue/scheduling_queue.go`` (``runPreEnqueuePlugins``) and
-``framework/runtime/framework.go`` (``fillEnqueueExtensions``) of v1.36.3. There a plugin in Go that fails to compare
-two pods takes the scheduler down; here it ends the question.
+``queue_rules`` follows ``pkg/scheduler/scheduler.go`` (``New``, ``buildQueueingHintMap``),
+``backend/queue/scheduling_queue.go`` (``runPreEnqueuePlugins``) and ``framework/runtime/framework.go``
+(``fillEnqueueExtensions``) of v1.36.3. There, a Go plugin that fails to compare two pods crashes the scheduler; here,
+it ends the query with an error.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from kpreempt.schedulers.kube.plugin_table import (
 )
 from kpreempt.schedulers.kube.versions import Behaviour, behavior
 
-# The extension points that each plugin in the tree implements; of plugins that only other versions have, too.
+# The extension points of each in-tree plugin, including plugins of other versions.
 IN_TREE = plugins_elsewhere() | plugins_in_tree()
 
 
 def out_of_tree_names(names: Iterable[str], registry: Registry) -> dict[str, type[Plugin]]:
-    """The classes of those of the plugins that are out-of-tree, each once, in the order of ``names``."""
+    """Return the classes of the out-of-tree plugins among ``names``, each once, in order."""
     found = {name: registry[name].plugin for name in names if name in registry}
     return {name: plugin for name, plugin in found.items() if plugin is not None}
 
 
 class PointConfig(msgspec.Struct, frozen=True):
-    """What a configuration says about one extension point; ``disabled`` may hold ``*``."""
+    """One extension point in a configuration; ``disabled`` may contain ``*``."""
 
     enabled: Sequence[EnabledPlugin] = ()
     disabled: frozenset[str] = frozenset()
@@ -59,8 +59,8 @@ class PointConfig(msgspec.Struct, frozen=True):
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """One profile, with its defaults merged in.
 
-    ``plugins`` are enabled at every point that they implement; ``points`` adds to that and takes away from it.
-    ``has_extenders`` says that extenders filter or score nodes, too; ``parallelism`` is the scheduler's number of
+    ``plugins`` are enabled at every point that they implement; ``points`` adds to and removes from these.
+    ``has_extenders`` means that extenders also filter or score nodes; ``parallelism`` is the scheduler's number of
     workers.
     """
 
@@ -74,18 +74,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def enabled_names(self) -> list[str]:
-        """The plugins that are enabled at one point or more, each once."""
+        """Return the plugins that are enabled at one or more points, each once."""
         at_points = (plugin.name for point in self.points.values() for plugin in point.enabled)
         return list(dict.fromkeys([*(plugin.name for plugin in self.plugins), *at_points]))
 
 
 def default_profile(facts: Behaviour) -> Profile:
-    """The profile that a kube-scheduler without configuration runs."""
+    """Return the profile of a kube-scheduler without a configuration."""
     return Profile(plugins=default_plugins(facts))
 
 
 class PluginMaker:
-    """Makes the plugins of a profile, for one cluster after the other; which run where is the same in all of them."""
+    """Creates the plugins of a profile for a series of clusters; their points and order stay the same."""
 
     def __init__(self, profile: Profile, behavior: Behaviour, registry: Registry = REGISTRY) -> None:
         self._profile = profile
@@ -99,7 +99,7 @@ class PluginMaker:
             point: [
                 name
                 for name in plugins_at(profile, point, registry)
-                # Of an out-of-tree plugin it is said by what stands for it.
+                # For an out-of-tree plugin, its stand-in knows.
                 if (each := self._registrations.get(name)) is not None
                 and (each.plugin is not None or point in each.modelled)
             ]
@@ -108,9 +108,9 @@ class PluginMaker:
         self._weights = weights_of(profile)
 
     def make(self, handle: Handle) -> ProfilePlugins:
-        """Make the plugins and put them in order at each extension point.
+        """Create the plugins and sort them by extension point.
 
-        Raises ``ConfigurationError`` where an out-of-tree plugin cannot be made.
+        Raises ``ConfigurationError`` if an out-of-tree plugin cannot be created.
         """
         made = {name: self._made(name, each, handle) for name, each in self._registrations.items()}
 
@@ -141,9 +141,9 @@ class PluginMaker:
 
 
 def plugins_at(profile: Profile, point: str, registry: Registry) -> list[str]:
-    """The names of the plugins that are enabled at an extension point, in the order in which they run.
+    """Return the names of the plugins that are enabled at an extension point, in the order in which they run.
 
-    A point's own plugins that are also enabled everywhere come first, then those enabled everywhere, then the rest
+    A point's own plugins that are also enabled everywhere come first, then the others enabled everywhere, then the rest
     (``expandMultiPointPlugins``, ``framework/runtime/framework.go``, v1.36.3).
     """
     config = profile.points.get(point, PointConfig())
@@ -161,29 +161,29 @@ def plugins_at(profile: Profile, point: str, registry: Registry) -> list[str]:
 
 
 def points_in(registry: Registry, name: str) -> frozenset[str]:
-    """The extension points that a plugin implements; none for one that is not known."""
+    """Return the extension points that a plugin implements; empty if it is unknown."""
     return registry[name].points if name in registry else IN_TREE.get(name, frozenset())
 
 
 def weights_of(profile: Profile) -> dict[str, int]:
-    """How much the scores of each plugin count."""
+    """Return each plugin's score weight."""
     weights = {plugin.name: plugin.weight for plugin in profile.plugins}
     return weights | {plugin.name: plugin.weight for plugin in profile.points.get("score", PointConfig()).enabled}
 
 
-# Plugins that implement one of these can register events; those that do not say which get all of them.
+# Plugins that implement one of these points can register events; those that register none get all events.
 _REGISTERING = frozenset(("preEnqueue", "preFilter", "filter", "reserve", "permit"))
 
-# The framework of each profile, by scheduler name, for the cluster as it is when it is asked for.
+# Returns each profile's framework by scheduler name, for the current cluster.
 Frameworks = Callable[[], Mapping[str, Framework]]
 
 
 def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Frameworks, phases: Phases) -> QueueRules:
-    """The rules; ``frameworks`` is called only where an out-of-tree plugin orders the queue or holds pods back.
+    """Return the queue rules; ``frameworks`` is called only if an out-of-tree plugin sorts the queue or gates pods.
 
-    The order is that of the first profile, all having the same, and of the plugin as it was made for the cluster of
-    this moment: a QueueSort of the real scheduler has no snapshot either. A pod is held back by the plugins as they
-    are made for the cluster when the queue asks.
+    All profiles have the same queue sort, so the first profile's is used, with the plugin created for the current
+    cluster: the real scheduler's QueueSort has no snapshot either. Plugins that gate pods are created for the cluster
+    at the time of the check.
     """
     sorter = out_of_tree_names(plugins_at(profiles[0], "queueSort", registry), registry)
     is_holding = any(out_of_tree_names(plugins_at(profile, "preEnqueue", registry), registry) for profile in profiles)
@@ -200,7 +200,7 @@ def queue_rules(profiles: Sequence[Profile], registry: Registry, frameworks: Fra
 
 def _order(framework: Framework, phases: Phases) -> Less:
     plugin = framework.plugins.queue_sorts[0]
-    # Every pod that was compared, which so keeps its identity, and the pod as a plugin may see it.
+    # Every pod that was compared, which keeps its identity stable, and the pod as a plugin may see it.
     seen: dict[int, tuple[Pod, Pod]] = {}
 
     def unchangeable(info: QueuedPodInfo) -> WaitingPod:
@@ -214,7 +214,7 @@ def _order(framework: Framework, phases: Phases) -> Less:
             with phases.part(plugin.name):
                 return plugin.less(unchangeable(one), unchangeable(other))
         except FrameworkError as error:
-            hint = "let less fail on no pods: that would end the real scheduler, too"
+            hint = "less() must not fail for any pod: an error there would crash the real scheduler, too"
             raise PluginFailedError(str(error), hint=hint) from error
 
     return is_before

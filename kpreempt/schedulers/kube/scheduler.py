@@ -1,4 +1,4 @@
-"""kube-scheduler: a cluster made ready once, and any number of questions about it."""
+"""kube-scheduler: prepare a cluster once, then run any number of decisions on it."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk import LatestTable
     from kpreempt.verdict.at_risk import RankedVictim
 
-# Below this many pods columns save no time, and NumPy need not be loaded.
+# With fewer pods, columns save no time and NumPy is not worth loading.
 MIN_PODS_OF_TABLE = 2000
-# In bytes, with what OpenBLAS takes for itself.
+# In bytes, including what OpenBLAS allocates for itself.
 _ROOM_OF_NUMPY = 96 * 2**20
 
 
 class Prepared:
-    """A cluster made ready by ``scheduler`` for any number of questions: the cache's state, a framework per profile.
+    """A cluster that ``scheduler`` prepared for any number of decisions: the cache's state and a framework per profile.
 
-    A big cluster has columns over its pods, too.
+    A big cluster also has columns over its pods.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Prepared:
 
 
 class KubeScheduler:
-    """kube-scheduler with its profiles, as its version and feature gates let it behave."""
+    """kube-scheduler with its profiles, under its version and feature gates."""
 
     def __init__(
         self,
@@ -96,13 +96,12 @@ class KubeScheduler:
         extender_settings: Sequence[ExtenderSettings] = (),
         backoffs: tuple[int, int] | None = None,
     ) -> None:
-        """``registry`` has the plugins that there are (``None``: the version's own).
+        """``registry`` has the available plugins (``None``: the version's in-tree plugins).
 
-        ``extra_fields`` is what those out-of-tree read besides.
+        ``extra_fields`` lists extra fields that out-of-tree plugins read.
 
-        ``extenders`` are those that may be called, in the order in which they are;
-        ``extender_settings`` are of all that the configuration has, in its order. ``backoffs`` are the shortest and the
-        longest backoff of the queue, in seconds.
+        ``extenders`` are the ones that may be called, in order; ``extender_settings`` are the settings of all
+        configured extenders, in order. ``backoffs`` are the queue's initial and maximum backoff in seconds.
         """
         self.extenders = list(extenders)
         self.extender_settings = list(extender_settings)
@@ -117,17 +116,17 @@ class KubeScheduler:
 
     @property
     def scheduler_names(self) -> frozenset[str]:
-        """The names of the profiles."""
+        """Names of the profiles."""
         return frozenset(profile.scheduler_name for profile in self.profiles)
 
     @property
     def decisions_depend_on_pod_identity(self) -> bool:
-        """Whether a verdict may hang on who a pod is: by extenders, or plugins that do not say that theirs cannot."""
+        """Whether a verdict may depend on a pod's identity: through extenders, or plugins that do not rule it out."""
         return bool(self.extenders) or any(plugin.is_local is not True for plugin in self._out_of_tree.values())
 
     @property
     def is_monotonic_in_priority(self) -> bool:
-        """Whether a pod's priority matters only by whose it passes: no plugin from outside and no extender is asked."""
+        """Whether raising a pod's priority only adds evictable pods: no out-of-tree plugin or extender is called."""
         return not self.extenders and not self._out_of_tree
 
     @cached_property
@@ -136,7 +135,7 @@ class KubeScheduler:
 
     @cached_property
     def _ungated(self) -> frozenset[str]:
-        """The names of the profiles in which nothing looks at scheduling gates."""
+        """Names of the profiles in which no plugin checks scheduling gates."""
         return frozenset(
             profile.scheduler_name
             for profile in self.profiles
@@ -157,15 +156,16 @@ class KubeScheduler:
         changes: PodChanges | None = None,
         expects_alike: bool = False,
     ) -> Prepared:
-        """Put pods on nodes and make the plugins.
+        """Assign pods to nodes and create the plugins.
 
-        ``now`` stands for missing start times. ``is_queued`` says that a scheduler is running there, whose queue holds
-        the pending pods. Otherwise the framework is looked at on its own, as where the recorded verdicts were made: it
-        knows nominated pods by name only, and does not prefer the pod's own nominated node. What ``before``, if
-        this scheduler prepared it in the same way, has of the same nodes is used again where nothing changed (of pods
-        ``changes`` say what did, if they are known), and the columns over their pods even beside other nodes. If
-        nothing but pods and budgets changed, what decisions find out is remembered (``framework/memory.py``); where it
-        ``expects_alike`` pods on clusters that follow, from the first decision on.
+        ``now`` is used for missing start times. ``is_queued`` means that a scheduler is running whose queue holds the
+        pending pods. Otherwise the framework runs on its own, as when the recorded verdicts were made: it knows
+        nominated pods by name only, and does not prefer the pod's own nominated node.
+
+        If this scheduler prepared ``before`` in the same way, its results for unchanged nodes are reused (``changes``
+        lists the changed pods, if known), and its columns over pods are reused even if nodes changed. If only pods and
+        budgets changed, what decisions find out is cached (``framework/memory.py``); with ``expects_alike`` pods on the
+        clusters that follow, from the first decision on.
         """
         names = self.scheduler_names
         own = before if before is not None and before.scheduler is self else None
@@ -188,13 +188,13 @@ class KubeScheduler:
             handle = Handle(state, self.behavior, profile.parallelism)
             memory = Memory(expects_alike=True) if expects_alike else None
             if follows is not None and state.follows_closely:
-                # What decisions on the cluster before, and on those before that, left.
+                # What decisions on the previous clusters left.
                 memory = follows.frameworks[profile.scheduler_name].memory or Memory()
                 memory.trim(state.node_infos)
             framework = Framework(maker.make(handle), state, memory)
             handle.framework = framework
             if tables is not None:
-                # It needs NumPy, which is loaded for big clusters only.
+                # Needs NumPy, which is loaded only for big clusters.
                 from kpreempt.schedulers.kube.bulk import serve  # noqa: PLC0415
 
                 framework.rates_at_once = True
@@ -203,21 +203,20 @@ class KubeScheduler:
         return Prepared(self, state, frameworks, tables)
 
     def _tables(self, state: ClusterState, before: LatestTable | None) -> LatestTable | None:
-        """Columns over the pods of a big cluster."""
+        """Build the columns over the pods of a big cluster."""
         if state.num_pods < MIN_PODS_OF_TABLE:
             return None
         if before is None:
-            # OpenBLAS ends the process where there is no room for it, so that it is asked for first.
+            # OpenBLAS ends the process if it cannot allocate its memory, so check for it first.
             mmap(-1, _ROOM_OF_NUMPY).close()
         from kpreempt.schedulers.kube.bulk import LatestTable  # noqa: PLC0415
 
         return LatestTable(state, before)
 
     def queue_rules(self, prepared: Callable[[], Prepared], phases: Phases = NO_PHASES) -> QueueRules:
-        """What out-of-tree plugins make of the scheduling queue (``profile.py``).
+        """Return how out-of-tree plugins change the scheduling queue (``profile.py``).
 
-        ``prepared`` gives the cluster as it is when it is called, which only such plugins need, and queues without
-        queueing hints.
+        ``prepared`` returns the current cluster; only out-of-tree plugins, and queues without queueing hints, call it.
         """
         rules = queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
         if self.behavior.scheduler_queueing_hints:
@@ -241,18 +240,18 @@ class KubeScheduler:
         phases: Phases = NO_PHASES,
         is_popped: bool = False,
     ) -> Verdict:
-        """What becomes of ``pod``, which must not be in the cluster as a running pod.
+        """Decide about ``pod``, which must not be in the cluster as a running pod.
 
-        Without ``records_steps`` only the best candidates carry the steps of choosing their victims. That is all that a
-        report shows, and on big clusters it takes a fraction of the time. Without ``records_scores`` it says what nodes
-        score in all, and no more, and leaves those steps out, too, where they take time; of candidates it has those
-        with which the choice may end. Without ``records_nodes`` and where clusters follow one another, it has of the
-        nodes that a plugin refuses in one way only one. ``phases`` are ``filter``, then ``score``, or ``dryRun`` and
-        ``choice``. A pod that ``is_popped`` from a queue with this scheduler's
-        ``queue_rules`` was let in: no plugin from outside holds it back any more, whatever has changed since.
+        Without ``records_steps``, only the best candidates carry the steps of victim selection. This is all that a
+        report shows, and on big clusters it takes a fraction of the time. Without ``records_scores``, the verdict has
+        only each node's total score, omits those steps if they are expensive, and has only the candidates that may be
+        chosen. Without ``records_nodes``, if clusters follow one another, it has only one node for each way in which a
+        plugin rejects nodes. ``phases`` are ``filter``, then ``score``, or ``dryRun`` and ``choice``. A pod that
+        ``is_popped`` from a queue with this scheduler's ``queue_rules`` was already admitted: out-of-tree plugins no
+        longer hold it back, whatever has changed since.
 
-        Where the cluster does not have the scheduler's own order of pods, the verdict tells what other orders of equal
-        ones would come to; that of equal volumes is a Go map's, and no input shows it.
+        If the cluster does not have the scheduler's own order of pods, the verdict describes what other orders of equal
+        pods would result in. Equal volumes are in the order of a Go map, which no input shows.
         """
         frame = Verdict(
             algorithm=self.algorithm,
@@ -278,7 +277,7 @@ class KubeScheduler:
         if framework.memory is not None:
             framework.memory.follow(prepared.cluster)
             findings = framework.memory.of(pod)
-        # What plugins from outside look at is not known.
+        # It is unknown which fields out-of-tree plugins read.
         remembers_shapes = framework.memory is not None and not framework.has_out_of_tree_plugins
         state = CycleState(
             records_steps=records_steps,
@@ -302,9 +301,9 @@ class KubeScheduler:
         return with_volume_choices(verdict, pod, state, framework, run)
 
     def describe_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
-        """What every filter says of one node: more than the scheduler looks at, which stops at the first refusal.
+        """Return every filter's result on one node, where the scheduler itself would stop at the first rejection.
 
-        Empty for a pod of another scheduler; raises ``KeyError`` for a node that is not there.
+        Empty for a pod of another scheduler. Raises ``KeyError`` if the node does not exist.
         """
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
@@ -314,16 +313,16 @@ class KubeScheduler:
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
     def capacity_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
-        """How many pods like this one each node holds, ``most`` at most."""
+        """Return how many pods like this one each node can hold, up to ``most``."""
         from kpreempt.schedulers.kube.node_report import capacity_of_nodes  # noqa: PLC0415 - few ask for it
 
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         return None if framework is None or self.extenders else capacity_of_nodes(framework, pod, most)
 
     def rank_victims(self, prepared: Prepared, node_name: str, priority: int) -> list[RankedVictim]:
-        """The pods of a node below ``priority``, those that would go first first.
+        """List the pods of a node with a priority below ``priority``, first victim first.
 
-        Raises ``KeyError`` for a node that is not there.
+        Raises ``KeyError`` if the node does not exist.
         """
         from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, rank_victims, stand_in_order  # noqa: PLC0415
 
@@ -342,13 +341,13 @@ class KubeScheduler:
 
 
 def _reason_unseen(pod: Pod) -> str:
-    """Why the scheduler would not look at the pod at all, or an empty text."""
+    """Return why the scheduler would ignore the pod, or an empty text."""
     if pod.is_terminal:
         return f"the pod has finished (phase {pod.status.phase})"
     if pod.metadata.deletion_timestamp is not None:
         return f"skip schedule deleting pod: {pod.key}"
     if pod.spec.node_name:
-        return f'the pod is assigned to node "{pod.spec.node_name}" already; the scheduler has no part in it'
+        return f'the pod is already assigned to node "{pod.spec.node_name}"; the scheduler ignores it'
     return ""
 
 

@@ -1,12 +1,12 @@
-"""What differs between versions of kube-scheduler; no other module compares versions.
+"""Facts that differ between versions of kube-scheduler; no other module compares versions.
 
-Dated are its feature gates (``gates.py``), its plugins (``plugin_table.py``), and changes that no gate guards
-(``changes.py``). All others ask a ``Behaviour`` for the facts that hold in a version, under the gates that are set.
+Feature gates (``gates.py``), plugins (``plugin_table.py``) and ungated changes (``changes.py``) have version bounds.
+All other modules read a ``Behaviour``, which has the facts that hold in a version under the gates that are set.
 
-A version is a release, ``1.34.1``, or a minor version, which stands for one of its releases (``RELEASES`` in
+A version is either a release (``1.34.1``) or a minor version, which stands for one of its releases (``RELEASES`` in
 ``kpreempt/scheduler_table.py``).
 
-Settings of gates are read and refused as in ``featuregate/feature_gate.go`` (component-base v0.36.3).
+Gate settings are parsed and rejected as in ``featuregate/feature_gate.go`` (component-base v0.36.3).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kpreempt.scheduler_table import DEFAULT_VERSION, PREFIX, RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
 
-# Releases of versions that are not modelled, and the minor version whose scheduler they have.
+# Releases of unmodeled minor versions, and the minor version whose scheduler they share.
 ALIKE = {"1.38.0-alpha.0": "1.37"}
 
 
 class Behaviour(NamedTuple):
-    """What holds in a version: the gates that are modelled, by their names in snake case, then ``CHANGES``.
+    """Facts that hold in a version: the modeled gates, by their names in snake case, then ``CHANGES``.
 
-    ``version`` is for names; decisions go by the facts. A gate that is gone stays as it was last.
+    ``version`` is for display; decisions depend on the facts. A removed gate keeps its last value.
     """
 
     version: str
@@ -154,15 +154,15 @@ class Behaviour(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """A feature gate in one version: ``stage`` is ``alpha``, ``beta``, ``GA``, ``deprecated`` or ``locked``."""
+    """A feature gate in one version; ``stage`` is ``alpha``, ``beta``, ``GA``, ``deprecated`` or ``locked``."""
 
     stage: str
     default: bool
 
 
-# Words of a field that are written in capitals in the name of its gate.
+# Words of a field name that are upper case in the gate's name.
 _ACRONYMS = {"csi": "CSI", "dra": "DRA"}
-# The fact that each modelled gate sets, by the gate's name.
+# The fact that each modeled gate sets, by the gate's name.
 GATE_FIELDS: Mapping[str, str] = {
     "".join(_ACRONYMS.get(word, word.capitalize()) for word in field.split("_")): field
     for field in Behaviour._fields[1:]
@@ -171,9 +171,9 @@ GATE_FIELDS: Mapping[str, str] = {
 
 
 def behavior(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None) -> Behaviour:
-    """What holds in the version, with ``gates`` (registered name to value) set; of these only the modelled count.
+    """Return the facts of a version with ``gates`` (registered name to value) set; only modeled gates count.
 
-    Whether the scheduler takes such settings is seen in ``behavior_with``.
+    ``behavior_with`` checks whether the scheduler accepts the settings.
     """
     usual = _usual(version)
     settings: dict[str, Any] = {
@@ -183,26 +183,26 @@ def behavior(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = 
 
 
 def modeled_gates(facts: Behaviour) -> dict[str, bool]:
-    """The gates that are modelled and that there are in the version, as they are set."""
+    """Return the modeled gates that exist in the version, with their values."""
     known = gates_of(facts.version, MODELLED)
     return {name: getattr(facts, field) for name, field in GATE_FIELDS.items() if name in known}
 
 
 def known_gates(version: str = DEFAULT_VERSION) -> dict[str, Gate]:
-    """All gates that can be named in the version."""
+    """Return all gates that can be set in the version."""
     tables = (MODELLED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
     return {name: gate for table in tables for name, gate in gates_of(version, table).items()}
 
 
 @cache
 def gates_of(version: str, table: str) -> Mapping[str, Gate]:
-    """The gates of a table of ``gates.py`` that there are in the version."""
+    """Return the gates in a table of ``gates.py`` that exist in the version."""
     return {name: gate for name, gate, is_deleted in _gates(version, table) if not is_deleted}
 
 
 @cache
 def needed_gates(version: str = DEFAULT_VERSION) -> Mapping[str, tuple[str, ...]]:
-    """The gates that need others to be on, in the order of their names, and those others; none before 1.35."""
+    """Return the gates that require other gates, in name order, with those other gates; empty before 1.35."""
     needed: dict[str, tuple[str, ...]] = {}
     for head, names in _rows(DEPENDENCIES):
         first, *others = head.split()
@@ -214,15 +214,15 @@ def needed_gates(version: str = DEFAULT_VERSION) -> Mapping[str, tuple[str, ...]
     return dict(sorted(needed.items()))
 
 
-# Before, gates could be set without those that they need.
+# Before 1.35, gates could be set without their dependencies.
 _DEPENDENCIES_SINCE = "1.35"
 
 
 class Modelled(NamedTuple):
-    """The algorithm that stands for a release, and how near it is.
+    """The algorithm used for a release, and how close it is.
 
-    ``exact``; or the release is of a minor version that is not modelled: known to decide as this one (``alike``), or
-    this is the ``nearest older`` one or, where there is none, the ``nearest newer`` one.
+    The match is ``exact``, or the release belongs to an unmodeled minor version that is known to decide like this one
+    (``alike``), or this is the ``nearest older`` version or, if there is none, the ``nearest newer`` one.
     """
 
     algorithm: str
@@ -230,10 +230,10 @@ class Modelled(NamedTuple):
 
 
 def modeled_version(server: str) -> Modelled | None:
-    """What stands for a server's version: ``v1.33.5-eks-abc`` is ``kube-1.33.5``; ``None`` for a text that is none.
+    """Find the algorithm for a server's version (``v1.33.5-eks-abc``: ``kube-1.33.5``); ``None`` if it is invalid.
 
-    Without a patch level, and for that of a version that is not released yet (``v1.36.0-alpha.1``), the minor version
-    stands.
+    Without a patch level, and for a patch level that is not released yet (``v1.36.0-alpha.1``), the minor version is
+    used.
     """
     found = _SERVER.match(server.strip())
     if found is None:
@@ -244,7 +244,7 @@ def modeled_version(server: str) -> Modelled | None:
         return Modelled(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
     text = server.strip().removeprefix("v")
     for release, its in ALIKE.items():
-        # Whatever a vendor adds to it.
+        # Ignore vendor suffixes.
         if text == release or text.startswith((f"{release}-", f"{release}+")):
             return Modelled(f"{PREFIX}{its}", "alike")
     older = [each for each in RELEASES if _number(each) < _number(minor)]
@@ -254,9 +254,9 @@ def modeled_version(server: str) -> Modelled | None:
 
 
 def number_of_server(server: str) -> tuple[int, ...] | None:
-    """The numbers of a server's or a kubelet's version, two or three; ``None`` for a text that is none of Kubernetes'.
+    """Return the two or three numbers of a server's or kubelet's version; ``None`` if it is not a Kubernetes version.
 
-    Nodes that only look like some report the version of what runs in their place (``kwok-v0.7.0``, ``v0.3.1``).
+    Virtual nodes report the version of whatever runs in their place (``kwok-v0.7.0``, ``v0.3.1``).
     """
     found = _SERVER.match(server.strip())
     if found is None or int(found[1]) < 1:
@@ -265,27 +265,27 @@ def number_of_server(server: str) -> tuple[int, ...] | None:
 
 
 def version_of(algorithm: str) -> str | None:
-    """The version in an algorithm's name, ``1.34`` or ``1.34.1``; ``None`` where that is none of these."""
+    """Return the version in an algorithm's name (``1.34`` or ``1.34.1``); ``None`` for another scheduler."""
     found = _ALGORITHM.fullmatch(algorithm)
     return found[1] if found is not None and found[2] in RELEASES else None
 
 
 def decide_alike(one: str, other: str) -> bool:
-    """Whether two releases of one minor version have the same rules, with the gates as they are by default."""
+    """Return whether two releases of one minor version have the same rules with default gates."""
     return minor_of(one) == minor_of(other) and _usual(one)._replace(version=other) == _usual(other)
 
 
 def number_of(version: str) -> tuple[int, ...]:
-    """The numbers of a version, by which versions are in order; a minor version is the release that it stands for."""
+    """Return a version as a sortable tuple; a minor version is the release that it stands for."""
     return _number(RELEASES.get(version, version))
 
 
 def minor_of(version: str) -> str:
-    """The minor version that a version belongs to."""
+    """Return the minor version that a version belongs to."""
     return ".".join(version.split(".")[:2])
 
 
-# What follows the number of a server's version is a vendor's (``-eks-1a2b``, ``+k3s1``), or says that it is none yet.
+# A suffix is either a vendor's (``-eks-1a2b``, ``+k3s1``) or marks a pre-release.
 _SERVER = re.compile(r"v?(\d+)\.(\d+)\+?(?:\.(\d+))?(-(?:alpha|beta|rc)\b)?")
 _ALGORITHM = re.compile(r"kube-((1\.(?:0|[1-9]\d*))(?:\.(?:0|[1-9]\d*))?)")
 
@@ -299,7 +299,7 @@ def _usual(version: str) -> Behaviour:
 
 
 def _gates(version: str, table: str) -> Iterator[tuple[str, Gate, bool]]:
-    """The gates that there have been up to the version, and whether they are gone."""
+    """Yield all gates introduced up to the version, and whether they have been removed."""
     for history, names in _rows(table):
         gate, is_deleted = None, False
         for entry in history.split(", "):
@@ -313,7 +313,7 @@ def _gates(version: str, table: str) -> Iterator[tuple[str, Gate, bool]]:
 
 
 def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
-    """What stands before the colon of each row, and the names after it; a row may go on in the next line."""
+    """Yield the text before the colon of each row and the names after it; a row may continue on the next line."""
     head, *rest = table.split(":")
     for part in rest:
         names, _, following = part.rpartition("\n")
@@ -322,13 +322,13 @@ def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def holds(version: str, since: str, until: str = "") -> bool:
-    """Whether the version is one since ``since`` and before ``until``; an empty text is no bound."""
+    """Return whether ``since`` <= version < ``until``; an empty text is no bound."""
     return (not since or _has_reached(version, since)) and (not until or not _has_reached(version, until))
 
 
 @cache
 def _has_reached(version: str, bound: str) -> bool:
-    """Whether a version is at a bound or after it; a bound of several is a change that was carried back."""
+    """Return whether a version is at or after a bound; a bound with several versions is a backported change."""
     number = number_of(version)
     bounds = [_number(each) for each in bound.split()]
     return number >= bounds[-1] or any(number[:2] == each[:2] and number >= each for each in bounds)
@@ -338,20 +338,20 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-# Modelled is what it does where it is on by default; before, devices were allocated otherwise.
+# The model covers the versions in which it is on by default; earlier ones allocated devices differently.
 _DEVICES = "DynamicResourceAllocation"
 _OF_DEVICES = frozenset(name for name in GATE_FIELDS if name.startswith("DRA"))
 _OPTION = "--feature-gates"
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
-# Settings of all gates in a stage.
+# Settings for all gates of one stage.
 _ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:
-    """The settings in a text like ``A=true,B=false``, as the scheduler's option takes it.
+    """Parse a text like ``A=true,B=false``, as the scheduler's option does.
 
-    Raises ``UsageError`` for a part that is not ``NAME=BOOL``. Whether there are such gates is seen when they are set.
+    Raises ``UsageError`` for a part that is not ``NAME=BOOL``. Whether the gates exist is checked when they are set.
     """
     settings: dict[str, bool] = {}
     for part in text.split(","):
@@ -368,16 +368,16 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
 
 
 def behavior_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) -> tuple[Behaviour, list[str]]:
-    """What holds in the version with ``settings`` (registered name to value) applied to its gates.
+    """Apply ``settings`` (registered name to value) to the version's gates, and return the resulting facts.
 
-    Beside it the names of the gates that the scheduler's decisions depend on and that are set to something else than
-    what is modelled here. Raises ``UsageError`` where the scheduler would refuse the settings.
+    The second result lists gates that affect scheduling decisions and are set to a value that is not modeled. Raises
+    ``UsageError`` if the scheduler would reject the settings.
     """
     if not settings:
         return behavior(version), []
     known = known_gates(version)
     values = _applied(settings, known, needed_gates(version))
-    # Gates on which decisions may depend, and that are not modelled.
+    # Gates that may affect decisions and are not modeled.
     locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
     not_modelled = {**gates_of(version, NOT_MODELLED), **locked_later}
     told = {name for name, gate in not_modelled.items() if values[name] != gate.default}
@@ -392,7 +392,7 @@ def _applied(
 ) -> dict[str, bool]:
     unknown = sorted(name for name in settings if name not in gates and name not in _ALL)
     if unknown:
-        # A gate that differs in the letters' case only, if there is one.
+        # A gate whose name differs only in case, if any.
         similar = next((name for name in gates if name.lower() == unknown[0].lower()), "")
         raise UsageError(f"{_OPTION}: unrecognized feature gate: {unknown[0]}", hint=similar)
     values = {name: gate.default for name, gate in gates.items()}

@@ -1,4 +1,4 @@
-"""What becomes of a pod in other orders of equal volumes: whole cycles, one for each result that an order can have."""
+"""What happens to a pod if equal volumes are in a different order: one full cycle for each possible result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kpreempt.schedulers.kube.plugins.volume_binding.plugin import VolumeBinding
 from kpreempt.verdict import Assumption, AssumptionKind, Code, Outcome, Verdict
 from kpreempt.verdict.chance import VolumeChoices, VolumeOutcome
 
-# How many other orders are gone through, as long as no more nodes than these are looked at, all in all.
+# Limits the number of other orders, so that no more nodes than this are evaluated in total.
 _MOST_ORDERS = 32
 _MOST_NODES = 5_000
 _LEAST_ORDERS = 4
 _NAMED = 4
 
-# A cycle with this state, told as a verdict.
+# Runs a cycle with this state and returns a verdict.
 Run = Callable[[CycleState], Verdict]
 
 
 def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework: Framework, run: Run) -> Verdict:
-    """The verdict with what other orders of equal volumes would make of the pod.
+    """Add to the verdict what other orders of equal volumes would result in.
 
-    ``state`` is that of the cycle that the verdict tells of, and ``run`` goes through another.
+    ``state`` is the state of the verdict's cycle, and ``run`` runs another cycle.
     """
     filters = framework.plugins.filters
     position = next((index for index, each in enumerate(filters) if isinstance(each, VolumeBinding)), None)
@@ -41,7 +41,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     found = plugin.other_orders(state, nodes, limit)
     if found is None:
         return verdict
-    # Extenders would be asked about the pod once more for each order.
+    # Extenders would have to be called again for each order.
     runs_others = extender_session_of(state) is None
     others = []
     for order in found.orders if runs_others else ():
@@ -62,20 +62,20 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     is_uncertain = not is_complete or any(
         msgspec.structs.replace(each, message=own.message) != own for each in outcomes
     )
-    # What competes for what, and what other orders come to.
+    # The claims that compete, and the results of other orders.
     claims = dict.fromkeys(claim for each in choices for claim in each.claims)
     volumes = dict.fromkeys(volume for each in choices for volume in each.volumes)
     message = (
-        f"on {_named([each.node for each in choices])} the claims {_named(claims)} compete for the volumes"
-        f" {_named(volumes)}; the scheduler takes equal ones in a random order, here in that of the input"
+        f"on {_join_names([each.node for each in choices])} the claims {_join_names(claims)} compete for the volumes"
+        f" {_join_names(volumes)}; the scheduler tries equal volumes in random order, here in input order"
     )
     ends = list(dict.fromkeys(map(_end, outcomes)))
     if not is_uncertain:
-        message += ", and in every order the same becomes of the pod"
+        message += ", and the outcome is the same in every order"
     elif ends:
         message += f", and in another order the pod {' or '.join(ends)}"
     if not is_complete:
-        message += "; not all orders were gone through"
+        message += "; not all orders were tried"
     kind = AssumptionKind.UNCERTAIN if is_uncertain else AssumptionKind.INFORMATIONAL
     return msgspec.structs.replace(
         verdict,
@@ -85,9 +85,9 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
 
 
 def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
-    """Whether the plugin is asked about the node in this cycle or in one of another order.
+    """Return whether the plugin runs on the node in this cycle, or in a cycle with another order.
 
-    It is not where a plugin ``before`` it refuses the node for good.
+    It does not if a plugin in ``before`` rejects the node permanently.
     """
     status = verdict.filter.get(node)
     if status is None:
@@ -96,7 +96,7 @@ def _may_come_to(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
 
 
 def _resulted_in(verdict: Verdict, node: str, before: frozenset[str]) -> bool:
-    """Whether the plugin was asked about the node: it passed all plugins before, at once or without its victims."""
+    """Return whether the plugin ran on the node: it passed all earlier plugins, with or without its victims."""
     status = verdict.filter.get(node)
     if status is None or node in verdict.potential_nodes:
         return True
@@ -110,7 +110,7 @@ def _outcome_of(verdict: Verdict) -> VolumeOutcome:
 
 
 def _end(outcome: VolumeOutcome) -> str:
-    where = _named(outcome.nodes)
+    where = _join_names(outcome.nodes)
     if not where:
         return "stays pending"
     if outcome.outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS:
@@ -118,8 +118,8 @@ def _end(outcome: VolumeOutcome) -> str:
     return f"evicts pods from {where}" if outcome.victims else f"lands on {where}"
 
 
-def _named(names: Iterable[str]) -> str:
-    """The names, or the first of many and their number."""
+def _join_names(names: Iterable[str]) -> str:
+    """Join the names, or the first few and the number of others."""
     listed = list(dict.fromkeys(names))
     if len(listed) <= _NAMED:
         return " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)

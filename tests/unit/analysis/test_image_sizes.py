@@ -137,7 +137,7 @@ def test_a_score_over_other_nodes_that_hangs_on_the_rounding_is_uncertain() -> N
     nodes = rounded(ClusterSnapshot(nodes=nodes, pods=[pod])).nodes
     assert assumed(ClusterSnapshot(nodes=nodes), pod) == []
     more = ClusterSnapshot(nodes=[*nodes, *map(make_node, "xyz")])
-    message = "sizes of images are rounded in a redacted snapshot; with the real ones another node may score best"
+    message = "image sizes are rounded in a redacted snapshot; with the real sizes another node might score best"
     assert assumed(more, pod) == [message]
     # A single node is taken without scores.
     assert assumed(ClusterSnapshot(nodes=nodes[:1]), pod) == []

@@ -218,12 +218,12 @@ def test_what_goes_wrong_while_a_module_is_imported_is_told_with_its_line(
     [
         pytest.param(
             ["rack.py:Known"],
-            "named NodeName has been registered already: by kube-scheduler itself, and by --plugin rack.py:Known",
+            "named NodeName is already registered: by kube-scheduler itself, and now by --plugin rack.py:Known",
             id="one of kube-scheduler's own",
         ),
         pytest.param(
             ["rack.py:NotOnB", "rack.py:Twin"],
-            "named NotOnB has been registered already: by --plugin rack.py:NotOnB, and by --plugin rack.py:Twin",
+            "named NotOnB is already registered: by --plugin rack.py:NotOnB, and now by --plugin rack.py:Twin",
             id="another out-of-tree one",
         ),
         pytest.param(["rack.py:OfNoPoint"], "--plugin rack.py:OfNoPoint implements no extension point", id="no point"),

@@ -1,14 +1,13 @@
-"""Dry runs of many nodes at once: the same decisions as ``preemption.victims``, as arithmetic on columns.
+"""Dry runs of many nodes at once: the same decisions as ``preemption.victims``, computed on columns.
 
-On a big cluster the same few checks are made for every node and every pod on it, and most of them are sums: requests
-against what is allocatable, matching pods against what a spread constraint allows. So every plugin that takes part
-states its check as a limit per node and an amount per pod (``limits``), and the victims of all nodes are found in
-lockstep: the most important pod of every node is put back, then the second of every node, and so on.
+On a big cluster, the same few checks run for every node and every pod on it, and most of them are sums: requests
+compared with allocatable resources, or matching pods with what a spread constraint allows. So every plugin that
+supports this states its check as a limit per node and an amount per pod (``limits``), and the victims of all nodes are
+found in lockstep: the most important pod of every node is put back, then the second of every node, and so on.
 
-The door is ``serve``, which gives a scheduler's handle the columns and a function that answers. It answers only
-what it can answer exactly, and leaves every other node to the plain path: nodes of which a plugin cannot state its
-limits, and all nodes where one takes part that states none. Property tests and the conformance data hold the two paths
-equal.
+The entry point is ``serve``, which adds the columns and the bulk function to a scheduler's handle. It only returns
+exact results and leaves every other node to the ordinary path: nodes for which a plugin cannot state its limits, and
+all nodes if a plugin in use states none. Property tests and the conformance data check that both paths agree.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 
 
 def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
-    """Have the plugins of ``handle``, which ``framework`` runs, use columns over the pods of their cluster."""
+    """Let the plugins of ``handle``, run by ``framework``, use columns over the pods of their cluster."""
 
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None

@@ -1,6 +1,6 @@
-"""Victims of many nodes in lockstep, and the steps of choosing them, from what the search has noted down.
+"""Find the victims of many nodes in lockstep, and reconstruct the selection steps from what the search recorded.
 
-Where the scheduler's own order of pods is known, equals are in the order in which Go's sort leaves them (``GoOrder``).
+If the scheduler's own order of pods is known, equal pods are in the order in which Go's sort leaves them (``GoOrder``).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def dry_run(
     orders: Steps | None,
     beside: Callable[[Pod, str], Sequence[PodInfo]],
 ) -> AtOnce:
-    """The victims on each of ``nodes`` that can be answered here; the others are missing from the result.
+    """Return the victims on each of ``nodes`` that can be handled here; the others are missing from the result.
 
-    All of ``nodes``, which are in the order of the snapshot, must have passed the filters that pods do not matter to.
-    ``state`` is the one after PreFilter. Where it asks for steps, nodes are missing too on which a plugin refuses that
-    cannot tell its details. ``orders`` has the steps that may be taken to follow the orders of equal pods, where theirs
-    is not known. ``beside`` gives the pods nominated to a node that count there. Nothing is changed.
+    All of ``nodes``, which are in snapshot order, must have passed the filters that ignore pods. ``state`` is the state
+    after PreFilter. If it requests steps, nodes on which a plugin rejects without its details are missing, too.
+    ``orders`` has the steps that may be used to follow the orders of equal pods, if the order is unknown. ``beside``
+    returns the pods nominated to a node that count there. Nothing is changed.
     """
     limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
@@ -55,8 +55,8 @@ def dry_run(
     order = table.importance.order
     victims = order[is_victim[order]]
     where = question[table.node[victims]]
-    # Whether the pod fits on each node once all pods of lower priority are gone. On other nodes nobody is put back, so
-    # that neither order nor budgets matter there.
+    # Whether the pod fits on each node once all pods of lower priority are removed. On other nodes, no pod is put back,
+    # so neither order nor budgets matter there.
     asked = np.flatnonzero(question >= 0)
     can_help = np.ones(len(asked), dtype=np.bool_)
     for limit in [limit for each in limits for limit in each.limits]:
@@ -78,9 +78,9 @@ def dry_run(
             is_omitted |= each.left_out
     uses = uses_of(table, victims, helpful, budgets)
     if budgets.stops_at_violated:
-        # What is left of a budget hangs on those before it here.
+        # What remains of a budget depends on the pods before it here.
         is_omitted[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
-    # Those that violate a budget are put back before all others.
+    # Pods that violate a budget are put back before all others.
     tried = np.argsort(2 * where + ~uses.violates, kind="stable")
     search = Lockstep(limits, victims[tried], where[tried], len(nodes))
     # Pods that stay in any case.
@@ -95,13 +95,13 @@ def dry_run(
     gone = [table.pods[position] for position in goes]
     outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_omitted, others, num_others)
     silent = {each.plugin for each in limits if not each.has_detail}
-    # A node without its victims is not bare where others are nominated to it.
+    # A node without its victims is not bare if other pods are nominated to it.
     detailed = outcomes if state.records_steps else {nodes[index].name for index, infos in nominated.items() if infos}
     for name in [name for name in detailed if name in outcomes and outcomes[name].status.plugin in silent]:
         del outcomes[name]
 
     def steps_of(name: str) -> list[Reprieve] | None:
-        """The steps on a node of which there are victims, unless a plugin that refused there cannot tell why."""
+        """Return the steps on a node with victims, unless a plugin that rejected there cannot give the reason."""
         if name not in outcomes or not outcomes[name].pods:
             return None
         found = steps_on(int(question[position[name]]))
@@ -110,7 +110,7 @@ def dry_run(
 
     if not state.records_steps:
         return AtOnce(outcomes, steps_of)
-    # Those of which the steps cannot be told are left out.
+    # Nodes whose steps cannot be reconstructed are omitted.
     told = {name: steps_of(name) if outcome.pods else [] for name, outcome in outcomes.items()}
     with_steps = {name: outcomes[name]._replace(steps=steps) for name, steps in told.items() if steps is not None}
     return AtOnce(with_steps, steps_of)
@@ -119,9 +119,10 @@ def dry_run(
 def _add_nominated(
     limits: Sequence[PluginLimits], nominated: Mapping[int, Sequence[PodInfo]], num_nodes: int
 ) -> Booleans:
-    """Add the pods nominated to nodes to the sums there; the nodes of which that cannot be said.
+    """Add the pods nominated to nodes to the sums; return the nodes for which that is not possible.
 
-    The incoming pod must fit beside these and without them; as they only take room, that is the same as beside them.
+    The incoming pod must fit both with and without these pods; because they only use resources, checking with them is
+    enough.
     """
     is_omitted = np.zeros(num_nodes, dtype=np.bool_)
     for node, infos in nominated.items():
@@ -145,12 +146,12 @@ def _removed_pods(
     violates: Booleans,
     in_go: GoOrder | None,
 ) -> Integers:
-    """The positions of those who go, node by node, in the scheduler's order; ``victims`` are as they were put back."""
+    """Return the victims' positions, node by node, in the scheduler's order; ``victims`` are in reprieve order."""
     goes = victims[is_evicted]
     if not table.cluster.behavior.sorts_victims_again:
         return goes
     if in_go is None:
-        # A likely order stays as it is.
+        # A likely order stays unchanged.
         return goes[order_by(table.importance.rank[goes], tried[is_evicted])]
     num_violating = np.bincount(search.where[violates], minlength=len(search.counts))
     has_both = (num_violating > 0) & (num_violating < search.counts)
@@ -189,10 +190,10 @@ def _outcomes(
 def all_limits(
     table: PodTable, filters: Sequence[FilterPlugin], state: CycleState, nodes: Sequence[NodeInfo]
 ) -> list[PluginLimits] | None:
-    """The limits of all filters that run for this pod, in order; ``None`` where one of them cannot state them.
+    """Return the limits of all filters that run for this pod, in order; ``None`` if one of them cannot state them.
 
-    Filters that pods do not matter to must come first: the nodes asked about have passed these, but have perhaps not
-    reached those behind the filter that refused them.
+    Filters that ignore pods must come first: the given nodes have passed these, but may not have reached the filters
+    after the one that rejected them.
     """
     limits: list[PluginLimits] = []
     for plugin in filters:
@@ -213,10 +214,10 @@ def _steps_on_nodes(
     tried: Integers,
     num_others: Sequence[int],
 ) -> Callable[[int], list[Reprieve]]:
-    """What makes the steps on a node of the question, in the order in which they were taken.
+    """Return a function that lists the steps on a node of the query, in the order in which they were taken.
 
-    ``victims`` are those of ``search``, and ``num_others`` says how many pods stay on each node in any case; ``tried``
-    gives for each victim its index in the order in which budgets were counted.
+    ``victims`` are those of ``search``, and ``num_others`` is the number of pods that stay on each node in any case;
+    ``tried`` gives for each victim its index in the order in which budgets were counted.
     """
     uses_by_victim = cache(uses.by_victim)
 
@@ -248,15 +249,15 @@ def _steps_on_nodes(
     return steps_on
 
 
-# Up to here Go's sort keeps the order of equals.
+# Up to this length, Go's sort preserves the order of equals.
 MAX_STABLE = 12
 
 
 class GoOrder:
-    """Sorts the potential victims of nodes, and those who go, as the scheduler does.
+    """Sorts the potential and the actual victims of nodes as the scheduler does.
 
-    ``victims`` are positions in the table, node by node, on each node most important first and equals as they stand
-    there; ``where`` is the node of each, one of ``num_nodes``.
+    ``victims`` are positions in the table, node by node, on each node the most important first and equals in table
+    order; ``where`` is the node of each, one of ``num_nodes``.
     """
 
     def __init__(self, table: PodTable, victims: Integers, where: Integers, num_nodes: int) -> None:
@@ -266,24 +267,24 @@ class GoOrder:
         rank = table.importance.rank[victims]
         self._is_tied = np.zeros(num_nodes, dtype=np.bool_)
         self._is_tied[where[1:][rank[1:] == rank[:-1]]] = True
-        # Missing start times count as now, by a clock that moves on while it is read.
+        # Missing start times count as now, by a clock that advances while it is read.
         self._lacks_start = np.zeros(num_nodes, dtype=np.bool_)
         self._lacks_start[where[table.start[victims] == NO_START]] = True
         self._listed: dict[int, dict[str, int]] = {}
 
     def sort(self, victims: Integers) -> Integers:
-        """All potential victims, by importance."""
+        """Sort all potential victims by importance."""
         ordered = victims.copy()
         for node, begin, end in self._decided(self._first):
-            # They stand on the node in the order of the table.
+            # Their order on the node is the table's.
             ordered[begin:end] = self._sorted(node, np.sort(victims[begin:end]).tolist())
         return ordered
 
     def sort_again(self, goes: Integers, first: Sequence[int], is_sorted_again: Callable[[int], bool]) -> Integers:
-        """Those who go, by importance.
+        """Sort the victims by importance.
 
-        ``goes`` are positions in the table in the order in which they were put back, those of node n from ``first[n]``
-        up to ``first[n + 1]``. Only where it ``is_sorted_again`` are those of a node in another order than they were.
+        ``goes`` are positions in the table in reprieve order; those of node n are from ``first[n]`` up to ``first[n +
+        1]``. Only if it ``is_sorted_again`` does the order of a node change.
         """
         ordered = goes[np.argsort(self._table.importance.rank[goes], kind="stable")]
         for node, begin, end in self._decided(first):
@@ -292,7 +293,7 @@ class GoOrder:
         return ordered
 
     def _decided(self, first: Sequence[int]) -> list[tuple[int, int, int]]:
-        """The nodes of which the sort decides the order, and where their pods begin and end."""
+        """Yield the nodes whose order the sort decides, with the start and end of their pods."""
         begins, ends = np.array(first[:-1], dtype=np.int64), np.array(first[1:], dtype=np.int64)
         nodes = np.flatnonzero(self._lacks_start | (self._is_tied & (ends - begins > MAX_STABLE))).tolist()
         return [(node, first[node], first[node + 1]) for node in nodes]
@@ -303,7 +304,7 @@ class GoOrder:
             return sorted_as_in_go(positions, lambda one, other: rank[one] < rank[other])
         cluster = self._table.cluster
         infos = {PodInfo(self._table.pods[position], cluster.behavior): position for position in positions}
-        # The first time it is asked about all that may go.
+        # The first call covers all potential victims.
         listed = self._listed.setdefault(node, {info.key: place for place, info in enumerate(infos)})
         reads_once = cluster.behavior.reads_start_times_once
         in_order = sort_by_importance(

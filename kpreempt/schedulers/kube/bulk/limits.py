@@ -1,9 +1,9 @@
-"""What a plugin checks, as a limit per node and an amount per pod; and how the simple plugins state theirs.
+"""A plugin's check as a limit per node and an amount per pod, and the limits of the simple plugins.
 
-A filter that looks at a node without its pods lets a pod pass, or it does not, whoever goes. NodeResourcesFit holds
-requests and the number of pods against what is allocatable, NodePorts wants none of the pods there that hold a port
-that the pod wants, and NodeVolumeLimits holds the volumes of each CSI driver against what it takes on a node. What
-InterPodAffinity and PodTopologySpread state is beside them (``columns.py``).
+A filter that ignores pods accepts or rejects a node whichever pods are evicted. NodeResourcesFit compares requests and
+the number of pods with what is allocatable, NodePorts forbids pods that use a port that the pod requests, and
+NodeVolumeLimits compares the volumes of each CSI driver with the node's limit. The limits of InterPodAffinity and
+PodTopologySpread are in those packages (``columns.py``).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from kpreempt.schedulers.kube.framework.resources import PODS
 from kpreempt.verdict import Code, Status, details
 from kpreempt.verdict.details import Shortfall
 
-# Limits that no sum of pods reaches, and that none keeps to.
+# Limits that no sum of pods reaches, and that no sum satisfies.
 ALWAYS = 2**62
 NEVER = -(2**62)
 
 
 class Limit(NamedTuple):
-    """A sum over the pods of a node that must not go beyond a limit.
+    """A sum over the pods of a node that must not exceed a limit.
 
-    ``used`` is the sum with all pods in place and ``limit`` the most it may be, one value per node of the question;
-    ``amounts`` is what each pod of the table adds. All three are integers in the same unit; ``used`` is of this
-    question alone.
+    ``used`` is the sum with all pods in place and ``limit`` is its maximum, one value per node of the query;
+    ``amounts`` is what each pod of the table adds. All three are integers in the same unit; ``used`` belongs to this
+    query only.
     """
 
     used: Integers
@@ -48,11 +48,11 @@ class Limit(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """A node on which limits of a plugin are exceeded.
+    """A node on which a plugin's limits are exceeded.
 
-    ``node`` is its position in the question, ``exceeded`` says of every limit whether it is exceeded there, ``sums``
-    has their sums at that moment, and ``num_pods`` is the number of pods that are left on the node. ``is_bare`` says
-    that no pod of lower priority is among these.
+    ``node`` is its position in the query, ``exceeded`` has a flag for every limit, ``sums`` has their sums at that
+    moment, and ``num_pods`` is the number of pods left on the node. ``is_bare`` means that no pod of lower priority is
+    among these.
     """
 
     node: int
@@ -63,13 +63,12 @@ class Excess(NamedTuple):
 
 
 class PluginLimits(NamedTuple):
-    """All limits of one plugin; ``reject`` makes the status of a node on which some are exceeded.
+    """All limits of one plugin; ``reject`` builds the status of a node on which some are exceeded.
 
-    ``left_out`` marks the nodes about which the plugin cannot state its limits. The status of a bare node has all the
-    detail that the plugin itself would give; ``has_detail`` says that every other has, too.
+    ``left_out`` marks the nodes for which the plugin cannot state its limits. The status of a bare node has all the
+    details that the plugin itself would give; with ``has_detail``, every other status has, too.
 
-    ``adds`` gives what a pod that is nominated to a node adds to each limit there; ``None`` where that is not to be
-    said.
+    ``adds`` returns what a pod nominated to a node adds to each limit there; ``None`` if that is unknown.
     """
 
     plugin: str
@@ -81,7 +80,7 @@ class PluginLimits(NamedTuple):
 
 
 def node_limits(plugin: str, statuses: Sequence[Status], table: PodTable) -> PluginLimits:
-    """What the filter says of each node of the question. Errors are left to the plain path."""
+    """Convert the filter's status for each node of the query. Errors are left to the ordinary path."""
     most = [ALWAYS if status.is_success else NEVER for status in statuses]
     nothing = np.zeros(len(table.pods), dtype=np.int64)
     return PluginLimits(
@@ -112,9 +111,9 @@ def resource_limits(
     table: PodTable,
     nodes: Sequence[NodeInfo],
 ) -> PluginLimits:
-    """One limit per resource that is ``requested``, after that of the number of pods.
+    """Return one limit per resource in ``requested``, after the one for the number of pods.
 
-    ``rejection`` makes the status of a node with so many pods on which these resources are short.
+    ``rejection`` builds the status of a node with the given number of pods on which these resources are insufficient.
     """
     asked = _places(table, nodes)
     checks = [_Check(name, amount, table.allocatable(name)[asked]) for name, amount in {PODS: 1, **requested}.items()]
@@ -122,7 +121,7 @@ def resource_limits(
     for check in checks:
         amounts = table.resource(check.resource) if check.resource != PODS else np.ones(len(table.pods), np.int64)
         limits.append(Limit(table.total(amounts)[asked], check.allocatable - check.requested, amounts))
-    # Plain integers, because single values of a column are slow to come by.
+    # Plain integers, because reading single values of a column is slow.
     offered: list[list[int]] = [check.allocatable.tolist() for check in checks]
 
     def reject(excess: Excess) -> Status:
@@ -155,9 +154,10 @@ def port_limits(
     table: PodTable,
     nodes: Sequence[NodeInfo],
 ) -> PluginLimits:
-    """One limit per port. Left out are nodes on which two pods hold one port: it counts as free once one of them goes.
+    """Return one limit per port.
 
-    ``pod`` is the one in question, and ``rejection`` makes the status of a node where a port is taken by some of these.
+    Nodes on which two pods use the same port are left out: it counts as free once one of them is removed. ``pod`` is
+    the incoming pod, and ``rejection`` builds the status of a node on which some of these pods use a port.
     """
     behavior = table.cluster.behavior
     limits, clashing = [], np.zeros(len(table.pods), dtype=np.bool_)
@@ -179,7 +179,7 @@ def port_limits(
 
     def reject(excess: Excess) -> Status:
         port = requested[excess.exceeded.index(True)]
-        # Where others are left there, they are not told here.
+        # If other users of the port remain, they are not listed here.
         left = [info for info in nodes[excess.node].pods if not excess.is_bare or info.priority >= pod.priority]
         return rejection(port, left)
 
@@ -194,9 +194,9 @@ def _num_used(requested: ContainerPort, held: Sequence[ContainerPort]) -> int:
 
 
 class VolumeCapacity(NamedTuple):
-    """What drivers say of a node: volumes by unique name with their drivers, and how many each driver takes.
+    """Volume capacity of a node: volumes by unique name with their drivers, and each driver's limit.
 
-    ``new`` are those of the pod, ``attached`` those that are attached there, with a pod or without.
+    ``new`` are the pod's volumes, ``attached`` the volumes attached to the node, whether or not a pod uses them.
     """
 
     new: Mapping[str, str]
@@ -213,11 +213,11 @@ def volume_limits(
     table: PodTable,
     nodes: Sequence[NodeInfo],
 ) -> PluginLimits:
-    """One limit per driver of the pod's volumes.
+    """Return one limit per driver of the pod's volumes.
 
-    ``rooms`` are those of each node of the question, ``None`` for one to leave out. So are nodes of whose pods two have
-    one volume, or one has a volume of the incoming pod's: it counts once. ``volumes_of`` gives the volumes of a pod on
-    a node (``None``: not to be said) if it ``may_have`` any.
+    ``rooms`` has the volume capacity of each node of the query, ``None`` to leave a node out. Also left out are nodes
+    on which two pods share a volume, or a pod shares one with the incoming pod, because it counts once. ``volumes_of``
+    returns the volumes of a pod on a node (``None``: unknown) if it ``may_have`` any.
     """
     drivers = list(dict.fromkeys(driver for room in rooms if room for driver in room.new.values()))
     is_omitted = np.array([room is None for room in rooms], dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""Puts the potential victims of all nodes back in lockstep: the first of every node, then the second of every node.
+"""Put the potential victims of all nodes back in lockstep: the first of every node, then the second of every node.
 
-``uses_of`` says for all of them at once which evictions would violate a budget.
+``uses_of`` computes for all of them at once which evictions would violate a budget.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class _Scarce(NamedTuple):
 
 
 class Lockstep:
-    """Which pods stay beside the incoming one.
+    """Decides which pods stay with the incoming one.
 
-    ``victims`` are positions in the table, node by node, on each node in the order in which they are put back, and
-    ``where`` is each one's node, as an index into the nodes of the question. ``kept`` says of each victim whether it
-    stays, and ``fits`` of each node whether the incoming pod fits there without any of them.
+    ``victims`` are positions in the table, node by node, on each node in reprieve order, and ``where`` is the node of
+    each, as an index into the nodes of the query. ``kept`` has a flag for each victim that stays, and ``fits`` for each
+    node on which the incoming pod fits without any of them.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Lockstep:
         self._by_plugin = limits
         self._limits = [limit for each in limits for limit in each.limits]
         self.where = where
-        # How many victims every node has, and where in ``victims`` they begin.
+        # The number of victims per node, and the index in ``victims`` at which they start.
         self.counts = np.bincount(where, minlength=num_nodes)
         self.first = np.concatenate(([0], np.cumsum(self.counts)))
         self._amounts = [limit.amounts[victims] for limit in self._limits]
@@ -59,7 +59,7 @@ class Lockstep:
         for limit, total in zip(self._limits, self._bare_sums, strict=True):
             self.fits &= total <= limit.limit
         self.kept = np.zeros(len(victims), dtype=np.bool_)
-        # Decide every pod of the nodes that fit at all.
+        # Decide every pod of the feasible nodes.
         sums = [total.copy() for total in self._bare_sums]
         active = np.flatnonzero(self.fits & (self.counts > 0))
         for rank in range(int(self.counts.max(initial=0))):
@@ -76,7 +76,7 @@ class Lockstep:
 
     @cached_property
     def _scarce(self) -> list[_Scarce]:
-        """The limits that do not leave room for all victims of each node that fits."""
+        """Return the limits that are too low for all victims of each feasible node."""
         every = [
             _Scarce(limit.limit - total, amounts, limit.used > limit.limit)
             for limit, total, amounts in zip(self._limits, self._bare_sums, self._amounts, strict=True)
@@ -84,11 +84,11 @@ class Lockstep:
         return [each for each in every if (each.is_short & self.fits).any()]
 
     def amounts_in(self, order: Integers) -> list[Integers]:
-        """By scarce limit, what each of these victims takes of it; nothing on nodes that have room for all of them."""
+        """Return for each scarce limit what each of these victims uses; nothing on nodes where all victims fit."""
         return [np.where(each.is_short[self.where[order]], each.amounts[order], 0) for each in self._scarce]
 
     def rooms_before(self, order: Integers) -> list[Integers]:
-        """By scarce limit, what there is room for when the turn of each of these victims comes."""
+        """Return for each scarce limit what is still free when each of these victims is tried."""
         nodes = self.where[order]
         rooms = []
         for each in self._scarce:
@@ -98,10 +98,10 @@ class Lockstep:
         return rooms
 
     def limits_besides(self, node: int) -> list[int]:
-        """What every scarce limit leaves to the victims of a node."""
+        """Return what every scarce limit leaves to the victims of a node."""
         return [int(each.room[node]) for each in self._scarce]
 
-    # Plain integers, because single values of a column are slow to come by.
+    # Plain integers, because reading single values of a column is slow.
 
     @cached_property
     def _limits_of_nodes(self) -> list[list[int]]:
@@ -112,13 +112,13 @@ class Lockstep:
         return [_integers(total) for total in self._bare_sums]
 
     def rejection_without_victims(self, node: int, num_pods: int) -> Status:
-        """Why the pod does not fit a node even without its lower-priority pods, of which ``num_pods`` others remain."""
+        """Return why the pod does not fit a node even without lower-priority pods; ``num_pods`` others remain."""
         return self._rejection(node, [total[node] for total in self._bare_sums_of_nodes], num_pods, is_bare=True)
 
     def rejections_on(self, node: int, num_others: int) -> list[Status | None]:
-        """Of each victim of a node why the pod did not fit with it just put back; ``None`` where it stays.
+        """Return for each victim of a node why the pod did not fit with it just put back; ``None`` if it stays.
 
-        ``num_others`` says how many pods stay there in any case.
+        ``num_others`` is the number of pods that stay there in any case.
         """
         victims = slice(self.first[node], self.first[node + 1])
         sums = [total[node] for total in self._bare_sums_of_nodes]
@@ -132,7 +132,7 @@ class Lockstep:
         return rejections
 
     def _rejection(self, node: int, sums: list[int], num_pods: int, *, is_bare: bool) -> Status:
-        """The status of the first plugin of which a limit is exceeded."""
+        """Return the status of the first plugin with an exceeded limit."""
         offset = 0
         for each in self._by_plugin:
             end = offset + len(each.limits)
@@ -143,7 +143,7 @@ class Lockstep:
             if any(exceeded):
                 return each.reject(Excess(node, exceeded, mine, num_pods, is_bare)).of_plugin(each.plugin)
             offset = end
-        raise AssertionError("a node that fits was refused")
+        raise AssertionError("a feasible node was rejected")
 
 
 def _integers(column: Integers) -> list[int]:
@@ -152,10 +152,11 @@ def _integers(column: Integers) -> list[int]:
 
 
 class BudgetUses(NamedTuple):
-    """What evicting the victims takes from budgets.
+    """What evicting the victims uses of budgets.
 
-    ``violates`` says of each victim whether a budget is violated. The others have one entry per victim and budget, the
-    budgets of a victim in their order: the ``victim``, the ``budget`` and how many disruptions it ``allowed`` before.
+    ``violates`` has a flag for each victim that violates a budget. The other columns have one entry per victim and
+    budget, a victim's budgets in their order: the ``victim``, the ``budget`` and the disruptions that it ``allowed``
+    before.
     """
 
     violates: Booleans
@@ -165,7 +166,7 @@ class BudgetUses(NamedTuple):
     budgets: list[PodDisruptionBudget]
 
     def by_victim(self) -> Callable[[int, int], list[list[BudgetUse]]]:
-        """What each victim from one up to another takes from its budgets."""
+        """Return a function for what each victim in a range uses of its budgets."""
         order = np.argsort(self.victim, kind="stable")
         victims, budgets, allowed = self.victim[order], self.budget[order], self.allowed[order]
         keys = [budget.key for budget in self.budgets]
@@ -183,10 +184,10 @@ class BudgetUses(NamedTuple):
 
 
 def uses_of(table: PodTable, victims: Integers, asked: Integers, budgets: BudgetIndex) -> BudgetUses:
-    """What evicting each of ``victims``, after those before it on its node, takes from ``budgets``.
+    """Return what evicting each of ``victims``, after those before it on its node, uses of ``budgets``.
 
-    ``victims`` are positions in the table, node by node, on each node most important first, and ``asked`` the places
-    among them of those that matter, with all or none of a node.
+    ``victims`` are positions in the table, node by node, on each node the most important first, and ``asked`` the
+    indices of the relevant ones, with all or none of a node.
     """
     groups, representatives = table.label_groups
     there = distinct(groups[victims[asked]])
@@ -211,9 +212,9 @@ def uses_of(table: PodTable, victims: Integers, asked: Integers, budgets: Budget
 def _allowed_before(
     node: Integers, victim: Integers, budget: Integers, numbered: list[PodDisruptionBudget]
 ) -> Integers:
-    """How many disruptions each budget allows when a victim's turn comes, counted on every node on its own."""
+    """Return the disruptions that each budget allows at a victim's turn, counted separately for every node."""
     allowed = np.array([each.status.disruptions_allowed if each.status else 0 for each in numbered], dtype=np.int64)
-    # Per node and budget in the order of importance; then the how-manieth eviction each is.
+    # Per node and budget in order of importance; then the sequence number of each eviction.
     order = order_by(node, budget, victim)
     is_first = np.ones(len(order), dtype=np.bool_)
     is_first[1:] = (node[order][1:] != node[order][:-1]) | (budget[order][1:] != budget[order][:-1])
@@ -231,7 +232,7 @@ def _without_disrupted(
     budget: Integers,
     numbered: list[PodDisruptionBudget],
 ) -> tuple[Integers, Integers]:
-    """Leave out pods that their budget counts as disrupted already; ``budget`` are indices into ``numbered``."""
+    """Omit pods that their budget already counts as disrupted; ``budget`` are indices into ``numbered``."""
     disrupted = [each.status.disrupted_pods if each.status else {} for each in numbered]
     if not any(disrupted):
         return victim, budget

@@ -1,7 +1,7 @@
-"""The pods on all nodes as columns, node by node in the order of the snapshot.
+"""The pods on all nodes as columns, node by node in snapshot order.
 
-Pods are in groups of equals, so that what concerns a group is computed once. A snapshot has equal labels and containers
-once, so that most pods are known by the object that they share; a look at its identity is then enough.
+Pods are in groups of equals, so that values that depend on the group are computed once. A snapshot shares equal labels
+and containers, so most pods are recognized by the identity of the shared object.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _BITS = 63
 
 
 def order_by(*columns: Integers) -> Integers:
-    """The positions sorted by the columns, the first counting most, in a fraction of the time of ``numpy.lexsort``.
+    """Return the positions sorted by the columns, the first column most significant, faster than ``numpy.lexsort``.
 
-    Equals stay in their order. Where the columns' ranges and the positions have room in one number, that is sorted.
+    The sort is stable. If the columns' ranges and the positions fit into one number, that number is sorted.
     """
     size = len(columns[0])
     if not size:
@@ -66,7 +66,7 @@ def order_by(*columns: Integers) -> Integers:
 
 
 def distinct(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The values that there are, the least first."""
+    """Return the distinct values in ascending order."""
     ordered = np.sort(column)
     is_first = np.ones(len(ordered), dtype=np.bool_)
     is_first[1:] = ordered[1:] != ordered[:-1]
@@ -74,22 +74,22 @@ def distinct(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def dense(column: npt.NDArray[Any]) -> Integers:
-    """The place of each value among those that there are, the least first."""
+    """Return the rank of each value among the distinct values."""
     return np.searchsorted(distinct(column), column)
 
 
-# Of a pod that is in no group, and of one that is in none because it states no affinity at all.
+# For a pod that is in no group, and for one that is in none because it has no affinity at all.
 NO_GROUP = -1
 NO_AFFINITY = -2
-# Of a pod of which nobody has asked for its last update.
+# For a pod whose last update has not been read yet.
 _UNREAD = -1
 
 
 class Importance(NamedTuple):
-    """Pods by importance: higher priority first, then the earlier start.
+    """Pods by importance: higher priority first, then earlier start.
 
-    ``order`` has all positions, node by node, on each node most important first, and equals as they stand there.
-    ``rank`` gives each pod its place, which equals share.
+    ``order`` has all positions, node by node, on each node the most important first, and equals in table order.
+    ``rank`` gives each pod its rank, which equals share.
     """
 
     order: Integers
@@ -97,7 +97,7 @@ class Importance(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What is read of each pod: priority, start, and the numbers of its groups in ``Groups``."""
+    """What is read from each pod: priority, start, and the numbers of its groups in ``Groups``."""
 
     priority: Integers
     start: Floats
@@ -109,20 +109,20 @@ class Columns(NamedTuple):
 class PodTable:
     """Columns over the assigned pods of a cluster.
 
-    ``node``, ``priority`` and ``start`` (seconds since the epoch, exact to the microsecond, or ``NO_START``) are those
-    of each pod in ``pods``; the pods of node n are those from ``first[n]`` up to ``first[n + 1]``. ``label_groups``
-    numbers pods of equal namespace and labels, and has one pod of each group.
+    ``node``, ``priority`` and ``start`` (seconds since the epoch, exact to the microsecond, or ``NO_START``) have a
+    value for each pod in ``pods``; the pods of node n are those from ``first[n]`` up to ``first[n + 1]``.
+    ``label_groups`` numbers pods with equal namespace and labels, and has one pod of each group.
 
-    ``before`` is the table of the state that ``cluster`` was made from, or of one with other nodes. What it has of
-    nodes with the same pods is taken from there, and so are the groups, of which some may have no pod any more.
-    ``nodes`` are those whose pods it has, where these are not all; what other nodes offer and hold is not known then.
+    ``before`` is the table of the state that ``cluster`` was made from, or of one with other nodes. Columns of nodes
+    with the same pods are copied from it, and so are the groups, some of which may be empty now. ``nodes`` are the
+    nodes whose pods it has, if not all; what other nodes offer and hold is then unknown.
     """
 
     def __init__(
         self, cluster: ClusterState, before: PodTable | None = None, nodes: Iterable[NodeInfo] | None = None
     ) -> None:
         self.cluster = cluster
-        # How many tables of a few nodes were made from this one.
+        # How many tables of a few nodes were derived from this one.
         self.num_made_from = 0
         assigned = cluster.assigned
         if nodes is None:
@@ -147,7 +147,7 @@ class PodTable:
             self._fill_requested()
 
     def _read(self, pods: Sequence[Pod]) -> Columns:
-        """The columns of pods in one pass, because coming to the parts of each pod in memory is what takes long."""
+        """Read the columns of pods in one pass, because fetching each pod's parts from memory is slow."""
         groups = self._groups
         priorities, starts, labels, resources, anti_affinity = [], [], [], [], []
         for pod in pods:
@@ -168,7 +168,7 @@ class PodTable:
         )
 
     def _read_changed(self, before: PodTable, by_node: Sequence[Sequence[Pod]]) -> None:
-        """Take the columns of nodes whose pods are the same from the table before, and read those of the others."""
+        """Copy the columns of nodes with unchanged pods from the previous table, and read those of the others."""
         known = before.cluster.assigned
         names = [node_info.name for node_info in self.cluster.node_infos]
         is_changed = [
@@ -176,7 +176,7 @@ class PodTable:
             for name, pods in zip(names, by_node, strict=True)
         ]
         is_read = np.array(is_changed, dtype=np.bool_)[self.node]
-        # The place of each pod in the table before, where that has it.
+        # The position of each pod in the previous table, if it is there.
         position = before.cluster.position
         first = before.first[np.array([position.get(name, 0) for name in names], dtype=np.int64)]
         place = np.arange(len(self.pods), dtype=np.int64) + (first - self.first[:-1])[self.node]
@@ -197,8 +197,8 @@ class PodTable:
 
     @cached_property
     def importance(self) -> Importance:
-        """Which pods are more important than others on their node."""
-        # Numbers in the order of the start times: seconds where all are whole, as they are in Kubernetes.
+        """Return the order of importance of pods on their node."""
+        # Numbers in the order of the start times: seconds if all are whole, as they are in Kubernetes.
         has_started = self.start != NO_START
         if not has_started.any():
             whole_seconds = np.zeros(len(self.start), dtype=np.int64)
@@ -219,19 +219,19 @@ class PodTable:
         return Importance(order, rank)
 
     def in_likely_order(self, ordered: Integers) -> Integers:
-        """Pods in the order of importance, with equals as they likely stand where the table's order is not the cache's.
+        """Sort pods by importance, with equals in the likely order if the table's order is not the cache's.
 
-        That is the order of ``sort_by_importance``.
+        This is the order of ``sort_by_importance``.
         """
         if self.cluster.cluster.has_scheduler_order or not len(ordered):
             return ordered
         rank = self.importance.rank[ordered]
         is_equal = np.concatenate(([False], rank[1:] == rank[:-1], [False]))
-        # The places of pods that have equals: one after the other for each rank.
+        # The ranks of pods that have equals: consecutive for each rank.
         places = np.flatnonzero(is_equal[1:] | is_equal[:-1])
         tied = np.sort(ordered[places])
         turn = np.empty(len(tied), dtype=np.int64)
-        # What ``update_of`` says of these pods; it is read once.
+        # The result of ``update_of`` for these pods, read once.
         unread = tied[self._updates[tied] == _UNREAD]
         self._updates[unread] = updates_of([self.pods[pod].metadata.resource_version for pod in unread.tolist()])
         turn[np.argsort(self._updates[tied], kind="stable")] = np.arange(len(tied))
@@ -242,7 +242,7 @@ class PodTable:
         return result
 
     def resource(self, name: str) -> Integers:
-        """How much of a resource every pod occupies: milli-CPU, bytes or units."""
+        """Return how much of a resource every pod uses: milli-CPU, bytes or units."""
         return self._amounts_of(lambda value: value.resource.amount(name))
 
     def _amounts_of(self, amount: Callable[[PodResource], int]) -> Integers:
@@ -251,13 +251,13 @@ class PodTable:
         return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
 
     def total(self, amounts: Integers) -> Integers:
-        """The sum of a column over the pods of every node, in the order of the snapshot."""
+        """Return the sum of a column over the pods of every node, in snapshot order."""
         sums = np.zeros(len(amounts) + 1, dtype=np.int64)
         np.cumsum(amounts, out=sums[1:])
         return sums[self.first[1:]] - sums[self.first[:-1]]
 
     def allocatable(self, name: str) -> Integers:
-        """How much of a resource every node offers to pods, in the order of the snapshot."""
+        """Return how much of a resource every node offers to pods, in snapshot order."""
         known = self._allocatable.get(name)
         if known is None:
             amounts = [node_info.allocatable.amount(name) for node_info in self.cluster.node_infos]
@@ -265,9 +265,9 @@ class PodTable:
         return known
 
     def _fill_requested(self) -> None:
-        """Give every node of the cluster the sum of what its pods occupy, without a look at each pod."""
+        """Give every node of the cluster its sum of requested resources, without reading each pod."""
         cpu, memory, storage = (self.total(self.resource(name)).tolist() for name in (CPU, MEMORY, EPHEMERAL_STORAGE))
-        # Those that some pod occupies, or did.
+        # Those that a pod uses, or has used.
         names = sorted({name for value in self._groups.resources.values for name in value.resource.scalar})
         others = {name: self.total(self.resource(name)).tolist() for name in names}
         non_zero_cpu = self.total(self._amounts_of(lambda value: value.non_zero_milli_cpu)).tolist()
@@ -281,7 +281,7 @@ class PodTable:
             node_info.non_zero_milli_cpu, node_info.non_zero_memory = non_zero_cpu[index], non_zero_memory[index]
 
     def count_matching(self, is_match: Callable[[Pod], bool], *, skips_terminating: bool = False) -> list[int]:
-        """For every node how many of its pods match; ``is_match`` may look at namespace and labels only."""
+        """Count each node's matching pods; ``is_match`` may read only the namespace and labels."""
         _, representatives = self.label_groups
         amounts = self.per_group([int(is_match(pod)) for pod in representatives])
         if skips_terminating:
@@ -294,7 +294,7 @@ class PodTable:
         return np.array([pod.metadata.deletion_timestamp is not None for pod in self.pods], dtype=np.bool_)
 
     def selected_pods(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
-        """As ``ClusterState.selected_pods``."""
+        """Do the same as ``ClusterState.selected_pods``."""
         counts = self.count_matching(
             lambda pod: pod.metadata.namespace == namespace and selector.matches(pod.metadata.labels),
             skips_terminating=True,
@@ -303,12 +303,12 @@ class PodTable:
 
     @cached_property
     def nodes_with_affinity(self) -> list[NodeInfo]:
-        """The nodes with pods that state affinity of any kind, to nodes or to pods."""
+        """Return the nodes with pods that have any affinity, to nodes or to pods."""
         counts = self.total((self._columns.anti_affinity != NO_AFFINITY).astype(np.int64)).tolist()
         return list(compress(self.cluster.node_infos, counts))
 
     def count_anti_affinity(self, is_match: Callable[[AffinityTerm], bool]) -> dict[str, Integers]:
-        """By topology key, how many matching terms of required anti-affinity each pod has; no key without any."""
+        """Return by topology key how many matching terms of required anti-affinity each pod has; no key without any."""
         representatives = self._groups.anti_affinity.representatives
         positions = np.flatnonzero(self._columns.anti_affinity >= 0)
         numbers = self._columns.anti_affinity[positions]
@@ -326,7 +326,7 @@ class PodTable:
 
     @cached_property
     def port_holders(self) -> dict[NodeInfo, list[PodInfo]]:
-        """The pods that take host ports, by node. Every node of the cluster is given those ports with that."""
+        """Return the pods that use host ports, by node; as a side effect, every node of the cluster gets its ports."""
         ids, held = self._host_ports
         node_infos = self.cluster.node_infos
         holders: dict[NodeInfo, list[PodInfo]] = {node_info: [] for node_info in node_infos}
@@ -343,41 +343,41 @@ class PodTable:
         return holders
 
     def per_host_ports(self, amount: Callable[[list[ContainerPort]], int]) -> Integers:
-        """A column of what ``amount`` makes of the host ports that each pod takes."""
+        """Return a column of ``amount`` applied to the host ports of each pod."""
         ids, held = self._host_ports
         return np.array([0, *map(amount, held)], dtype=np.int64)[ids + 1]
 
     @cached_property
     def _host_ports(self) -> tuple[Integers, list[list[ContainerPort]]]:
-        """The number of each pod's group in ``Groups.ports``, and these. Few questions are about ports."""
+        """The number of each pod's group in ``Groups.ports``, and these groups. Few queries involve ports."""
         ports = self._groups.ports
         return np.array(list(map(ports.number, self.pods)), dtype=np.int64), ports.values
 
     def per_group(self, amounts: list[int]) -> Integers:
-        """A column from one amount per group of ``label_groups``."""
+        """Expand one amount per group of ``label_groups`` to a column."""
         ids, _ = self.label_groups
         return np.array(amounts, dtype=np.int64)[ids] if amounts else ids
 
 
 class LabelGroups:
-    """Pods of equal namespace and labels; ``representatives`` has one of each group."""
+    """Pods with equal namespace and labels; ``representatives`` has one of each group."""
 
     def __init__(self) -> None:
         self.representatives: list[Pod] = []
         # By the identity of labels: the namespace in which they were last seen, and the group.
         self._last: dict[int, tuple[str, int]] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
-        # What is known by its identity must not make room for something else.
+        # Objects known by their identity must stay alive.
         self._kept: list[object] = []
 
     def number(self, pod: Pod) -> int:
-        """The number of the pod's group."""
+        """Return the number of the pod's group."""
         metadata = pod.metadata
         labels, namespace = metadata.labels, metadata.namespace
         last = self._last.get(id(labels))
         if last is not None and last[0] == namespace:
             return last[1]
-        # Equal labels in another order make another group, which costs a little and harms nothing.
+        # Equal labels in another order form another group, which costs little and is harmless.
         number = self._numbers.setdefault((namespace, *labels.items()), len(self._numbers))
         if number == len(self.representatives):
             self.representatives.append(pod)
@@ -388,18 +388,18 @@ class LabelGroups:
 
 
 class ResourceGroups:
-    """Pods that occupy the same; ``values`` has what the pods of each group occupy."""
+    """Pods that use the same resources; ``values`` has what the pods of each group use."""
 
     def __init__(self, behavior: Behaviour) -> None:
         self.values: list[PodResource] = []
         self._calculate = resource_calculator(behavior).of
         self._by_containers: dict[int, int] = {}
         self._by_value: dict[int, int] = {}
-        # What is known by its identity must not make room for something else; ``values`` keeps the rest.
+        # Objects known by their identity must stay alive; ``values`` holds the others.
         self._kept: list[object] = []
 
     def number(self, pod: Pod) -> int:
-        """The number of the pod's group."""
+        """Return the number of the pod's group."""
         is_plain = has_only_containers(pod)
         known = self._by_containers.get(id(pod.spec.containers)) if is_plain else None
         if known is not None:
@@ -415,17 +415,17 @@ class ResourceGroups:
 
 
 class PortGroups:
-    """Pods that share their containers take the same host ports; ``values`` has those of each group."""
+    """Pods that share their containers use the same host ports; ``values`` has those of each group."""
 
     def __init__(self, behavior: Behaviour) -> None:
         self.values: list[list[ContainerPort]] = []
         self._counts_sidecars = behavior.counts_ports_of_sidecars
         self._by_containers: dict[tuple[int, int], int] = {}
-        # What is known by its identity must not make room for something else.
+        # Objects known by their identity must stay alive.
         self._kept: list[object] = []
 
     def number(self, pod: Pod) -> int:
-        """The number of the pod's group, ``NO_GROUP`` where it takes no port."""
+        """Return the number of the pod's group, ``NO_GROUP`` if it uses no port."""
         spec = pod.spec
         key = id(spec.containers), id(spec.init_containers)
         number = self._by_containers.get(key)
@@ -440,7 +440,7 @@ class PortGroups:
 
 
 class AntiAffinityGroups:
-    """Pods of equal namespace and labels that require the same others to stay away.
+    """Pods with equal namespace, labels and required anti-affinity.
 
     ``representatives`` has one pod of each group.
     """
@@ -450,7 +450,7 @@ class AntiAffinityGroups:
         self._alike: dict[int, list[tuple[list[PodAffinityTerm], int]]] = {}
 
     def number(self, pod: Pod, label_group: int) -> int:
-        """The number of the pod's group, ``NO_GROUP`` where it requires nothing of that kind."""
+        """Return the number of the pod's group, ``NO_GROUP`` if it has no required anti-affinity."""
         affinity = pod.spec.affinity
         if affinity is None or affinity.pod_anti_affinity is None or not affinity.pod_anti_affinity.required:
             return NO_GROUP
@@ -465,7 +465,7 @@ class AntiAffinityGroups:
 
 
 class Groups:
-    """The groups of all pods that a table and those made from it have seen. They only ever grow."""
+    """The groups of all pods that a table and those derived from it have seen. They only grow."""
 
     def __init__(self, behavior: Behaviour) -> None:
         self.labels = LabelGroups()
@@ -474,21 +474,21 @@ class Groups:
         self.anti_affinity = AntiAffinityGroups()
 
 
-# A table of such a part of the nodes is made for these alone.
+# A table of at most this share of the nodes is made for these only.
 _SMALL = 4
-# So many are made from one table before that is made anew: ever more nodes have other pods.
+# This many tables are derived from one before it is rebuilt, because more and more nodes have other pods.
 _MOST_MADE_FROM = 64
-# And so many from that of the cluster itself: then it is worth putting all of its pods in order.
+# And this many from the cluster's own table; then sorting all of its pods is worthwhile.
 _MOST_MADE_HERE = 2
 
 
 class LatestTable:
-    """The ``table`` of a cluster: at once for one whose totals it brings, else when it is first asked for.
+    """The ``table`` of a cluster: built immediately if the cluster uses its totals, otherwise on first use.
 
-    It brings those of a first cluster, and of one with other nodes than those ``before``.
+    Totals are used for a first cluster, and for one whose nodes differ from those ``before``.
 
-    Decisions that end in a node that fits mostly need no table, and one that skips some clusters costs no more than one
-    for each: it takes from the latest that was made what is the same.
+    A decision that finds a feasible node usually needs no table. A table that skips some clusters costs no more than
+    one for each: it copies what is unchanged from the latest one.
     """
 
     def __init__(self, cluster: ClusterState, before: LatestTable | None = None) -> None:
@@ -498,15 +498,15 @@ class LatestTable:
         self._latest: PodTable = latest if latest is not None and follows else PodTable(cluster, latest)
 
     def table_of(self, nodes: Sequence[NodeInfo]) -> PodTable:
-        """The columns over the pods of these nodes, or of more: of few nodes they are made for these alone.
+        """Return columns over the pods of these nodes, or of more: for few nodes they are built for these only.
 
-        Only what looks at each node by itself may ask for it.
+        Callers must evaluate each node separately.
         """
         latest = self._latest
         is_small = len(nodes) * _SMALL < len(self._cluster.node_infos)
         is_here = latest.cluster is self._cluster
         most = _MOST_MADE_HERE if is_here else _MOST_MADE_FROM
-        # Whether it is known already which pods are more important than others.
+        # Whether the order of importance is already known.
         is_ordered = is_here and "importance" in latest.__dict__
         if not is_small or latest.num_made_from >= most or is_ordered:
             return self.table
@@ -515,7 +515,7 @@ class LatestTable:
 
     @property
     def current(self) -> PodTable | None:
-        """The same, if it was asked for already."""
+        """Return the same if it already exists."""
         return self._latest if self._latest.cluster is self._cluster else None
 
     @property

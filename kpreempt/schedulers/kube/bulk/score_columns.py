@@ -1,11 +1,11 @@
-"""Scores of all nodes that fit at once, as columns over the nodes of the cluster, where only their sum is wanted.
+"""Scores of all feasible nodes as columns over the nodes of the cluster, if only their sum is needed.
 
-What a local plugin gives a node is kept from one cluster to the next that follows it, as ``framework/memory.py`` has
-it, by the node's place. Held equal to the scores one by one by ``tests/property/test_prepared_again.py``.
+A local plugin's score for a node is cached from one cluster to the next, as in ``framework/memory.py``, by the node's
+position. ``tests/property/test_prepared_again.py`` compares the scores with those computed one by one.
 
-How full nodes are is rated in columns, too: the numbers that ``framework/resource_scoring.py`` gives. Amounts are
-counted in 64 bits and shares in double precision, as there. Where an amount is so big that this could make a
-difference, nothing is said.
+Resource usage is also scored in columns, with the same results as ``framework/resource_scoring.py``. Amounts are 64-bit
+integers and shares are in double precision, as there. If an amount is so big that this could make a difference, no
+result is returned.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from kpreempt.schedulers.kube.framework.resource_scoring import (
 )
 from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 
-# From so many nodes on they are rated in columns.
+# From this many nodes on, they are scored in columns.
 _MANY = 100
-# Below it products with 100 fit into 64 bits, and doubles hold every amount.
+# Below this, products with 100 fit into 64 bits, and doubles represent every amount exactly.
 _MOST = 2**53
 
 
 class NumberColumn:
-    """A number for each node of a cluster, by its place; those are found out that are asked for."""
+    """A number for each node of a cluster, by its position; numbers are computed on request."""
 
     __slots__ = ("_changes", "_is_open", "_numbers", "_seen")
 
@@ -50,7 +50,7 @@ class NumberColumn:
         self._seen = len(changes.places)
 
     def at(self, places: Integers, find_out: Callable[[list[int]], Sequence[int]]) -> Integers:
-        """The numbers at ``places``; ``find_out`` is asked for those where anything has changed since."""
+        """Return the numbers at ``places``; ``find_out`` computes those whose nodes changed."""
         changed = self._changes.places[self._seen :]
         if changed:
             self._is_open[changed] = True
@@ -64,7 +64,7 @@ class NumberColumn:
 
 
 class ScoresAtOnce:
-    """Rates ``nodes``, those that fit a pod, which are at the ``places`` of the state in ``all_nodes``."""
+    """Scores ``nodes``, the ones that fit a pod, which are at the ``places`` of the state in ``all_nodes``."""
 
     def __init__(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], all_nodes: Sequence[NodeInfo]) -> None:
         assert state.places is not None
@@ -72,9 +72,9 @@ class ScoresAtOnce:
         self._places = state.places
 
     def rate(self, plugin: ScorePlugin) -> Integers:
-        """The normalised scores that the plugin gives. Raises ``PluginError``."""
+        """Return the plugin's normalized scores. Raises ``PluginError``."""
         state, pod, nodes = self._state, self._pod, self._nodes
-        # Which images a pod has is not part of its shape.
+        # A pod's images are not part of its scheduling key.
         looks_at_images = isinstance(plugin, BulkScorePlugin) and plugin.looks_at_images
         findings = state.findings if looks_at_images else state.shape_findings or state.findings
         if findings is None or not plugin.is_local:
@@ -88,7 +88,7 @@ class ScoresAtOnce:
         return np.array(plugin.normalize_scores(state, pod, raw.tolist(), nodes), np.int64)
 
     def in_sum(self, columns: Mapping[str, Integers], weights: Mapping[str, int]) -> list[int] | None:
-        """The weighted scores of each node in all; ``None`` where one is out of range."""
+        """Return each node's weighted total; ``None`` if a score is out of range."""
         total = np.zeros(len(self._nodes), np.int64)
         for name, scores in columns.items():
             if scores.min() < MIN_NODE_SCORE or scores.max() > MAX_NODE_SCORE:
@@ -99,9 +99,9 @@ class ScoresAtOnce:
 
 
 def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int] | None:
-    """The scores of ``nodes``.
+    """Return the scores of ``nodes``.
 
-    ``None`` where there are few, and for other resources than CPU and memory, other functions and huge amounts.
+    ``None`` for few nodes, for resources other than CPU and memory, for other functions, and for huge amounts.
     """
     score, names = scorer.usage_score, [name for name, _ in scorer.weights]
     if len(nodes) < _MANY or any(name not in (CPU, MEMORY) for name in names):
@@ -130,7 +130,7 @@ def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Seque
 
 
 def _means(parts: Sequence[Integers], allocatable: Sequence[Integers], weights: Sequence[int]) -> list[int]:
-    """The weighted means of percentages, over the resources that a node has."""
+    """Return the weighted means of percentages, over the resources that a node has."""
     total = np.zeros(len(parts[0]), dtype=np.int64)
     weight_sum = np.zeros_like(total)
     for part, whole, weight in zip(parts, allocatable, weights, strict=True):
@@ -141,7 +141,7 @@ def _means(parts: Sequence[Integers], allocatable: Sequence[Integers], weights: 
 
 
 def _balances(amounts: Sequence[Integers], allocatable: Sequence[Integers]) -> Integers:
-    """``balance`` of each node, of one resource or of two."""
+    """Return ``balance`` of each node, for one resource or two."""
     shares: list[Floats] = []
     counted = []
     for amount, whole in zip(amounts, allocatable, strict=True):

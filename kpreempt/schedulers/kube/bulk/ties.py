@@ -1,4 +1,4 @@
-"""Equal pods on many nodes at once: where their order matters, and what every order would lead to there."""
+"""Equal pods on many nodes at once: whether their order matters, and what every order would lead to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
 from kpreempt.schedulers.kube.preemption.ties import follow_on_node
 
-# The key of a budget of which nothing is left.
+# The key of an exhausted budget.
 _USED_UP = ""
 
 
@@ -29,10 +29,10 @@ def other_orders(
     budgets: BudgetIndex,
     steps: Steps,
 ) -> dict[int, Outcomes[Pod]]:
-    """What every order of equals leads to, by node of the question; no node where all lead to the same.
+    """Return what every order of equals leads to, by node of the query; without nodes where all orders agree.
 
-    ``victims`` are node by node, on each most important first, equals in the likely order; ``tried`` are their indices
-    in the order in which ``search`` has put them back.
+    ``victims`` are node by node, on each the most important first, equals in the likely order; ``tried`` are their
+    indices in the order in which ``search`` put them back.
     """
     if not len(victims):
         return {}
@@ -71,9 +71,9 @@ def other_orders(
 
 
 class _Parted(NamedTuple):
-    """What pods take from budgets that allow some of their tie to go and some not, an entry per pod and budget.
+    """What pods use of budgets that allow only some of their tie to be evicted, one entry per pod and budget.
 
-    ``violates`` says of each victim whether it violates another budget in any order.
+    ``violates`` has a flag for each victim that violates another budget in any order.
     """
 
     victim: Integers
@@ -96,8 +96,8 @@ def _parted(tie: Integers, uses: BudgetUses) -> _Parted:
 
 
 def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: _Parted) -> Integers:
-    """The kind of each of these victims: pods of a tie that no limit and no budget tells apart where that matters."""
-    # The same number, from 0 on, where all columns have the same.
+    """Return the kind of each of these victims: pods of a tie that no relevant limit and no budget distinguishes."""
+    # Rows that are equal in all columns get the same number, from 0 on.
     columns = [tie[asked], parted.violates[asked].astype(np.int64), *_budgets_of(asked, parted), *amounts]
     number: Integers | None = None
     for column in columns:
@@ -110,10 +110,11 @@ def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: 
 def _if_order_matters(
     search: Lockstep, asked: Integers, place: Integers, kind: Integers, tie: Integers, uses: BudgetUses
 ) -> Integers:
-    """Victims of ties, among those ``asked`` about, of which another order may keep other kinds.
+    """Return victims of ties, among the ``asked`` ones, for which another order may keep other kinds.
 
-    Of those that are put back in one pass there is not room for all that have room alone, and kinds differ. That is
-    said of the room that the likely order leaves to them: before the first such tie of a node all orders leave that.
+    This is the case if the pods put back in one pass do not all fit although each fits alone, and their kinds differ.
+    It is computed for what the likely order leaves to them: up to the first such tie of a node, all orders leave the
+    same.
     """
     order = np.argsort(place[asked])
     put, kind = place[asked][order], kind[order]
@@ -138,9 +139,9 @@ def _if_order_matters(
 
 
 def _if_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, parted: _Parted) -> Integers:
-    """Victims of ties, among those ``asked`` about, in which it hangs on the order how many of a kind violate a budget.
+    """Return victims of ties, among the ``asked`` ones, if the order decides how many of a kind violate a budget.
 
-    Where a budget that parts them protects pods of one kind only, as many of these violate it in any order.
+    If the budget that splits them protects pods of only one kind, the number that violates it is the same in any order.
     """
     kind_of = np.full(len(tie), -1, dtype=np.int64)
     kind_of[asked] = kind
@@ -154,7 +155,7 @@ def _if_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, par
 
 
 def _budgets_of(asked: Integers, parted: _Parted) -> Iterable[Integers]:
-    """The first such budget of each of the victims ``asked`` about, then the second, and so on; -1 for none."""
+    """Yield the first such budget of each of the victims ``asked``, then the second, and so on; -1 for none."""
     place = np.full(len(parted.violates), -1, dtype=np.int64)
     place[asked] = np.arange(len(asked))
     victim, budget = place[parted.victim], parted.budget
@@ -178,9 +179,9 @@ def _as_they_went(
     violates: Booleans,
     nodes: Integers,
 ) -> dict[int, Outcomes[Pod]]:
-    """The outcomes on ``nodes``, where all is certain but who of alike pods goes.
+    """Return the outcomes on ``nodes`` where everything is certain except which equivalent pods are evicted.
 
-    ``parted`` are the victims of a ``kind`` of which some go and some stay.
+    ``parted`` are the victims of a ``kind`` of which some are evicted and some stay.
     """
     where = search.where
     is_selected = np.zeros(len(search.counts), dtype=np.bool_)
@@ -216,15 +217,15 @@ def _as_they_went(
 
 
 class _TiesOfNode(NamedTuple):
-    """The ties of a node, what the budgets that tell their pods apart allow, and what there is room for."""
+    """The ties of a node, what the budgets that distinguish their pods allow, and what limits leave free."""
 
     ties: list[list[Alike[Pod]]]
     allowed: dict[str, int]
-    # By limit, what it leaves to the victims, and what a pod of each kind takes.
+    # By limit, what it leaves to the victims, and what a pod of each kind uses.
     rooms: list[tuple[int, tuple[int, ...]]]
 
     def fits(self, kept: KeptPods, kind: int) -> bool:
-        """Whether one more pod of the kind can stay beside these."""
+        """Return whether one more pod of the kind fits with these."""
         return all(sum(map(mul, kept, amounts), amounts[kind]) <= room for room, amounts in self.rooms)
 
 
@@ -238,7 +239,7 @@ def _ties_of_nodes(
     parted: _Parted,
     budgets: BudgetIndex,
 ) -> Iterable[tuple[int, _TiesOfNode]]:
-    """The ties of each node of which the victims are to be ``followed``."""
+    """Return the ties of each node whose victims are to be ``followed``."""
     amounts = search.amounts_in(place[followed])
     keys, allowed = _keys(followed, tie, parted, budgets)
     columns = zip(
@@ -267,9 +268,9 @@ def _ties_of_nodes(
 def _keys(
     followed: Integers, tie: Integers, parted: _Parted, budgets: BudgetIndex
 ) -> tuple[list[tuple[str, ...]], dict[str, int]]:
-    """The keys of the budgets of each of these victims, and what they allow when the tie's turn comes.
+    """Return the keys of the budgets of each of these victims, and what they allow when the tie's turn comes.
 
-    Of a node's ties a budget parts one alone, so that each has keys of its own.
+    Within a node, a budget splits only one tie, so each tie has its own keys.
     """
     is_followed = np.zeros(len(tie), dtype=np.bool_)
     is_followed[followed] = True

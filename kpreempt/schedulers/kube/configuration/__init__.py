@@ -1,4 +1,4 @@
-"""Reads a KubeSchedulerConfiguration as kube-scheduler 1.36 does: decode strictly, fill in, validate, make profiles."""
+"""Load a KubeSchedulerConfiguration as kube-scheduler 1.36 does: decode, set defaults, validate, create profiles."""
 
 from kpreempt.schedulers.kube.configuration.loading import FoundPlugin, scheduler_from_configuration
 

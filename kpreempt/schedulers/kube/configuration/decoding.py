@@ -1,10 +1,11 @@
-"""Strict decoding of plain data into the configuration's types, with the messages of the API machinery, and validation.
+"""Strict decoding and validation of a KubeSchedulerConfiguration, with upstream's messages.
 
 Decoding follows ``runtime/serializer/json`` of ``k8s.io/apimachinery`` v0.36.3 and ``sigs.k8s.io/json``: the first
-value of a wrong type ends it; otherwise all unknown fields are named. Keys are looked at in alphabetical order, as they
-come from YAML. The decoded data holds what was given and is not null, with durations in nanoseconds.
+value of a wrong type ends it; otherwise all unknown fields are listed. Keys are processed in alphabetical order, as
+they are after conversion from YAML. The decoded data has the non-null values that were given, with durations in
+nanoseconds.
 
-Validated is a configuration with its defaults (``apis/config/validation/validation.go``, v1.36.3).
+Validation expects a configuration with defaults (``apis/config/validation/validation.go``, v1.36.3).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _KINDS = frozenset((KIND, *(args.name for args in PLUGIN_ARGS.values())))
 
 
 class _StrictError(Exception):
-    """Fields that there are not; the rest of the data is in order."""
+    """Unknown fields; the rest of the data is valid."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__(f"strict decoding error: {', '.join(problems)}")
@@ -55,9 +56,9 @@ class _StrictError(Exception):
 
 
 def decode_configuration(document: Mapping[str, Any], behavior: Behaviour | None = None) -> dict[str, Any]:
-    """Decode a configuration with its plugins' arguments, as the version (``None``: the usual one) has them.
+    """Decode a configuration and its plugins' arguments as the version does (``None``: the default version).
 
-    Raises ``ConfigurationError`` for a document of another kind or version, a wrong type or an unknown field.
+    Raises ``ConfigurationError`` for another kind or API version, a wrong type, or an unknown field.
     """
     kind, version = _kind_and_version(document)
     for value, name in ((kind, "Kind"), (version, "apiVersion")):
@@ -85,7 +86,7 @@ def decode_configuration(document: Mapping[str, Any], behavior: Behaviour | None
 
 
 def _decode_args(config: dict[str, Any], name: str, args_type: Struct | None) -> None:
-    """Put decoded arguments in the place of the given ones, where the plugin has a type for them."""
+    """Replace a plugin's arguments with decoded ones, if the plugin has an argument type."""
     if args_type is None:
         return
     given = config.get("args", {})
@@ -129,9 +130,9 @@ def _check_registered(kind: str, version: str) -> None:
 def _decoded(
     value: object, requested: Type, problems: list[str], path: str = "", fields: str = "", struct: str = ""
 ) -> Any:
-    """The value in its decoded form; unknown fields are added to ``problems``.
+    """Decode a value; unknown fields are added to ``problems``.
 
-    ``path`` has indices, ``fields`` has none, and ``struct`` is the object that the value is a field of. Raises
+    ``path`` has indices, ``fields`` does not, and ``struct`` is the object that contains the field. Raises
     ``ConfigurationError`` for a wrong type.
     """
     if isinstance(requested, Struct) and isinstance(value, Mapping):
@@ -212,7 +213,7 @@ def _json_type(value: object) -> str:
 REMOVED_PLUGINS = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"))
 
 _REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is version "{API_VERSION}")'
-# multiPoint and the placement points are left out, as upstream does.
+# As upstream does, omit multiPoint and the placement points.
 _CHECKED_POINTS = (
     "preEnqueue",
     "queueSort",
@@ -230,7 +231,7 @@ _CHECKED_POINTS = (
 
 
 def validate_configuration(configuration: Mapping[str, Any], behavior: Behaviour) -> None:
-    """Raise ``ConfigurationError`` with everything that is wrong, in the scheduler's words."""
+    """Raise ``ConfigurationError`` with all problems, in the scheduler's words."""
     profiles = configuration["profiles"]
     burst = configuration.get("clientConnection", {}).get("burst", 0)
     problems = [invalid("clientConnection.burst", burst, "must be non-negative")] if burst < 0 else []
@@ -244,7 +245,7 @@ def validate_configuration(configuration: Mapping[str, Any], behavior: Behaviour
         problems += _profile(path, profile, behavior)
         name = profile.get("schedulerName", "")
         if name in seen:
-            # Upstream hands the path of the other profile over as the value, which prints as an empty object.
+            # Upstream passes the other profile's path as the value, which prints as an empty object.
             problems.append(duplicate(f"{path}.schedulerName", {}))
         seen[name] = index
     problems += _common_queue_sort(profiles, behavior)
@@ -329,7 +330,7 @@ def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behavior: Behaviou
             problems.append(invalid(path, shown, words))
         configured = any(config["name"] == name for config in profile["pluginConfig"])
         if name and configured and _args_of(profile, name) != args:
-            # The arguments of an unknown plugin are not repeated: they could hold anything.
+            # Do not repeat the arguments of an unknown plugin: they could contain anything.
             path = f"profiles[{index}].pluginConfig.args"
             problems.append(invalid(path, None, words_of_args))
     return problems

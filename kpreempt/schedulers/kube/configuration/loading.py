@@ -1,7 +1,7 @@
-"""From a KubeSchedulerConfiguration to a scheduler (``cmd/kube-scheduler/app`` and ``pkg/scheduler``, v1.36.3).
+"""Create a scheduler from a KubeSchedulerConfiguration (``cmd/kube-scheduler/app`` and ``pkg/scheduler``, v1.36.3).
 
-Which plugins of a profile exist and where they may be enabled follows ``framework/runtime/framework.go``. Of
-out-of-tree plugins there are the names, the arguments, and what of them does not run.
+Checks that a profile's plugins exist and may be enabled at a point as ``framework/runtime/framework.go`` does. For
+out-of-tree plugins, only the names, the arguments and the points that do not run are handled here.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def scheduler_from_configuration(
     version: str = DEFAULT_VERSION,
     facts: Behaviour | None = None,
 ) -> KubeScheduler:
-    """The scheduler that a kube-scheduler of the version with this configuration and these feature gates would be.
+    """Create the scheduler that kube-scheduler would be with this configuration and these feature gates.
 
-    ``facts`` are those of a version that there is not, which hold instead of what the version and the gates say.
+    ``facts`` replace those of the version and the gates, for a version that does not exist.
 
-    ``document`` is the configuration as plain data (``None``: without one), and is not changed. ``plugins`` are those
-    from outside that it may enable; without a configuration those that are asked for run, too. ``connect`` makes calls
-    to extenders; without it none is called, and each becomes an assumption, as does what is not modelled: other plugins
-    outside the tree, gates. Raises ``ConfigurationError`` and, for gates, ``UsageError`` where kube-scheduler would
-    refuse to start, with its reason.
+    ``document`` is the configuration as plain data (``None``: no configuration), and is not changed. ``plugins`` are
+    the out-of-tree plugins that it may enable; without a configuration, the requested ones also run. ``connect``
+    enables extender calls; without it, no extender is called and each becomes an assumption, as does everything
+    unmodeled: other out-of-tree plugins, and gates. Raises ``ConfigurationError`` and, for gates, ``UsageError`` if
+    kube-scheduler would refuse to start, with its reason.
     """
     version = facts.version if facts is not None else version
     registry = registry_with(plugins, version)
@@ -92,7 +92,7 @@ def scheduler_from_configuration(
         for index, extender in enumerate(extenders):
             verbs = [each for each in ("filter", "prioritize", "preempt", "bind") if extender.get(f"{each}Verb")]
             does = f" ({', '.join(verbs)})" if verbs else ""
-            message = f"the extender{does} is not asked; --call-extenders allows it"
+            message = f"the extender{does} is not called; use --call-extenders to call it"
             assumptions.append(Assumption(_SUBJECT, f"extenders[{index}]", message))
     else:
         called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
@@ -100,7 +100,7 @@ def scheduler_from_configuration(
     assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
     extra_fields = all_extras(plugin.wants for plugin in foreign)
     if called:
-        # Pods are sent with their annotations, which are all that some extenders go by.
+        # Pods are sent with their annotations, which some extenders depend on.
         extra_fields |= ExtraFields(pod_annotations=True)
     return KubeScheduler(
         profiles,
@@ -115,7 +115,7 @@ def scheduler_from_configuration(
 
 
 def _let_extenders_manage(extenders: Sequence[Mapping[str, Any]], profiles: Sequence[Mapping[str, Any]]) -> None:
-    """Resources that extenders manage take the place of those that NodeResourcesFit is told to ignore."""
+    """Add the resources that extenders manage to the ones that NodeResourcesFit is configured to ignore."""
     ignored = [
         resource.get("name", "")
         for extender in extenders
@@ -149,7 +149,7 @@ def _profile(
         check_plugins(plugins, name, points, plugins_elsewhere(behavior.version).keys() - registry.keys())
     except ConfigurationError as error:
         raise ConfigurationError(prefix + error.message) from error
-    # The arguments of the plugins that take some; those out-of-tree always get some.
+    # Decode arguments for in-tree plugins that take some, and for every out-of-tree plugin.
     plugin_args = {each: args[each] for each in args if each in PLUGIN_ARGS}
     for each, plugin in out_of_tree_names(enabled, registry).items():
         plugin_args[each] = decoded_args(plugin, args.get(each, {}))
@@ -177,7 +177,7 @@ def _enabled(plugins: Sequence[Mapping[str, Any]]) -> tuple[EnabledPlugin, ...]:
 
 
 def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry, in_tree: Points) -> list[Assumption]:
-    """Enabled plugins that are not run, each with the first place where it is enabled."""
+    """List enabled plugins that do not run, each with the first place where it is enabled."""
     places: dict[str, str] = {}
     for point in (MULTI_POINT, *(point for point in plugins if point != MULTI_POINT)):
         for plugin in plugins[point]["enabled"]:
@@ -187,9 +187,9 @@ def _plugin_assumptions(path: str, plugins: Plugins, registry: Registry, in_tree
         Assumption(
             _SUBJECT,
             place,
-            f"plugin {name} is not modelled, and left out"
+            f"plugin {name} is not modeled and was omitted"
             if name in in_tree
-            else f"plugin {name} is not one of kube-scheduler's own, and left out",
+            else f"plugin {name} is not an in-tree plugin and was omitted",
         )
         for name, place in places.items()
     ]
@@ -202,11 +202,11 @@ Points = Mapping[str, frozenset[str]]
 
 
 def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhere: Container[str] = ()) -> None:
-    """Check where a profile's plugins are enabled; ``points`` are the extension points that each implements.
+    """Check the points at which a profile enables plugins; ``points`` has the extension points that each implements.
 
-    Plugins that are not among those are assumed to be compiled in, and to implement what they are enabled for, but for
-    those that are there ``elsewhere``, in other versions only. Raises ``ConfigurationError`` for what the framework
-    refuses.
+    Plugins not in ``points`` are assumed to be compiled in and to implement the points at which they are enabled,
+    except for plugins that exist ``elsewhere``, in other versions only. Raises ``ConfigurationError`` for what the
+    framework rejects.
     """
     enabled = {point: [plugin["name"] for plugin in plugins[point]["enabled"]] for point in EXTENSION_POINTS}
     for point, names in enabled.items():
@@ -232,7 +232,7 @@ def check_plugins(plugins: Plugins, scheduler_name: str, points: Points, elsewhe
 
 
 def _expanded(plugins: Plugins, point: str, points: Points, elsewhere: Container[str]) -> list[str]:
-    """The plugins that multiPoint adds to those that are enabled at the point itself."""
+    """Return the plugins that multiPoint adds to those enabled at the point itself."""
     own = {plugin["name"] for plugin in plugins[point]["enabled"]}
     disabled = {plugin["name"] for plugin in plugins[point]["disabled"]}
     added: list[str] = []
@@ -259,7 +259,7 @@ def _registered_twice(name: str, point: str) -> ConfigurationError:
 
 
 def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, points: Points) -> None:
-    """The sum of all scores must fit 64 bits; upstream's own check wraps around where weights are negative."""
+    """Check that the sum of all scores fits 64 bits; upstream's own check wraps around for negative weights."""
     total = 0
     seen = set()
     for plugin in enabled:
@@ -274,9 +274,9 @@ def _check_weights(enabled: Sequence[Mapping[str, Any]], point: str, kind: str, 
 
 
 class FoundPlugin(msgspec.Struct, frozen=True):
-    """A plugin's class and where it was found, in words: ``--plugin rack:RackColocation``.
+    """A plugin's class and a description of its source, such as ``--plugin rack:RackColocation``.
 
-    ``is_requested`` says that it is to run even without a configuration that enables it.
+    ``is_requested`` means that it must run even if no configuration enables it.
     """
 
     plugin: type[Plugin]
@@ -290,7 +290,7 @@ class FoundPlugin(msgspec.Struct, frozen=True):
 
 
 def registry_with(found: Iterable[FoundPlugin], version: str) -> Registry:
-    """The version's plugins in the tree and these. Raises ``ConfigurationError`` for a name that is taken."""
+    """Return the version's in-tree plugins and these. Raises ``ConfigurationError`` for a name that is in use."""
     registry = dict(registry_of(version))
     in_tree = plugins_in_tree(version)
     for each in found:
@@ -298,8 +298,8 @@ def registry_with(found: Iterable[FoundPlugin], version: str) -> Registry:
         if known is not None or each.name in in_tree:
             other = known.source if known is not None and known.source else "kube-scheduler itself"
             raise ConfigurationError(
-                f"a plugin named {each.name} has been registered already: by {other}, and by {each.source}",
-                hint=f'another name = "..." in class {each.plugin.__name__}',
+                f"a plugin named {each.name} is already registered: by {other}, and now by {each.source}",
+                hint=f'set a different name = "..." in class {each.plugin.__name__}',
             )
         points = points_of(each.plugin)
         if not points:
@@ -311,9 +311,9 @@ def registry_with(found: Iterable[FoundPlugin], version: str) -> Registry:
 
 
 def configuration_running(plugins: Sequence[FoundPlugin]) -> dict[str, Any]:
-    """The configuration that adds plugins to the default profile.
+    """Return the configuration that adds plugins to the default profile.
 
-    One that orders the queue or preempts takes the place of PrioritySort or DefaultPreemption; all others come last.
+    A plugin that sorts the queue or preempts replaces PrioritySort or DefaultPreemption; all others are appended.
     """
     disabled: dict[str, list[dict[str, str]]] = {}
     if any("queueSort" in points_of(each.plugin) for each in plugins):
@@ -328,7 +328,7 @@ def configuration_running(plugins: Sequence[FoundPlugin]) -> dict[str, Any]:
 
 
 def check_requested(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[str, Any]]) -> None:
-    """Raise ``ConfigurationError`` for a plugin that is asked for, and that the configuration does not mention."""
+    """Raise ``ConfigurationError`` for a requested plugin that the configuration does not mention."""
     mentioned = {
         plugin.get("name")
         for profile in profiles
@@ -344,9 +344,9 @@ def check_requested(plugins: Iterable[FoundPlugin], profiles: Iterable[Mapping[s
 
 
 def decoded_args(plugin: type[Plugin], args: object) -> Any:
-    """The arguments of an out-of-tree plugin, as it wants them. Raises ``ConfigurationError``.
+    """Decode an out-of-tree plugin's arguments into its own type. Raises ``ConfigurationError``.
 
-    The record is the plugin's own code, too, and may raise anything.
+    The type is the plugin's own code, so it may raise anything.
     """
     prefix = f"decoding args for plugin {plugin.name}: "
     if not isinstance(args, Mapping):
@@ -363,10 +363,10 @@ def decoded_args(plugin: type[Plugin], args: object) -> Any:
 
 
 def not_run(plugin: type[Plugin]) -> list[Assumption]:
-    """What the plugin implements for the time after the choice of a node, if there is anything."""
+    """List the points of the plugin that come after the choice of a node, if any."""
     implemented = points_of(plugin)
     points = [point for point in NOT_RUN if point in implemented]
     if not points:
         return []
-    message = f"{', '.join(points)} {'is' if len(points) == 1 else 'are'} recognised, and not run in a what-if"
+    message = f"{', '.join(points)} {'is' if len(points) == 1 else 'are'} recognized but not run in a what-if"
     return [Assumption(f"plugin {plugin.name}", "extension points", message)]

@@ -1,7 +1,7 @@
-"""The types of a KubeSchedulerConfiguration and of the plugins' arguments, their names in messages, and their defaults.
+"""The types of a KubeSchedulerConfiguration and of plugin arguments, their names in messages, and their defaults.
 
 Follows ``k8s.io/kube-scheduler`` v0.36.3 ``config/v1`` and ``k8s.io/component-base`` v0.36.3 ``config/v1alpha1``, and
-what loading fills in: ``apis/config/v1/defaults.go`` and ``default_plugins.go``, v1.36.3.
+the defaults that loading sets: ``apis/config/v1/defaults.go`` and ``default_plugins.go``, v1.36.3.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSION = "v1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "KubeSchedulerConfiguration"
 
-# Decoded on its own, by the name of the plugin.
+# Decoded separately, by the plugin's name.
 ANY = Scalar("any")
 
 _TYPE_META: dict[str, Type] = {"apiVersion": STRING, "kind": STRING}
@@ -40,7 +40,7 @@ _TYPE_META: dict[str, Type] = {"apiVersion": STRING, "kind": STRING}
 _PLUGIN = Struct("Plugin", {"name": STRING, "weight": INT32})
 _PLUGIN_SET = Struct("PluginSet", {"enabled": ListOf(_PLUGIN), "disabled": ListOf(_PLUGIN)})
 
-# Extension points in the order in which the framework fills them, each with the interface that a plugin implements.
+# Extension points in the order in which the framework fills them, with the interface that a plugin implements for each.
 EXTENSION_POINTS: dict[str, str] = {
     point: f"{point[0].upper()}{point[1:]}Plugin"
     for point in (
@@ -133,7 +133,7 @@ _CONFIGURATION = Struct(
     },
 )
 
-# Arguments by the name of the plugin; other plugins take none, or are not in the tree.
+# Arguments by plugin name; other plugins have none or are out-of-tree.
 PLUGIN_ARGS: dict[str, Struct] = {
     name: Struct(f"{name}Args", {**_TYPE_META, **each.args}) for name, each in REGISTRY.items() if each.args
 }
@@ -141,7 +141,7 @@ PLUGIN_ARGS: dict[str, Struct] = {
 
 @cache
 def configuration_of(behavior: Behaviour) -> Struct:
-    """The configuration's type in a version."""
+    """Return the configuration's type in a version."""
     points = dict.fromkeys(EXTENSION_POINTS)
     if not behavior.has_placement_points:
         del points["placementGenerate"], points["placementScore"]
@@ -152,7 +152,7 @@ def configuration_of(behavior: Behaviour) -> Struct:
 
 @cache
 def args_of(behavior: Behaviour) -> Mapping[str, Struct]:
-    """The types of the arguments in a version, by plugin."""
+    """Return the types of plugin arguments in a version, by plugin."""
     args = dict(PLUGIN_ARGS)
     devices = args.pop("DynamicResources")
     if behavior.takes_args_of_dynamic_resources:
@@ -179,10 +179,10 @@ _LEADER_ELECTION = {
 def with_defaults(
     decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], behavior: Behaviour
 ) -> dict[str, Any]:
-    """The decoded configuration with everything that it leaves open; ``decoded`` is not changed.
+    """Return the decoded configuration with all defaults set; ``decoded`` is not changed.
 
-    Each profile's ``plugins`` then hold, for every extension point and for all of them, lists ``enabled`` and
-    ``disabled``, and its ``pluginConfig`` the arguments of all plugins that take some.
+    Each profile's ``plugins`` then has lists ``enabled`` and ``disabled`` for every extension point and for multiPoint,
+    and its ``pluginConfig`` has the arguments of all plugins that take some.
     """
     profiles = [dict(profile) for profile in decoded.get("profiles", [])] or [{}]
     if len(profiles) == 1:
@@ -194,7 +194,7 @@ def with_defaults(
             for point in (*EXTENSION_POINTS, MULTI_POINT)
         }
         profile["pluginConfig"] = _plugin_config(profile, behavior)
-    # Zero values of these count as not given.
+    # Zero values of these count as unset.
     leader_election = {key: value for key, value in decoded.get("leaderElection", {}).items() if value not in ("", 0)}
     if decoded.get("leaderElection", {}).get("leaderElect") is False:
         leader_election["leaderElect"] = False
@@ -211,7 +211,7 @@ def with_defaults(
 
 
 def _plugin_config(profile: Mapping[str, Any], behavior: Behaviour) -> list[dict[str, Any]]:
-    """The given arguments with their defaults, then those of the plugins that are enabled without any."""
+    """Return the given arguments with their defaults, then those of enabled plugins that were given none."""
     configs = [
         {"name": "", **config, "args": REGISTRY[config["name"]].default_args(config.get("args", {}), behavior)}
         if config.get("name") in PLUGIN_ARGS
@@ -229,9 +229,9 @@ def _plugin_config(profile: Mapping[str, Any], behavior: Behaviour) -> list[dict
 
 
 def _merged_set(defaults: Iterable[EnabledPlugin], given: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The default plugins that are not disabled, each replaced in its place where it is given again, then all others.
+    """Return the default plugins that are not disabled, with given ones replaced in place, then all others.
 
-    Of a plugin that is given twice, the last one replaces; the others follow, and are refused later.
+    If a plugin is given twice, the last one replaces the default; the others follow, and are rejected later.
     """
     own = [{"name": "", "weight": 0, **plugin} for plugin in given.get("enabled", [])]
     disabled = [{"name": plugin.get("name", "")} for plugin in given.get("disabled", [])]

@@ -1,5 +1,5 @@
-"""Allocates devices to resource claims, as ``k8s.io/dynamic-resource-allocation`` ``structured`` does.
+"""Device allocation for resource claims, as in ``k8s.io/dynamic-resource-allocation`` ``structured``.
 
-``in_use`` is what claims have, ``pools`` what a node can reach, ``search`` how devices are found for claims, and
-``extended`` the claim that stands for a pod's extended resources.
+``in_use`` has the devices allocated to claims, ``pools`` the ones a node can access, ``search`` finds devices for
+claims, and ``extended`` builds the claim for a pod's extended resources.
 """

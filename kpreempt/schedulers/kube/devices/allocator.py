@@ -1,7 +1,7 @@
-"""Devices for a pod's claims on each node (``structured/internal/incubating`` of v0.36.3).
+"""Finds devices for a pod's claims on each node (``structured/internal/incubating`` of v0.36.3).
 
-What is found out about the slices of a cluster is kept for all pods and nodes, with the taints that rules put on
-devices (``dynamic-resource-allocation`` v0.36.3 ``resourceslice/tracker/tracker.go``).
+Results about the slices of a cluster are cached for all pods and nodes, including the taints that rules put on devices
+(``dynamic-resource-allocation`` v0.36.3 ``resourceslice/tracker/tracker.go``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NOT_ALLOCATED = "cannot allocate all claims"
 
 
 class Devices:
-    """The devices of a cluster, and who has them. Not to be changed."""
+    """The devices of a cluster and their allocations. Immutable."""
 
     def __init__(self, cluster: ClusterSnapshot, behavior: Behaviour) -> None:
         self.rules = allocator_rules(behavior)
@@ -78,10 +78,10 @@ class Devices:
 
 
 class Attempt(NamedTuple):
-    """What a search for devices came to: those that were found for each claim, or why there are none.
+    """The result of a device search: the devices found for each claim, or why there are none.
 
-    ``reached`` is the claim and the request, by their indices, at which the search got stuck; ``pools`` are those that
-    the node can reach.
+    ``reached`` has the indices of the claim and the request at which the search got stuck; ``pools`` are the ones that
+    the node can access.
     """
 
     found: Sequence[Sequence[Allocated]] | None
@@ -92,10 +92,10 @@ class Attempt(NamedTuple):
 
 
 class Allocator:
-    """Searches devices for one pod, in the state of the cluster at the start of its scheduling cycle."""
+    """Finds devices for one pod, in the state of the cluster at the start of its scheduling cycle."""
 
     def __init__(self, devices: Devices, in_use: InUse | None = None, steps: Steps | None = None) -> None:
-        """``in_use`` is counted instead of what all claims have; ``steps`` are shared with another allocator."""
+        """``in_use`` replaces what all claims have; ``steps`` are shared with another allocator."""
         self.devices = devices
         self.rules: AllocatorRules = devices.rules
         self.in_use = devices.in_use if in_use is None else in_use
@@ -103,9 +103,9 @@ class Allocator:
         self._available: dict[PoolId, dict[tuple[str, str], int]] = {}
 
     def allocate(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
-        """Devices for ``claims`` on the node.
+        """Find devices for ``claims`` on the node.
 
-        Raises ``AllocationError`` where a claim or a class is wrong, and ``GivenUpError``.
+        Raises ``AllocationError`` if a claim or a class is invalid, and ``GivenUpError``.
         """
         pools = self.devices.slices.pools_of(node)
         wishes = [self._wishes_of(claim, node, pools) for claim in claims]
@@ -125,10 +125,10 @@ class Allocator:
         return Attempt(None, wishes, pools, INVALID_POOLS if is_invalid else NOT_ALLOCATED, search.reached)
 
     def fails_by_order(self, node: Node, claims: Sequence[ResourceClaim]) -> bool:
-        """Whether the order of the node's pools decides if the search ends in an error, or in which one.
+        """Return whether the order of the node's pools decides if the search ends with an error, or with which one.
 
-        It does where a selector fails on a device, to which the search may not come, and where all devices have to keep
-        a constraint together.
+        It does if a selector fails on a device that the search may not reach, unless all devices have to be checked
+        first.
         """
         pools = self.devices.slices.pools_of(node)
         if len(pools) < 2:
@@ -137,7 +137,7 @@ class Allocator:
         try:
             wishes = [self._wishes_of(claim, node, pools) for claim in claims]
         except AllocationError:
-            # Before the search, all devices are looked at.
+            # All devices are checked before the search.
             return False
         for claim in wishes:
             for wish in (wish for alternatives in claim.requests for wish in alternatives):
@@ -151,7 +151,7 @@ class Allocator:
         return False
 
     def _wishes_of(self, claim: ResourceClaim, node: Node, pools: Sequence[Pool]) -> ClaimWishes:
-        """The claim's requests, with all that can be known before the search."""
+        """Return the claim's requests, with everything that can be computed before the search."""
         requests: list[list[Wish]] = []
         least = 0
         for request in claim.spec.devices.requests:
@@ -217,7 +217,7 @@ class Allocator:
             return wish
         if request.allocation_mode != ALL_DEVICES:
             raise AllocationError(f"{key}: unsupported count mode {request.allocation_mode}")
-        # All devices that the request means, whoever has them.
+        # All devices that the request matches, allocated or not.
         devices: list[tuple[Pool, PoolDevice]] = []
         for pool in pools:
             if pool.is_incomplete or pool.invalid:
@@ -230,7 +230,7 @@ class Allocator:
         return wish._replace(number=len(devices), devices=devices)
 
     def _can_hold(self, wish: Wish, device: PoolDevice, key: str) -> bool:
-        """Whether the device has the capacity; beside what others have of it, up to 1.36."""
+        """Return whether the device has the capacity; up to 1.36, in addition to what others have allocated."""
         if not self.rules.shares:
             return True
         consumed = {} if self.rules.counts_every_share else self.in_use.consumed.get(device.id, {})
@@ -241,7 +241,7 @@ class Allocator:
 
 
 def _reject_capacity(claim: str, request: DeviceRequest, *, names_alternatives: bool) -> None:
-    """Amounts of capacity need the gate DRAConsumableCapacity."""
+    """Reject amounts of capacity without the DRAConsumableCapacity gate."""
     exact = request.exactly
     wanting = [each for each in request.first_available if each.capacity is not None]
     if wanting and names_alternatives:
@@ -258,9 +258,9 @@ def _reject_capacity(claim: str, request: DeviceRequest, *, names_alternatives: 
 def with_taints(
     slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule], *, needs_selector: bool
 ) -> Iterator[ResourceSlice]:
-    """The slices, their devices with the taints of all rules that mean them after their own.
+    """Return the slices, with each device's own taints followed by those of all rules that match it.
 
-    A rule without a selector means all devices, or none where it ``needs_selector``.
+    A rule without a selector matches all devices, or none if it ``needs_selector``.
     """
     rules = [each for each in rules if each.spec.device_selector is not None] if needs_selector else rules
     for record in slices:

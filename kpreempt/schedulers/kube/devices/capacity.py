@@ -1,11 +1,10 @@
-"""How much of a device's capacity a request takes, and whether there is so much left.
+"""The device capacity that a request uses, and whether that much is left.
 
 Follows ``structured/internal/incubating/consumable_capacity.go`` (``dynamic-resource-allocation`` v0.36.3, and v0.37.1
-for fractions). Amounts are in nano.
+for fractions). Amounts are in 1e-9 units.
 
-And the devices that claims have (``plugins/dynamicresources/allocateddevices.go``, v1.36.3).
-
-Every allocation counts, whether or not anybody uses the claim, but for devices that were given for administration.
+Also the devices that claims have (``plugins/dynamicresources/allocateddevices.go``, v1.36.3). Every allocation counts,
+whether or not a pod uses the claim, except devices allocated with admin access.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from kpreempt.model.devices import (
 )
 from kpreempt.model.quantity import MAX_INT64, NANO_PER_MILLI, NANO_PER_UNIT, Quantity
 
-# How much of each capacity is taken, in nano.
+# How much of each capacity is used, in 1e-9 units.
 Consumed = dict[str, int]
 
 
 class InUse(NamedTuple):
-    """Devices that are allocated as a whole, those that are shared, and what the shares take of their capacity."""
+    """Devices that are allocated exclusively, devices that are shared, and the capacity that the shares use."""
 
     devices: frozenset[DeviceId]
     shared: frozenset[DeviceId]
     consumed: Mapping[DeviceId, Consumed]
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Whether any claim has the device, or a share of it."""
+        """Return whether any claim has the device, or a share of it."""
         return device in self.devices or device in self.shared or device in self.consumed
 
 
 def devices_in_use(claims: Iterable[ResourceClaim], *, shares: bool) -> InUse:
-    """What ``claims`` have. Where devices are not to be shared (``shares``), shares count as whole devices."""
+    """Return what ``claims`` have. Unless devices may be shared (``shares``), shares count as whole devices."""
     devices: set[DeviceId] = set()
     shared: set[DeviceId] = set()
     consumed: dict[DeviceId, Consumed] = {}
@@ -62,7 +61,7 @@ def devices_in_use(claims: Iterable[ResourceClaim], *, shares: bool) -> InUse:
 
 
 def results_of(claim: ResourceClaim) -> Iterable[DeviceResult]:
-    """The devices that were allocated for the claim."""
+    """Return the devices that were allocated to the claim."""
     return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
 
 
@@ -70,11 +69,11 @@ _NOTHING: Mapping[str, int] = {}
 
 
 class UnrepresentableError(Exception):
-    """A request, or what it is rounded up to, is no int64; ``str`` is upstream's text."""
+    """A request, or its rounded value, does not fit int64; ``str`` is upstream's text."""
 
 
 def used_by(request: CapacityRequirements | None, device: Device, *, fractions: bool = False) -> Consumed:
-    """What the request takes of each of the device's capacities. Raises ``UnrepresentableError``."""
+    """Return what the request uses of each of the device's capacities. Raises ``UnrepresentableError``."""
     asked = request.requests if request is not None else {}
     return {
         name: _rounded_up(asked.get(name), capacity, fractions=fractions) for name, capacity in device.capacity.items()
@@ -89,12 +88,12 @@ def has_room(
     *,
     fractions: bool = False,
 ) -> bool:
-    """Whether the device has all capacities that are asked for, and enough left of each.
+    """Return whether the device has all requested capacities, and enough left of each.
 
-    ``consumed`` is what other claims have, ``allocating`` what this search has given away. Raises
-    ``UnrepresentableError`` where ``fractions`` are possible.
+    ``consumed`` is what other claims have, ``allocating`` what this search has allocated. Raises
+    ``UnrepresentableError`` if ``fractions`` are possible.
     """
-    # The usual device, which is taken whole.
+    # An ordinary device, which is allocated exclusively.
     has_policy = any(capacity.request_policy is not None for capacity in device.capacity.values())
     if request is None and not consumed and not allocating and not has_policy:
         return True
@@ -110,7 +109,7 @@ def has_room(
 
 
 def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: bool) -> int:
-    """What is taken where ``asked`` is: as much as the policy makes of it, by default the whole."""
+    """Return the amount used for ``asked``, rounded up as the policy says; by default everything."""
     policy = capacity.request_policy
     if asked is None:
         default = policy.default if policy is not None else None
@@ -118,7 +117,7 @@ def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: 
     if policy is None:
         return asked.nano
     if policy.valid_range is not None and policy.valid_range.min is not None:
-        # The next step from the least amount.
+        # The next step from the minimum.
         if asked.nano < policy.valid_range.min.nano:
             return policy.valid_range.min.nano
         if policy.valid_range.step is None:
@@ -128,7 +127,7 @@ def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: 
         if not step:
             return asked.nano
         if fractions:
-            # From 1.37 on a request that has no int64 in this unit ends the attempt.
+            # From 1.37 on, a request that does not fit int64 in this unit ends the attempt.
             if unit == NANO_PER_MILLI:
                 if asked.nano % unit or abs(asked.nano // unit) > MAX_INT64:
                     raise UnrepresentableError(
@@ -151,7 +150,7 @@ _UNREPRESENTABLE = "capacity request cannot be represented in the device's range
 
 
 def _is_in_milli(valid: CapacityRange) -> bool:
-    """Whether the whole range is so many thousandths."""
+    """Return whether all values of the range are multiples of one thousandth."""
     amounts = [each for each in (valid.min, valid.max, valid.step) if each is not None]
     fits = all(not each.nano % NANO_PER_MILLI and abs(each.nano // NANO_PER_MILLI) <= MAX_INT64 for each in amounts)
     return fits and (valid.step is None or valid.step.nano >= NANO_PER_MILLI)

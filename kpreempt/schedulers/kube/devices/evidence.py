@@ -1,4 +1,4 @@
-"""Why a node has no devices for a pod's claims, for a reader: what is wanted, and who has it."""
+"""Why a node has no devices for a pod's claims, for reports: what is requested, and which claims have it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PODS = "pods"
 def shortage(
     allocator: Allocator, claims: Sequence[ResourceClaim], attempt: Attempt, node_info: NodeInfo, priority: int
 ) -> InsufficientDevices:
-    """The first request that cannot be met on the node beside those before it.
+    """Return the first request that cannot be satisfied on the node together with the ones before it.
 
-    ``priority`` is the pod's: only pods of lower ones might be evicted.
+    ``priority`` is the pod's: only pods of lower priority might be evicted.
     """
     claim_at, request_at = attempt.reached
     key, wishes = attempt.wishes[claim_at].key, attempt.wishes[claim_at].requests[request_at]
@@ -72,14 +72,14 @@ def shortage(
 def _matching(
     allocator: Allocator, claim: str, wishes: Sequence[Wish], pools: Sequence[Pool], node_info: NodeInfo
 ) -> list[PoolDevice]:
-    """The devices of the node that the request, or one of its alternatives, means."""
+    """Return the node's devices that match the request or one of its alternatives."""
     selectors, rules = allocator.devices.selectors, allocator.rules
 
     def is_meant(wish: Wish, device: PoolDevice) -> bool:
         try:
             return is_selected(wish, device, node_info.node, selectors, claim, rules)
         except (AllocationError, HiddenSelectorError):
-            # The search did not come to this device, or nobody knows what is meant.
+            # The search did not reach this device, or its selector is unknown.
             return False
 
     devices = (device for pool in pools if not pool.invalid for device in pool.devices)
@@ -87,7 +87,7 @@ def _matching(
 
 
 class _Holder:
-    """A claim that has a device, and its pods; ``is_lower`` says that all of these might be evicted."""
+    """A claim that has a device, and its pods; ``is_lower`` means that all of these might be evicted."""
 
     __slots__ = ("claim", "device", "is_lower", "pods")
 
@@ -99,12 +99,12 @@ class _Holder:
 
 
 def users_of(claim: ResourceClaim) -> list[str]:
-    """The pods that have the claim reserved, as ``namespace/name``."""
+    """Return the pods for which the claim is reserved, as ``namespace/name``."""
     return [f"{claim.metadata.namespace}/{each.name}" for each in claim.status.reserved_for if each.resource == _PODS]
 
 
 def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_info: NodeInfo, lower: set[str]) -> bool:
-    """Whether there would be devices if those of pods of lower priority on the node were free."""
+    """Return whether there would be devices if those of lower-priority pods on the node were free."""
     devices = allocator.devices
     kept = []
     for claim in devices.claims:
@@ -122,7 +122,7 @@ def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_in
 
 
 def unavailable(claims: Iterable[ResourceClaim], node_info: NodeInfo) -> ClaimUnavailable:
-    """The first of the allocated ``claims`` that the node cannot use."""
+    """Return the first of the allocated ``claims`` that the node cannot use."""
     claim = next(iter(claims))
     allocation = claim.status.allocation
     selector = allocation.node_selector if allocation is not None else None

@@ -1,4 +1,4 @@
-"""The claim that stands for a pod's extended resources, where devices serve them.
+"""The claim for a pod's extended resources, if devices provide them.
 
 Follows ``plugins/dynamicresources/extendeddynamicresources.go`` (v1.36.3).
 """
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def is_virtual(claim: ResourceClaim) -> bool:
-    """Whether the claim would be made by the scheduler."""
+    """Return whether the scheduler would create the claim."""
     return claim.metadata.name == EXTENDED_RESOURCES
 
 
 def special_claim(pod: Pod, claims: Sequence[ResourceClaim]) -> ResourceClaim:
-    """The claim that an earlier attempt has made for the pod's extended resources, or the one that this one would."""
+    """Return the claim for the pod's extended resources that an earlier attempt created or this one would create."""
     for claim in claims:
         if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true" and any(
             owner.controller and owner.name == pod.metadata.name and owner.uid == pod.metadata.uid
@@ -50,15 +50,15 @@ def special_claim(pod: Pod, claims: Sequence[ResourceClaim]) -> ResourceClaim:
 
 
 def with_requests(claim: ResourceClaim, requests: Sequence[DeviceRequest]) -> ResourceClaim:
-    """The claim with these requests."""
+    """Return the claim with these requests."""
     return msgspec.structs.replace(claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=list(requests))))
 
 
 def requests_for(pod: Pod, resources: Mapping[str, DeviceClass]) -> list[DeviceRequest]:
-    """Requests for the devices that stand for ``resources``, in the order of their names.
+    """Return requests for the devices that provide ``resources``, in name order.
 
-    Init containers that end first take what containers after them will have, and only the one that needs most besides
-    has a request of its own.
+    Init containers that finish first reuse the devices of later containers; only the one that needs the most additional
+    devices has its own request.
     """
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     found: list[DeviceRequest] = []
@@ -82,12 +82,12 @@ def requests_for(pod: Pod, resources: Mapping[str, DeviceClass]) -> list[DeviceR
 
 
 def _request(index: int, container: Container, resource: str, class_name: str, reused: int) -> DeviceRequest | None:
-    """What the container wants besides ``reused`` devices."""
+    """Return what the container requests in addition to ``reused`` devices."""
     requests = container.resources.requests
     if resource not in requests:
         return None
     nano = requests[resource].nano
-    # An amount that is no whole number is none.
+    # An amount that is not an integer counts as none.
     if nano % NANO_PER_UNIT or nano // NANO_PER_UNIT <= reused:
         return None
     name = f"container-{index}-request-{sorted(requests).index(resource)}"
@@ -101,10 +101,10 @@ def _count(requests: Sequence[DeviceRequest]) -> int:
 
 
 def devices_of_class(devices: Devices, device_class: DeviceClass, node: Node) -> tuple[int, int]:
-    """How many devices of the class the node can reach, and how many of them are in use, as scores count them.
+    """Return how many devices of the class the node can access and how many of them are in use, as scores count them.
 
-    All slices count, of whichever generation; a selector that fails makes both 0 (``plugins/noderesources/
-    resource_allocation.go``, v1.36.3).
+    All slices count, of any generation; a selector that fails makes both 0
+    (``plugins/noderesources/resource_allocation.go``, v1.36.3).
     """
     total = used = 0
     try:

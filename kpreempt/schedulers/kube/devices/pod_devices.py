@@ -1,6 +1,6 @@
 """The devices of one pod in a scheduling cycle (``plugins/dynamicresources/dynamicresources.go``, v1.36.3).
 
-All refusals are final: the dry run of a preemption takes no device from a victim.
+All rejections are final: the dry run of a preemption frees no device of a victim.
 
 The claims of a pod, and whether allocated ones can be used on a node, follow ``dynamic-resource-allocation`` v0.36.3
 ``resourceclaim/resourceclaim.go`` and ``plugins/dynamicresources/dynamicresources.go`` of v1.36.3.
@@ -39,14 +39,14 @@ NOTHING_DONE = "still not schedulable"
 
 
 class FoundDevices(NamedTuple):
-    """What a node has for the pod: the claims that were to be allocated, each with its devices."""
+    """What a node has for the pod: the claims to be allocated, each with its devices."""
 
     claims: Sequence[ResourceClaim]
     devices: Sequence[Sequence[Allocated]]
 
 
 def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> PodDevices | Status | None:
-    """The pod's claims, ready for filters; why it is refused on all nodes; or ``None`` where it has none."""
+    """Return the pod's claims, ready for filters; why it is rejected on all nodes; or ``None`` if it has none."""
     claims = _claims(pod, cluster)
     if isinstance(claims, Status):
         return claims
@@ -61,7 +61,7 @@ def devices_of(pod: Pod, cluster: ClusterState, binding_timeout: timedelta) -> P
 
 
 def missing_claim(pod: Pod, cluster: ClusterState) -> Status | None:
-    """The refusal of a pod that names a claim that is not there, goes, or is another pod's."""
+    """Return the rejection of a pod whose claim does not exist, is being deleted, or belongs to another pod."""
     claims = _claims(pod, cluster)
     return claims if isinstance(claims, Status) else None
 
@@ -75,7 +75,7 @@ def _claims(pod: Pod, cluster: ClusterState) -> Sequence[ResourceClaim] | Status
 
 
 def _backed_resources(pod: Pod, cluster: ClusterState) -> Mapping[str, int]:
-    """The amounts of all scalar resources that the pod requests, if devices may serve one of them."""
+    """Return the amounts of all scalar resources that the pod requests, if devices may provide one of them."""
     classes = cluster.classes_of_extended_resources
     if not classes or not cluster.behavior.dra_extended_resource:
         return {}
@@ -86,7 +86,7 @@ def _backed_resources(pod: Pod, cluster: ClusterState) -> Mapping[str, int]:
 
 
 def _rejection_of(claim: ResourceClaim, cluster: ClusterState) -> Status | None:
-    """Why a claim can be allocated nowhere, before nodes are looked at."""
+    """Return why a claim cannot be allocated anywhere, before nodes are evaluated."""
     for request in claim.spec.devices.requests:
         if request.exactly is not None:
             stated = [(request.name, request.exactly.device_class_name)]
@@ -108,10 +108,10 @@ def _rejection_of(claim: ResourceClaim, cluster: ClusterState) -> Status | None:
 
 
 class PodDevices:
-    """The pod's claims, the special one for extended resources last, and what was found for them on each node.
+    """The pod's claims, the one for extended resources last, and the devices found for them on each node.
 
-    It has no ``clone``: as upstream, all copies of a cycle state share it. What is found on a node depends on neither
-    its pods nor those nominated to it.
+    It has no ``clone``: as upstream, all copies of a cycle state share it. The result on a node depends neither on its
+    pods nor on pods nominated to it.
     """
 
     def __init__(
@@ -137,23 +137,23 @@ class PodDevices:
         self.found: dict[str, FoundDevices] = {}
         # Allocated claims that some node cannot use, by their index.
         self._unavailable: set[int] = set()
-        # What PostFilter wrote; of several ``rivals`` it takes one at random.
+        # PostFilter's message; if there are several ``rivals``, it picks one at random.
         self.deallocated: list[str] = []
         self.deleted: list[str] = []
         self.rivals: list[str] = []
-        # A node on which the search was given up; and whether because what selects devices is hidden.
+        # A node on which the search was stopped, and whether it was stopped because a device selector is redacted.
         self.given_up = ""
         self.is_hidden = False
 
     def status_on(self, node_info: NodeInfo) -> Status:
-        """Whether the node can be used with the claims, and has devices for those that need some."""
+        """Return whether the node can use the allocated claims and has devices for the others."""
         status = self._statuses.get(node_info.name)
         if status is None:
             status = self._statuses[node_info.name] = self._evaluate(node_info)
         return status
 
     def fails_by_order(self, node_info: NodeInfo) -> bool:
-        """Whether the order of the node's pools decides if the search there ends in an error."""
+        """Return whether the order of the node's pools decides if the search ends with an error."""
         if self.allocator is None or node_info.name not in self._statuses:
             return False
         requested = [each for each in self.claims if each.status.allocation is None and each is not self._special]
@@ -182,8 +182,8 @@ class PodDevices:
         return SUCCESS
 
     def _allocate(self, allocator: Allocator, needed: Mapping[str, DeviceClass], node_info: NodeInfo) -> Status | None:
-        """Find devices on the node; the refusal where there are none."""
-        # The special claim has the requests for what the node does not offer.
+        """Find devices on the node; return the rejection if there are none."""
+        # The claim for extended resources requests what the node does not offer.
         requested = [
             with_requests(each, requests_for(self._pod, needed))
             if self._special is not None and each is self._special
@@ -208,7 +208,7 @@ class PodDevices:
         return None
 
     def _handled_by_devices(self, node_info: NodeInfo) -> dict[str, DeviceClass] | str:
-        """The extended resources that devices have to serve on the node, with their classes; or why it is refused."""
+        """Return the extended resources that devices must provide, with their classes, or why the node is rejected."""
         found: dict[str, DeviceClass] = {}
         if self._special is None:
             return found
@@ -225,7 +225,7 @@ class PodDevices:
         return found
 
     def _unavailable_on(self, node: Node) -> list[int]:
-        """The allocated claims that the node cannot use, by their index."""
+        """Return the indices of the allocated claims that the node cannot use."""
         found = []
         behavior = self._behaviour
         checks_conditions = behavior.dra_device_binding_conditions and behavior.dra_resource_claim_device_status
@@ -242,13 +242,13 @@ class PodDevices:
         return found
 
     def deallocate_claims(self) -> str:
-        """Give back a claim that keeps the pod off a node, if nobody else uses it; what PostFilter says of that."""
+        """Deallocate a claim that keeps the pod off a node, if no other pod uses it; return PostFilter's message."""
         special = self._special
         idle = [
             self.claims[index].key
             for index in sorted(self._unavailable)
             if self.claims[index] is not special
-            # No other pod has the claim reserved.
+            # The claim is reserved for no other pod.
             and [user.uid for user in self.claims[index].status.reserved_for] in ([], [self._pod.metadata.uid])
         ]
         if idle:
@@ -260,7 +260,7 @@ class PodDevices:
         return NOTHING_DONE
 
     def score_on(self, node_name: str) -> int:
-        """More for the alternatives that come first; 0 where nothing had to be allocated."""
+        """Return a higher score for earlier alternatives; 0 if nothing had to be allocated."""
         found = self.found.get(node_name)
         if found is None or not self._behaviour.dra_prioritized_list:
             return 0
@@ -287,7 +287,7 @@ def _rejection(reason: str, detail: Detail | None = None) -> Status:
 
 
 def _may_be_served(resource: str) -> bool:
-    """Whether the name is one that devices may stand for (``pkg/scheduler/util/utils.go``)."""
+    """Return whether devices may provide a resource with this name (``pkg/scheduler/util/utils.go``)."""
     return is_extended_resource(resource) or resource.startswith(CLASS_RESOURCE_PREFIX)
 
 
@@ -295,7 +295,7 @@ REASON_NOT_CREATED = "ResourceClaim not created yet"
 
 
 class NoClaimError(Exception):
-    """A claim of the pod is not there, or is not its own; ``str`` is upstream's text, ``claim`` its key if known."""
+    """A claim is missing or belongs to another pod; ``str`` is upstream's text, ``claim`` its key, if known."""
 
     def __init__(self, message: str, claim: str = "") -> None:
         super().__init__(message)
@@ -303,7 +303,7 @@ class NoClaimError(Exception):
 
 
 def claim_name_of(pod: Pod, reference: PodResourceClaim) -> str | None:
-    """The name of the claim; ``None`` where none is made for it. Raises ``NoClaimError``."""
+    """Return the name of the claim; ``None`` if none is created for it. Raises ``NoClaimError``."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name
     if reference.resource_claim_template_name is None:
@@ -317,9 +317,9 @@ def claim_name_of(pod: Pod, reference: PodResourceClaim) -> str | None:
 
 
 def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim], *, kind: str = "Pod") -> list[ResourceClaim]:
-    """The pod's claims in its order, from ``claims`` by ``namespace/name``. Raises ``NoClaimError``.
+    """Return the pod's claims in its order, from ``claims`` by ``namespace/name``. Raises ``NoClaimError``.
 
-    ``kind`` is what the version calls a pod whose claim was not created for it.
+    ``kind`` is how the version spells Pod in the message about a claim created for another pod.
     """
     found = []
     for reference in pod.spec.resource_claims:
@@ -342,7 +342,7 @@ def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim], *, kind: str = "Pod
 
 
 def has_failed_to_bind(claim: ResourceClaim, now: datetime, timeout: timedelta) -> bool:
-    """Whether the devices of an allocated claim could not be made ready, or not within ``timeout``."""
+    """Return whether the devices of an allocated claim failed to become ready, or did not within ``timeout``."""
     allocation = claim.status.allocation
     assert allocation is not None
     is_ready = _is_ready(claim, allocation)
@@ -355,7 +355,7 @@ def has_failed_to_bind(claim: ResourceClaim, now: datetime, timeout: timedelta) 
 
 
 def _is_ready(claim: ResourceClaim, allocation: AllocationResult) -> bool | None:
-    """Whether the drivers have made all devices ready; ``None`` where one failed. The first that is not decides."""
+    """Return whether the drivers have made all devices ready; ``None`` if one failed. The first unready one decides."""
     for result in allocation.devices.results:
         if not result.binding_conditions:
             continue

@@ -1,7 +1,6 @@
-"""The pools of devices that a node can reach (``structured/internal/incubating/pools_incubating.go``, v0.36.3).
+"""The device pools that a node can access (``structured/internal/incubating/pools_incubating.go``, v0.36.3).
 
-Slices of a pool that are out of date do not count. A pool may be incomplete, while its driver is about to write it, or
-invalid.
+Outdated slices of a pool do not count. A pool may be incomplete, while its driver is still writing it, or invalid.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PoolId = tuple[str, str]
 
 
 class PoolDevice:
-    """A device of a slice. Each is made once for a cluster, so that what is found out about it can be kept by it."""
+    """A device of a slice. Each is created once per cluster, so that results about it can be cached by identity."""
 
     __slots__ = ("device", "id", "slice")
 
@@ -46,10 +45,10 @@ class Slice:
 
 
 class Pool(NamedTuple):
-    """What a node reaches of a pool, in the order in which devices are tried.
+    """The part of a pool that a node can access, in the order in which devices are tried.
 
-    ``elsewhere`` are devices of the pool that the node does not reach. Where ``invalid`` says why it is, nothing of it
-    can be allocated; nor from 1.35 on of one that ``is_incomplete``, which has no devices then.
+    ``elsewhere`` are devices of the pool that the node cannot access. If ``invalid`` has a reason, nothing in the pool
+    can be allocated. From 1.35 on, neither can anything in one that ``is_incomplete``, which then has no devices.
     """
 
     id: PoolId
@@ -66,9 +65,9 @@ class Pool(NamedTuple):
 class PoolRules(NamedTuple):
     """What differs between versions and gates.
 
-    ``partitions`` says that devices may share counters and be on different nodes; where it
-    ``finds_counters_everywhere``, the slices with counters may be out of the node's reach. ``uses_incomplete`` is what
-    1.34 did: only what the node reaches counts, and a pool that is not complete gives devices nevertheless.
+    ``partitions`` means that devices may share counters and be on different nodes; with ``finds_counters_everywhere``,
+    the slices with counters need not be accessible to the node. ``uses_incomplete`` is the behavior of 1.34: only the
+    part that the node can access counts, and an incomplete pool still provides devices.
     """
 
     partitions: bool = True
@@ -86,7 +85,7 @@ class Slices:
         self._of_node: dict[str, list[Slice]] = {}
         self._shared: list[Slice] = []
         self._of_pool: dict[PoolId, list[Slice]] = {}
-        # What nodes reach, which no pod changes; kept where each has pools of its own.
+        # What nodes can access, which no pod changes; cached if each has its own pools.
         self._reached: dict[str, list[Pool]] = {}
         for each in self.all:
             self._of_pool.setdefault(each.pool_id, []).append(each)
@@ -95,7 +94,7 @@ class Slices:
                 (self._of_node.setdefault(each.spec.node_name or "", []) if is_local else self._shared).append(each)
 
     def pools_of(self, node: Node) -> list[Pool]:
-        """The pools that the node can reach, in the order in which they are tried."""
+        """Return the pools that the node can access, in the order in which they are tried."""
         if self._shared:
             return self._gathered(node)
         if node.name not in self._reached:
@@ -137,7 +136,7 @@ class Slices:
         return False
 
     def _pool(self, pool_id: PoolId, slices: list[Slice]) -> Pool | None:
-        """The pool of the slices that the node reaches; ``None`` where they are out of date."""
+        """Return the pool of the slices that the node can access; ``None`` if they are outdated."""
         pool = slices[0].spec.pool
         whole: list[Slice] = []
         is_whole = len(slices) == pool.resource_slice_count
@@ -182,12 +181,12 @@ class Slices:
 
 
 def is_for(node: Node, device: Device) -> bool:
-    """Whether a device that says so itself can be reached from the node."""
+    """Return whether a device with its own node selection is accessible from the node."""
     return reaches(node, device.node_name, device.all_nodes, device.node_selector)
 
 
 def reaches(node: Node, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
-    """Whether the node is meant: by name, as any node, or by a selector; nothing else counts beside the first."""
+    """Return whether the node is selected: by name, as any node, or by a selector; only the first one set counts."""
     if node_name:
         return node.name == node_name
     return bool(all_nodes) or (selector is not None and selector.matches(node.name, node.labels))
@@ -200,7 +199,7 @@ def _has_groups(slice_: Slice) -> bool:
 def _duplicate(what: str, names: Sequence[str]) -> str:
     if len(set(names)) == len(names):
         return ""
-    # The first that was there before.
+    # The first duplicate.
     return f"duplicate {what} name {next(name for at, name in enumerate(names) if name in names[:at])}"
 
 

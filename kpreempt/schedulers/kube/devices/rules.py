@@ -1,4 +1,4 @@
-"""What differs between versions and gates when devices are allocated."""
+"""Version and gate differences in device allocation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from kpreempt.schedulers.kube.versions import Behaviour
 
 
 class AllocatorRules(NamedTuple):
-    """The features of an allocator, and what is peculiar to it.
+    """The features and peculiarities of an allocator.
 
-    ``counts_every_share``: a device that is shared without any capacity counts as shared already.
-    ``compares_all``: a distinct attribute is compared with those of all devices. ``fails_at_invalid_pools``: the search
-    ends in an error where it comes to one. ``refuses_capacity``: an amount of capacity is an error, and not ignored,
-    where devices are not to be shared; ``names_alternatives``: that error names the alternative, and not its request.
-    ``names_devices``: an error of a selector names the device, and says what helps against missing keys.
-    ``leaves_alternatives``: after the first of all devices, the search goes on with the first alternative.
-    ``reports_limit_by_request``: too many devices are an error of the request.
+    ``counts_every_share``: a device shared without any capacity already counts as shared. ``compares_all``: a distinct
+    attribute is compared across all devices. ``fails_at_invalid_pools``: the search ends with an error if it reaches
+    one. ``refuses_capacity``: an amount of capacity is an error instead of being ignored if devices cannot be shared;
+    ``names_alternatives``: that error names the alternative instead of its request. ``names_devices``: a selector error
+    names the device and suggests how to handle missing keys. ``leaves_alternatives``: after the first of all devices,
+    the search continues with the first alternative. ``reports_limit_by_request``: exceeding the device limit is an
+    error of the request.
     """
 
     pools: PoolRules
@@ -39,14 +39,13 @@ class AllocatorRules(NamedTuple):
 
 
 def allocator_rules(behavior: Behaviour) -> AllocatorRules:
-    """The rules under the gates that are set.
+    """Return the rules under the gates that are set.
 
-    Of the allocators that upstream has, the oldest one counts that has all features that are wanted
-    (``structured/allocator.go``).
+    Of upstream's allocators, the oldest one with all enabled features is used (``structured/allocator.go``).
     """
     binding_conditions = behavior.dra_device_binding_conditions and behavior.dra_resource_claim_device_status
     shares = behavior.dra_consumable_capacity
-    # Of 1.34 the gate of the devices' status alone is enough.
+    # In 1.34, the gate for device status is enough on its own.
     is_newer = (
         shares
         or binding_conditions

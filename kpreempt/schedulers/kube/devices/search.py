@@ -1,10 +1,10 @@
-"""Looks for devices for claims, one after the other, and goes back where it gets stuck.
+"""Finds devices for claims, one after the other, by backtracking.
 
 Follows ``structured/internal/incubating/allocator_incubating.go`` (``dynamic-resource-allocation`` v0.36.3): claims,
-requests, alternatives and devices are tried in their order, and the first solution counts. Within a request a device
-comes only after those before it; each request begins anew.
+requests, alternatives and devices are tried in order, and the first solution wins. Within a request, a device only
+follows earlier ones; each request starts over.
 
-Constraints say what the devices of a claim must have in common, or must not (``structured/internal/incubating``,
+Constraints define what the devices of a claim must, or must not, have in common (``structured/internal/incubating``,
 v0.36.3).
 """
 
@@ -39,10 +39,10 @@ class Constraint(ABC):
         self._values: list[_Value] = []
 
     def add(self, request: str, alternative: str, device: Device, driver: str) -> bool:
-        """Take a device in for a request, and say whether it satisfies the constraint with those before it."""
+        """Add a device for a request, and return whether it satisfies the constraint together with the earlier ones."""
         if not self._concerns(request, alternative):
             return True
-        # The attribute of that name; one without a domain is the driver's.
+        # The attribute with that name; one without a domain belongs to the driver.
         attribute = device.attributes.get(self._attribute)
         if attribute is None:
             domain, slash, own = self._attribute.partition("/")
@@ -50,7 +50,7 @@ class Constraint(ABC):
         return attribute is not None and self._take(request, attribute.typed)
 
     def remove(self, request: str, alternative: str) -> None:
-        """Take back the last device that was added, which was for this request."""
+        """Remove the last device that was added, which was for this request."""
         if self._concerns(request, alternative):
             self._drop(request)
 
@@ -60,21 +60,21 @@ class Constraint(ABC):
 
     @abstractmethod
     def _take(self, request: str, value: _Value) -> bool:
-        """Keep the value of a device, if it is allowed; a value of a type that is not known is ``None``."""
+        """Record a device's value if it is allowed; a value of unknown type is ``None``."""
 
     def _drop(self, request: str) -> None:
         self._values.pop()
 
 
-# With its type.
+# Including its type.
 _Value = tuple[str, object] | None
 
 
 def constraint_of(stated: DeviceConstraint, *, compares_all: bool) -> Constraint | None:
-    """The constraint, without devices; ``None`` for a sort that is not known.
+    """Return the constraint without devices; ``None`` for an unknown type.
 
-    ``compares_all`` says that a distinct attribute is compared with those of all devices before. Up to 1.36 that of
-    the last device of each request is.
+    With ``compares_all``, a distinct attribute is compared with those of all earlier devices; up to 1.36, only with
+    that of each request's last device.
     """
     if stated.match_attribute is not None:
         return _Match(stated, stated.match_attribute)
@@ -95,7 +95,7 @@ class _Match(Constraint):
 
 
 class _DistinctFromAll(Constraint):
-    """The value differs from that of every device."""
+    """The value differs from every device's."""
 
     def _take(self, request: str, value: _Value) -> bool:
         if self._values and (value is None or value in self._values):
@@ -105,7 +105,7 @@ class _DistinctFromAll(Constraint):
 
 
 class _DistinctByRequest(Constraint):
-    """The value differs from that of the last device of each request, which is forgotten when a device is dropped."""
+    """The value differs from that of each request's last device, which is forgotten when a device is dropped."""
 
     def __init__(self, stated: DeviceConstraint, attribute: str) -> None:
         super().__init__(stated, attribute)
@@ -123,26 +123,26 @@ class _DistinctByRequest(Constraint):
         self._values.pop()
 
 
-# Devices that are tried for one pod, over all nodes, before the search is given up.
+# Devices that are tried for one pod, over all nodes, before the search stops.
 MOST_STEPS = 1_000_000
-# Devices of one pod: up to three times as many calls are nested, and the interpreter takes a thousand.
+# Devices of one pod: up to three times as many calls are nested, and the interpreter allows a thousand.
 _DEEPEST = 250
 
 
 class AllocationError(Exception):
-    """Something is wrong with a claim or a class, which ends the attempt; ``str`` is upstream's text."""
+    """A claim or a class is invalid, which ends the attempt; ``str`` is upstream's text."""
 
 
 class GivenUpError(Exception):
-    """The search is too long: whether there are devices is not known."""
+    """The search takes too long: whether there are devices is unknown."""
 
 
 class _TooManyError(Exception):
-    """A claim would have more results than it may; another alternative may need fewer."""
+    """A claim would exceed the maximum number of results; another alternative may need fewer."""
 
 
 class Wish(NamedTuple):
-    """A request, or an alternative of one, with its class. ``devices`` are all that the mode All wants."""
+    """A request, or an alternative of one, with its class. ``devices`` are all devices that the mode All requests."""
 
     request: ExactDeviceRequest | DeviceSubRequest
     name: str
@@ -158,12 +158,12 @@ class Wish(NamedTuple):
 
     @property
     def own_name(self) -> str:
-        """As errors name it: that of the alternative, where there are several."""
+        """The name in errors: the alternative's, if there are several."""
         return self.alternative or self.name
 
 
 class ClaimWishes(NamedTuple):
-    """A claim's requests, each with its alternatives (one, where it is exact), and its constraints without devices."""
+    """A claim's requests, each with its alternatives (one if exact), and its constraints without devices."""
 
     key: str
     requests: Sequence[Sequence[Wish]]
@@ -171,7 +171,7 @@ class ClaimWishes(NamedTuple):
 
 
 class Allocated(NamedTuple):
-    """A device that was found for a request; ``consumed`` is what a share takes of its capacity."""
+    """A device found for a request; ``consumed`` is the capacity that a share uses."""
 
     request: str
     pool: Pool
@@ -181,7 +181,7 @@ class Allocated(NamedTuple):
 
 
 class Steps:
-    """How many devices may still be tried."""
+    """The number of devices that may still be tried."""
 
     __slots__ = ("left",)
 
@@ -190,7 +190,7 @@ class Steps:
 
 
 class Search:
-    """One search for all claims on one node. ``reached`` is the farthest request that it came to, by its indices."""
+    """One search for all claims on one node. ``reached`` is the farthest request reached, by its indices."""
 
     def __init__(
         self,
@@ -211,28 +211,28 @@ class Search:
         self._rules = rules
         self._counters = counters
         self._steps = steps
-        # The devices that are taken, in the order in which they were.
+        # The allocated devices, in order of allocation.
         self._path: list[PoolDevice] = []
         self.found: list[list[Allocated]] = [[] for _ in claims]
         self.reached = (0, 0)
-        # The claims, by index, for which a device is taken in this search; with what, where it is shared.
+        # The claims, by index, for which this search has allocated a device, with the capacity if it is shared.
         self._taken: dict[DeviceId, set[int]] = {}
         self._shares: dict[DeviceId, list[Consumed]] = {}
 
     def run(self) -> bool:
-        """Whether there are devices for all claims, which ``found`` has then. Raises ``AllocationError``."""
+        """Return whether there are devices for all claims, which are then in ``found``. Raises ``AllocationError``."""
         try:
             return self._request(0, 0)
         except _TooManyError:
             raise AllocationError("allocation max size exceeded") from None
 
     def _request(self, claim: int, index: int) -> bool:
-        """The requests of a claim from this one on, and the claims after it."""
+        """Handle the requests of a claim from this one on, and then the later claims."""
         if claim == len(self._claims):
             return True
         requests = self._claims[claim].requests
         if index == len(requests):
-            # After the first claim, too many results are a dead end and no error.
+            # After the first claim, too many results are a dead end, not an error.
             try:
                 return self._request(claim + 1, 0)
             except _TooManyError:
@@ -253,7 +253,7 @@ class Search:
         return False
 
     def _devices(self, claim: int, request: int, wish: Wish, taken: int, start: tuple[int, int] = (0, 0)) -> bool:
-        """The devices of a request after the first ``taken``, and all that comes after it."""
+        """Allocate the devices of a request after the first ``taken``, and everything that follows."""
         if wish.devices is not None and not wish.devices:
             return False
         if taken >= wish.number:
@@ -288,7 +288,7 @@ class Search:
     def _candidates(
         self, claim: int, wish: Wish, taken: int, start: tuple[int, int]
     ) -> Iterator[tuple[Pool, PoolDevice, tuple[int, int]]]:
-        """The devices that may be the next one, from ``start`` on, and where to go on after each."""
+        """Yield the devices that may come next, from ``start`` on, and the position at which to continue after each."""
         if wish.devices is not None:
             self._count_step()
             yield *wish.devices[taken], (0, 0)
@@ -335,7 +335,7 @@ class Search:
             raise AllocationError(f"{where} {'/'.join(device.id)}: {error}") from None
 
     def _take(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice) -> _Undo | None:
-        """Take the device if it can be had; what is to be undone to give it back."""
+        """Allocate the device if possible; return what to undo to release it."""
         stated = device.device
         is_shared = self._rules.shares and bool(stated.allow_multiple_allocations)
         is_admin = bool(wish.request.admin_access)
@@ -343,7 +343,7 @@ class Search:
             return None
         if stated.consumes_counters and not self._rules.pools.partitions:
             return None
-        # A device that is shared already takes no more of its counters.
+        # A device that is already shared uses no more of its counters.
         is_counted = device.id in self._in_use.consumed or bool(self._shares.get(device.id))
         is_counted |= self._rules.counts_every_share and device.id in self._in_use.shared
         counts = bool(stated.consumes_counters) and not (is_shared and is_counted)
@@ -384,7 +384,7 @@ class Search:
 
 
 class _Undo(NamedTuple):
-    """What taking a device changed: counters, so many constraints, and a share or the whole device."""
+    """What allocating a device changed: counters, the number of constraints, and a share or the whole device."""
 
     counts: bool
     constraints: int
@@ -392,16 +392,16 @@ class _Undo(NamedTuple):
 
 
 class Counters:
-    """The counters of pools: what is left of them beside allocated devices, and what this search takes."""
+    """The counters of pools: what allocated devices leave, and what this search uses."""
 
     def __init__(self, in_use: InUse, available: dict[PoolId, dict[tuple[str, str], int]]) -> None:
-        """``available`` is kept for all nodes, and filled in here."""
+        """``available`` is shared by all nodes and filled in here."""
         self._in_use = in_use
         self._available = available
         self._consumed: dict[PoolId, dict[tuple[str, str], int]] = {}
 
     def reserve(self, pool: Pool, device: PoolDevice) -> bool:
-        """Take what the device consumes, unless any counter of the pool is overdrawn then."""
+        """Add what the device consumes, unless that exceeds a counter of the pool."""
         available = self._available.get(pool.id)
         if available is None:
             available = self._available[pool.id] = self._left(pool)
@@ -413,7 +413,7 @@ class Counters:
         return False
 
     def release(self, pool: Pool, device: PoolDevice) -> None:
-        """Give back what ``reserve`` took."""
+        """Release what ``reserve`` added."""
         _add_counters(self._consumed[pool.id], device, -1)
 
     def _left(self, pool: Pool) -> dict[tuple[str, str], int]:
@@ -441,7 +441,7 @@ def _add_counters(consumed: dict[tuple[str, str], int], device: PoolDevice, sign
 def is_selected(
     wish: Wish, device: PoolDevice, node: Node, selectors: Selectors, claim: str, rules: AllocatorRules
 ) -> bool:
-    """Whether class and request mean the device, and the node can reach it. Raises ``AllocationError``."""
+    """Return whether class and request match the device and the node can access it. Raises ``AllocationError``."""
     if not rules.binding_conditions and device.device.binding_conditions:
         return False
     device_class = wish.device_class
@@ -458,7 +458,7 @@ def is_selected(
 
 
 def tolerates_taints(wish: Wish, device: PoolDevice) -> bool:
-    """Whether the request puts up with all taints of the device."""
+    """Return whether the request tolerates all taints of the device."""
     return all(
         any(each.tolerates(taint) for each in wish.request.tolerations)
         for taint in device.device.taints

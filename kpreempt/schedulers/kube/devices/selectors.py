@@ -1,4 +1,4 @@
-"""Which devices a class and a request select, by their CEL expressions (``dynamic-resource-allocation`` v0.36.3)."""
+"""The devices that a class and a request select by CEL expressions (``dynamic-resource-allocation`` v0.36.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SelectorError(Exception):
 
 
 class HiddenSelectorError(Exception):
-    """An expression that a redacted cluster does not have: what it selects is not known."""
+    """An expression that is redacted: it is unknown what it selects."""
 
 
 # What all selectors may read of a device, and its attributes with their types, by domain and name.
@@ -31,20 +31,20 @@ _Content = tuple[Hashable, dict["AttributeName", tuple[str, str | int | bool]]]
 
 
 class Selectors:
-    """What selectors say of the devices of a cluster, which is kept."""
+    """Cached results of selectors for the devices of a cluster."""
 
     def __init__(self, *, names_devices: bool) -> None:
-        """``names_devices``: an error names the device, and what helps against missing keys (since 1.37)."""
+        """``names_devices``: an error names the device and suggests how to handle missing keys (since 1.37)."""
         self._names_devices = names_devices
         self._compiled: dict[str, CompiledSelector] = {}
         self._views: dict[PoolDevice, DeviceView] = {}
         self._known: dict[str, dict[PoolDevice, bool]] = {}
         self._contents: dict[PoolDevice, _Content | None] = {}
-        # What selectors say of devices that they cannot tell apart.
+        # Results of selectors for devices that they cannot distinguish.
         self._by_content: dict[tuple[str, Hashable], bool] = {}
 
     def select(self, selectors: Sequence[DeviceSelector], device: PoolDevice) -> bool:
-        """Whether all of ``selectors``, which have expressions, hold for the device. Raises ``SelectorError``."""
+        """Return whether all of ``selectors``, which have expressions, match the device. Raises ``SelectorError``."""
         for index, selector in enumerate(selectors):
             expression = selector.cel.expression if selector.cel is not None else ""
             known = self._known.setdefault(expression, {})
@@ -88,9 +88,10 @@ class Selectors:
             raise SelectorError(f"selector #{index}{where}: CEL runtime error: {error}{hint}") from None
 
     def _what_counts(self, names: Collection[AttributeName] | None, device: PoolDevice) -> Hashable | None:
-        """All of a device that can decide about it where only these attributes are read; ``None`` where any may.
+        """Return what can affect the result if only these attributes are read; ``None`` if any may be.
 
-        So it is with a device of which not all can be read, or that has an attribute both with its domain and without.
+        Also ``None`` for a device that could not be read completely, or that has an attribute both with and without its
+        domain.
         """
         if names is None:
             return None

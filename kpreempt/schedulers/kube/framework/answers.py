@@ -1,4 +1,4 @@
-"""What an out-of-tree plugin answers, put to the test: what goes on from here has the right type and can be written."""
+"""Validate what an out-of-tree plugin returns, so that later code gets the right types and text that can be written."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ _T = TypeVar("_T")
 LONGEST_TEXT = 1000
 
 _REFUSALS = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
-# The codes that mean something at an extension point; upstream takes every other one for an error.
+# The codes that are valid at an extension point; upstream treats all others as errors.
 CODES_OF_FILTER = frozenset((Code.SUCCESS, Code.ERROR)) | _REFUSALS
 CODES_OF_PRE_FILTER = CODES_OF_FILTER | {Code.SKIP}
 CODES_OF_PRE_SCORE = frozenset((Code.SUCCESS, Code.ERROR, Code.SKIP))
 
 
 class NonsenseError(PluginError):
-    """A plugin answered what the extension point does not know; the message does not say which plugin."""
+    """A plugin returned something that is invalid at the extension point; the message does not name the plugin."""
 
 
 def of_type(kind: type[_T], value: object, point: str) -> _T:
-    """The value. Raises ``NonsenseError`` where it is of another type."""
+    """Return the value. Raises ``NonsenseError`` if it has another type."""
     if isinstance(value, kind):
         return value
-    raise NonsenseError(f"{point} gave {shown(value)}, not a {kind.__name__}")
+    raise NonsenseError(f"{point} returned {shown(value)}, not a {kind.__name__}")
 
 
 def integer(value: object, point: str) -> int:
-    """The value. Raises ``NonsenseError`` where it is none that Go's int64 holds."""
+    """Return the value. Raises ``NonsenseError`` if it is not an integer that fits Go's int64."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise NonsenseError(f"{point} gave {shown(value)}, not an integer")
+        raise NonsenseError(f"{point} returned {shown(value)}, not an integer")
     if not -MAX_INT64 <= value <= MAX_INT64:
-        raise NonsenseError(f"{point} gave an integer of more than 64 bits")
+        raise NonsenseError(f"{point} returned an integer of more than 64 bits")
     return int(value)
 
 
 def pair_with_status(value: object, point: str, codes: Collection[Code]) -> tuple[Any, Status]:
-    """A result and the status beside it. Raises ``NonsenseError``."""
+    """Return a result and its status. Raises ``NonsenseError``."""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Status):
         return value[0], checked_status(value[1], point, codes)
-    raise NonsenseError(f"{point} gave {shown(value)}, not a result and a Status")
+    raise NonsenseError(f"{point} returned {shown(value)}, not a result and a Status")
 
 
 def checked_status(value: object, point: str, codes: Collection[Code] = CODES_OF_FILTER) -> Status:
-    """A status of one of these codes, made anew. Raises ``NonsenseError``."""
+    """Return a copy of a status with one of these codes. Raises ``NonsenseError``."""
     if value is SUCCESS or (value is SKIP and Code.SKIP in codes):
         return value
     status = of_type(Status, value, point)
     code = status.code
     if not isinstance(code, Code):
-        raise NonsenseError(f"{point} gave a Status whose code is {shown(code)}, not a Code")
+        raise NonsenseError(f"{point} returned a Status whose code is {shown(code)}, not a Code")
     if code not in codes:
-        raise NonsenseError(f"{point} gave a Status of code {code.value or 'NONE'}, which means nothing there")
+        raise NonsenseError(f"{point} returned a Status with code {code.value or 'NONE'}, which is not valid there")
     if not isinstance(status.reasons, list | tuple) or not all(isinstance(each, str) for each in status.reasons):
-        raise NonsenseError(f"{point} gave a Status whose reasons are not a list of texts")
+        raise NonsenseError(f"{point} returned a Status whose reasons are not a list of strings")
     finding = None
     if status.detail is not None:
         given = of_type(PluginFinding, status.detail, point)
         if not isinstance(given.summary, str) or not isinstance(given.facts, Mapping):
-            raise NonsenseError(f"{point} gave a finding that is not a summary and facts")
+            raise NonsenseError(f"{point} returned a finding that is not a summary and facts")
         facts = {
             readable(of_type(str, name, f"{point}: the name of a fact")): _fact(fact, point)
             for name, fact in given.facts.items()
@@ -84,11 +84,11 @@ def _fact(value: object, point: str) -> str | int | float | bool:
         return value
     if isinstance(value, int):
         return integer(value, f"{point}: a fact")
-    raise NonsenseError(f"{point} gave a fact that is {shown(value)}, not a text, a number or a bool")
+    raise NonsenseError(f"{point} returned a fact that is {shown(value)}, not a string, a number or a bool")
 
 
 def checked_eligibility(value: object) -> Eligibility:
-    """Whether a pod may preempt. Raises ``NonsenseError``."""
+    """Return whether a pod may preempt. Raises ``NonsenseError``."""
     found = of_type(Eligibility, value, "eligibility")
     return Eligibility(
         of_type(bool, found.eligible, "eligibility"), readable(of_type(str, found.reason, "eligibility"))
@@ -96,34 +96,34 @@ def checked_eligibility(value: object) -> Eligibility:
 
 
 def checked_evidence(value: object, nodes: Collection[str]) -> PreemptionEvidence:
-    """What a PostFilter says of a preemption, made anew; its nodes are among ``nodes``. Raises ``NonsenseError``."""
+    """Return a copy of a PostFilter's evidence; its nodes must be in ``nodes``. Raises ``NonsenseError``."""
     of_type(PreemptionEvidence, value, "post_filter")
     try:
         made = msgspec.json.decode(msgspec.json.encode(value), type=PreemptionEvidence)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise NonsenseError(f"post_filter gave evidence that cannot be read: {readable(str(error))}") from None
+        raise NonsenseError(f"post_filter returned invalid evidence: {readable(str(error))}") from None
     for name in (*made.potential_nodes, *made.dry_run, *(made.selection.tied if made.selection else ())):
         if name not in nodes:
-            raise NonsenseError(f"post_filter tells of {shown(name)}, which is not a node")
+            raise NonsenseError(f"post_filter evidence names {shown(name)}, which is not a node")
     return made
 
 
 def names_of_nodes(value: object, point: str) -> list[str]:
-    """Names, each once, in their order. Raises ``NonsenseError`` for anything but a collection of texts."""
+    """Return the names without duplicates, in order. Raises ``NonsenseError`` unless it is a collection of strings."""
     if isinstance(value, str) or not isinstance(value, Collection):
-        raise NonsenseError(f"{point} gave {shown(value)}, not the names of nodes")
+        raise NonsenseError(f"{point} returned {shown(value)}, not the names of nodes")
     return [of_type(str, name, f"{point}: the name of a node") for name in dict.fromkeys(value)]
 
 
 def scores_of(value: object, number: int, point: str) -> list[int]:
-    """As many integers as there are nodes. Raises ``NonsenseError``."""
+    """Return one integer per node. Raises ``NonsenseError``."""
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != number:
-        raise NonsenseError(f"{point} gave {shown(value)}, not a score for each of {number} nodes")
+        raise NonsenseError(f"{point} returned {shown(value)}, not a score for each of {number} nodes")
     return [integer(score, point) for score in value]
 
 
 def shown(value: object) -> str:
-    """A value in few words: its type, and text itself."""
+    """Describe a value briefly: its type, or a string's text."""
     if value is None:
         return "nothing"
     if isinstance(value, str):
@@ -133,16 +133,16 @@ def shown(value: object) -> str:
 
 
 def readable(text: str) -> str:
-    """Text that can be written in UTF-8, its beginning where it is very long."""
+    """Return text that can be encoded as UTF-8, truncated if it is very long."""
     text = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def text_of(error: BaseException) -> str:
-    """What an error says, which may be to raise another."""
+    """Return an error's message; computing it may raise another error."""
     try:
         return readable(str(error))
     except KeyboardInterrupt:
         raise
     except BaseException:
-        return "what it says cannot be read"
+        return "its message cannot be read"

@@ -1,8 +1,8 @@
-"""The types of what a configuration holds, arguments of plugins included, with the names that messages give them.
+"""The types of configuration values, including plugin arguments, with the names used for them in messages.
 
 Follows ``k8s.io/kube-scheduler`` v0.36.3 ``config/v1``.
 
-Validation errors are in the words of ``field.Error`` (``k8s.io/apimachinery`` v0.36.3 ``pkg/util/validation/field``).
+Validation errors use the words of ``field.Error`` (``k8s.io/apimachinery`` v0.36.3 ``pkg/util/validation/field``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kpreempt.errors import ConfigurationError
 
 
 class Scalar(NamedTuple):
-    """A plain value; ``go_type`` is also what it may hold."""
+    """A plain value; ``go_type`` also determines the allowed values."""
 
     go_type: str
 
@@ -27,7 +27,7 @@ class ListOf(NamedTuple):
 
     @property
     def go_type(self) -> str:
-        """The name in messages."""
+        """The name used in messages."""
         return f"[]{self.item.go_type}"
 
 
@@ -39,7 +39,7 @@ class Struct(NamedTuple):
 
     @property
     def go_type(self) -> str:
-        """The name in messages."""
+        """The name used in messages."""
         return f"v1.{self.name}"
 
 
@@ -55,46 +55,46 @@ BYTES = Scalar("[]uint8")
 STRING_MAP = Scalar("map[string]string")
 
 STRINGS = ListOf(STRING)
-# Of label selectors and node selectors.
+# For label selectors and node selectors.
 REQUIREMENT: dict[str, Type] = {"key": STRING, "operator": STRING, "values": STRINGS}
-# What several scoring plugins take.
+# Arguments that several scoring plugins share.
 RESOURCES = ListOf(Struct("ResourceSpec", {"name": STRING, "weight": INT64}))
 SHAPE = ListOf(Struct("UtilizationShapePoint", {"utilization": INT32, "score": INT32}))
 
 
 def invalid(path: str, value: object, detail: str) -> str:
-    """A value that is not allowed."""
+    """Format the error for a value that is not allowed."""
     return f"{path}: Invalid value: {_shown(value)}: {detail}"
 
 
 def required(path: str, detail: str = "") -> str:
-    """A value that is missing."""
+    """Format the error for a missing value."""
     return f"{path}: Required value" + (f": {detail}" if detail else "")
 
 
 def forbidden(path: str, detail: str) -> str:
-    """A field that must not be there."""
+    """Format the error for a field that must not be set."""
     return f"{path}: Forbidden: {detail}"
 
 
 def duplicate(path: str, value: object) -> str:
-    """A value that is there already."""
+    """Format the error for a duplicate value."""
     return f"{path}: Duplicate value: {_shown(value)}"
 
 
 def unsupported(path: str, value: str, supported: Sequence[str]) -> str:
-    """A value that is none of a few."""
+    """Format the error for a value outside a fixed set."""
     listed = ", ".join(map(_shown, supported))
     return f"{path}: Unsupported value: {_shown(value)}: supported values: {listed}"
 
 
 def child(path: str, field: str) -> str:
-    """The path of a field, where ``path`` may be empty."""
+    """Return the path of a field; ``path`` may be empty."""
     return f"{path}.{field}" if path else field
 
 
 def aggregate(problems: Iterable[str], prefix: str = "") -> None:
-    """Raise ``ConfigurationError`` with all problems, each once, if there are any."""
+    """Raise ``ConfigurationError`` with all problems, without duplicates, if there are any."""
     distinct = list(dict.fromkeys(problems))
     if distinct:
         raise ConfigurationError(prefix + (distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"))

@@ -1,12 +1,12 @@
-"""The cluster as the scheduler's cache and queue hold it when a pod's turn comes.
+"""The cluster as the scheduler's cache and queue see it when a pod is scheduled.
 
-Follows ``pkg/scheduler/backend/cache`` (the order of nodes, which pods count) and ``backend/queue/nominator.go`` of
-v1.36.3. Finished pods are not seen, pods on nodes that do not exist take no node's room, and unassigned pods count only
-where they are nominated to a node, are handled by this scheduler and are not held back by a scheduling gate.
+Follows ``pkg/scheduler/backend/cache`` (the order of nodes, and which pods count) and ``backend/queue/nominator.go`` of
+v1.36.3. Finished pods are ignored, pods on nodes that do not exist use no node's resources, and unassigned pods count
+only if they are nominated to a node, are handled by this scheduler and are not gated.
 
-Pods are grouped by the node that they are on, from scratch or from the groups of a list that was much the same; so is
-how many pods with which labels are on which nodes. A selector is put to each set of labels that there is, and not
-to each pod: replicas share theirs.
+Pods are grouped by node, either from scratch or by updating the groups of a similar list. The number of pods with given
+labels on each node is maintained in the same way. A selector is matched against each distinct set of labels, not
+against each pod, because replicas share their labels.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _NOWHERE: frozenset[str] = frozenset()
-# Where these are the very same objects, one cluster follows another closely.
+# If these are the same objects, one cluster closely follows another.
 _BUT_FOR_PODS = frozenset(ClusterSnapshot.__struct_fields__) - {"pods", "pod_disruption_budgets"}
 
 
 class ClusterState:
-    """Nodes with their pods, nominated pods by node, and look-ups of everything else by name. Not to be changed.
+    """Nodes with their pods, nominated pods by node, and lookups of everything else by name. Immutable.
 
-    ``before`` is the state of a cluster that had the same nodes and perhaps other pods, made for the same scheduler.
-    Nodes whose pods are the same are its, with what is computed of them; ``changes`` says which pods are not, where
-    that is known. ``follows_closely`` says that nothing else but budgets is different from there.
+    ``before`` is the state of a cluster with the same nodes and possibly other pods, made for the same scheduler. Nodes
+    whose pods are unchanged are shared with it, including what has been computed for them; ``changes`` lists the
+    changed pods, if known. ``follows_closely`` means that only pods and budgets differ.
     """
 
     node_infos: list[NodeInfo]
@@ -68,7 +68,7 @@ class ClusterState:
         before: ClusterState | None = None,
         changes: PodChanges | None = None,
     ) -> None:
-        """``ungated`` are those of the schedulers whose queue lets pods with scheduling gates in."""
+        """``ungated`` are the names of the schedulers whose queue admits pods with scheduling gates."""
         self.cluster = cluster
         self.frozen_objects: FrozenObjects = FrozenObjects(cluster, before.frozen_objects if before else None)
         self.behavior = behavior
@@ -99,7 +99,7 @@ class ClusterState:
         self._nominated_names: dict[str, frozenset[str]] = before._nominated_names if before is not None else {}
         self.has_rounded_images: bool = before is not None and before.has_rounded_images
         self._nominate([place for place in changed if isinstance(place, NominatedTo)])
-        # The nodes of the state before, and the names of those that are other ones here or have others nominated.
+        # The nodes of the previous state, and the names of nodes that differ here or have other nominated pods.
         self.nodes_before: Sequence[NodeInfo] | None = before.node_infos if before is not None else None
         self.changed_since = [place.node if isinstance(place, NominatedTo) else place for place in changed]
         if before is None:
@@ -110,13 +110,13 @@ class ClusterState:
             self._take_nodes(before, [place for place in changed if isinstance(place, str)])
 
     def _place_of(self, pod: Pod) -> Place:
-        """The node whose room the pod takes, or whether its room there is kept until it comes."""
+        """Return the node whose resources the pod uses, or on which they are reserved for it."""
         if pod.status.phase in TERMINAL_PHASES:
             return NOWHERE
         node_name = pod.spec.node_name
         if node_name:
             return node_name if node_name in self.position else NOWHERE
-        # A queue gives no room to a gated pod. Outside of one, of old, nobody asked.
+        # A queue reserves nothing for a gated pod. Without a queue, older versions did not check.
         is_reserved = self.behavior.reserves_gated_pods or (
             self.behavior.keeps_nominated_pods_complete and not self.is_queued
         )
@@ -128,7 +128,7 @@ class ClusterState:
         return NominatedTo(pod.status.nominated_node_name) if is_nominated else NOWHERE
 
     def _take_nodes(self, before: ClusterState, changed: Collection[str]) -> None:
-        """The nodes of the state before, those that have other pods anew."""
+        """Take the nodes of the previous state, and rebuild those whose pods changed."""
         groups = self._groups
         self.node_infos, self.by_name = list(before.node_infos), dict(before.by_name)
         for name in changed:
@@ -140,7 +140,7 @@ class ClusterState:
                 (name, before._groups[name], groups[name]) for name in changed
             )
         for kind, of_node in _WITH_AFFINITY.items():
-            # Mostly none of those that changed has any, or had.
+            # Usually none of the changed nodes has, or had, any.
             if kind in before.__dict__ and not any(
                 of_node(state.by_name[name]) for name in changed for state in (before, self)
             ):
@@ -149,7 +149,7 @@ class ClusterState:
             self.__dict__ |= {name: before.__dict__[name] for name in _OF_THE_REST if name in before.__dict__}
 
     def _nominate(self, changed: Collection[NominatedTo]) -> None:
-        """Keep the room of nominated pods on their nodes; the records of those who were there are the same."""
+        """Reserve resources for nominated pods on their nodes; records of already nominated pods are reused."""
         if not changed:
             return
         is_fully_known = self.is_queued or self.behavior.keeps_nominated_pods_complete
@@ -159,7 +159,7 @@ class ClusterState:
             infos = self.nominated_pods.pop(name, [])
             self._name(name, infos, frozenset.difference)
             if not is_fully_known:
-                # What the scheduler knows of a nominated pod that is not in its queue (``nominatedPodToInfo``).
+                # What the scheduler knows about a nominated pod that is not in its queue (``nominatedPodToInfo``).
                 known = [(each.metadata.name, each.metadata.namespace, each.metadata.uid) for each in group]
                 group = [Pod(metadata=PodMeta(name=name, namespace=space, uid=uid)) for name, space, uid in known]
             is_same = len(infos) == len(group) and all(map(is_, [info.pod for info in infos], group))
@@ -170,20 +170,20 @@ class ClusterState:
     def _name(
         self, node: str, infos: Iterable[PodInfo], change: Callable[[frozenset[str], Collection[str]], frozenset[str]]
     ) -> None:
-        """Note that pods are nominated to a node, or are not any more."""
+        """Update the nodes to which pods are nominated."""
         for info in infos:
             for key in (info.pod.metadata.uid, info.key):
                 self._nominated_names[key] = change(self._nominated_names.get(key, _NOWHERE), (node,))
 
     @cached_property
     def nominated_out_of_queue(self) -> list[Pod]:
-        """The nominated pods of which the scheduler knows no more than their names."""
+        """The nominated pods of which the scheduler knows only the names."""
         if self.is_queued or self.behavior.keeps_nominated_pods_complete or not self.nominated_pods:
             return []
         return [pod for pod in self.cluster.pods if isinstance(self._place_of(pod), NominatedTo)]
 
     def places_nominated_to(self, pod: Pod) -> frozenset[int]:
-        """The places in the list of nodes to which this very pod is nominated, by UID, or by name without any."""
+        """Return the positions of the nodes to which exactly this pod is nominated, by UID or, if none, by name."""
         names = self._nominated_names.get(pod.metadata.uid, _NOWHERE) | self._nominated_names.get(pod.key, _NOWHERE)
         return frozenset(
             self.position[name]
@@ -194,8 +194,8 @@ class ClusterState:
     def _spread_images(self) -> None:
         """Give every node its images with the number of nodes that have them (``createImageExistenceMap``).
 
-        A running scheduler's cache keeps the size that the first node reported for a name; a snapshot on its own has
-        each node's own. They differ only where two nodes have different images of one name.
+        A running scheduler's cache has the size that the first node reported for a name; a stand-alone snapshot has
+        each node's own. They differ only if two nodes have different images with the same name.
         """
         counts: dict[str, int] = {}
         first: dict[str, ContainerImage] = {}
@@ -218,27 +218,27 @@ class ClusterState:
             }
 
     def has_nodes_of(self, other: ClusterState) -> bool:
-        """Whether one was made from the other, or both from a third, with the same nodes in the same order."""
+        """Return whether both states share the same nodes in the same order because they have a common origin."""
         return self.position is other.position
 
     @cached_property
     def assigned(self) -> dict[str, list[Pod]]:
-        """The pods of each node, by its name."""
+        """The pods of each node, by node name."""
         return {name: self._groups[name] for name in self.position}
 
     @cached_property
     def num_pods(self) -> int:
-        """Pods that take room on nodes."""
+        """The number of pods that use resources on nodes."""
         return sum(len(self._groups[name]) for name in self.position)
 
     def selected_pods(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
-        """How many pods of the namespace are selected, by their node's name, without those that are being deleted.
+        """Return how many pods of the namespace are selected, by node name, excluding terminating pods.
 
-        Nodes without any are left out.
+        Nodes without any are omitted.
         """
         if self.follows_closely:
             return self._pods_by_labels.selected(namespace, selector)
-        # One question is not worth sorting all pods.
+        # A single query is not worth indexing all pods.
         counts = {
             node_info.name: sum(map(selector.matches, labels))
             for node_info in self.node_infos
@@ -248,18 +248,18 @@ class ClusterState:
 
     @cached_property
     def nodes_with_affinity(self) -> list[NodeInfo]:
-        """The nodes with pods that state any affinity."""
+        """The nodes with pods that have any affinity."""
         return [node_info for node_info in self.node_infos if node_info.pods_with_affinity]
 
     def pods_with_affinity(self) -> Iterator[Pod]:
-        """The pods on nodes that state any affinity, and all that are nominated to one."""
+        """The pods on nodes that have any affinity, and all nominated pods."""
         groups = (node_info.pods_with_affinity for node_info in self.nodes_with_affinity)
         for infos in chain(groups, self.nominated_pods.values()):
             yield from (info.pod for info in infos)
 
     @cached_property
     def nodes_with_anti_affinity(self) -> list[NodeInfo]:
-        """The nodes with pods that require others not to be near."""
+        """The nodes with pods that have required anti-affinity."""
         return [node_info for node_info in self.node_infos if node_info.pods_with_required_anti_affinity]
 
     @cached_property
@@ -267,11 +267,11 @@ class ClusterState:
         return PodsByLabels(self.node_infos)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        """The labels of a namespace; none where it is not known."""
+        """Return the labels of a namespace; empty if it is unknown."""
         return self._namespace_labels.get(namespace, {})
 
     def selected_namespaces(self, selector: LabelSelector) -> frozenset[str]:
-        """The names of the namespaces that the selector picks."""
+        """Return the names of the namespaces that match the selector."""
         text = msgspec.json.encode(selector)
         found = self._selected_namespaces.get(text)
         if found is None:
@@ -315,21 +315,21 @@ class ClusterState:
 
     @cached_property
     def resource_claims(self) -> dict[str, ResourceClaim]:
-        """Claims for devices by ``namespace/name``."""
+        """Device claims by ``namespace/name``."""
         return {claim.key: claim for claim in self.cluster.resource_claims}
 
     @cached_property
     def devices(self) -> Devices:
-        """The devices that there are, and who has them."""
+        """The devices that exist, and their allocations."""
         from kpreempt.schedulers.kube.devices.allocator import Devices  # noqa: PLC0415 - few pods want devices
 
         return Devices(self.cluster, self.behavior)
 
     @cached_property
     def classes_of_extended_resources(self) -> dict[str, DeviceClass]:
-        """The class of devices that may serve an extended resource, by the resource's name.
+        """The device class that may provide an extended resource, by resource name.
 
-        Of several classes that name one resource the newest counts, and of these the one whose name comes first.
+        If several classes name the same resource, the newest wins, then the first by name.
         """
         classes = self.cluster.device_classes
         found = {f"{CLASS_RESOURCE_PREFIX}{each.metadata.name}": each for each in classes}
@@ -340,7 +340,7 @@ class ClusterState:
         return found
 
     def devices_serving(self, resource: str, node_info: NodeInfo) -> tuple[int, int]:
-        """How many devices of a class serve an extended resource on the node, and how many of them are in use."""
+        """Return how many devices of a class provide an extended resource on the node, and how many are in use."""
         device_class = self.classes_of_extended_resources.get(resource)
         if device_class is None:
             return 0, 0
@@ -349,7 +349,7 @@ class ClusterState:
         return devices_of_class(self.devices, device_class, node_info.node)
 
     def has_devices(self, node_info: NodeInfo) -> bool:
-        """Whether the node can reach any device, as scores count them."""
+        """Return whether the node can access any device, as scores count them."""
         from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters have them
 
         return devices_of_class(self.devices, DeviceClass(), node_info.node)[0] > 0
@@ -359,7 +359,7 @@ def _created(device_class: DeviceClass) -> datetime:
     return device_class.metadata.creation_timestamp or datetime.min.replace(tzinfo=UTC)
 
 
-# What is computed, when it is first asked for, from neither nodes nor pods.
+# Derived lazily from neither nodes nor pods.
 _OF_THE_REST = (
     "_namespace_labels",
     "persistent_volume_claims",
@@ -372,7 +372,7 @@ _OF_THE_REST = (
     "classes_of_extended_resources",
 )
 
-# The nodes whose pods state some affinity, and what says of a node which pods do.
+# The nodes whose pods have some affinity, and a function that returns such pods of a node.
 _WITH_AFFINITY = {
     "nodes_with_affinity": attrgetter("pods_with_affinity"),
     "nodes_with_anti_affinity": attrgetter("pods_with_required_anti_affinity"),
@@ -380,7 +380,7 @@ _WITH_AFFINITY = {
 
 
 def in_zone_order(nodes: list[Node]) -> list[Node]:
-    """Nodes in the order of the scheduler's node tree: one of each zone in turn (``backend/cache/node_tree.go``)."""
+    """Order nodes as the scheduler's node tree does: one from each zone in turn (``backend/cache/node_tree.go``)."""
     zones: dict[tuple[str, str], list[Node]] = {}
     for node in nodes:
         zones.setdefault(zone_of(node), []).append(node)
@@ -393,20 +393,20 @@ def in_zone_order(nodes: list[Node]) -> list[Node]:
 
 
 def zone_of(node: Node) -> tuple[str, str]:
-    """Region and zone of a node (``component-helpers`` v0.36.3 ``node/topology/helpers.go``)."""
+    """Return a node's region and zone (``component-helpers`` v0.36.3 ``node/topology/helpers.go``)."""
     labels = node.metadata.labels
     region, zone = (next((labels[key] for key in keys if key in labels), "") for keys in (REGION_LABELS, ZONE_LABELS))
     return region, zone
 
 
-# By its identity a record, which so stays the one with this identity, and the record frozen.
+# By identity, a record (which keeps the identity valid) and its frozen copy.
 _Frozen = dict[int, tuple[Any, Any]]
 
 
 class FrozenObjects:
-    """A ``ClusterSnapshot`` as out-of-tree plugins see it: kind by kind, frozen when they first ask for it.
+    """A ``ClusterSnapshot`` for out-of-tree plugins: each kind is frozen when first read.
 
-    Records that ``before`` has frozen are not frozen again.
+    Records that ``before`` has already frozen are reused.
     """
 
     def __init__(self, cluster: ClusterSnapshot, before: FrozenObjects | None = None) -> None:
@@ -415,7 +415,7 @@ class FrozenObjects:
         self._before: dict[str, _Frozen] = {} if before is None else before._before | before._frozen
 
     def __getattr__(self, field: str) -> Any:
-        # Called only for what was not asked for yet.
+        # Called only for attributes that are not set yet.
         value = getattr(self._cluster, field)
         if isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
             known, seen = self._before.pop(field, {}), dict[int, tuple[Any, Any]]()
@@ -430,24 +430,24 @@ class FrozenObjects:
 
 
 class NominatedTo(NamedTuple):
-    """The place of pods for which a node keeps room."""
+    """The place of pods for which a node reserves resources."""
 
     node: str
 
 
-# The name of a node, the room that is kept on one, or that a pod takes no room at all.
+# The name of a node, a reservation on one, or that a pod uses no resources at all.
 Place = str | NominatedTo
 NOWHERE: Place = ""
 
 PlaceOf = Callable[[Pod], Place]
 
 _STRETCH = 512
-# So far ahead both lists are searched for the pod with which they go on alike.
+# How far ahead both lists are searched for a common pod.
 _NEAR = 32
 
 
 def add_by_position(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_of: PlaceOf) -> None:
-    """Put every pod that has a place into the group of that place, in the order of ``pods``."""
+    """Append every pod that has a place to that place's group, in the order of ``pods``."""
     for pod in pods:
         place = place_of(pod)
         if place != NOWHERE:
@@ -461,10 +461,10 @@ def add_by_position(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_o
 def regrouped(
     groups: Mapping[Place, list[Pod]], pods: Sequence[Pod], now: Sequence[Pod], place_of: PlaceOf
 ) -> dict[Place, list[Pod]]:
-    """The groups of the list ``now`` that are other ones, given those of ``pods``. None is changed.
+    """Return the groups of the list ``now`` that differ, given the groups of ``pods``. Neither is changed.
 
-    Only pods that are not the same objects in both lists are looked at: in a simulation a few of many pods change from
-    a decision to the next.
+    Only pods that are not the same objects in both lists are considered: in a simulation, few of many pods change
+    between decisions.
     """
     start, old, new = _differences(pods, now)
     gone: dict[Place, list[Pod]] = {}
@@ -476,12 +476,12 @@ def regrouped(
         leaving = set(map(id, gone.get(place, ())))
         after[place] = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
     _insert(after, come, now, start)
-    # An equal pod is not enough: the next time it is looked for as the object that is in the list.
+    # An equal pod is not enough: the next lookup is by the object that is in the list.
     return {place: group for place, group in after.items() if not _are_same(group, groups.get(place, ()))}
 
 
 def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: PlaceOf) -> dict[Place, list[Pod]]:
-    """The same as ``regrouped``, where the changes are known."""
+    """Do the same as ``regrouped``, with known changes."""
     gone: dict[Place, list[Pod]] = {}
     come: dict[Place, list[Pod]] = {}
     add_by_position(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
@@ -496,7 +496,7 @@ def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: Plac
 
 
 def _insert(groups: dict[Place, list[Pod]], come: Mapping[Place, list[Pod]], now: Sequence[Pod], start: int) -> None:
-    """Put those that come into their groups, in the order of ``now``, where all of them are behind the ``start``."""
+    """Insert added pods into their groups, in the order of ``now``, where all of them come after ``start``."""
     places = {id(pod): place for place in come for pod in (*groups[place], *come[place])}
     behind: dict[Place, list[Pod]] = {place: [] for place in come}
     tail = now[start:]
@@ -508,7 +508,7 @@ def _insert(groups: dict[Place, list[Pod]], come: Mapping[Place, list[Pod]], now
 
 
 def _differences(old: Sequence[Pod], new: Sequence[Pod]) -> tuple[int, list[Pod], list[Pod]]:
-    """Where two lists first differ, and what leaves and comes; a pod that may have moved does both."""
+    """Return where two lists first differ, and the removed and added pods; a pod that may have moved is in both."""
     first = at = there = _common(old, new, 0, 0)
     gone: list[Pod] = []
     come: list[Pod] = []
@@ -523,7 +523,7 @@ def _differences(old: Sequence[Pod], new: Sequence[Pod]) -> tuple[int, list[Pod]
 
 
 def _until_same(old: Sequence[Pod], new: Sequence[Pod], at: int, there: int) -> tuple[int, int]:
-    """How many pods of each list to pass over until both go on with the same pod; all, where that is not near."""
+    """Return how many pods of each list to skip until both continue with the same pod; all, if it is not near."""
     left, coming = len(old) - at, len(new) - there
     for steps in range(1, min(_NEAR, max(left, coming)) + 1):
         for skipped, added in ((steps, 0), (steps, steps), (0, steps)):
@@ -533,7 +533,7 @@ def _until_same(old: Sequence[Pod], new: Sequence[Pod], at: int, there: int) -> 
 
 
 def _common(one: Sequence[Pod], other: Sequence[Pod], at: int, there: int) -> int:
-    """How many pods are the same objects in both lists, from one place of each on."""
+    """Return how many pods are the same objects in both lists, from the given positions."""
     most = min(len(one) - at, len(other) - there)
     same = 0
     while same < most and _are_same(
@@ -549,14 +549,14 @@ def _are_same(one: Sequence[Pod], other: Sequence[Pod]) -> bool:
     return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
-# Labels as they stand: those in another order are other ones here, and selected alike.
+# Labels in insertion order: a different order is a different key, with the same matches.
 _Labels = tuple[tuple[str, str], ...]
-# Of one namespace: how many pods have the labels, by the node's name; none is 0.
+# For one namespace: how many pods have the labels, by node name; none is 0.
 _Counts = dict[_Labels, dict[str, int]]
 
 
 class PodsByLabels:
-    """The pods of nodes by namespace and labels, without those that are being deleted. Never changed."""
+    """The pods of nodes by namespace and labels, excluding terminating pods. Immutable."""
 
     __slots__ = ("_by_namespace",)
 
@@ -570,7 +570,7 @@ class PodsByLabels:
                     on_nodes[node_info.name] = on_nodes.get(node_info.name, 0) + 1
 
     def followed(self, changed: Iterable[tuple[str, Sequence[Pod], Sequence[Pod]]]) -> PodsByLabels:
-        """The same with other pods on the nodes that ``changed``, given by name with their pods before and now."""
+        """Return a copy in which the ``changed`` nodes, given by name with old and new pods, have other pods."""
         differences: dict[str, dict[tuple[_Labels, str], int]] = {}
         for name, before, now in changed:
             same = set(map(id, before)) & set(map(id, now))
@@ -587,7 +587,7 @@ class PodsByLabels:
             there = {key: by for key, by in of_namespace.items() if by}
             if not there:
                 continue
-            # What is shared with those before is copied first, once.
+            # Shared parts are copied once, before the first change.
             counts = following._by_namespace[namespace] = dict(following._by_namespace.get(namespace, {}))
             other_labels = {labels for labels, _ in there}
             counts |= {labels: dict(counts.get(labels, {})) for labels in other_labels}
@@ -600,7 +600,7 @@ class PodsByLabels:
         return following
 
     def selected(self, namespace: str, selector: LabelSelector) -> dict[str, int]:
-        """How many pods of the namespace are selected, by the name of their node; nodes without any are left out."""
+        """Return how many pods of the namespace are selected, by node name; nodes without any are omitted."""
         found: dict[str, int] = {}
         for labels, on_nodes in self._by_namespace.get(namespace, {}).items():
             if selector.matches(dict(labels)):

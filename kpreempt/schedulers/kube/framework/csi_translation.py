@@ -1,11 +1,11 @@
-"""In-tree volumes as the CSI volumes that took their place.
+"""In-tree volumes as the CSI volumes that replaced them.
 
-Follows ``k8s.io/csi-translation-lib`` v0.36.3 as far as it decides about limits and nodes: the driver, the volume
-handle and the node affinity. vSphere and Azure File volumes have a translation too, but the scheduler never uses it
+Follows ``k8s.io/csi-translation-lib`` v0.36.3 for what affects limits and nodes: the driver, the volume handle and the
+node affinity. vSphere and Azure File volumes also have a translation, but the scheduler never uses it
 (``isCSIMigrationOn``, ``plugins/nodevolumelimits/utils.go`` of v1.36.3).
 
-What the volume plugins all ask about pods, claims and volumes follows ``k8s.io/component-helpers`` v0.36.3
-``storage/ephemeral`` and ``storage/volume``.
+Common checks of pods, claims and volumes follow ``k8s.io/component-helpers`` v0.36.3 ``storage/ephemeral`` and
+``storage/volume``.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 def claim_name_of(pod: Pod, volume: Volume) -> str | None:
-    """The name of the claim behind one of the pod's volumes, or ``None`` where it is no claim's."""
+    """Return the name of the claim behind one of the pod's volumes, or ``None`` if it has no claim."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
 
 
 def is_ephemeral(volume: Volume) -> bool:
-    """Whether the volume's claim must be the pod's own; a claim that is named comes first, as upstream."""
+    """Return whether the volume's claim must belong to the pod; a named claim takes precedence, as upstream."""
     return volume.persistent_volume_claim is None and volume.ephemeral is not None
 
 
 def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
-    """Why the claim cannot be the one of the pod's ephemeral volume, or ``None`` where it is."""
+    """Return why the claim cannot belong to the pod's ephemeral volume, or ``None`` if it does."""
     controller = controller_of(claim.metadata)
     is_own = controller is not None and controller.uid == pod.metadata.uid
     if is_own and claim.metadata.namespace == pod.metadata.namespace:
@@ -48,25 +48,25 @@ def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
 
 
 def not_found(kind: str, name: str) -> str:
-    """The error of a lister that has no such object; ``kind`` as in ``persistentvolumeclaim``."""
+    """Format a lister's error for a missing object; ``kind`` as in ``persistentvolumeclaim``."""
     return f'{kind} "{name}" not found'
 
 
 def required_nodes(volume: PersistentVolume) -> NodeSelector | None:
-    """The nodes from which the volume can be reached; ``None`` for all."""
+    """Return the nodes that can access the volume; ``None`` for all."""
     return volume.spec.node_affinity.required if volume.spec.node_affinity else None
 
 
 def is_reachable(selector: NodeSelector | None, node_labels: Mapping[str, str]) -> bool:
-    """Whether a node with these labels reaches a volume with this selector.
+    """Return whether a node with these labels can access a volume with this selector.
 
-    Upstream hands over no node name here, so terms over ``metadata.name`` do not restrict anything.
+    Upstream passes no node name here, so terms on ``metadata.name`` restrict nothing.
     """
     return selector is None or selector.matches("", node_labels)
 
 
 def format_selector(selector: NodeSelector) -> str:
-    """The selector's terms in the syntax of ``kubectl -l``, one of which must hold."""
+    """Format the selector's terms in the syntax of ``kubectl -l``; one of them must match."""
     terms = ((*term.match_expressions, *term.match_fields) for term in selector.node_selector_terms)
     formatted = (",".join(format_requirement(each.key, each.operator, each.values) for each in term) for term in terms)
     return " or ".join(each or "no node" for each in formatted) or "no node"
@@ -76,7 +76,7 @@ BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
-# Separates the zones of a volume that is in several, in the value of its zone label.
+# Separates the zones in the zone label of a volume that is in several zones.
 ZONE_DELIMITER = "__"
 
 AWS_EBS = "kubernetes.io/aws-ebs"
@@ -106,18 +106,18 @@ _AWS_VOLUME = re.compile(r"vol-[^/]*")
 
 
 class TranslationError(Exception):
-    """The in-tree volume has no CSI counterpart; the message is upstream's."""
+    """The in-tree volume has no CSI equivalent; the message is upstream's."""
 
 
 class CSIHandle(NamedTuple):
-    """A volume as its CSI driver knows it."""
+    """A volume as its CSI driver identifies it."""
 
     driver: str
     volume_handle: str
 
 
 def in_tree_plugin(source: PersistentVolumeSpec | Volume) -> str | None:
-    """The in-tree plugin of a volume whose driver the scheduler counts instead, or ``None``."""
+    """Return the in-tree plugin of a volume that the scheduler counts for its CSI driver, or ``None``."""
     for plugin, value in (
         (AWS_EBS, source.aws_elastic_block_store),
         (AZURE_DISK, source.azure_disk),
@@ -131,20 +131,20 @@ def in_tree_plugin(source: PersistentVolumeSpec | Volume) -> str | None:
 
 
 def translate_inline(volume: Volume) -> CSIHandle | None:
-    """A pod's in-line volume as a CSI volume, or ``None`` where it has no driver; raises ``TranslationError``."""
+    """Translate a pod's inline volume; ``None`` if it has no driver. Raises ``TranslationError``."""
     plugin = in_tree_plugin(volume)
     return CSIHandle(DRIVERS[plugin], _handle(volume, "")) if plugin else None
 
 
 def translate_volume(volume: PersistentVolume) -> CSIHandle | None:
-    """An in-tree persistent volume as a CSI volume, or ``None`` where it has no driver; raises ``TranslationError``."""
+    """Translate an in-tree persistent volume; ``None`` if it has no driver. Raises ``TranslationError``."""
     plugin, labels = in_tree_plugin(volume.spec), volume.metadata.labels
     zones = labels.get(BETA_ZONE) or labels.get(ZONE, "")
     return CSIHandle(DRIVERS[plugin], _handle(volume.spec, zones)) if plugin else None
 
 
 def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
-    """The nodes that reach the volume, in the terms of its CSI driver; raises ``TranslationError``."""
+    """Return the nodes that can access the volume, in its CSI driver's terms. Raises ``TranslationError``."""
     translate_volume(volume)
     plugin = in_tree_plugin(volume.spec)
     selector = required_nodes(volume)
@@ -153,14 +153,14 @@ def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
     key = _TOPOLOGY_KEYS[plugin]
     terms = selector.node_selector_terms if selector is not None else []
     labels = volume.metadata.labels
-    # Its node affinity tells the labels of the volume's zone and region, or else its own labels.
+    # The labels for the volume's zone and region come from its node affinity, or else from its own labels.
     keys = {each.key for term in terms for each in term.match_expressions}
     told = next((known for known in (keys, labels) if ZONE in known or BETA_ZONE in known), (ZONE,))
     zone_label, region_label = (ZONE, REGION) if ZONE in told else (BETA_ZONE, BETA_REGION)
     if selector is not None and _values(selector, zone_label):
         selector = _renamed(selector, zone_label, key)
     elif zones := {zone.strip() for zone in labels.get(zone_label, "").split(ZONE_DELIMITER)} - {""}:
-        # One more requirement in every term.
+        # Add a requirement to every term.
         added = NodeSelectorRequirement(key, "In", sorted(zones))
         selector = NodeSelector(
             [
@@ -175,7 +175,7 @@ def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
 
 def _handle(source: PersistentVolumeSpec | Volume, zones_label: str) -> str:
     if source.aws_elastic_block_store is not None:
-        # The EBS volume of ``aws://zone/vol-id``; other texts are taken as they are.
+        # The EBS volume of ``aws://zone/vol-id``; other texts are used unchanged.
         volume_id = source.aws_elastic_block_store.volume_id
         handle = urlsplit(volume_id).path.strip("/") if volume_id.startswith("aws://") else volume_id
         if handle is not volume_id and not _AWS_VOLUME.fullmatch(handle):
@@ -196,7 +196,7 @@ def _handle(source: PersistentVolumeSpec | Volume, zones_label: str) -> str:
 
 
 def _gce_place(zones_label: str) -> tuple[Literal["zones", "regions"], str]:
-    """A disk in several zones is known by their region."""
+    """Return the location of a disk; a disk in several zones is identified by their region."""
     zones = zones_label.split(ZONE_DELIMITER)
     if len(zones) == 1:
         return "zones", zones[0] or _UNSPECIFIED

@@ -1,4 +1,4 @@
-"""What plugins remember from one extension point to the next, for one pod."""
+"""Data that plugins pass between extension points, for one pod."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TreeKey:
-    """A key of a plugin in the tree. None but its own module has it, so that no other plugin writes there."""
+    """A key of an in-tree plugin. Only the plugin's module has it, so no other plugin can write there."""
 
     __slots__ = ("_name",)
 
@@ -21,12 +21,12 @@ class TreeKey:
         self._name = name
 
     def __str__(self) -> str:
-        """The key upstream."""
+        """Return upstream's key."""
         return self._name
 
 
 class CloneError(Exception):
-    """What a plugin keeps could not be cloned; ``key`` is what it keeps it under, and the cause is what was raised."""
+    """A plugin's data could not be cloned; ``key`` is its key, and the cause is the exception that was raised."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -34,15 +34,15 @@ class CloneError(Exception):
 
 
 class CycleState:
-    """Plugin state by key, and the plugins whose filters need not run.
+    """Plugin data by key, and the plugins whose filters are skipped.
 
     State objects without a ``clone`` method are shared by clones, so they must not be changed after they are written.
-    ``records_steps`` says that every step of every dry run is wanted as evidence, and not just of the best candidates;
-    ``records_scores`` that each plugin's scores are, and not just their totals. Without both no steps are sought.
-    ``records_nodes`` says that it is wanted of each node why it is refused, and not just for some.
-    ``phases`` is told what the time goes to. ``findings`` is what is known of pods like this one on the nodes of the
-    cluster, where that is remembered, and ``shape_findings`` of those that ask the same of a node. ``places`` are those
-    of the nodes that fit in the cluster's list, where they are rated at once.
+    ``records_steps`` requests every step of every dry run as evidence, not just for the best candidates;
+    ``records_scores`` requests each plugin's scores, not just the totals; without both, no steps are recorded.
+    ``records_nodes`` requests the rejection of every node, not just of some. ``phases`` measures time. ``findings`` has
+    cached results for equivalent pods on the cluster's nodes, if there is a cache, and ``shape_findings`` those for
+    pods with the same requirements on a node. ``places`` are the positions of the feasible nodes in the cluster's list,
+    if they are scored in bulk.
     """
 
     __slots__ = (
@@ -79,22 +79,22 @@ class CycleState:
 
     @property
     def skip_filter_plugins(self) -> frozenset[str]:
-        """The plugins whose PreFilter said that their Filter need not run."""
+        """The plugins whose PreFilter returned Skip."""
         return self._skip_filter_plugins
 
     def skip_filters(self, plugins: Iterable[str]) -> None:
-        """Say which filters need not run."""
+        """Skip the filters of these plugins."""
         self._skip_filter_plugins = frozenset(plugins)
 
     def write(self, key: str | TreeKey, state: object) -> None:
         self._data[key] = state
 
     def read(self, key: str | TreeKey) -> object | None:
-        """The state under ``key``, or ``None``."""
+        """Return the state under ``key``, or ``None``."""
         return self._data.get(key)
 
     def clone(self) -> CycleState:
-        """A copy whose mutable states are independent of this one's. Raises ``CloneError``."""
+        """Return a copy with independent mutable states. Raises ``CloneError``."""
         copy = CycleState(
             records_steps=self.records_steps,
             records_scores=self.records_scores,

@@ -1,12 +1,12 @@
-"""What a scheduler remembers where one cluster follows another, with other pods on a few of the nodes.
+"""Results that a scheduler caches if one cluster follows another with other pods on a few of the nodes.
 
-Hundreds of equal pods may come one after the other. What a plugin says of one node, or counts on it, is the same for
-all of them as long as the pods of that node are. So it is remembered by the likeness of the pod and by the node with
-the pods on it: a ``NodeInfo`` of a cluster is never changed, and one with other pods is another object. Nothing has to
-be declared stale, and what is not known is found out as if there were no memory.
+Hundreds of equal pods may follow one another. A plugin's results for one node are the same for all of them as long as
+the node's pods are. So they are cached by the pod's equivalence key and by the node with its pods: a ``NodeInfo`` of a
+cluster is immutable, and the node with other pods is a different object. Nothing needs to be invalidated, and missing
+results are computed as without a cache.
 
-What else an answer may hang on is outside the memory: it serves one profile of one scheduler, and clusters that differ
-in nothing but pods and budgets (``KubeScheduler.prepare``).
+Everything else that a result may depend on stays the same: the cache serves one profile of one scheduler, and clusters
+that differ only in pods and budgets (``KubeScheduler.prepare``).
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 SomeColumn = TypeVar("SomeColumn")
 
-# Kinds of pods that are remembered: those that came last, so many of them or what is known of so many nodes.
+# How many kinds of pods are cached: the most recent ones, up to this number of kinds or of nodes with results.
 MIN_KEYS = 8
 MOST_ON_NODES = 50_000
-# And those that ask the same of a node, whatever else they are.
+# The same for pods with the same requirements on a node, whatever else differs.
 MAX_SHAPES = 256
-# Nodes of clusters before that may stay in memory besides those that are there.
+# How many nodes of earlier clusters may stay cached in addition to the current ones.
 MOST_OUTDATED = 100
 
 
 class Changes:
-    """The nodes that were other ones from one cluster to the next, by their places in the list of nodes."""
+    """The nodes that differed from one cluster to the next, by their positions in the list of nodes."""
 
     __slots__ = ("_nodes", "_nominated", "places")
 
     def __init__(self) -> None:
-        # Only ever longer.
+        # It only grows.
         self.places: list[int] = []
         self._nodes: Sequence[NodeInfo] = ()
         self._nominated: Mapping[str, Sequence[PodInfo]] = {}
 
     def follow(self, cluster: ClusterState) -> None:
-        """Go on to a cluster, which has the same nodes as the one before, perhaps with other pods."""
+        """Advance to a cluster with the same nodes as the previous one, possibly with other pods."""
         nodes, nominated = cluster.node_infos, cluster.nominated_pods
         if nodes is self._nodes:
             return
         if cluster.nodes_before is self._nodes:
             names: Collection[str] = cluster.changed_since
         else:
-            # Others were between them, of which nothing was asked.
+            # Clusters in between were not used for any decision.
             self.places.extend(compress(count(), map(is_not, nodes, self._nodes)))
             before = self._nominated
             others = compress(nominated, map(is_not, nominated.values(), map(before.get, nominated)))
@@ -67,7 +67,7 @@ class Changes:
 
 
 class Findings:
-    """What is known about pods of one likeness, by question and node. Answers are never changed."""
+    """Cached results for equivalent pods, by query and node. Results are immutable."""
 
     __slots__ = ("_answers", "_changes", "_given", "_kept")
 
@@ -78,59 +78,59 @@ class Findings:
         self._kept: dict[Hashable, Any] = {}
 
     def column(self, question: Hashable, size: int, make: Callable[[int, Changes], SomeColumn]) -> SomeColumn:
-        """The answers of all nodes to one question, of which there are so many."""
+        """Return the results of all nodes for one query; ``size`` is their number."""
         return self.kept(("column", question), lambda: make(size, self._changes))
 
     def kept(self, question: Hashable, find_out: Callable[[], Answer]) -> Answer:
-        """The answer to a question that hangs on the nodes alone, and not on any pods of theirs."""
+        """Return the result of a query that depends only on the nodes, not on their pods."""
         if question not in self._kept:
             self._kept[question] = find_out()
         answer: Answer = self._kept[question]
         return answer
 
     def on(self, question: str, given: object = None) -> dict[NodeInfo, Any]:
-        """The answers to one question, to read and to add to; none are left where something else was ``given``."""
+        """Return the results of one query, to read and add to; they are dropped if another value is ``given``."""
         if self._given.get(question) != given:
             self._answers.pop(question, None)
         self._given[question] = given
         return self._answers.setdefault(question, {})
 
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
-        """Forget the nodes that are not there any more, once they are many."""
+        """Drop nodes that no longer exist, once there are many."""
         for question, known in self._answers.items():
             if len(known) > len(nodes) + MOST_OUTDATED:
                 self._answers[question] = {node_info: known[node_info] for node_info in nodes if node_info in known}
 
 
 class Memory:
-    """The findings about the pods that came last.
+    """Cached results for the most recent kinds of pods.
 
-    One that comes for the first time is only noted, unless the memory ``expects_alike``: others like it.
+    The first pod of a kind is only recorded, unless the cache ``expects_alike`` ones to follow.
     """
 
     def __init__(self, *, expects_alike: bool = False) -> None:
         self._expects_alike = expects_alike
         self._changes = Changes()
         self._max_keys = MIN_KEYS
-        # Those of the cluster that was asked about last.
+        # The nodes of the cluster used last.
         self.budgets: SelectingBudgets | None = None
-        # The latest last.
+        # Most recent last.
         self._findings: dict[bytes, Findings | None] = {}
         self._shapes: dict[bytes, Findings | None] = {}
 
     def follow(self, cluster: ClusterState) -> None:
-        """What is asked from now on is asked about this cluster."""
+        """Use this cluster from now on."""
         self._changes.follow(cluster)
         self._max_keys = max(MIN_KEYS, MOST_ON_NODES // max(len(cluster.node_infos), 1))
 
     def of(self, pod: Pod) -> Findings | None:
-        """What is known about pods like this one; ``None`` where none came before, and nothing need be kept."""
+        """Return the results for pods equivalent to this one; ``None`` if it is the first and nothing is cached."""
         return self._latest(self._findings, equivalence_key(pod), self._max_keys)
 
     def of_shape(self, pod: Pod) -> Findings | None:
-        """What is known about pods that ask the same of a node, for plugins in the tree that look at no more.
+        """Return the results for pods with the same requirements on a node, for in-tree plugins that read no more.
 
-        ``None`` where none came before, and for pods whose volumes or claims have a part in it.
+        ``None`` if it is the first one, and for pods whose volumes or claims matter.
         """
         key = shape(pod)
         return self._latest(self._shapes, key, MAX_SHAPES) if key is not None else None
@@ -146,16 +146,16 @@ class Memory:
         return known
 
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
-        """Keep little of nodes other than these."""
+        """Drop most of the nodes other than these."""
         for known in (*self._findings.values(), *self._shapes.values()):
             if known is not None:
                 known.trim(nodes)
 
 
 def equivalence_key(pod: Pod) -> bytes:
-    """Equal for pods that no plugin can tell apart while it filters and scores.
+    """Return a key that is equal for pods that no plugin can distinguish while it filters and scores.
 
-    Who a pod is matters where claims are named after it. Its status does not: the pod has nothing yet.
+    A pod's identity matters if claims are named after it. Its status does not, because the pod has none yet.
     """
     metadata, spec = pod.metadata, pod.spec
     is_named = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes)
@@ -165,9 +165,9 @@ def equivalence_key(pod: Pod) -> bytes:
 
 
 def shape(pod: Pod) -> bytes | None:
-    """Equal for pods that no plugin in the tree can tell apart on a node by itself, but for their images.
+    """Return a key that is equal for pods that no in-tree plugin can distinguish on a node, except by their images.
 
-    ``None`` where more has a part in it: what the pod's volumes or claims are.
+    ``None`` if the pod's volumes or claims matter, too.
     """
     spec = pod.spec
     has_sources = any(each != Volume(each.name, each.empty_dir, each.host_path) for each in spec.volumes)
@@ -184,7 +184,7 @@ def answers_on(
     nodes: Sequence[NodeInfo],
     find_out: Callable[[NodeInfo], Answer],
 ) -> list[Answer]:
-    """The answer on each of ``nodes``; those that are not in ``known`` are found out, in their order, and put there."""
+    """Return the result for each of ``nodes``; missing ones are computed in order and added to ``known``."""
     with suppress(KeyError):
         return list(map(known.__getitem__, nodes))
     for node_info in nodes:

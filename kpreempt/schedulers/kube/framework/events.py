@@ -1,4 +1,4 @@
-"""What happens in a cluster, as the scheduling queue tells events apart, and how a plugin states which it waits for.
+"""Cluster events as the scheduling queue classifies them, and how a plugin declares the events that it waits for.
 
 Follows ``framework/types.go`` of ``k8s.io/kube-scheduler`` v0.36.3 (``ActionType``, ``ClusterEventWithHint``), and
 ``framework/types.go`` of ``pkg/scheduler`` v1.36.3 (``MatchClusterEvents``).
@@ -21,7 +21,10 @@ NODE = "Node"
 
 
 class Action(IntFlag):
-    """What was done, in upstream's order, which counts: a general update matches no plugin that wants a special one."""
+    """An action on an object.
+
+    Upstream's order matters: a general update does not match a plugin that waits for a special one.
+    """
 
     ADD = auto()
     DELETE = auto()
@@ -41,7 +44,7 @@ class Action(IntFlag):
 
 
 class ClusterEvent(NamedTuple):
-    """An event, or what a plugin waits for. ``label`` names special ones."""
+    """An event, or what a plugin waits for. ``label`` names special events."""
 
     resource: str
     action: Action
@@ -52,11 +55,11 @@ class ClusterEvent(NamedTuple):
 
     @property
     def is_wild_card(self) -> bool:
-        """Whether it concerns all pods, whatever refused them."""
+        """Whether it concerns all pods, whichever plugin rejected them."""
         return self.resource == WILD_CARD and self.action == Action.ALL
 
     def awaits(self, event: ClusterEvent) -> bool:
-        """Whether who waits for this gets ``event`` (``MatchClusterEvents``)."""
+        """Return whether this registration receives ``event`` (``MatchClusterEvents``)."""
         is_same = self.resource in (WILD_CARD, event.resource) or (
             self.resource == POD and event.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
         )
@@ -64,20 +67,20 @@ class ClusterEvent(NamedTuple):
 
 
 def name_of(action: Action) -> str:
-    """The action as upstream prints it; several are joined."""
+    """Return the action as upstream prints it; several are joined."""
     if action in (Action.UPDATE, Action.ALL):
         return str(action.name).capitalize()
     return "|".join("".join(word.capitalize() for word in str(each.name).split("_")) for each in action)
 
 
-# A pod that was refused, and the object that changed before and after; whether to try the pod again.
+# Takes a rejected pod, and the object before and after the change; returns whether to retry the pod.
 Hint = Callable[[Pod, Pod | Node | None, Pod | Node | None], bool]
-# The actions of what was made or changed.
+# Created or updated.
 WRITTEN = Action.ADD | Action.UPDATE
 
 
 class Awaited(NamedTuple):
-    """An event that a plugin waits for. Without a ``hint`` each one helps, in truth only where ``is_modeled``."""
+    """An event that a plugin waits for. Without a ``hint``, every one helps, which is exact only if ``is_modeled``."""
 
     event: ClusterEvent
     hint: Hint | None = None
@@ -87,7 +90,7 @@ class Awaited(NamedTuple):
 def on_pod(
     action: Action, hint: Callable[[Pod, Pod | None, Pod | None], bool] | None = None, *, is_modeled: bool = True
 ) -> Awaited:
-    """An event of pods; the hint sees the pod before and after."""
+    """Register a pod event; the hint receives the pod before and after."""
 
     def of_pods(pod: Pod, old: Pod | Node | None, new: Pod | Node | None) -> bool:
         assert hint is not None
@@ -97,7 +100,7 @@ def on_pod(
 
 
 def on_node(action: Action, hint: Callable[[Pod, Node | None, Node | None], bool] | None = None) -> Awaited:
-    """An event of nodes; the hint sees the node before and after."""
+    """Register a node event; the hint receives the node before and after."""
 
     def of_nodes(pod: Pod, old: Pod | Node | None, new: Pod | Node | None) -> bool:
         assert hint is not None
@@ -107,7 +110,7 @@ def on_node(action: Action, hint: Callable[[Pod, Node | None, Node | None], bool
 
 
 def on(resource: str, action: Action, *, is_modeled: bool = False) -> Awaited:
-    """An event of another kind, whose hints are not modelled: to those that have none ``is_modeled`` is told."""
+    """Register an event of another kind without its hint; ``is_modeled`` if upstream has none either."""
     return Awaited(ClusterEvent(resource, action), is_modeled=is_modeled)
 
 
@@ -117,10 +120,10 @@ def is_own(pod: Pod, _: Pod | None, new: Pod | None) -> bool:
 
 
 def is_same(one: Pod, other: Pod) -> bool:
-    """Whether both are one pod, at two times perhaps."""
+    """Return whether both are the same pod, possibly at different times."""
     return one.identity == other.identity
 
 
 def has_position(pod: Pod) -> bool:
-    """Whether the pod has a node, or is nominated to one, which counts as much for a hint."""
+    """Return whether the pod has a node or a nominated node, which count the same for a hint."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)

@@ -1,4 +1,4 @@
-"""What a plugin in the tree states beside what it does, so that nobody else need know of it."""
+"""Facts that an in-tree plugin declares along with its behavior, so that no other module needs to know them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.versions import Behaviour
 
 if TYPE_CHECKING:
-    # They need NumPy, which is loaded for big clusters only.
+    # These need NumPy, which is loaded only for big clusters.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
@@ -25,15 +25,15 @@ Awaits = Callable[[], Sequence[Awaited]]
 
 
 class Registration(NamedTuple):
-    """A plugin that a profile can enable, and how it is made.
+    """A plugin that a profile can enable, and how to create it.
 
-    ``points`` are the extension points that it implements, of which ``modelled`` are here. ``args`` are the
-    types of its arguments, by name: empty where it takes none. ``default_args`` fills in what loading does, and
-    ``arg_problems`` says what is wrong with them then, ``making_problems`` what is only when the plugin is made.
-    ``awaits`` gives the events that may help a pod that it refused, which only the queue asks for; where it gives
-    none, all may.
+    ``points`` are the extension points that it implements; ``modelled`` are the ones implemented here. ``args`` are the
+    types of its arguments, by name; empty if it has none. ``default_args`` sets defaults as loading does,
+    ``arg_problems`` validates the result, and ``making_problems`` returns problems found only when the plugin is
+    created. ``awaits`` returns the events that may help a pod that it rejected, used only by the queue; if it returns
+    none, every event may help.
 
-    ``plugin`` is the class of an out-of-tree one, and ``source`` says where that was found.
+    ``plugin`` is the class of an out-of-tree plugin, and ``source`` is where it was found.
     """
 
     factory: Callable[[Any, Handle], Plugin]
@@ -58,7 +58,7 @@ def in_tree(
     making_problems: ArgProblems = lambda *_: [],
     awaits: Awaits = tuple,
 ) -> Registration:
-    """The registration of a plugin in the tree; ``not_modelled`` are points that upstream's has, and ``kind`` lacks."""
+    """Register an in-tree plugin; ``not_modelled`` are points that upstream's plugin has and ``kind`` lacks."""
     modelled = points_of(kind)
     return Registration(
         factory=kind,
@@ -73,40 +73,40 @@ def in_tree(
 
 
 class NodeFilterPlugin(FilterPlugin, ABC):
-    """A filter to which pods do not matter: what it says of a node is the same whichever are on it."""
+    """A filter that ignores pods: its status for a node is the same whichever pods are on it."""
 
 
 class SparseFilterPlugin(FilterPlugin):
-    """A filter that tells at a glance on which nodes it succeeds."""
+    """A filter that can quickly tell on which nodes it succeeds."""
 
     @abstractmethod
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
-        """Those of ``nodes`` that it may refuse, after PreFilter; on all others ``filter`` succeeds."""
+        """Return those of ``nodes`` that it may reject, after PreFilter; on all others ``filter`` succeeds."""
 
 
 class BulkScorePlugin(ScorePlugin):
-    """Rates many nodes in less time than one after the other.
+    """Scores many nodes faster than one by one.
 
-    ``looks_at_images`` says that it may rate pods differently that differ in nothing but their images.
+    ``looks_at_images`` means that pods that differ only in their images may get different scores.
     """
 
     looks_at_images: ClassVar[bool] = False
 
     @abstractmethod
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
-        """What ``score`` gives for each of ``nodes``."""
+        """Return what ``score`` returns for each of ``nodes``."""
 
 
 def rated(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
-    """The plugin's scores before they are normalised: all in one go where it can do so."""
+    """Return the plugin's scores before normalization, in bulk if possible."""
     if isinstance(plugin, BulkScorePlugin):
         return plugin.score_all(state, pod, nodes)
     return [plugin.score(state, pod, node_info) for node_info in nodes]
 
 
 class LimitedFilterPlugin(FilterPlugin, ABC):
-    """A filter that can say of many nodes at once which pods there leave room for another (``bulk``)."""
+    """A filter that can compute for many nodes at once which pods may stay with another pod (``bulk``)."""
 
     @abstractmethod
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """Its check of these nodes as limits, after PreFilter; ``None`` where it cannot state them."""
+        """Express its check of these nodes as limits, after PreFilter; ``None`` if it cannot."""

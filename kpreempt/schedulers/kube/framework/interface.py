@@ -1,7 +1,7 @@
-"""The extension points of the scheduling framework, for plugins in-tree and out-of-tree.
+"""The extension points of the scheduling framework, for in-tree and out-of-tree plugins.
 
-A plugin is a class that derives from the extension points that it implements; it is made once per profile and cluster,
-and holds no state of a pod (that goes into the ``CycleState``). Follows ``k8s.io/kube-scheduler`` v0.36.3
+A plugin is a class that derives from the extension points that it implements. It is created once per profile and
+cluster, and stores data about a pod only in the ``CycleState``. Follows ``k8s.io/kube-scheduler`` v0.36.3
 ``framework/interface.go``.
 
 Also the text of a FailedScheduling event (``FitError``, ``pkg/scheduler/framework/types.go``, v1.36.3).
@@ -39,16 +39,16 @@ MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
 DEFAULT_PARALLELISM = 16
 
-# Arguments of a plugin as a scheduler configuration gives them, keys as in the API.
+# A plugin's arguments in a scheduler configuration, with the API's keys.
 PluginArgs = Mapping[str, object]
 
 
 class PluginError(Exception):
-    """A plugin cannot go on; what it was doing then ends in an Error status with this message."""
+    """A plugin cannot continue; the operation ends with an Error status with this message."""
 
 
 class FrameworkError(Exception):
-    """A step of the scheduling cycle ended in an Error status, which names the plugin and what it was doing."""
+    """A step of the scheduling cycle ended with an Error status, which names the plugin and the operation."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.message)
@@ -56,17 +56,17 @@ class FrameworkError(Exception):
 
 
 class Plugin:
-    """Something that the scheduler's configuration can enable, by ``name``: that of the class, if it states none.
+    """Something that the scheduler's configuration can enable by ``name``, by default the class name.
 
-    ``args_type`` is a record into which the arguments of the configuration are decoded; without one ``args`` are plain
-    data. ``wants`` are objects and annotations that the plugin reads, and that a snapshot would not keep otherwise.
+    ``args_type`` is the type into which the configured arguments are decoded; without one, ``args`` are plain data.
+    ``wants`` lists objects and annotations that the plugin reads and that a snapshot would otherwise not keep.
     """
 
     name: str
     args_type: ClassVar[type[msgspec.Struct] | None] = None
     wants: ClassVar[ExtraFields] = NO_EXTRAS
-    # Whether what the plugin says of a node, before scores are normalised, is due to nothing but this node and the pods
-    # on it, the pod in question without its name and status, and objects that are neither pods nor budgets.
+    # Whether the plugin's result for a node, before score normalization, depends only on this node and its pods, on the
+    # pod in question without its name and status, and on objects other than pods and budgets.
     is_local: bool = False
     _states_name: ClassVar[bool] = False
 
@@ -78,54 +78,57 @@ class Plugin:
             cls.name = cls.__name__
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        """``args`` are those of the configuration, ``handle`` is what the plugin may look at."""
+        """``args`` come from the configuration; ``handle`` has what the plugin may read."""
         self.args = args
         self.handle = handle
 
 
 class QueueSortPlugin(Plugin, ABC):
-    """Orders the scheduling queue; there is one, and it is the same in all profiles.
+    """Sorts the scheduling queue; there is exactly one, shared by all profiles.
 
-    The one that was made for the cluster of the start is asked to the end of a simulation: its ``handle.snapshot`` is
-    old.
+    The instance created for the initial cluster is used until a simulation ends, so its ``handle.snapshot`` becomes
+    outdated.
     """
 
     @abstractmethod
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        """Whether ``one`` is tried before ``other``. Raise nothing: without an order there is no answer at all."""
+        """Return whether ``one`` is tried before ``other``.
+
+        Must not raise: without an order, there is no result at all.
+        """
 
 
 class PreEnqueuePlugin(Plugin, ABC):
-    """Holds pods back before the scheduler looks at them.
+    """Gates pods before the scheduler tries them.
 
-    It is asked when a pod comes, and again after each event; what it lets in is not asked about when its turn comes.
+    It is called when a pod is added and again after each event; a pod that it admits is not checked again at its turn.
     """
 
     @abstractmethod
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Success, or why the pod waits."""
+        """Return Success, or why the pod waits."""
 
 
 class PreFilterResult(NamedTuple):
-    """The only nodes that are worth looking at."""
+    """The only nodes worth evaluating."""
 
     node_names: frozenset[str]
 
 
 class PreFilterPlugin(Plugin, ABC):
-    """Looks at the pod once, before the nodes."""
+    """Evaluates the pod once, before the nodes."""
 
     @abstractmethod
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Prepare ``state``; Skip leaves this plugin's Filter out, Unschedulable refuses the pod on all nodes."""
+        """Prepare ``state``; Skip skips this plugin's Filter, Unschedulable rejects the pod on all nodes."""
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Bring ``state`` up to date after ``added`` was put on the node; may raise ``PluginError``."""
+        """Update ``state`` after ``added`` was added to the node; may raise ``PluginError``."""
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Bring ``state`` up to date after ``removed`` was taken off the node; may raise ``PluginError``."""
+        """Update ``state`` after ``removed`` was removed from the node; may raise ``PluginError``."""
 
     @property
     def has_extensions(self) -> bool:
@@ -135,45 +138,45 @@ class PreFilterPlugin(Plugin, ABC):
 
 
 class FilterPlugin(Plugin, ABC):
-    """Says whether the pod can run on a node."""
+    """Decides whether the pod can run on a node."""
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Success, Unschedulable (evictions may help) or UnschedulableAndUnresolvable (they cannot)."""
+        """Return Success, Unschedulable (evictions may help) or UnschedulableAndUnresolvable (they cannot)."""
 
 
 class NodeToStatus:
-    """The nodes that were refused, with the status that all the others share (``absent``)."""
+    """The rejected nodes, with the status that all other nodes share (``absent``)."""
 
     def __init__(self) -> None:
         self.statuses: dict[str, Status] = {}
         self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     def get(self, node_name: str) -> Status:
-        """The node's status, or the shared one."""
+        """Return the node's status, or the shared one."""
         return self.statuses.get(node_name, self.absent)
 
     @property
     def num_rejected(self) -> int:
-        """How many nodes have a status of their own."""
+        """The number of nodes with their own status."""
         return len(self.statuses)
 
     @property
     def reasons(self) -> Counter[str]:
-        """How many of these nodes each reason is given for."""
+        """Count for how many of these nodes each reason is given."""
         return Counter(chain.from_iterable(map(attrgetter("reasons"), self.statuses.values())))
 
     def copy(self) -> NodeToStatus:
-        """The same, to be changed without changing this one."""
+        """Return a copy that can be changed independently."""
         copy = NodeToStatus()
         copy.statuses, copy.absent = dict(self.statuses), self.absent
         return copy
 
 
 class PreemptionEvidence(NamedTuple):
-    """What a preemption looked at and decided.
+    """What a preemption evaluated and decided.
 
-    ``eviction_rule`` is the plugin that says who may be evicted, where that is not decided by priority.
+    ``eviction_rule`` is the plugin that decides which pods may be evicted, if priority does not.
     """
 
     eligibility: Eligibility
@@ -184,15 +187,15 @@ class PreemptionEvidence(NamedTuple):
     odds: Odds | None = None
     eviction_rule: str = ""
     alternatives: Alternatives | None = None
-    # Whether the order of budgets that protect one pod decides what is left of them.
+    # Whether the order of budgets that protect the same pod affects their remaining disruptions.
     hangs_on_budget_order: bool = False
 
 
 class PostFilterResult(NamedTuple):
-    """What a PostFilter made of the pod.
+    """A PostFilter's result for the pod.
 
-    ``nominated_node_names`` are all nodes that the choice can end with; empty clears an earlier nomination, and
-    ``None`` leaves it alone. ``reported_node`` is the one that the message names, if it names one.
+    ``nominated_node_names`` are all nodes that may be chosen; an empty list clears an earlier nomination, and ``None``
+    leaves it unchanged. ``reported_node`` is the one named in the message, if any.
     """
 
     nominated_node_names: list[str] | None
@@ -201,53 +204,53 @@ class PostFilterResult(NamedTuple):
 
 
 class PostFilterPlugin(Plugin, ABC):
-    """Tries to make room after no node was found."""
+    """Tries to free resources after no node was found."""
 
     @abstractmethod
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
-        """Success with the nominated nodes, Unschedulable to let the next plugin try, or an error."""
+        """Return Success with the nominated nodes, Unschedulable to let the next plugin try, or an error."""
 
 
 class PreScorePlugin(Plugin, ABC):
-    """Looks at the pod and the nodes that fit, once, before scoring."""
+    """Evaluates the pod and the feasible nodes once, before scoring."""
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Prepare ``state``; Skip leaves this plugin's Score out."""
+        """Prepare ``state``; Skip skips this plugin's Score."""
 
 
 class ScorePlugin(Plugin, ABC):
-    """Rates a node."""
+    """Scores a node."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The node's score, 0 to 100 unless ``normalize_scores`` brings it there."""
+        """Return the node's score, 0 to 100 unless ``normalize_scores`` scales it."""
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """All nodes' scores brought to 0..100, in the order of ``nodes``."""
+        """Return all nodes' scores scaled to 0..100, in the order of ``nodes``."""
         return scores
 
 
 class ReservePlugin(Plugin):
-    """Keeps something for a pod on its node; recognised, and not run in a what-if."""
+    """Reserves something for a pod on its node; recognized but not run in a what-if."""
 
 
 class PermitPlugin(Plugin):
-    """Holds a pod back before it is bound; recognised, and not run in a what-if."""
+    """Delays a pod's binding; recognized but not run in a what-if."""
 
 
 class PreBindPlugin(Plugin):
-    """Prepares the binding of a pod; recognised, and not run in a what-if."""
+    """Prepares a pod's binding; recognized but not run in a what-if."""
 
 
 class BindPlugin(Plugin):
-    """Binds a pod; recognised, and not run in a what-if."""
+    """Binds a pod; recognized but not run in a what-if."""
 
 
 class PostBindPlugin(Plugin):
-    """Told that a pod was bound; recognised, and not run in a what-if."""
+    """Is notified that a pod was bound; recognized but not run in a what-if."""
 
 
 # By their names in a configuration, in the order of a scheduling cycle.
@@ -265,12 +268,12 @@ EXTENSION_POINTS: dict[str, type[Plugin]] = {
     "bind": BindPlugin,
     "postBind": PostBindPlugin,
 }
-# Those that come after the choice of a node.
+# The points that come after a node is chosen.
 NOT_RUN = ("reserve", "permit", "preBind", "bind", "postBind")
 
 
 def points_of(kind: type[Plugin]) -> frozenset[str]:
-    """The extension points that a plugin implements."""
+    """Return the extension points that a plugin implements."""
     return frozenset(point for point, interface in EXTENSION_POINTS.items() if issubclass(kind, interface))
 
 
@@ -281,27 +284,30 @@ class Victims(NamedTuple):
     pods: list[Pod]
     num_violations: int
     steps: list[Reprieve]
-    # What every order of equal pods leads to, where it is not known and may lead to other victims.
+    # What every order of equal pods leads to, if the order is unknown and may change the victims.
     outcomes: Outcomes[Pod] | None = None
-    # Whether the order of budgets that protect one pod decides what is left of them.
+    # Whether the order of budgets that protect the same pod affects their remaining disruptions.
     hangs_on_budget_order: bool = False
 
 
 class AtOnce(NamedTuple):
-    """The victims on many nodes, and what tells the steps on one of them; ``None`` where the plain path alone does."""
+    """The victims on many nodes, and a function that lists the steps on one node.
+
+    It returns ``None`` if only the ordinary path can list them.
+    """
 
     victims: dict[str, Victims]
     steps_of: Callable[[str], list[Reprieve] | None] = lambda _: None
 
 
-# Finds the victims on those of many nodes that can be answered in one go (``kpreempt.schedulers.kube.bulk``).
+# Finds the victims on those of many nodes that can be evaluated in bulk (``kpreempt.schedulers.kube.bulk``).
 DryRunAtOnce = Callable[[CycleState, Pod, Sequence[NodeInfo], "BudgetIndex", Steps | None], AtOnce]
 
 
 class Handle:
-    """What a plugin may look at: the cluster, the gates, the number of workers, and the framework that runs it.
+    """What a plugin may read: the cluster, the gates, the number of workers, and the framework that runs it.
 
-    ``snapshot`` is for out-of-tree plugins; those in the tree look at ``cluster``, which it shows, and at the columns.
+    ``snapshot`` is for out-of-tree plugins; in-tree plugins read ``cluster``, which it wraps, and the columns.
     """
 
     def __init__(self, cluster: ClusterState, behavior: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:
@@ -310,23 +316,23 @@ class Handle:
         self.parallelism = parallelism
         # The ``Framework`` that runs the plugin (``runner.py``), which a preemption calls back.
         self.framework: object = None
-        # Columns over all pods and dry runs on them, where the cluster is big enough for these to pay.
+        # Columns over all pods and bulk dry runs, if the cluster is big enough to benefit.
         self.tables: LatestTable | None = None
         self.dry_run_at_once: DryRunAtOnce | None = None
 
     @cached_property
     def snapshot(self) -> SnapshotView:
-        """The cluster, to look at only."""
+        """A read-only view of the cluster."""
         return SnapshotView(self.cluster)
 
     @property
     def pod_table(self) -> PodTable | None:
-        """Columns over all pods, where the cluster is big enough for these to pay."""
+        """Columns over all pods, if the cluster is big enough to benefit."""
         return self.tables.table if self.tables is not None else None
 
 
 def normalize_to_max(scores: list[int], *, reverse: bool = False) -> list[int]:
-    """Scale scores so that the highest becomes 100, or with ``reverse`` 0 (``plugins/helper/normalize_score.go``)."""
+    """Scale scores so that the highest becomes 100, or 0 with ``reverse`` (``plugins/helper/normalize_score.go``)."""
     highest = max(scores, default=0)
     if highest <= 0:
         return [MAX_NODE_SCORE] * len(scores) if reverse else scores
@@ -338,10 +344,10 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def no_node_message(num_nodes: int, statuses: NodeToStatus, *, pre_filter: str = "", post_filter: str = "") -> str:
-    """``0/N nodes are available: …``.
+    """Format ``0/N nodes are available: …``.
 
-    Reasons are counted over the nodes, written as ``count reason`` and sorted as text. Where PreFilter refused the pod,
-    its message stands in their place. ``post_filter`` is appended as it is.
+    Reasons are counted over the nodes, written as ``count reason`` and sorted as text. If PreFilter rejected the pod,
+    its message replaces them. ``post_filter`` is appended unchanged.
     """
     message = f"0/{num_nodes} nodes are available:"
     if pre_filter:
@@ -352,7 +358,7 @@ def no_node_message(num_nodes: int, statuses: NodeToStatus, *, pre_filter: str =
         if absent > 0:
             for reason in statuses.absent.reasons:
                 counts[reason] += absent
-        # Go sorts by bytes; UTF-8 keeps the order of code points, which is Python's.
+        # Go sorts by bytes; UTF-8 preserves the order of code points, which Python uses.
         reasons = sorted(f"{count} {reason}" for reason, count in counts.items())
         if reasons:
             message += f" {', '.join(reasons)}."

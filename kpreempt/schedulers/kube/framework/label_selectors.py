@@ -1,12 +1,12 @@
-"""Label selectors that are narrowed, and what is wrong with those that cannot be parsed.
+"""Narrowed label selectors, and errors of selectors that cannot be parsed.
 
-The words are those of ``k8s.io/apimachinery`` v0.36.3 (``pkg/labels/selector.go``). The API server refuses such
-selectors; in a manifest that never met one they make the scheduler give up on the pod.
+The messages are those of ``k8s.io/apimachinery`` v0.36.3 (``pkg/labels/selector.go``). The API server rejects such
+selectors; in a manifest that was never applied, they make the scheduler give up on the pod.
 
-Beside them: pod affinity terms ready to match (``k8s.io/kube-scheduler`` v0.36.3 ``framework/types.go``,
-``AffinityTerm``); what is wrong with a label key or value (``pkg/api/validate/content/kube.go``, apimachinery v0.36.3);
-and the pods that count as a pod's peers where only defaults say how to spread (``plugins/helper/spread.go``, v1.36.3),
-which are selected by the services that match the pod together with the controller that owns it.
+Also pod affinity terms ready to match (``k8s.io/kube-scheduler`` v0.36.3 ``framework/types.go``, ``AffinityTerm``);
+problems of label keys and values (``pkg/api/validate/content/kube.go``, apimachinery v0.36.3); and the selector of a
+pod's peers for default spreading (``plugins/helper/spread.go``, v1.36.3), which combines the services that match the
+pod with the controller that owns it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kpreempt.model.workloads import ReplicaSet, ReplicationController, Service,
 
 
 def narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
-    """A selector for what ``selector`` selects and has ``labels`` too."""
-    # Two values for one key can never both hold, but both have to stay.
+    """Return a selector for objects that ``selector`` selects and that also have ``labels``."""
+    # Two values for the same key never match together, but both must be kept.
     contradictions = [
         LabelSelectorRequirement(key, "In", [value])
         for key, value in labels.items()
@@ -38,9 +38,9 @@ def narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelecto
 
 
 def selector_error(selector: LabelSelector | None, *, as_json: bool = True) -> str | None:
-    """The message with which ``LabelSelectorAsSelector`` refuses the selector, or ``None`` where it takes it.
+    """Return the message with which ``LabelSelectorAsSelector`` rejects the selector, or ``None`` if it is valid.
 
-    Values are told as JSON, in older versions as Go writes them.
+    Values are formatted as JSON, or in older versions as Go prints them.
     """
     if selector is None or selector.is_valid():
         return None
@@ -59,7 +59,7 @@ def selector_error(selector: LabelSelector | None, *, as_json: bool = True) -> s
 
 
 def _problems(requirement: LabelSelectorRequirement, told: Callable[[object], str]) -> list[str]:
-    """Everything wrong with one expression, in upstream's order."""
+    """List everything wrong with one expression, in upstream's order."""
 
     def invalid(path: str, value: object, problem: str) -> str:
         return f"{path}: Invalid value: {told(value)}: {problem}"
@@ -86,9 +86,9 @@ def _json(value: object) -> str:
 
 
 class AffinityTerm:
-    """A term of one pod, with the namespaces that it looks at.
+    """A term of one pod, with the namespaces that it applies to.
 
-    ``selector`` None matches no pod; ``namespace_selector`` None matches no namespace.
+    If ``selector`` is None, it matches no pod; if ``namespace_selector`` is None, it matches no namespace.
     """
 
     __slots__ = ("namespace_selector", "namespaces", "selector", "topology_key")
@@ -102,7 +102,7 @@ class AffinityTerm:
         self.topology_key = term.topology_key
 
     def matches(self, pod: Pod, namespace_labels: Mapping[str, str] | None) -> bool:
-        """Whether the term selects ``pod``, whose namespace has ``namespace_labels`` (None: not known)."""
+        """Return whether the term selects ``pod``, whose namespace has ``namespace_labels`` (None: unknown)."""
         if pod.metadata.namespace not in self.namespaces and not (
             self.namespace_selector is not None and self.namespace_selector.matches(namespace_labels or {})
         ):
@@ -121,12 +121,12 @@ class WeightedAffinityTerm(AffinityTerm):
 
 
 def affinity_terms(pod: Pod, terms: list[PodAffinityTerm]) -> list[AffinityTerm]:
-    """Required terms; none at all where one of them has a selector that cannot be built, as upstream."""
+    """Return required terms; as upstream, none at all if one of them has an invalid selector."""
     return [AffinityTerm(pod, term) for term in terms] if all(map(_is_valid, terms)) else []
 
 
 def weighted_affinity_terms(pod: Pod, terms: list[WeightedPodAffinityTerm]) -> list[WeightedAffinityTerm]:
-    """Preferred terms; none at all where one of them has a selector that cannot be built, as upstream."""
+    """Return preferred terms; as upstream, none at all if one of them has an invalid selector."""
     is_valid = all(_is_valid(term.pod_affinity_term) for term in terms)
     return [WeightedAffinityTerm(pod, term) for term in terms] if is_valid else []
 
@@ -158,7 +158,7 @@ _EMPTY = "must be non-empty"
 
 
 def label_key_problems(key: str) -> list[str]:
-    """What is wrong with a qualified name like ``example.com/name``; nothing for a good one."""
+    """List problems of a qualified name like ``example.com/name``; empty for a valid one."""
     *prefixes, name = key.split("/")
     if len(prefixes) > 1:
         optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -182,7 +182,7 @@ def label_key_problems(key: str) -> list[str]:
 
 
 def label_value_problems(value: str) -> list[str]:
-    """What is wrong with a label's value; nothing for a good one."""
+    """List problems of a label value; empty for a valid one."""
     problems = [_too_long(_MAX_NAME)] if len(value.encode()) > _MAX_NAME else []
     return problems if re.fullmatch(_VALUE, value) else [*problems, _VALUE_RULE]
 
@@ -192,7 +192,7 @@ def _too_long(limit: int) -> str:
 
 
 def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
-    """All of what the pod's services and its controller select; empty where there is neither."""
+    """Return the selector that combines the pod's services and controller; empty if there are none."""
     labels: dict[str, str] = {}
     for service in services_of(pod, cluster.services):
         labels |= service.spec.selector
@@ -208,7 +208,7 @@ def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
             selector = each.spec.selector
             if isinstance(selector, dict):
                 return LabelSelector(match_labels=labels | selector)
-            # A controller's selector that cannot be parsed is left out, as upstream.
+            # As upstream, skip a controller's selector that cannot be parsed.
             if selector is not None and selector_error(selector) is None:
                 return narrowed(selector, labels)
             break
@@ -216,7 +216,7 @@ def default_selector(pod: Pod, cluster: ClusterSnapshot) -> LabelSelector:
 
 
 def services_of(pod: Pod, services: list[Service]) -> list[Service]:
-    """The services of the pod's namespace that select it; a service without selector selects nothing."""
+    """Return the services of the pod's namespace that select it; a service without a selector selects nothing."""
     labels = pod.metadata.labels.items()
     return [
         service

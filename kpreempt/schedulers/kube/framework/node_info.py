@@ -1,7 +1,7 @@
-"""A node with the pods on it, as the scheduler's cache keeps it (``pkg/scheduler/framework/types.go``, v1.36.3).
+"""A node with its pods, as in the scheduler's cache (``pkg/scheduler/framework/types.go``, v1.36.3).
 
-Host ports in use are upstream's ``HostPortInfo`` (``k8s.io/kube-scheduler`` v0.36.3 ``framework/types.go``): a set, and
-not a count: when one of two pods with the same port goes, the port counts as free.
+Host ports in use are upstream's ``HostPortInfo`` (``k8s.io/kube-scheduler`` v0.36.3 ``framework/types.go``). It is a
+set, not a count: when one of two pods with the same port is removed, the port counts as free.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
 
 
 class PodInfo:
-    """A pod with what is computed from it, each thing once, when first asked for: requests, ports, affinity terms."""
+    """A pod with values derived from it, each computed once on first use: requests, ports, affinity terms."""
 
     __slots__ = (
         "_behaviour",
@@ -46,15 +46,15 @@ class PodInfo:
     )
     # ``namespace/name``.
     key: str
-    # The ports that the pod takes on its node.
+    # The host ports that the pod uses.
     host_ports: list[ContainerPort]
-    # Terms of which each needs a matching pod, and of which none may have one.
+    # Terms that each require a matching pod, and terms that each forbid one.
     required_affinity_terms: list[AffinityTerm]
     required_anti_affinity_terms: list[AffinityTerm]
-    # Terms that add their weight per matching pod, or take it away.
+    # Terms that add, or subtract, their weight per matching pod.
     preferred_affinity_terms: list[WeightedAffinityTerm]
     preferred_anti_affinity_terms: list[WeightedAffinityTerm]
-    # The pod with lists and maps that cannot be changed, for out-of-tree plugins.
+    # The pod with immutable lists and maps, for out-of-tree plugins.
     frozen_pod: Pod
     _pod_resource: PodResource
 
@@ -75,25 +75,25 @@ class PodInfo:
 
     @property
     def resource(self) -> Resource:
-        """What the running pod occupies."""
+        """The resources that the running pod uses."""
         return self._pod_resource.resource
 
     @property
     def has_affinity(self) -> bool:
-        """Whether the pod states any pod affinity or anti-affinity."""
+        """Whether the pod has any pod affinity or anti-affinity."""
         affinity = self.pod.spec.affinity
         return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
 
     @property
     def has_required_anti_affinity(self) -> bool:
-        """Whether the pod requires that others stay away."""
+        """Whether the pod has required anti-affinity."""
         affinity = self.pod.spec.affinity
         rules = affinity.pod_anti_affinity if affinity is not None else None
         return rules is not None and bool(rules.required)
 
     @property
     def claim_keys(self) -> list[str]:
-        """``namespace/name`` of the persistent volume claims that the pod names itself."""
+        """``namespace/name`` of the persistent volume claims that the pod itself names."""
         return [
             f"{self.pod.metadata.namespace}/{volume.persistent_volume_claim.claim_name}"
             for volume in self.pod.spec.volumes
@@ -102,7 +102,7 @@ class PodInfo:
 
 
 def _stated(info: PodInfo, kind: str, strength: str) -> list[Any]:
-    """The terms that a pod states of one kind of affinity."""
+    """Return the terms of one kind of affinity that a pod has."""
     rules = getattr(info.pod.spec.affinity, kind, None)
     return [] if rules is None else getattr(rules, strength)
 
@@ -126,7 +126,7 @@ _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
 
 
 class ImageState:
-    """An image on a node: its size in bytes, and on how many nodes it is. ``most`` is more where it is rounded."""
+    """An image on a node: its size in bytes and the number of nodes with it. ``most`` is larger if it is rounded."""
 
     __slots__ = ("most", "num_nodes", "size")
 
@@ -137,17 +137,17 @@ class ImageState:
 
 
 def is_same_pod(one: Pod, other: Pod) -> bool:
-    """Whether two records are of the same pod: by UID, or by name where a manifest has none."""
+    """Return whether two records are of the same pod: by UID, or by name if a manifest has none."""
     if one.metadata.uid and other.metadata.uid:
         return one.metadata.uid == other.metadata.uid
     return one.key == other.key
 
 
 class NodeInfo:
-    """A node, its pods in the order in which the cache saw them, and running totals over them.
+    """A node, its pods in the order in which the cache saw them, and running totals.
 
-    ``assigned`` are the pods on it. They become ``PodInfo`` records only when someone looks at them, because most
-    questions look closely at few nodes of a big cluster; ``num_pods`` and ``requested`` may be known before.
+    ``assigned`` are its pods. They become ``PodInfo`` records on first use, because most queries need the details of
+    only a few nodes in a big cluster; ``num_pods`` and ``requested`` may be known earlier.
     """
 
     __slots__ = (
@@ -177,9 +177,9 @@ class NodeInfo:
     non_zero_memory: int
     used_ports: HostPorts
     pvc_ref_counts: dict[str, int]
-    # The labels of its pods that are not being deleted.
+    # The labels of its pods that are not terminating.
     labels_by_namespace: dict[str, list[dict[str, str]]]
-    # The node with lists and maps that cannot be changed, for out-of-tree plugins.
+    # The node with immutable lists and maps, for out-of-tree plugins.
     frozen_node: Node
 
     def __init__(
@@ -189,7 +189,7 @@ class NodeInfo:
         behavior: Behaviour | None = None,
         allocatable: Resource | None = None,
     ) -> None:
-        """``allocatable`` is what the node offers, where that is known."""
+        """``allocatable`` is the node's allocatable, if it is already known."""
         self.node = node
         self.name = node.metadata.name
         self.allocatable = Resource.from_quantities(node.status.allocatable) if allocatable is None else allocatable
@@ -242,7 +242,7 @@ class NodeInfo:
         self.pods = [known.get(id(pod)) or PodInfo(pod, self._behaviour) for pod in self._assigned]
 
     def with_pods(self, assigned: Sequence[Pod]) -> NodeInfo:
-        """The node with other pods on it; what is known of it already is brought up to date by those that differ."""
+        """Return the node with other pods; known totals are updated by the pods that differ."""
         changed = NodeInfo(self.node, assigned, self._behaviour, self.allocatable)
         changed.image_states = self.image_states
         if (pods := self._known("pods")) is None:
@@ -253,7 +253,7 @@ class NodeInfo:
             return changed
         there = set(pods)
         come = [info for info in changed.pods if info not in there]
-        # What is taken away leaves a resource of which there is nothing, and may leave a port that two pods have.
+        # Subtraction leaves resources with an amount of 0, and would free a port that two pods use.
         if not any(info.resource.scalar for info in gone.values()):
             changed.requested = self.requested.clone()
             changed.non_zero_milli_cpu, changed.non_zero_memory = self.non_zero_milli_cpu, self.non_zero_memory
@@ -269,14 +269,14 @@ class NodeInfo:
         return changed
 
     def _known(self, name: str) -> Any:
-        """What has been computed already under that name, if it has."""
+        """Return what has already been computed under that name, if anything."""
         try:
             return object.__getattribute__(self, name)
         except AttributeError:
             return None
 
     def snapshot(self) -> NodeInfo:
-        """A copy to which pods can be added and from which they can be removed without touching this one."""
+        """Return a copy whose pods can be changed independently."""
         copy = NodeInfo.__new__(NodeInfo)
         copy.node = self.node
         copy.name = self.name
@@ -296,7 +296,7 @@ class NodeInfo:
         return copy
 
     def add_pod(self, pod_info: PodInfo) -> None:
-        """Put a pod on the node."""
+        """Add a pod to the node."""
         self._forget_labels()
         self.pods.append(pod_info)
         self.num_pods += 1
@@ -309,7 +309,7 @@ class NodeInfo:
         self._count_claims(pod_info, 1)
 
     def remove_pod(self, pod_info: PodInfo) -> None:
-        """Take a pod off the node; raises ``ValueError`` if it is not there."""
+        """Remove a pod from the node; raises ``ValueError`` if it is not there."""
         self._forget_labels()
         self.pods.remove(pod_info)
         self.num_pods -= 1
@@ -352,7 +352,7 @@ DEFAULT_PROTOCOL = "TCP"
 
 
 def host_ports_of(pod: Pod, *, counts_sidecars: bool = True) -> list[ContainerPort]:
-    """The ports that the pod takes on its node: those of its containers and sidecars."""
+    """Return the host ports that the pod uses: those of its containers and sidecars."""
     inits = pod.spec.init_containers if counts_sidecars else []
     sidecars = [container for container in inits if container.restart_policy == "Always"]
     return [port for container in (*sidecars, *pod.spec.containers) for port in container.ports if port.host_port > 0]
@@ -367,7 +367,7 @@ class HostPorts:
         self._ports: dict[str, set[tuple[str, int]]] = {}
 
     def add(self, address: str, protocol: str, port: int) -> None:
-        """Take a port; 0 and negative ones are ignored."""
+        """Mark a port as used; 0 and negative ports are ignored."""
         if port > 0:
             self._ports.setdefault(address or ANY_ADDRESS, set()).add((protocol or DEFAULT_PROTOCOL, port))
 
@@ -379,7 +379,7 @@ class HostPorts:
                 del self._ports[address or ANY_ADDRESS]
 
     def conflicts(self, address: str, protocol: str, port: int) -> bool:
-        """Whether the port is taken: on any address for 0.0.0.0, otherwise on that address and on 0.0.0.0."""
+        """Return whether the port is in use: on any address for 0.0.0.0, otherwise on that address and on 0.0.0.0."""
         if port <= 0:
             return False
         requested = (protocol or DEFAULT_PROTOCOL, port)
@@ -395,7 +395,7 @@ class HostPorts:
 
 
 def takes_port(held: Collection[ContainerPort], requested: ContainerPort) -> bool:
-    """Whether a port is taken where these are held."""
+    """Return whether a port is in use if these are."""
     if not held:
         return False
     ports = HostPorts()

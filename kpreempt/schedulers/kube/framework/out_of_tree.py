@@ -1,7 +1,7 @@
-"""Runs out-of-tree plugins: they see views, whatever they raise or return ends in an Error, and their time is told.
+"""Run out-of-tree plugins: they get read-only views, are timed, and their exceptions become errors.
 
-What upstream does with a plugin's error is done by the runner; here everything becomes such an error that a plugin in
-Go could not have done to the scheduler: any exception, and results of other types than the extension points have.
+The runner handles plugin errors as upstream does. This module turns everything that a Go plugin could not do to the
+scheduler into such an error: any exception, and results with types other than the extension points'.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _LONGEST_MESSAGE = 300
 class OutOfTreePlugin(
     QueueSortPlugin, PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, PostFilterPlugin, PreScorePlugin, ScorePlugin
 ):
-    """An out-of-tree plugin, at whichever extension points it is enabled; ``plugin`` is the plugin itself."""
+    """An out-of-tree plugin at the extension points where it is enabled; ``plugin`` is the wrapped object."""
 
     def __init__(self, name: str, plugin: Plugin, cluster: ClusterState) -> None:
-        """``name`` is the one by which it is enabled. Raises whatever ``plugin`` does when it is asked about itself."""
+        """``name`` is its name in the configuration. Raises whatever ``plugin`` raises when its attributes are read."""
         if plugin.name != name:
-            raise PluginError(f"it is enabled as {name}, and calls itself {shown(plugin.name)}")
+            raise PluginError(f"it is enabled as {name}, but its name is {shown(plugin.name)}")
         self.plugin: Any = plugin
         self.name = name
         self.is_local = of_type(bool, plugin.is_local, "is_local")
@@ -79,7 +79,7 @@ class OutOfTreePlugin(
         return self._has_extensions
 
     def less(self, one: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        """Whether ``one`` is tried before ``other``; raises ``FrameworkError``."""
+        """Return whether ``one`` is tried before ``other``. Raises ``FrameworkError``."""
         try:
             with attributed_to(self.name):
                 return of_type(bool, self.plugin.less(one, other), "less")
@@ -88,13 +88,13 @@ class OutOfTreePlugin(
             raise FrameworkError(Status(Code.ERROR, [reason], plugin=self.name)) from error
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """The plugin's status, or the Error that it ends in."""
+        """Return the plugin's status, or the error."""
         return self._status(lambda: self.plugin.pre_enqueue(self._shown(pod)), "pre_enqueue", CODES_OF_FILTER)
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """What the plugin says of the pod."""
+        """Return the plugin's PreFilter result and status for the pod."""
         try:
             with self._at_work(state.phases):
                 answer = self.plugin.pre_filter(state, self._shown(pod), read_only_nodes(nodes))
@@ -107,17 +107,17 @@ class OutOfTreePlugin(
             return None, Status(Code.ERROR, [str(error)])
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Have the plugin bring its state up to date."""
+        """Make the plugin update its state."""
         with self._at_work(state.phases):
             self.plugin.add_pod(state, self._shown(pod), read_only_pod(added), read_only_node(node_info))
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """Have the plugin bring its state up to date."""
+        """Make the plugin update its state."""
         with self._at_work(state.phases):
             self.plugin.remove_pod(state, self._shown(pod), read_only_pod(removed), read_only_node(node_info))
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """What the plugin says of the node."""
+        """Return the plugin's status for the node."""
         with self._at_work(state.phases):
             answer = self.plugin.filter(state, self._shown(pod), read_only_node(node_info))
             return checked_status(answer, "filter", CODES_OF_FILTER)
@@ -125,7 +125,7 @@ class OutOfTreePlugin(
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
-        """What the plugin makes of the pod, or the Error that it ends in."""
+        """Return the plugin's PostFilter result and status, or the error."""
         try:
             with self._at_work(state.phases):
                 answer = self.plugin.post_filter(state, self._shown(pod), filtered.copy())
@@ -137,7 +137,7 @@ class OutOfTreePlugin(
             return None, Status(Code.ERROR, [f'running PostFilter plugin "{self.name}": {error}'])
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """The plugin's status, or the Error that it ends in."""
+        """Return the plugin's status, or the error."""
         with state.phases.part(self.name):
             return self._status(
                 lambda: self.plugin.pre_score(state, self._shown(pod), read_only_nodes(nodes)),
@@ -146,18 +146,18 @@ class OutOfTreePlugin(
             )
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The plugin's score of the node."""
+        """Return the plugin's score for the node."""
         with self._at_work(state.phases):
             return integer(self.plugin.score(state, self._shown(pod), read_only_node(node_info)), "score")
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """The plugin's scores of all nodes."""
+        """Return the plugin's scores for all nodes."""
         with self._at_work(state.phases):
             found = self.plugin.normalize_scores(state, self._shown(pod), list(scores), read_only_nodes(nodes))
             return scores_of(found, len(nodes), "normalize_scores")
 
     def _shown(self, pod: Pod) -> Pod:
-        """The pod as the plugin gets it; it is asked about one pod many times."""
+        """Return the pod as the plugin sees it; the plugin is called for one pod many times."""
         if self._latest is None or self._latest[0] is not pod:
             self._latest = (pod, frozen(pod))
         return self._latest[1]
@@ -175,7 +175,7 @@ class OutOfTreePlugin(
             return Status(Code.ERROR, [str(error)])
 
     def _checked(self, result: PostFilterResult) -> PostFilterResult:
-        """The result, whose nodes and victims there are, and with a candidate for each node that it nominates."""
+        """Check that the result's nodes and victims exist, and that every nominated node has a candidate."""
         nodes = self._cluster.by_name
         evidence = None if result.evidence is None else checked_evidence(result.evidence, nodes)
         if result.nominated_node_names is None:
@@ -192,7 +192,7 @@ class OutOfTreePlugin(
     def _checked_candidate(self, candidate: Candidate) -> Candidate:
         node_info = self._cluster.by_name.get(candidate.node)
         if node_info is None:
-            raise PluginError(f"post_filter tells of {shown(candidate.node)}, which is not a node")
+            raise PluginError(f"post_filter evidence names {shown(candidate.node)}, which is not a node")
         there = {pod_info.key for pod_info in node_info.pods}
         strangers = [victim for victim in candidate.victims if victim not in there]
         if strangers:
@@ -202,9 +202,9 @@ class OutOfTreePlugin(
 
 @contextmanager
 def attributed_to(plugin: str) -> Iterator[None]:
-    """Turn whatever a plugin raises into a ``PluginError`` with its name and the line in its own code.
+    """Convert whatever a plugin raises into a ``PluginError`` with the plugin's name and the line in its code.
 
-    What it says itself by a ``PluginError`` stays as it is. The user's interrupt is no failure of the plugin.
+    A ``PluginError`` that the plugin raises stays unchanged. The user's interrupt is not a plugin failure.
     """
     try:
         yield
@@ -217,11 +217,11 @@ def attributed_to(plugin: str) -> Iterator[None]:
 
 
 def description(error: BaseException, plugin: str) -> str:
-    """``RackColocation raised KeyError: 'rack' (rack.py, line 12)``."""
+    """Describe an exception: ``RackColocation raised KeyError: 'rack' (rack.py, line 12)``."""
     frames = [
         (frame.f_code.co_filename.replace("\\", "/"), line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    # The first frames are ours; the last one may be in a library that the plugin uses.
+    # The first frames belong to kpreempt; the last one may be in a library that the plugin uses.
     own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame[0]]
     place = f" ({own[0][0].rpartition('/')[2]}, line {own[0][1]})" if own else ""
     said = " ".join(text_of(error)[:_LONGEST_MESSAGE].split())

@@ -1,10 +1,10 @@
-"""Nodes and pods as an out-of-tree plugin gets them: everything can be read, and nothing changed.
+"""Nodes and pods as an out-of-tree plugin gets them: readable but immutable.
 
-A dry run works on copies, but the nodes of the cluster itself are shared by all questions. So a plugin that is not
-ours looks at them through these views, which are ``NodeInfo`` and ``PodInfo`` to it, and at frozen copies of the
-records. ``NodeInfo.snapshot`` gives a copy of its own that it may change.
+A dry run works on copies, but all queries share the nodes of the cluster itself. So an out-of-tree plugin gets these
+views, which look like ``NodeInfo`` and ``PodInfo``, and frozen copies of the records. ``NodeInfo.snapshot`` returns a
+copy that the plugin may change.
 
-The cluster as a whole is there the same way: nodes, pods, and every other object (``SnapshotView``).
+The rest of the cluster is available in the same way: nodes, pods, and every other object (``SnapshotView``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REFUSAL = "is read-only; change a copy: node_info.snapshot()"
 
 
 class _ReadOnlyNode(NodeInfo):
-    """A view; the slots of ``NodeInfo`` stay unset, so that every look goes to the node behind."""
+    """A view; the slots of ``NodeInfo`` stay unset, so that every access goes to the underlying node."""
 
     __slots__ = ("_behind",)
     _behind: NodeInfo
@@ -44,7 +44,7 @@ class _ReadOnlyNode(NodeInfo):
     __setattr__ = __delattr__ = add_pod = remove_pod = _reject
 
     def snapshot(self) -> NodeInfo:
-        """A copy that may be changed, with pods that may not."""
+        """Return a copy that may be changed, with pods that may not."""
         own = self._behind.snapshot()
         own.node = self._behind.frozen_node
         own.pods = list(map(read_only_pod, own.pods))
@@ -56,7 +56,7 @@ class _ReadOnlyNode(NodeInfo):
 
 
 class _ReadOnlyPod(PodInfo):
-    """A view of a pod, as ``_ReadOnlyNode`` is one of a node."""
+    """A view of a pod, like ``_ReadOnlyNode`` for a node."""
 
     __slots__ = ("_behind",)
     _behind: PodInfo
@@ -74,7 +74,7 @@ class _ReadOnlyPod(PodInfo):
     __setattr__ = __delattr__ = _reject
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same pod on the same node, seen through a view or not."""
+        """Return whether both are the same pod on the same node, through a view or not."""
         return self._behind is (other._behind if isinstance(other, _ReadOnlyPod) else other)
 
     def __hash__(self) -> int:
@@ -82,27 +82,27 @@ class _ReadOnlyPod(PodInfo):
 
     @property
     def resource(self) -> Resource:
-        """What the running pod occupies; a copy."""
+        """A copy of the resources that the running pod uses."""
         return self._behind.resource.clone()
 
 
 def read_only_node(node_info: NodeInfo) -> NodeInfo:
-    """The node, to look at only."""
+    """Return a read-only view of the node."""
     return node_info if isinstance(node_info, _ReadOnlyNode) else _ReadOnlyNode(node_info)
 
 
 def read_only_nodes(node_infos: Iterable[NodeInfo]) -> tuple[NodeInfo, ...]:
-    """The nodes, to look at only."""
+    """Return read-only views of the nodes."""
     return tuple(map(read_only_node, node_infos))
 
 
 def read_only_pod(pod_info: PodInfo) -> PodInfo:
-    """The pod, to look at only."""
+    """Return a read-only view of the pod."""
     return pod_info if isinstance(pod_info, _ReadOnlyPod) else _ReadOnlyPod(pod_info)
 
 
 def _seen(value: object) -> object:
-    """A value that the one who gets it cannot change the node with."""
+    """Return a value through which the node cannot be changed."""
     if isinstance(value, list):
         return tuple(map(_read_only_item, value))
     if isinstance(value, dict):
@@ -117,46 +117,46 @@ def _read_only_item(item: object) -> object:
 
 
 class SnapshotView:
-    """The cluster when the pod's turn comes. ``state`` is what the scheduler itself works with."""
+    """The cluster when the pod is scheduled. ``state`` is the scheduler's own state."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
     @property
     def now(self) -> datetime:
-        """The time of the snapshot, or what ``--now`` says; a plugin reads no clock."""
+        """The time of the snapshot, or of ``--now``; plugins must not read the clock."""
         return self._state.now
 
     @property
     def objects(self) -> ClusterSnapshot:
-        """The records of every kind that a snapshot keeps: budgets, priority classes, claims and so on."""
+        """The records of every kind in the snapshot: budgets, priority classes, claims and so on."""
         return cast(ClusterSnapshot, self._state.frozen_objects)
 
     @cached_property
     def nodes(self) -> Sequence[NodeInfo]:
-        """All nodes with the pods on them, in the scheduler's order."""
+        """All nodes with their pods, in the scheduler's order."""
         return read_only_nodes(self._state.node_infos)
 
     def node(self, name: str) -> NodeInfo | None:
-        """The node of that name, or ``None``."""
+        """Return the node with that name, or ``None``."""
         found = self._state.by_name.get(name)
         return None if found is None else read_only_node(found)
 
     def pods(self) -> Iterator[PodInfo]:
-        """All pods that are on nodes and have not finished, node by node."""
+        """Yield all unfinished pods on nodes, node by node."""
         return (pod_info for node_info in self.nodes for pod_info in node_info.pods)
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
-        """The pending pods for which room is kept on the node."""
+        """Return the pending pods for which the node reserves resources."""
         return tuple(map(read_only_pod, self._state.nominated_pods.get(node_name, ())))
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        """The labels of a namespace; none where it is not known."""
+        """Return the labels of a namespace; empty if it is unknown."""
         return MappingProxyType(dict(self._state.namespace_labels(namespace)))
 
     def documents(self, kind: str) -> Sequence[Mapping[str, Any]]:
-        """The plain objects of a kind that the plugin ``wants``: ``ElasticQuota.scheduling.x-k8s.io``, ``Namespace``.
+        """Return the plain objects of a kind in ``wants``, in input order; empty if there are none.
 
-        In the order of the input; none where there are none.
+        Kinds are written like ``ElasticQuota.scheduling.x-k8s.io`` or ``Namespace``.
         """
         return tuple(self.objects.documents.get(kind, ()))

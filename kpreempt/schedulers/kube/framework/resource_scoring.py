@@ -1,6 +1,6 @@
-"""Scores from how full a node is, or would be.
+"""Scores that depend on how full a node is or would be.
 
-Follows ``plugins/noderesources/resource_allocation.go`` of v1.36.3 and the strategies beside it.
+Follows ``plugins/noderesources/resource_allocation.go`` of v1.36.3 and the strategies next to it.
 """
 
 from __future__ import annotations
@@ -24,39 +24,40 @@ from kpreempt.schedulers.kube.framework.resources import (
 )
 
 MAX_UTILIZATION = 100
-# Scores of a configured shape go up to 10.
+# Scores of a configured shape range up to 10.
 MAX_CUSTOM_PRIORITY_SCORE = 10
 
 
 class ResourceWeight(NamedTuple):
-    """A resource that counts, and how much."""
+    """A resource that counts, and its weight."""
 
     name: str
     weight: int
 
 
 class Usage(NamedTuple):
-    """One resource on one node: requested with the pod, allocated now, allocatable. All 0 where it does not count."""
+    """One resource on one node: requested including the pod, allocated now, allocatable. All 0 if it does not count."""
 
     requested: int
     allocated: int
     allocatable: int
 
 
-# From each resource's usage to a score of 0 to 100.
+# Maps each resource's usage to a score of 0 to 100.
 UsageScore = Callable[[Sequence[Usage]], int]
 
 
-# How many devices serve a resource on a node, and how many of them are in use.
+# How many devices provide a resource on a node, and how many of them are in use.
 CountDevices = Callable[[str, NodeInfo], tuple[int, int]]
 
 
 class ResourceScorer:
-    """Collects the usage of the configured resources and hands it to a scoring function.
+    """Collects the usage of the configured resources and passes it to a scoring function.
 
-    ``use_requested`` counts what pods really ask for; otherwise containers without requests count as 100m and 200Mi.
-    ``rounds_by_container`` is how the incoming pod counted of old: each container's request is rounded up by itself,
-    and overhead counts in whole units, CPU too. An overhead of 250m adds one thousandth of a core.
+    With ``use_requested``, pods count with their actual requests; otherwise containers without requests count as 100m
+    and 200Mi. With ``rounds_by_container``, the incoming pod counts as in older versions: each container's request is
+    rounded up on its own, and overhead counts in whole units, even for CPU: an overhead of 250m adds one thousandth of
+    a core.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ResourceScorer:
         rounds_by_container: bool = False,
         devices: CountDevices | None = None,
     ) -> None:
-        """``devices`` counts those that serve a resource on a node which does not offer it itself."""
+        """``devices`` counts those that provide a resource on a node that does not offer it itself."""
         self._devices = devices
         self.weights = weights
         self.usage_score = score
@@ -78,7 +79,7 @@ class ResourceScorer:
         self._rounds_by_container = rounds_by_container
 
     def requests_of(self, pod: Pod) -> list[int]:
-        """What the pod asks for, in the order of the resources: milli-CPU, otherwise units."""
+        """Return the pod's requests in the order of the resources: milli-CPU, otherwise units."""
         if self._rounds_by_container:
             return [self._rounded_request(pod, name) for name, _ in self.weights]
         requests = pod_requests(
@@ -100,7 +101,7 @@ class ResourceScorer:
         return request if overhead is None else request + overhead.value
 
     def score(self, requests: list[int], node_info: NodeInfo) -> int:
-        """The node's score for a pod with ``requests``."""
+        """Return the node's score for a pod with ``requests``."""
         usages = []
         for (name, _), request in zip(self.weights, requests, strict=True):
             allocatable, allocated = 0, 0
@@ -110,7 +111,7 @@ class ResourceScorer:
         return self.usage_score(usages)
 
     def on_node(self, name: str, node_info: NodeInfo) -> tuple[int, int]:
-        """How much of a resource is allocatable on a node, and how much is allocated."""
+        """Return the allocatable and the allocated amount of a resource on a node."""
         total, used = node_info.allocatable, node_info.requested
         if name == CPU:
             return total.milli_cpu, used.milli_cpu if self._use_requested else node_info.non_zero_milli_cpu
@@ -126,7 +127,7 @@ class ResourceScorer:
 
 
 def allocation_scorer(args: Mapping[str, object]) -> tuple[UsageScore, list[ResourceWeight]]:
-    """The scoring function and resources of NodeResourcesFit's ``scoringStrategy``."""
+    """Return the scoring function and resources of NodeResourcesFit's ``scoringStrategy``."""
     strategy = args.get("scoringStrategy")
     assert isinstance(strategy, Mapping)
     weights = resource_weights(strategy.get("resources"))
@@ -145,26 +146,26 @@ def allocation_scorer(args: Mapping[str, object]) -> tuple[UsageScore, list[Reso
 
 
 def resource_weights(resources: object) -> list[ResourceWeight]:
-    """Resources of a plugin's arguments; a weight that is not given is 1."""
+    """Return the resources in a plugin's arguments; a missing weight is 1."""
     assert isinstance(resources, list)
     return [ResourceWeight(str(spec["name"]), int(spec.get("weight") or 1)) for spec in resources]
 
 
 def weighted_resources(resources: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """Resources of a plugin's arguments with what configuration loading fills in; without any, CPU and memory."""
+    """Return the resources in a plugin's arguments with loading's defaults: CPU and memory if there are none."""
     given = resources or ({"name": CPU}, {"name": MEMORY})
     return [{"name": "", **resource, "weight": resource.get("weight") or 1} for resource in given]
 
 
 class WeightedMean:
-    """The weighted mean of each resource's rating."""
+    """The weighted mean of each resource's score."""
 
     def __init__(self, weights: Sequence[ResourceWeight], rate: Callable[[int, int], int]) -> None:
         self.rate = rate
         self._weights = weights
 
     def __call__(self, usages: Sequence[Usage]) -> int:
-        """The mean over the resources that count; 0 where none does."""
+        """Return the mean over the resources that count; 0 if none does."""
         total = weight_sum = 0
         for (_, weight), usage in zip(self._weights, usages, strict=True):
             if usage.allocatable:
@@ -174,17 +175,17 @@ class WeightedMean:
 
 
 def least_allocated(requested: int, capacity: int) -> int:
-    """The share that stays free, 0 to 100."""
+    """Return the share that stays free, 0 to 100."""
     return 0 if requested > capacity else _share_of(capacity - requested, capacity)
 
 
 def most_allocated(requested: int, capacity: int) -> int:
-    """The share that is used, 0 to 100."""
+    """Return the share that is used, 0 to 100."""
     return _share_of(min(requested, capacity), capacity)
 
 
 def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple[int, int]]) -> UsageScore:
-    """The weighted mean of a piecewise linear function of the used share; ratings of 0 do not count."""
+    """Return the weighted mean of a piecewise linear function of the used share; scores of 0 do not count."""
 
     def score(usages: Sequence[Usage]) -> int:
         total = weight_sum = 0
@@ -204,13 +205,13 @@ def requested_to_capacity_ratio(weights: list[ResourceWeight], shape: list[tuple
 
 
 def _share_of(part: int, whole: int) -> int:
-    """``part`` in percent of ``whole`` as Go counts it: 64 bits that wrap around, and division towards zero."""
+    """Return ``part`` in percent of ``whole`` as Go computes it: with 64-bit overflow and division toward zero."""
     product = wrap_int64(part * MAX_UTILIZATION)
     return product // whole if product >= 0 else -(-product // whole)
 
 
 def piecewise_linear(shape: list[tuple[int, int]], utilization: int) -> int:
-    """The value at ``utilization`` of the line through ``shape``, flat beyond its ends, truncated as Go divides."""
+    """Interpolate ``shape`` at ``utilization``, flat beyond its ends, truncated as in Go's division."""
     for index, (end, value) in enumerate(shape):
         if utilization <= end:
             if index == 0:
@@ -222,7 +223,7 @@ def piecewise_linear(shape: list[tuple[int, int]], utilization: int) -> int:
 
 
 def balanced_allocation(usages: Sequence[Usage]) -> int:
-    """How much the pod improves the balance between resources: 50 to 100, about 75 where it changes nothing."""
+    """Return how much the pod improves the balance between resources: 50 to 100, about 75 for no change."""
     counted = [usage for usage in usages if usage.allocatable]
     with_pod = balance([usage.requested / usage.allocatable for usage in counted])
     without_pod = balance([usage.allocated / usage.allocatable for usage in counted])
@@ -231,12 +232,12 @@ def balanced_allocation(usages: Sequence[Usage]) -> int:
 
 
 def balance_afterwards(usages: Sequence[Usage]) -> int:
-    """How evenly the resources would be used, without regard to how they are: the score before 1.36."""
+    """Return how evenly the resources would be used, regardless of the current balance: the score before 1.36."""
     return balance([usage.requested / usage.allocatable for usage in usages if usage.allocatable])
 
 
 def balance(fractions: list[float]) -> int:
-    """100 where all shares are equal, less the more they differ (one standard deviation)."""
+    """Return 100 if all shares are equal, minus their standard deviation."""
     shares = [min(fraction, 1.0) for fraction in fractions]
     deviation = 0.0
     if len(shares) == 2:
@@ -254,12 +255,12 @@ def balance(fractions: list[float]) -> int:
 
 
 def _rounded(name: str, nano: int) -> int:
-    """An exact amount of a resource as it counts: milli-CPU, otherwise units."""
+    """Convert an exact amount of a resource to the unit that counts: milli-CPU, otherwise units."""
     return ceil_milli(nano) if name == CPU else ceil_units(nano)
 
 
 def shape_problems(path: str, shape: Sequence[Mapping[str, Any]], *, names_utilization: bool = False) -> list[str]:
-    """What is wrong with a configured shape at ``path``; of old the words name what must be sorted."""
+    """List what is wrong with a configured shape at ``path``; older versions' messages name what must be sorted."""
     if not shape:
         return [required(path, "at least one point must be specified")]
     points = [(point.get("utilization", 0), point.get("score", 0)) for point in shape]

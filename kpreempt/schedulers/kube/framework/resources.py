@@ -1,13 +1,13 @@
-"""How much a pod asks for.
+"""Resource requests of pods.
 
 Follows ``k8s.io/component-helpers`` v0.36.3 ``resource/helpers.go`` (``PodRequests``) and ``k8s.io/kubernetes`` v1.36.3
 ``pkg/scheduler/framework/types.go`` (``Resource``). Sums are exact, in 1e-9 units, and rounded up once at the end.
 
-What the containers of a pod ask for together, and how a resize of a running one counts, follows
-``k8s.io/component-helpers`` v0.37.1 ``resource/helpers.go`` (``AggregateContainerRequests``), and what came before it:
-that of v0.36.3 and v0.32.13, and ``pkg/api/v1/resource/helpers.go`` of ``k8s.io/kubernetes`` v1.31.14.
+The sum of a pod's containers, and how an in-place resize counts, follow ``k8s.io/component-helpers`` v0.37.1
+``resource/helpers.go`` (``AggregateContainerRequests``) and its predecessors: v0.36.3, v0.32.13, and
+``pkg/api/v1/resource/helpers.go`` of ``k8s.io/kubernetes`` v1.31.14.
 
-What running pods occupy is computed once for all pods that ask for the same. It follows ``CalculateResource`` in
+What running pods use is computed once for all pods with the same requests. It follows ``CalculateResource`` in
 ``pkg/scheduler/framework/types.go`` of v1.36.3.
 """
 
@@ -27,10 +27,10 @@ NanoRequests = dict[str, int]
 
 
 class Resizes(Enum):
-    """Whose word counts beside the spec where a running pod is being resized.
+    """The source that counts in addition to the spec while a running pod is being resized.
 
-    A container's allocation alone, its cgroups alone (what its status has under resources), the larger of both by
-    container, or the larger of their totals.
+    It is a container's allocation, its cgroups (the resources in its status), the larger of both per container, or the
+    larger of their totals.
     """
 
     BY_ALLOCATION = auto()
@@ -40,17 +40,17 @@ class Resizes(Enum):
 
 
 def is_resize_infeasible(pod: Pod) -> bool:
-    """Whether the kubelet has refused an in-place resize for good."""
+    """Return whether the kubelet has permanently rejected an in-place resize."""
     pending = next((each for each in pod.status.conditions if each.type == "PodResizePending"), None)
     return pending is not None and pending.reason == "Infeasible"
 
 
 def is_sidecar(container: Container) -> bool:
-    """Whether an init container goes on running beside the containers."""
+    """Return whether an init container keeps running alongside the containers."""
     return container.restart_policy == "Always"
 
 
-# What one container asks for, as a new dictionary.
+# What one container requests, as a new dictionary.
 _Own = Callable[[Container], NanoRequests]
 
 
@@ -59,7 +59,7 @@ def _spec_of(container: Container) -> NanoRequests:
 
 
 def own_requests(pod: Pod, use_status: bool, resizes: Resizes) -> _Own:
-    """What each container asks for, where that is settled container by container."""
+    """Return what each container requests, if a resize is resolved per container."""
     if not use_status:
         return _spec_of
     statuses = _statuses_of(pod)
@@ -85,10 +85,10 @@ def own_requests(pod: Pod, use_status: bool, resizes: Resizes) -> _Own:
 def container_requests(
     pod: Pod, use_status: bool, resizes: Resizes, pod_level_status: bool, non_missing: Mapping[str, int] | None
 ) -> NanoRequests:
-    """What the containers ask for together; ``non_missing`` stands in for what a container does not ask for.
+    """Return the sum of the containers' requests; ``non_missing`` is the default for missing requests.
 
-    With ``use_status`` a resize counts as ``resizes`` says; ``pod_level_status`` lets what the status says of the pod
-    as a whole go before what it says of containers.
+    With ``use_status``, a resize counts as ``resizes`` says; with ``pod_level_status``, the pod-level status takes
+    precedence over the containers'.
     """
     if not use_status or resizes is not Resizes.BY_POD:
         return _summed(pod, own_requests(pod, use_status, resizes), non_missing)
@@ -120,7 +120,7 @@ def container_requests(
 
 
 def _summed(pod: Pod, own: _Own, non_missing: Mapping[str, int] | None) -> NanoRequests:
-    """What the containers need together, or one step of starting them where that is more."""
+    """Return what the containers need together, or what one step of starting them needs if that is more."""
 
     def needed(container: Container) -> NanoRequests:
         needs = own(container)
@@ -147,7 +147,7 @@ def _summed(pod: Pod, own: _Own, non_missing: Mapping[str, int] | None) -> NanoR
 
 
 def largest(given: Iterable[ResourceList], spec: NanoRequests, infeasible: bool) -> NanoRequests:
-    """The largest of what is given and the spec; without that where the resize is infeasible."""
+    """Return the largest of the given amounts and the spec; without the spec if the resize is infeasible."""
     result = {} if infeasible else spec
     for amounts in given:
         raise_to(result, nano(amounts))
@@ -159,7 +159,7 @@ def _statuses_of(pod: Pod) -> dict[str, ContainerStatus]:
 
 
 def nano(amounts: ResourceList) -> NanoRequests:
-    """The amounts, exactly."""
+    """Return the exact amounts."""
     return {name: amount.nano for name, amount in amounts.items()}
 
 
@@ -170,7 +170,7 @@ def add(total: NanoRequests, more: NanoRequests) -> None:
 
 
 def raise_to(total: NanoRequests, least: NanoRequests) -> None:
-    """Raise ``total`` where ``least`` has more."""
+    """Raise ``total`` to ``least`` for each resource."""
     for name, amount in least.items():
         if name not in total or amount > total[name]:
             total[name] = amount
@@ -184,7 +184,7 @@ HUGE_PAGES_PREFIX = "hugepages-"
 NATIVE_PREFIX = "kubernetes.io/"
 ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
 
-# What a container without requests counts for when nodes are scored.
+# What a container without requests counts as when nodes are scored.
 DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
 
@@ -208,17 +208,17 @@ class Resource:
 
     @classmethod
     def from_quantities(cls, quantities: ResourceList) -> Resource:
-        """Amounts of a resource list, such as a node's allocatable."""
+        """Convert a resource list, such as a node's allocatable."""
         return cls._of({name: each.milli_value if name == CPU else each.value for name, each in quantities.items()})
 
     @classmethod
     def from_nano(cls, requests: NanoRequests) -> Resource:
-        """Amounts of exact requests, each rounded up."""
+        """Convert exact requests, each rounded up."""
         return cls._of({name: ceil_milli(each) if name == CPU else ceil_units(each) for name, each in requests.items()})
 
     @classmethod
     def _of(cls, amounts: Mapping[str, int]) -> Resource:
-        """Amounts in milli-CPU, bytes and units."""
+        """Create from amounts in milli-CPU, bytes and units."""
         resource = cls()
         for name, amount in amounts.items():
             if name == CPU:
@@ -234,7 +234,7 @@ class Resource:
         return resource
 
     def amount(self, name: str) -> int:
-        """How much there is of a resource: milli-CPU, bytes or units."""
+        """Return the amount of a resource in milli-CPU, bytes or units."""
         if name == CPU:
             return self.milli_cpu
         if name == MEMORY:
@@ -244,7 +244,7 @@ class Resource:
         return self.allowed_pod_number if name == PODS else self.scalar.get(name, 0)
 
     def add(self, other: Resource, sign: int = 1) -> None:
-        """Add ``other`` (``sign`` 1) or take it away (``sign`` -1)."""
+        """Add ``other`` (``sign`` 1) or subtract it (``sign`` -1)."""
         self.milli_cpu += sign * other.milli_cpu
         self.memory += sign * other.memory
         self.ephemeral_storage += sign * other.ephemeral_storage
@@ -262,8 +262,8 @@ class Resource:
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether upstream's ``IsExtendedResourceName`` holds: a qualified name that is not native."""
-    # Without a prefix, or with one in ``kubernetes.io/``, it belongs to Kubernetes itself.
+    """Return whether upstream's ``IsExtendedResourceName`` is true: a qualified name that is not native."""
+    # A name without a prefix, or with one in ``kubernetes.io/``, belongs to Kubernetes itself.
     is_native = "/" not in name or NATIVE_PREFIX in name
     return not is_native and not name.startswith("requests.") and len(name) <= _MAX_EXTENDED_NAME
 
@@ -273,7 +273,7 @@ _MAX_EXTENDED_NAME = 253 + 1 + 63 - len("requests.")
 
 
 def is_scalar_resource(name: str) -> bool:
-    """Whether the scheduler counts the resource besides CPU, memory, ephemeral storage and pods."""
+    """Return whether the scheduler counts the resource, other than CPU, memory, ephemeral storage and pods."""
     return (
         is_extended_resource(name)
         or name.startswith(HUGE_PAGES_PREFIX)
@@ -283,12 +283,12 @@ def is_scalar_resource(name: str) -> bool:
 
 
 def is_supported_pod_level(name: str) -> bool:
-    """Whether a resource may be asked for by the pod as a whole."""
+    """Return whether a resource may be requested at the pod level."""
     return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
 
 
 def has_pod_level_requests(pod: Pod) -> bool:
-    """Whether the pod as a whole has requests that count."""
+    """Return whether the pod has pod-level requests that count."""
     resources = pod.spec.resources
     return resources is not None and any(is_supported_pod_level(name) for name in resources.requests)
 
@@ -302,11 +302,12 @@ def pod_requests(
     non_missing: Mapping[str, int] | None = None,
     resizes: Resizes = Resizes.BY_CONTAINER,
 ) -> NanoRequests:
-    """What the pod asks for, in 1e-9 units by resource.
+    """Return the pod's requests in 1e-9 units by resource.
 
-    ``use_status`` counts what running containers were given as well (in-place resize); the pod to be scheduled has
-    nothing yet; ``resizes`` says how. ``pod_level`` lets requests of the whole pod replace those of its containers,
-    ``pod_level_status`` has them follow a resize too. ``non_missing`` stands in for what a container does not ask for.
+    With ``use_status``, resources allocated to running containers also count (in-place resize), as ``resizes`` says;
+    the pod to be scheduled has none yet. With ``pod_level``, pod-level requests replace the containers'; with
+    ``pod_level_status``, they follow a resize, too. ``non_missing`` is the default for requests that a container does
+    not set.
     """
     requests = container_requests(pod, use_status, resizes, pod_level_status, non_missing)
     resources = pod.spec.resources
@@ -315,7 +316,7 @@ def pod_requests(
         if use_status and pod_level_status and pod.status.resources is not None:
             given = [pod.status.resources.requests, pod.status.allocated_resources]
             requested = largest(given, requested, is_resize_infeasible(pod))
-        # Of old, only what the spec names was looked up there.
+        # Older versions only looked up resources that the spec names.
         for name in requested if resizes is Resizes.BY_POD else resources.requests:
             if is_supported_pod_level(name):
                 requests[name] = requested.get(name, 0)
@@ -325,15 +326,15 @@ def pod_requests(
 
 
 def requests_in_units(requests: NanoRequests) -> dict[str, int]:
-    """Requests in milli-CPU, bytes and units, rounded up, by name."""
+    """Return requests in milli-CPU, bytes and units, rounded up, by name."""
     return {name: ceil_milli(each) if name == CPU else ceil_units(each) for name, each in sorted(requests.items())}
 
 
 def non_zero_requests_without_sidecars(pod: Pod, *, use_status: bool, resizes: Resizes) -> tuple[int, int]:
-    """Milli-CPU and bytes of memory with which a running pod counted in scores of old, as containers were summed up.
+    """Return the milli-CPU and bytes of memory with which older versions counted a running pod in scores.
 
-    Sidecars are not added to the containers, but only to each other and to the other init containers, as these start.
-    What a container or such a step lacks is filled in, and each is rounded up by itself.
+    Sidecars are not added to the containers, but only to each other and to the other init containers, in starting
+    order. Missing requests of a container or such a step are filled in, and each is rounded up on its own.
     """
     own = own_requests(pod, use_status, resizes)
     running: NanoRequests = {}
@@ -355,7 +356,7 @@ def _filled_in(requests: NanoRequests) -> tuple[int, int]:
 
 
 class PodResource(NamedTuple):
-    """What a running pod occupies, and with how much of CPU and memory it counts in scores. Not to be changed."""
+    """What a running pod uses, and the CPU and memory with which it counts in scores. Immutable."""
 
     resource: Resource
     non_zero_milli_cpu: int
@@ -363,9 +364,9 @@ class PodResource(NamedTuple):
 
 
 class ResourceCalculator:
-    """Computes what running pods occupy, once for all pods that ask for the same."""
+    """Computes what running pods use, once for all pods with the same requests."""
 
-    # Enough for any real cluster; forgotten when full, so that a long batch of many clusters stays small.
+    # Enough for any real cluster; cleared when full, so that a long batch of many clusters stays small.
     _MOST_KEPT = 65536
 
     def __init__(
@@ -384,7 +385,7 @@ class ResourceCalculator:
         self._known: dict[Hashable, PodResource] = {}
 
     def of(self, pod: Pod) -> PodResource:
-        """What ``pod`` occupies on its node."""
+        """Return what ``pod`` uses on its node."""
         key = _requests_key(pod)
         known = self._known.get(key)
         if known is None:
@@ -397,8 +398,8 @@ class ResourceCalculator:
         requests = self._requests_of(pod)
         if not self._adds_sidecars:
             return PodResource(Resource.from_nano(requests), *self._scored_of_old(pod))
-        # What it counts for when nodes are scored (``getNonMissingContainerRequests``): with requests of the whole
-        # pod, only what neither level asks for is filled in.
+        # What it counts as when nodes are scored (``getNonMissingContainerRequests``): with pod-level requests, only
+        # what neither level requests is filled in.
         fills_all = not (self._pod_level and has_pod_level_requests(pod))
         filled = {name: each for name, each in NON_MISSING_REQUESTS.items() if fills_all or name not in requests}
         scored = self._requests_of(pod, non_missing=filled) if filled else requests
@@ -408,7 +409,7 @@ class ResourceCalculator:
 
 
 def resource_calculator(behavior: Behaviour) -> ResourceCalculator:
-    """The calculator for what holds, shared by all clusters."""
+    """Return the calculator for this behavior, shared by all clusters."""
     if behavior.follows_allocated_resources_alone:
         resizes = Resizes.BY_ALLOCATION
     elif behavior.follows_actuated_resources_alone:
@@ -428,7 +429,7 @@ _calculator = cache(ResourceCalculator)
 
 
 def has_only_containers(pod: Pod) -> bool:
-    """Whether the resources of its containers alone decide what the pod occupies, as with by far the most pods."""
+    """Return whether only its containers' resources decide what the pod uses, as for most pods."""
     spec, status = pod.spec, pod.status
     return not (
         spec.init_containers
@@ -440,7 +441,7 @@ def has_only_containers(pod: Pod) -> bool:
 
 
 def _requests_key(pod: Pod) -> Hashable:
-    """Equal for pods whose requests are computed from the same values."""
+    """Return a key that is equal for pods whose requests are computed from the same values."""
     spec, status = pod.spec, pod.status
     if len(spec.containers) == 1 and has_only_containers(pod):
         requests = spec.containers[0].resources.requests

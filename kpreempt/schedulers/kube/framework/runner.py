@@ -1,8 +1,8 @@
-"""Runs the plugins of a profile, in its order (``pkg/scheduler/framework/runtime/framework.go``, v1.36.3).
+"""Runs the plugins of a profile in order (``pkg/scheduler/framework/runtime/framework.go``, v1.36.3).
 
-What the filters say of all nodes is kept for pods of one shape from one cluster to the next. Where hundreds of like
-pods come one after the other, a few nodes change from one to the next. Their statuses are found out anew, and what they
-come to in all (reasons, nodes that fit, nodes where evictions may help) is brought up to date by difference.
+Filter results for all nodes are cached for pods with the same requirements, from one cluster to the next. If hundreds
+of similar pods follow one another, a few nodes change between them: only their statuses are recomputed, and the totals
+(reasons, feasible nodes, nodes where evictions may help) are updated incrementally.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo, is_s
 from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin, description
 from kpreempt.verdict import SUCCESS, Code, Status
 
-# The plugin that refuses a node, and how.
+# The plugin that rejects a node, and the code.
 _Kind = tuple[str, Code]
 
 
 class FilterColumn:
-    """The status of each node of a cluster, in their order. To be read until it is renewed for another cluster.
+    """The status of each node of a cluster, in order. Valid until it is refreshed for another cluster.
 
-    Of a place that is open nothing is known.
+    Statuses at open positions are unknown.
     """
 
     def __init__(self, names: Sequence[str], changes: Changes) -> None:
         self.names = names
         self.feasible: set[int] = set()
-        # Names are in the order in which they came.
+        # Names are in insertion order.
         self.refused: dict[_Kind, dict[str, None]] = {}
         self.reasons: Counter[str] = Counter()
         self.statuses: list[Status | None] = [None] * len(names)
@@ -61,7 +61,7 @@ class FilterColumn:
         self._open = set(range(len(names)))
 
     def renew(self, find_out: Callable[[int], Status], *, but_at: Collection[int] = ()) -> None:
-        """Have the statuses at all places found out where something has changed, ``but_at`` some, which stay open."""
+        """Recompute the statuses at all positions that changed, except ``but_at`` some, which stay open."""
         for place in {*self._changes.places[self._seen :], *but_at} - self._open:
             self._count(place, -1)
             self.statuses[place] = None
@@ -88,9 +88,9 @@ class FilterColumn:
 
 
 class FilteredNodes(NodeToStatus):
-    """The nodes that the filters refuse: those of a column, and at its open places those that are given.
+    """The nodes that the filters reject: a column's statuses and, at its open positions, the given ones.
 
-    To be read before the column is renewed. What is not asked for is not listed.
+    Valid until the column is refreshed. Lists are built on first use.
     """
 
     def __init__(self, column: FilterColumn, position: Mapping[str, int], given: Mapping[int, Status]) -> None:
@@ -101,7 +101,7 @@ class FilteredNodes(NodeToStatus):
 
     @cached_property
     def all(self) -> list[Status]:
-        """The status of every node."""
+        """Return the status of every node."""
         statuses = list(self._column.statuses)
         for place, status in self._given.items():
             statuses[place] = status
@@ -109,14 +109,14 @@ class FilteredNodes(NodeToStatus):
 
     @cached_property
     def statuses(self) -> dict[str, Status]:  # type: ignore[override]
-        """The status of each node that is refused."""
+        """The status of each rejected node."""
         return {
             name: status for name, status in zip(self._column.names, self.all, strict=True) if status is not SUCCESS
         }
 
     @property
     def feasible(self) -> list[int]:
-        """The places of the nodes that fit."""
+        """Return the positions of the feasible nodes."""
         return sorted([*self._column.feasible, *(place for place, each in self._given.items() if each is SUCCESS)])
 
     @property
@@ -131,7 +131,7 @@ class FilteredNodes(NodeToStatus):
 
     @property
     def refused(self) -> dict[_Kind, Collection[str]]:
-        """The nodes that are refused, by the plugin and how."""
+        """The rejected nodes by plugin and code."""
         found: dict[_Kind, Collection[str]] = {kind: names for kind, names in self._column.refused.items() if names}
         for place, status in self._given.items():
             if status is not SUCCESS:
@@ -141,7 +141,7 @@ class FilteredNodes(NodeToStatus):
 
     @property
     def examples(self) -> dict[str, Status]:
-        """Of the nodes that a plugin refuses in one way one, with its status."""
+        """Return one node, with its status, for each plugin and code."""
         return {(name := next(iter(names))): self.get(name) for names in self.refused.values()}
 
     def get(self, node_name: str) -> Status:
@@ -151,12 +151,12 @@ class FilteredNodes(NodeToStatus):
 
 
 SomeScores = TypeVar("SomeScores")
-# Weights that all together are no more than this cannot make a sum that 64 bits do not hold.
+# Weights whose total is at most this cannot make a sum overflow 64 bits.
 _MOST_WEIGHT = 2**48
 
 
 class ProfilePlugins(NamedTuple):
-    """The plugins of a profile at each extension point, in order, and the weights of the scoring ones."""
+    """The plugins of a profile at each extension point, in order, and the weights of score plugins."""
 
     queue_sorts: list[QueueSortPlugin]
     pre_enqueues: list[PreEnqueuePlugin]
@@ -175,7 +175,7 @@ class ProfilePlugins(NamedTuple):
 
 
 class Framework:
-    """One profile's plugins, run against one cluster; ``memory`` is what clusters before it left, if there were any."""
+    """One profile's plugins on one cluster; ``memory`` has the results cached from earlier clusters, if any."""
 
     def __init__(self, plugins: ProfilePlugins, cluster: ClusterState, memory: Memory | None = None) -> None:
         self.plugins = plugins
@@ -184,13 +184,13 @@ class Framework:
         self._behaviour = cluster.behavior
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
         self.has_out_of_tree_plugins = plugins.has_out_of_tree
-        # Whether there is NumPy, as there is for big clusters.
+        # Whether NumPy is loaded, as it is for big clusters.
         self.rates_at_once = False
 
     def run_pre_enqueue(self, pod: Pod, phases: Phases = NO_PHASES, *, is_popped: bool = False) -> Status:
-        """The first status that is not Success, named after its plugin.
+        """Return the first status that is not Success, with its plugin's name.
 
-        ``is_popped`` says that the queue has asked the out-of-tree plugins before it let the pod in.
+        ``is_popped`` means that the queue called the out-of-tree plugins before it admitted the pod.
         """
         for plugin in self.plugins.pre_enqueues:
             is_out_of_tree = isinstance(plugin, OutOfTreePlugin)
@@ -207,8 +207,8 @@ class Framework:
     def run_pre_filter(self, state: CycleState, pod: Pod) -> tuple[frozenset[str] | None, Status, list[str]]:
         """Run all PreFilter plugins.
 
-        Returns the nodes that are left to look at (``None``: all), the status, and the plugins that restricted the
-        nodes. An Unschedulable status lets the other plugins prepare for a preemption first.
+        Returns the nodes left to evaluate (``None``: all), the status, and the plugins that restricted the nodes. After
+        an Unschedulable status, the other plugins still prepare for a preemption.
         """
         skipped: set[str] = set()
         node_names: frozenset[str] | None = None
@@ -263,13 +263,13 @@ class Framework:
                     ) from error
 
     def run_filters(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """The status of the first filter that refuses the node, named after its plugin; or Success."""
+        """Return the status of the first filter that rejects the node, with its plugin's name; or Success."""
         skipped = state.skip_filter_plugins
         running = (plugin for plugin in self.plugins.filters if plugin.name not in skipped)
         return _first_rejection(running, state, pod, node_info)
 
     def run_filters_on_cluster(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
-        """What ``run_filters_with_nominated_pods`` says of each of ``nodes``, which are as they are in the cluster."""
+        """Return ``run_filters_with_nominated_pods`` for each of ``nodes``, which are in the cluster's state."""
         if nodes is self.cluster.node_infos and (filtered := self.filtered_nodes(state, pod)) is not None:
             return filtered.all
         nominated = self.cluster.nominated_pods
@@ -280,9 +280,9 @@ class Framework:
         ]
 
     def _run_filters_on(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[Status]:
-        """``run_filters`` for each of ``nodes``, without those that succeed for sure.
+        """Return ``run_filters`` for each of ``nodes``, skipping filters that are known to succeed.
 
-        Where there is a memory, local filters do not run again on a node that is as it was.
+        If there is a cache, local filters do not run again on an unchanged node.
         """
         running = [plugin for plugin in self.plugins.filters if plugin.name not in state.skip_filter_plugins]
         column = self._local_column(state, pod, [plugin for plugin in running if plugin.is_local])
@@ -310,9 +310,9 @@ class Framework:
         return list(map(status_of, nodes, known))
 
     def _local_column(self, state: CycleState, pod: Pod, local: Sequence[FilterPlugin]) -> FilterColumn | None:
-        """What the first of the local filters that refuses a node says of each; ``None`` without a memory.
+        """Return the status of the first local filter that rejects each node; ``None`` without a cache.
 
-        Also where one of them ends in an error on some node, which it need not be asked about.
+        Also ``None`` if one of them ends with an error on a node that it might not have reached.
         """
         findings = state.shape_findings or state.findings
         if findings is None:
@@ -327,7 +327,7 @@ class Framework:
         return column
 
     def filtered_nodes(self, state: CycleState, pod: Pod) -> FilteredNodes | None:
-        """The same of all nodes, from memory; ``None`` where there is none, or a filter looks at more than one node."""
+        """Return the same for all nodes from the cache; ``None`` without one, or if a filter is not node-local."""
         findings = state.shape_findings or state.findings
         if findings is None or not self.all_filters_are_node_local(state):
             return None
@@ -336,7 +336,7 @@ class Framework:
         def status_at(place: int) -> Status:
             return self.run_filters_with_nominated_pods(state, pod, cluster.node_infos[place])
 
-        # Of equal pods the one that is nominated itself does not count itself.
+        # A nominated pod does not count itself, while equal pods count it.
         own = cluster.places_nominated_to(pod)
         question = ("filter", pod.priority, state.skip_filter_plugins)
         names = list(cluster.by_name)
@@ -345,9 +345,9 @@ class Framework:
         return FilteredNodes(column, cluster.position, {place: status_at(place) for place in sorted(own)})
 
     def all_filters_are_node_local(self, state: CycleState) -> bool:
-        """Whether what each filter that runs says of a node hangs on that node and its pods only.
+        """Return whether each filter's result for a node depends only on that node and its pods.
 
-        ``state`` is the one after PreFilter.
+        ``state`` is the state after PreFilter.
         """
         skipped = state.skip_filter_plugins
         return all(plugin.is_local or plugin.name in skipped for plugin in self.plugins.filters) and all(
@@ -355,7 +355,10 @@ class Framework:
         )
 
     def run_filters_with_nominated_pods(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Run the filters; where pods of equal or higher priority are nominated to the node, with them and without."""
+        """Run the filters with the pods nominated to the node, and without them.
+
+        Only nominated pods of equal or higher priority count.
+        """
         if self.cluster.nominated_pods and (nominated := self.nominated_pods_except(pod, node_info.name)):
             with_nominated = self.with_pods(state, pod, node_info, nominated)
             status = self.run_filters(with_nominated[0], pod, with_nominated[1])
@@ -364,7 +367,7 @@ class Framework:
         return self.run_filters(state, pod, node_info)
 
     def nominated_pods_except(self, pod: Pod, node_name: str) -> list[PodInfo]:
-        """The pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""
+        """Return the pods nominated to the node that count when ``pod`` is tried there: of equal or higher priority."""
         return [
             info
             for info in self.cluster.nominated_pods.get(node_name, ())
@@ -374,7 +377,7 @@ class Framework:
     def with_pods(
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
-        """Copies of state and node to which ``pods`` are added."""
+        """Return copies of state and node to which ``pods`` are added."""
         state, node_info = cloned(state), node_info.snapshot()
         for info in pods:
             node_info.add_pod(info)
@@ -384,7 +387,7 @@ class Framework:
     def without_pods(
         self, state: CycleState, pod: Pod, node_info: NodeInfo, pods: Sequence[PodInfo]
     ) -> tuple[CycleState, NodeInfo]:
-        """Copies of state and node from which ``pods`` are removed."""
+        """Return copies of state and node from which ``pods`` are removed."""
         state, node_info = cloned(state), node_info.snapshot()
         for info in pods:
             node_info.remove_pod(info)
@@ -394,9 +397,9 @@ class Framework:
     def run_post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
-        """Run PostFilter plugins until one succeeds, ends in an error or says that nothing can help.
+        """Run PostFilter plugins until one succeeds, fails with an error or reports that nothing can help.
 
-        Otherwise the status is Unschedulable with all their reasons, and the result the last one that nominates.
+        Otherwise, the status is Unschedulable with all their reasons, and the result is the last one that nominates.
         """
         last: PostFilterResult | None = None
         reasons: list[str] = []
@@ -409,7 +412,7 @@ class Framework:
         return last, Status(Code.UNSCHEDULABLE, reasons)
 
     def run_scores(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> dict[str, dict[str, int]]:
-        """Weighted, normalised scores: node to plugin to score. Skipped plugins are left out."""
+        """Return weighted, normalized scores: node to plugin to score. Skipped plugins are omitted."""
 
         def rate(plugin: ScorePlugin) -> list[int]:
             return plugin.normalize_scores(state, pod, list(rated(plugin, state, pod, nodes)), nodes)
@@ -419,7 +422,7 @@ class Framework:
             min(scores, default=MIN_NODE_SCORE) < MIN_NODE_SCORE or max(scores, default=MAX_NODE_SCORE) > MAX_NODE_SCORE
             for scores in columns.values()
         ):
-            # The error of the first node that has an invalid score.
+            # The error of the first node with an invalid score.
             name, score = next(
                 (name, score)
                 for scores in zip(*columns.values(), strict=True)
@@ -433,14 +436,14 @@ class Framework:
             raise FrameworkError(Status(Code.ERROR, [reason]))
         weighted = [[score * self.plugins.weights[name] for score in scores] for name, scores in columns.items()]
         by_node = list(zip(*weighted, strict=True)) if weighted else [()] * len(nodes)
-        # Many nodes have the same scores: one record does for them.
+        # Many nodes have the same scores and share one record.
         records = {scores: dict(zip(columns, scores, strict=True)) for scores in set(by_node)}
         return {node_info.name: records[scores] for node_info, scores in zip(nodes, by_node, strict=True)}
 
     def run_scores_in_sum(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int] | None:
-        """What ``run_scores`` gives each of ``nodes`` in all, in their order; ``None`` where only that can tell.
+        """Return each node's total from ``run_scores``, in order; ``None`` if only ``run_scores`` can compute it.
 
-        Nodes whose ``places`` the state has are rated at once, if no plugin is out-of-tree and no sum can overflow.
+        Nodes whose ``places`` are in the state are scored in bulk, if no plugin is out-of-tree and no sum can overflow.
         """
         weights = self.plugins.weights
         if state.places is None or self.has_out_of_tree_plugins or sum(map(abs, weights.values())) > _MOST_WEIGHT:
@@ -453,7 +456,7 @@ class Framework:
     def _rated(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], rate: Callable[[ScorePlugin], SomeScores]
     ) -> dict[str, SomeScores]:
-        """What ``rate`` gives for each plugin that scores, once all have looked at the nodes."""
+        """Return the result of ``rate`` for each score plugin, after PreScore ran for all."""
         skipped = set()
         for pre_score in self.plugins.pre_scores:
             status = pre_score.pre_score(state, pod, nodes)
@@ -482,7 +485,7 @@ def _first_rejection(filters: Iterable[FilterPlugin], state: CycleState, pod: Po
 
 
 def run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-    """The filter's status: ``SUCCESS`` itself, or a refusal named after the plugin."""
+    """Return the filter's status: ``SUCCESS`` itself, or a rejection with the plugin's name."""
     try:
         status = plugin.filter(state, pod, node_info)
     except PluginError as error:
@@ -495,12 +498,12 @@ def run_filter(plugin: FilterPlugin, state: CycleState, pod: Pod, node_info: Nod
 
 
 def wrapped(doing: str, status: Status, plugin: str) -> Status:
-    """The error that ends a cycle: what a plugin was doing, and the status that it ended in."""
+    """Build the error that ends a cycle from the operation, the plugin and its status."""
     return Status(Code.ERROR, [f"{doing}: {status.message}"], plugin=plugin)
 
 
 def cloned(state: CycleState) -> CycleState:
-    """A copy of the state. Raises ``FrameworkError`` where a plugin's own cannot be copied."""
+    """Return a copy of the state. Raises ``FrameworkError`` if a plugin's data cannot be copied."""
     try:
         return state.clone()
     except CloneError as error:

@@ -15,18 +15,18 @@ from kpreempt.schedulers.kube.versions import Behaviour
 
 
 class DefaultPreemption(PreemptionPlugin):
-    """Preempts by the usual rules; its arguments say how many candidates are enough."""
+    """Preempts by the default rules; its arguments set how many candidates are enough."""
 
     name = "DefaultPreemption"
 
     def num_candidates(self, num_nodes: int) -> int:
-        """How many candidates are enough, of so many nodes where evictions may help."""
+        """Return how many candidates are enough if evictions may help on ``num_nodes`` nodes."""
         args = self.args
         return num_candidates(num_nodes, args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"])
 
 
 def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
-    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {
         "minCandidateNodesPercentage": MIN_CANDIDATE_NODES_PERCENTAGE,
         "minCandidateNodesAbsolute": MIN_CANDIDATE_NODES_ABSOLUTE,
@@ -35,7 +35,7 @@ def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     percentage, absolute = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
     percentage_path = child(path, "minCandidateNodesPercentage")
     absolute_path = child(path, "minCandidateNodesAbsolute")
@@ -57,6 +57,6 @@ PLUGIN = in_tree(
     args={"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32},
     default_args=default_args,
     arg_problems=arg_problems,
-    # No event helps: the plugin activates the pod itself when its victims are gone.
+    # No event helps: the plugin itself activates the pod when its victims are deleted.
     awaits=lambda: [on_pod(Action.DELETE, lambda _pod, _old, _new: False)],
 )

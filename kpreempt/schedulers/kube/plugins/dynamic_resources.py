@@ -1,6 +1,6 @@
 """DynamicResources: whether a node has devices for the pod's claims (``plugins/dynamicresources``, v1.36.3).
 
-What it does for a pod that has claims is in ``kpreempt/schedulers/kube/devices``.
+The code for pods with claims is in ``kpreempt/schedulers/kube/devices``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 REASON_NO_CLAIMS = "no new claims to deallocate"
 REASON_NO_STATE = "not found"
-# In nanoseconds, as the arguments are.
+# In nanoseconds, like the arguments.
 _SECOND = 10**9
 _DEFAULT_BINDING_TIMEOUT = 600 * _SECOND
 
@@ -47,7 +47,7 @@ _STATE_KEY = TreeKey("DynamicResources")
 
 
 class _State:
-    """That PreFilter was reached, and the claims of a pod that has any."""
+    """Shows that PreFilter ran, and holds the claims of a pod that has any."""
 
     __slots__ = ("devices",)
 
@@ -64,10 +64,10 @@ class DynamicResources(
     ReservePlugin,
     PreBindPlugin,
 ):
-    """Claims are allocated where their devices are, and allocated ones keep the pod where these can be reached."""
+    """Rejects nodes that cannot use the pod's allocated claims, or lack devices for the others."""
 
     name = "DynamicResources"
-    # What is found on a node is needed for its score, and what is not there by PostFilter.
+    # Scores need the devices found on a node, and PostFilter the claims without devices.
     is_local = False
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
@@ -78,11 +78,11 @@ class DynamicResources(
         self._binding_timeout = timedelta(seconds=nanoseconds / _SECOND)
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Hold back a pod while a claim that it names is not there or goes; only a running scheduler has a queue."""
+        """Gate a pod while a claim that it names is missing or being deleted; only a running scheduler has a queue."""
         if not pod.spec.resource_claims or not self._cluster.is_queued:
             return SUCCESS
         if not _CLAIMS.isdisjoint(self._cluster.cluster.unread):
-            # The claim may be there; what is not known about it is told of the cycle.
+            # The claim may exist; the cycle reports what is unknown about it.
             return SUCCESS
         from kpreempt.schedulers.kube.devices.pod_devices import missing_claim  # noqa: PLC0415 - few pods have devices
 
@@ -91,7 +91,7 @@ class DynamicResources(
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Collect the claims; refuse pods whose claims are not there, and skip those without any."""
+        """Collect the claims; reject pods whose claims are missing, and skip pods without any."""
         state.write(_STATE_KEY, _State())
         if not pod.spec.resource_claims and not self._cluster.classes_of_extended_resources:
             return None, SKIP
@@ -106,14 +106,14 @@ class DynamicResources(
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node where claims cannot be used, or there are no devices for them."""
+        """Reject the node if claims cannot be used there, or there are no devices for them."""
         devices = _state_of(state).devices
         return SUCCESS if devices is None else devices.status_on(node_info)
 
     def post_filter(
         self, state: CycleState, pod: Pod, filtered: NodeToStatus
     ) -> tuple[PostFilterResult | None, Status]:
-        """Have one claim deallocated that keeps the pod off a node; an error where a plugin before it rejected it."""
+        """Deallocate one claim that keeps the pod off a node; an error if an earlier plugin rejected the node."""
         own = state.read(_STATE_KEY)
         if not isinstance(own, _State):
             return None, Status(Code.ERROR, [REASON_NO_STATE])
@@ -124,29 +124,29 @@ class DynamicResources(
         return None, Status(Code.UNSCHEDULABLE, [told] if is_reported else [])
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """More for the alternatives that come first; an error where PreFilter is not enabled."""
+        """Return a higher score for earlier alternatives; an error if PreFilter is not enabled."""
         devices = _state_of(state).devices
         return 0 if devices is None else devices.score_on(node_info.name)
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """0 on every node for a pod without claims."""
+        """Return 0 on every node for a pod without claims."""
         if _state_of(state).devices is None:
             return [0] * len(nodes)
         return [self.score(state, pod, node_info) for node_info in nodes]
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """The highest score becomes 100."""
+        """Scale the highest score to 100."""
         return normalize_to_max(scores)
 
 
 def pod_devices(state: CycleState) -> PodDevices | None:
-    """The pod's claims after a cycle with this state, where it has any and they are there."""
+    """Return the pod's claims after a cycle with this state, if it has any and they exist."""
     own = state.read(_STATE_KEY)
     return own.devices if isinstance(own, _State) else None
 
 
 def _state_of(state: CycleState) -> _State:
-    """An error where PreFilter is not enabled."""
+    """Return the state; an error if PreFilter is not enabled."""
     own = state.read(_STATE_KEY)
     if not isinstance(own, _State):
         raise PluginError(REASON_NO_STATE)
@@ -154,7 +154,7 @@ def _state_of(state: CycleState) -> _State:
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     problems: list[str] = []
     if not behavior.takes_args_of_dynamic_resources:
         return problems

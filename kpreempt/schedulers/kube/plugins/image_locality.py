@@ -1,4 +1,4 @@
-"""ImageLocality prefers nodes that have the pod's images already (``plugins/imagelocality``, v1.36.3)."""
+"""ImageLocality prefers nodes that already have the pod's images (``plugins/imagelocality``, v1.36.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CONTAINER_THRESHOLD_BYTES = 1000 * _MIB
 
 
 class ImageLocality(BulkScorePlugin):
-    """Sizes of the images that are there, scaled by how many nodes have them."""
+    """Scores the sizes of the images on a node, scaled by the share of nodes that have them."""
 
     name = "ImageLocality"
     is_local = True
@@ -27,11 +27,11 @@ class ImageLocality(BulkScorePlugin):
         self._behaviour = handle.behavior
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """0 below 23 MiB in all, 100 from 1000 MiB a container."""
+        """Return 0 below 23 MiB in total, 100 from 1000 MiB per container."""
         return self._rated(pod, node_info, lambda image: image.size)
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """Of nodes that have the same of the pod's images one is rated for all."""
+        """Score one node for all nodes that have the same of the pod's images."""
         names = [*map(normalized_image_name, self.images_of(pod))]
         distinct = set(names)
         known: dict[object, int] = {}
@@ -47,7 +47,7 @@ class ImageLocality(BulkScorePlugin):
         return scores
 
     def is_certain(self, pod: Pod, node_info: NodeInfo) -> bool:
-        """Whether the score is the same, whatever sizes were rounded to those that are known."""
+        """Return whether the score is the same whatever sizes were rounded to the known ones."""
         return self.score(CycleState(), pod, node_info) == self._rated(pod, node_info, lambda image: image.most)
 
     def _rated(self, pod: Pod, node_info: NodeInfo, size: Callable[[ImageState], int]) -> int:
@@ -58,20 +58,20 @@ class ImageLocality(BulkScorePlugin):
         return score_of(total, self.num_counted(pod))
 
     def num_counted(self, pod: Pod) -> int:
-        """How many images the most that is rated is for."""
+        """Return the number of images on which the upper threshold depends."""
         counted = len(self.containers_of(pod))
         if self._behaviour.counts_image_volumes_in_threshold:
             counted += sum(volume.image is not None for volume in pod.spec.volumes)
         return counted
 
     def containers_of(self, pod: Pod) -> list[Container]:
-        """The containers whose images count."""
+        """Return the containers whose images count."""
         if not self._behaviour.counts_images_of_init_containers:
             return pod.spec.containers
         return [*pod.spec.init_containers, *pod.spec.containers]
 
     def images_of(self, pod: Pod) -> list[str]:
-        """The images that count, as the pod names them."""
+        """Return the images that count, as the pod names them."""
         names = [container.image for container in self.containers_of(pod)]
         if not self._behaviour.counts_image_volumes:
             return names
@@ -79,22 +79,22 @@ class ImageLocality(BulkScorePlugin):
 
 
 def scaled_size(size: int, num_nodes: int, of_nodes: int) -> int:
-    """An image's size by the share of nodes that have it: what all have spreads best."""
+    """Return an image's size scaled by the share of nodes that have it: an image on all nodes counts fully."""
     return int(float(size) * (num_nodes / of_nodes))
 
 
 def score_of(total: int, counted: int) -> int:
-    """The score for so many bytes of images that are there, of so many images."""
+    """Return the score for the size of the images on the node, given the number of images."""
     most = MAX_CONTAINER_THRESHOLD_BYTES * counted
     total = MIN_THRESHOLD_BYTES if total < MIN_THRESHOLD_BYTES else min(total, most)
     number, divisor = MAX_NODE_SCORE * (total - MIN_THRESHOLD_BYTES), most - MIN_THRESHOLD_BYTES
-    # Go's division: towards zero.
+    # Go's division: toward zero.
     quotient = abs(number) // abs(divisor)
     return quotient if (number >= 0) == (divisor >= 0) else -quotient
 
 
 def normalized_image_name(name: str) -> str:
-    """The name with the tag that a runtime adds where there is none."""
+    """Return the name with the tag that a runtime adds if there is none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 

@@ -1,8 +1,8 @@
-"""EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits refuse nodes that take no more disks of a cloud.
+"""EBSLimits, GCEPDLimits, AzureDiskLimits and CinderLimits reject nodes that cannot attach more cloud disks.
 
-Follows ``plugins/nodevolumelimits/non_csi.go`` of v1.31.14; later versions have none of them. They look at nodes
-without a CSINode only: on all others these disks are CSI volumes. The scheduler's environment (``KUBE_MAX_PD_VOLS``)
-may set another limit for all nodes, which is not known here.
+Follows ``plugins/nodevolumelimits/non_csi.go`` of v1.31.14; later versions have none of these plugins. They only check
+nodes without a CSINode: on all others, these disks are CSI volumes. The scheduler's environment (``KUBE_MAX_PD_VOLS``)
+may set another limit for all nodes, which is unknown here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return None, SUCCESS if may_count else SKIP
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node where the sum is above its limit."""
+        """Reject the node if the total exceeds its limit."""
         try:
             new = self._disks(pod, is_incoming=True)
             if not new or self._is_migrated(self._cluster.csi_nodes.get(node_info.name)):
@@ -88,7 +88,7 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return self._provisioner in announced
 
     def _disks(self, pod: Pod, *, is_incoming: bool) -> set[str]:
-        """The pod's disks of the cloud. Claims that do not exist are an error of the incoming pod only."""
+        """Return the pod's disks of the cloud. Claims that do not exist are an error for the incoming pod only."""
         found: set[str] = set()
         for volume in pod.spec.volumes:
             disk = self.disk_type.of(volume)
@@ -115,7 +115,7 @@ class InTreeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return found
 
     def _disk_of_claim(self, claim: PersistentVolumeClaim) -> str | None:
-        """The disk behind the claim; where there is none yet, one of the claim's own."""
+        """Return the disk behind the claim; if there is none yet, one that only this claim has."""
         volume = self._cluster.persistent_volumes.get(claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is not None:
             return self.disk_type.of(volume.spec)
@@ -133,21 +133,21 @@ class EBSLimits(InTreeVolumeLimits):
 
 
 class GCEPDLimits(InTreeVolumeLimits):
-    """Google's disks."""
+    """Google Cloud disks."""
 
     name = "GCEPDLimits"
     disk_type = disks.GCE_PD
 
 
 class AzureDiskLimits(InTreeVolumeLimits):
-    """Azure's disks."""
+    """Azure disks."""
 
     name = "AzureDiskLimits"
     disk_type = disks.AZURE_DISK
 
 
 class CinderLimits(InTreeVolumeLimits):
-    """OpenStack's disks."""
+    """OpenStack disks."""
 
     name = "CinderLimits"
     disk_type = disks.CINDER

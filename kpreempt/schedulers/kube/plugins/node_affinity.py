@@ -53,7 +53,7 @@ _STATE_KEY = TreeKey("NodeAffinity")
 
 
 class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugin):
-    """Required terms refuse nodes for good; preferred ones add their weights.
+    """Required terms reject nodes permanently; preferred ones add their weights.
 
     ``addedAffinity`` in the configuration applies to every pod of the profile.
     """
@@ -75,7 +75,7 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Skip pods that state nothing; restrict those whose terms all name nodes to these nodes."""
+        """Skip pods without node affinity; restrict pods whose terms all name nodes to these nodes."""
         required = _required_of(pod)
         if required is None and self._added_required is None and not pod.spec.node_selector:
             return None, SKIP
@@ -92,7 +92,7 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
         return PreFilterResult(named), SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse nodes that the configuration's or the pod's required terms do not match."""
+        """Reject nodes that the required terms of the configuration or the pod do not match."""
         node = node_info.node
         if self._added_required is not None and not self._added_required.matches(node.name, node.labels):
             unmet = _terms_of(self._added_required)
@@ -108,7 +108,7 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip pods without preferences; a preference that cannot be parsed is an error, as upstream."""
+        """Skip pods without preferences; as upstream, a preference that cannot be parsed is an error."""
         preferred = _preferred_of(pod)
         if not preferred and not self._added_preferred and self._skips_idle_score:
             return SKIP
@@ -118,10 +118,10 @@ class NodeAffinity(PreFilterPlugin, NodeFilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The sum of the weights of the preferences that match."""
+        """Return the sum of the weights of the preferences that match."""
         terms = state.read(_STATE_KEY)
         if not isinstance(terms, list):
-            # Without PreScore the preferences are taken from the pod.
+            # Without PreScore, the preferences are read from the pod.
             terms = [*self._added_preferred, *_preferred_of(pod)]
         node = node_info.node
         return sum(term.weight for term in terms if term.preference.matches(node.name, node.labels))
@@ -142,7 +142,7 @@ def _preferred_of(pod: Pod) -> list[PreferredSchedulingTerm]:
 
 
 def _named_nodes(term: NodeSelectorTerm) -> frozenset[str] | None:
-    """The nodes that the term's fields leave, or ``None`` where it does not restrict them by name."""
+    """Return the nodes that the term's fields allow, or ``None`` if it does not restrict them by name."""
     names: frozenset[str] | None = None
     for requirement in term.match_fields:
         if requirement.key == METADATA_NAME_FIELD and requirement.operator == "In":
@@ -158,7 +158,7 @@ def _is_valid_term(term: NodeSelectorTerm) -> bool:
 
 
 def _terms_of(selector: NodeSelector) -> list[str]:
-    """The terms of which one would do, in selector syntax."""
+    """Return the terms in selector syntax; one of them must match."""
     return [
         ",".join(
             format_requirement(requirement.key, requirement.operator, requirement.values)
@@ -174,7 +174,7 @@ def _refused(reason: str, detail: details.NodeAffinityMismatch) -> Status:
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     affinity = args.get("addedAffinity", {})
     path = child(path, "addedAffinity")
     required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms")
@@ -232,7 +232,7 @@ def _node_expression(path: str, requirement: Mapping[str, Any]) -> list[str]:
 
 
 def is_selected_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the pod's selector and affinity match the node, and did not before."""
+    """Return whether the pod's selector and affinity match the node now, and did not before."""
     if new is None or not pod.spec.selects(new.name, new.labels):
         return False
     return old is None or not pod.spec.selects(old.name, old.labels)

@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures refuses nodes that do not declare a feature that the pod uses.
+"""NodeDeclaredFeatures rejects nodes that do not declare a feature that the pod uses.
 
 Follows ``plugins/nodedeclaredfeatures`` of v1.36.3 and ``k8s.io/component-helpers`` v0.36.3 ``nodedeclaredfeatures``.
 """
@@ -37,7 +37,7 @@ def _restarts_all_containers(pod: Pod) -> bool:
     )
 
 
-# Every feature that nodes declare, with whether a pod needs it of its node; None for those that no pod needs to land.
+# Every feature that nodes declare, with a check whether a pod needs it; None for those that scheduling never needs.
 FEATURES: Mapping[str, Callable[[Pod], bool] | None] = {
     "ExtendWebSocketsToKubelet": None,
     "InPlacePodLevelResourcesVerticalScaling": None,
@@ -70,7 +70,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Find what the pod needs; skip pods that need nothing."""
+        """Find the features that the pod needs; skip pods that need none."""
         if not self._is_enabled:
             return None, SKIP
         needed = [name for name, is_needed in self._features.items() if is_needed is not None and is_needed(pod)]
@@ -80,7 +80,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse nodes that lack a needed feature."""
+        """Reject nodes that lack a required feature."""
         needed = state.read(_STATE_KEY)
         assert isinstance(needed, list)
         declared = known_features(self._known, node_info.node.status.declared_features)
@@ -93,10 +93,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
 
 
 def known_features(known: Sequence[str], declared: Sequence[str]) -> frozenset[str]:
-    """Those of the declared features that are known.
+    """Return the declared features that are known.
 
-    Upstream walks both lists at once and trusts them to be sorted, as the kubelet writes them; what comes out of order
-    is not seen.
+    Upstream walks both lists in parallel and relies on their being sorted, as the kubelet writes them; entries out of
+    order are missed.
     """
     found = set()
     position = 0
@@ -110,7 +110,7 @@ def known_features(known: Sequence[str], declared: Sequence[str]) -> frozenset[s
 
 
 def declares_otherwise(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the node declares other features than before."""
+    """Return whether the node declares other features than before."""
     return new is not None and (old is None or old.status.declared_features != new.status.declared_features)
 
 

@@ -1,4 +1,4 @@
-"""NodeName lets a pod that names its node go nowhere else (``plugins/nodename``, v1.36.3)."""
+"""NodeName restricts a pod with ``spec.nodeName`` to that node (``plugins/nodename``, v1.36.3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NodeName(NodeFilterPlugin, SparseFilterPlugin):
     is_local = True
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse every node but the one that the pod names, if it names one."""
+        """Reject every node except the one that the pod names, if it names one."""
         requested = pod.spec.node_name
         if not requested or requested == node_info.name:
             return SUCCESS
@@ -30,7 +30,7 @@ class NodeName(NodeFilterPlugin, SparseFilterPlugin):
         )
 
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
-        """All but none, where the pod names one."""
+        """Return all nodes if the pod names one, otherwise none."""
         return nodes if pod.spec.node_name else ()
 
 

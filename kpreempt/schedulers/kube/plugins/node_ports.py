@@ -1,4 +1,4 @@
-"""NodePorts refuses nodes whose host ports are taken (``plugins/nodeports``, v1.36.3)."""
+"""NodePorts rejects nodes whose host ports are in use (``plugins/nodeports``, v1.36.3)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 if TYPE_CHECKING:
-    # They need NumPy, which is loaded for big clusters only.
+    # These need NumPy, which is loaded only for big clusters.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
@@ -32,7 +32,7 @@ _STATE_KEY = TreeKey("NodePorts")
 
 
 class _Wanted(NamedTuple):
-    """The pod in question, and the host ports that it takes."""
+    """The incoming pod, and the host ports that it requests."""
 
     pod: Pod
     ports: list[ContainerPort]
@@ -47,13 +47,13 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._handle = handle
         self._counts_sidecars = handle.behavior.counts_ports_of_sidecars
-        # Of nodes as they are in the cluster, so that not every pod there need be looked at.
+        # For nodes in the cluster's state, so that not every pod there needs to be read.
         self._holders: Mapping[NodeInfo, Sequence[PodInfo]] = {}
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Keep the host ports; skip pods that take none."""
+        """Record the host ports; skip pods without any."""
         ports = host_ports_of(pod, counts_sidecars=self._counts_sidecars)
         if not ports:
             return None, SKIP
@@ -64,7 +64,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node at the first port that is taken."""
+        """Reject the node at the first port that is in use."""
         requested = state.read(_STATE_KEY)
         if not isinstance(requested, _Wanted):
             raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
@@ -75,7 +75,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
         return SUCCESS
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """Who holds the ports."""
+        """Return one limit per port, from the pods that use it."""
         from kpreempt.schedulers.kube.bulk.limits import port_limits  # noqa: PLC0415
 
         requested = state.read(_STATE_KEY)
@@ -85,7 +85,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
 
 
 def conflict_among(port: ContainerPort, pods: Sequence[PodInfo]) -> Status:
-    """The refusal of a node on which a port is taken, with those of ``pods``, which are there, that hold it."""
+    """Return the rejection of a node on which a port is in use, listing which of ``pods`` use it."""
     detail = details.PortConflict(
         port=port.host_port,
         protocol=port.protocol,
@@ -96,7 +96,7 @@ def conflict_among(port: ContainerPort, pods: Sequence[PodInfo]) -> Status:
 
 
 def frees_a_port(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Whether a pod left that held a host port that this one wants."""
+    """Return whether a pod was removed that used a host port that this one requests."""
     if old is None or not has_position(old):
         return False
     held = host_ports_of(old)

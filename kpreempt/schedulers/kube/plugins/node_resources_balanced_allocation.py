@@ -50,7 +50,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
         self._cluster = handle.cluster if handle.behavior.dra_extended_resource else None
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip pods that ask for none of the resources, so that they do not all go to one node."""
+        """Skip pods that request none of the resources, so that they do not all go to one node."""
         requests = self._scorer.requests_of(pod)
         if self._skips_best_effort and not any(requests):
             return SKIP
@@ -58,18 +58,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """50 to 100; 75 where the pod changes nothing."""
+        """Return 50 to 100; 75 if the pod changes nothing."""
         prepared = state.read(_STATE_KEY)
         if isinstance(prepared, tuple):
             requests, is_only = prepared
         else:
-            # A configuration may leave PreScore out: nobody has looked at the requests then.
+            # A configuration may disable PreScore; then the requests have not been checked.
             requests, is_only = self._scorer.requests_of(pod), False
             if self._skips_best_effort and not any(requests):
                 return 0
-        # A single node is taken without scores.
+        # A single node is chosen without scores.
         if self._cluster is not None and not is_only:
-            # Upstream's plugin has no cache of expressions, and the process ends where it needs one.
+            # Upstream's plugin has no expression cache, and the process crashes if it needs one.
             for (name, _), request in zip(self._scorer.weights, requests, strict=True):
                 device_class = self._cluster.classes_of_extended_resources.get(name)
                 if not request or device_class is None or node_info.allocatable.scalar.get(name):
@@ -79,7 +79,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
         return self._scorer.score(requests, node_info)
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """The same of many nodes, in columns where the cluster is big enough for these."""
+        """Return the same for many nodes, in columns if the cluster is big enough."""
         prepared = state.read(_STATE_KEY)
         found = None
         if self._handle.tables is not None and isinstance(prepared, tuple):
@@ -90,12 +90,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
 
 
 def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
-    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {**args, "resources": weighted_resources(args.get("resources"))}
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     problems = []
     seen: set[str] = set()
     for index, resource in enumerate(args["resources"]):

@@ -76,7 +76,7 @@ _PRE_SCORE_KEY = TreeKey("PreScoreNodeResourcesFit")
 
 
 class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin, PreScorePlugin, BulkScorePlugin):
-    """Requests against what the node has left; the score follows the configured strategy."""
+    """Compares requests with what the node has left; the score follows the configured strategy."""
 
     name = "NodeResourcesFit"
     is_local = True
@@ -89,7 +89,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
         self._ignored_groups = frozenset(_strings(args.get("ignoredResourceGroups")))
         score, weights = allocation_scorer(args)
-        # Since 1.33 upstream does not hand the pod-level gates on to this scorer.
+        # Since 1.33, upstream does not pass the pod-level gates to this scorer.
         self._scorer = ResourceScorer(
             weights,
             score,
@@ -102,7 +102,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Compute what the pod asks for."""
+        """Compute the pod's requests."""
         if self._behaviour.refuses_sidecars_before_filters and self._has_disabled_sidecars(pod):
             return None, _SIDECARS_DISABLED
         requests = pod_requests(pod, pod_level=self._behaviour.pod_level_resources)
@@ -110,7 +110,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node for every resource that is short; for good where one asks for more than the whole node."""
+        """Reject the node for every insufficient resource; permanently if a request exceeds the whole node."""
         if not self._behaviour.refuses_sidecars_before_filters and self._has_disabled_sidecars(pod):
             return _SIDECARS_DISABLED
         requested = state.read(STATE_KEY)
@@ -120,7 +120,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return self.rejection(shortfalls, node_info.num_pods) if shortfalls else SUCCESS
 
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
-        """Those on which CPU, memory, disk or places are short, and all where the pod asks for more than these."""
+        """Return nodes short of CPU, memory, disk or pod slots; all nodes if the pod requests other resources."""
         requested = state.read(STATE_KEY)
         if not isinstance(requested, Resource) or requested.scalar or self._has_disabled_sidecars(pod):
             return nodes
@@ -138,7 +138,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return not self._behaviour.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))
 
     def rejection(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
-        """The status of a node with ``num_pods`` pods on which these resources are short."""
+        """Return the status of a node with ``num_pods`` pods on which these resources are insufficient."""
         is_hopeless = self._rules_out_excess and any(shortfall.exceeds_node for shortfall in shortfalls)
         return Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_hopeless else Code.UNSCHEDULABLE,
@@ -148,10 +148,10 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         )
 
     def shortfalls(self, requested: Resource, node_info: NodeInfo) -> list[Shortfall]:
-        """What is short on the node, in the order of upstream's reasons; extended resources sorted by name."""
+        """Return what is insufficient, in the order of upstream's reasons; extended resources sorted by name."""
         allocatable, used = node_info.allocatable, node_info.requested
         short: list[Shortfall] = []
-        # Spelt out, because this runs for every node of a big cluster.
+        # Written out, because this runs for every node of a big cluster.
         if node_info.num_pods + 1 > allocatable.allowed_pod_number:
             short.append(Shortfall(PODS, 1, node_info.num_pods, allocatable.allowed_pod_number))
         if (want := requested.milli_cpu) > 0 and want > (total := allocatable.milli_cpu) - used.milli_cpu:
@@ -170,7 +170,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return short
 
     def is_ignored(self, name: str) -> bool:
-        """Whether the configuration leaves the resource out of account."""
+        """Return whether the configuration ignores the resource."""
         if not self._ignored and not self._ignored_groups:
             return False
         return is_extended_resource(name) and (
@@ -178,24 +178,24 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         )
 
     def may_be_backed_by_devices(self, name: str) -> bool:
-        """Whether there may be nodes that do not offer the resource themselves and are not refused for that."""
+        """Return whether nodes that do not offer the resource may be accepted nevertheless."""
         return self._behaviour.dra_extended_resource and (
             name in self._device_resources or self._behaviour.leaves_unlisted_resources_to_devices
         )
 
     def _is_handled_by_devices(self, name: str, requested: Resource, allocatable: Resource) -> bool:
-        """Whether devices may serve the resource, so that the node is not refused for it."""
+        """Return whether devices may provide the resource, so that the node is not rejected for it."""
         if not self.may_be_backed_by_devices(name):
             return False
         if not self._behaviour.leaves_unlisted_resources_to_devices:
             return allocatable.scalar.get(name, 0) <= 0
-        # Up to 1.34 device classes are looked up only for a pod with extended resources, and "not looked up" leaves
-        # every other scalar resource that the node does not list, such as huge pages, to the plugin of devices.
+        # Up to 1.34, device classes are looked up only for a pod with extended resources. If they are not, every other
+        # scalar resource that the node does not list, such as huge pages, is left to DynamicResources.
         is_cached = any(want and is_extended_resource(each) for each, want in requested.scalar.items())
         return name not in allocatable.scalar and (name in self._device_resources or not is_cached)
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """Requests and the number of pods against what is allocatable."""
+        """Return limits for requests and the number of pods, compared with what is allocatable."""
         from kpreempt.schedulers.kube.bulk.limits import resource_limits  # noqa: PLC0415
 
         requested = state.read(STATE_KEY)
@@ -214,13 +214,13 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """How well the node's fill level suits the strategy, 0 to 100."""
+        """Return how well the node's fill level suits the strategy, 0 to 100."""
         requests = state.read(_PRE_SCORE_KEY)
-        # Without PreScore the requests are computed here.
+        # Without PreScore, the requests are computed here.
         return self._scorer.score(requests if isinstance(requests, list) else self._scorer.requests_of(pod), node_info)
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """The same of many nodes, in columns where the cluster is big enough for these."""
+        """Return the same for many nodes, in columns if the cluster is big enough."""
         requests = state.read(_PRE_SCORE_KEY)
         found = None
         if self._handle.tables is not None and isinstance(requests, list):
@@ -231,16 +231,16 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
 
 
 def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
-    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     strategy = dict(args.get("scoringStrategy", {"type": "LeastAllocated"}))
     strategy = {"type": "", **strategy, "resources": weighted_resources(strategy.get("resources"))}
     return {**args, "scoringStrategy": strategy}
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path``, which upstream looks at only when the plugin is made.
+    """List problems of the arguments at ``path``, which upstream checks only when the plugin is created.
 
-    It lists the plugin under a name that none has.
+    Upstream lists the plugin under a name that no plugin has.
     """
     problems = [
         invalid(f"{child(path, 'ignoredResources')}[{index}]", name, problem)
@@ -289,7 +289,7 @@ def _strings(value: object) -> list[str]:
 
 
 def frees_resources(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Whether a pod left its node, or asks for less there of something that this one wants."""
+    """Return whether a pod left its node, or now requests less there of a resource that this one requests."""
     if old is None:
         return False
     if new is None:
@@ -303,7 +303,7 @@ def frees_resources(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
 
 
 def has_more_free(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the pod would fit on the node alone, and there is more than before of what it asks for."""
+    """Return whether the pod would fit on the empty node, and more of what it requests is free than before."""
     if new is None:
         return False
     requests = {name: amount for name, amount in pod_requests(pod).items() if amount}

@@ -1,4 +1,4 @@
-"""NodeUnschedulable refuses cordoned nodes (``plugins/nodeunschedulable``, v1.36.3)."""
+"""NodeUnschedulable rejects cordoned nodes (``plugins/nodeunschedulable``, v1.36.3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", effect="NoSchedu
 
 
 class NodeUnschedulable(NodeFilterPlugin, SparseFilterPlugin):
-    """Refuses nodes with ``spec.unschedulable`` unless the pod tolerates the taint that stands for it."""
+    """Rejects nodes with ``spec.unschedulable`` unless the pod tolerates the corresponding taint."""
 
     name = "NodeUnschedulable"
     is_local = True
@@ -27,7 +27,7 @@ class NodeUnschedulable(NodeFilterPlugin, SparseFilterPlugin):
         self._compares_numbers = handle.behavior.taint_toleration_comparison_operators
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Look at the cordon and the pod's tolerations."""
+        """Check the cordon and the pod's tolerations."""
         if not node_info.node.spec.unschedulable:
             return SUCCESS
         for toleration in pod.spec.tolerations:
@@ -41,14 +41,14 @@ class NodeUnschedulable(NodeFilterPlugin, SparseFilterPlugin):
         )
 
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
-        """Those that are cordoned."""
+        """Return the cordoned nodes."""
         return [node_info for node_info in nodes if node_info.node.spec.unschedulable]
 
 
 PLUGIN = in_tree(
     NodeUnschedulable,
     awaits=lambda: [
-        # The node is open, and was not before.
+        # The node is schedulable, and was not before.
         on_node(
             Action.ADD | Action.UPDATE_NODE_TAINT,
             lambda _, old, new: (

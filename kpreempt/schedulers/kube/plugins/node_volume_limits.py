@@ -1,4 +1,4 @@
-"""NodeVolumeLimits refuses nodes on which a CSI driver has no room for the pod's volumes.
+"""NodeVolumeLimits rejects nodes on which a CSI driver cannot attach the pod's volumes.
 
 Follows ``plugins/nodevolumelimits/csi.go`` of v1.36.3. Volumes count once per node, by driver and handle; a claim that
 is not bound yet counts as a volume of its storage class's provisioner.
@@ -46,16 +46,16 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 if TYPE_CHECKING:
-    # They need NumPy, which is loaded for big clusters only.
+    # These need NumPy, which is loaded only for big clusters.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 REASON_LIMIT = "node(s) exceed max volume count"
 
-# Stands before the handle of a volume that does not exist yet; upstream puts 32 random letters there.
+# Prefix of the handle of a volume that does not exist yet; upstream uses 32 random letters.
 _UNBOUND = "unbound:"
 
-# Unique name of a volume to its driver.
+# A volume's unique name for its driver.
 AttachedVolumes = dict[str, str]
 
 
@@ -71,7 +71,7 @@ class ClaimNotFoundError(Exception):
 
 
 class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
-    """Counts the CSI volumes of the node's pods and attachments against the limits of its CSINode."""
+    """Compares the CSI volumes of the node's pods and attachments with the limits of its CSINode."""
 
     name = "NodeVolumeLimits"
     is_local = True
@@ -83,14 +83,14 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Skip pods without claims and without in-line disks that are CSI volumes in truth."""
+        """Skip pods without claims and without inline disks that count as CSI volumes."""
         if not _may_have_volumes(pod):
             return None, SKIP
         state.write(_STATE_KEY, pod)
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node if a driver's volumes, with the pod's new ones, are more than its limit."""
+        """Reject the node if a driver's volumes, including the pod's new ones, exceed its limit."""
         csi_node = self._cluster.csi_nodes.get(node_info.name)
         try:
             new = self._volumes_of(pod, csi_node, is_incoming=True)
@@ -116,12 +116,12 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         return self._compare(limits, new, used, node_info.name)
 
     def _limits_of(self, node_info: NodeInfo, csi_node: CSINode | None, new: AttachedVolumes) -> dict[str, int]:
-        """How many volumes drivers take on the node, those of the pod's ``new`` volumes in any case.
+        """Return each driver's volume limit on the node, at least for the pod's ``new`` volumes.
 
-        Where the node's allocatable counts, the CSINode goes before it, and limits of other kinds of volumes are there
-        under their own names.
+        If the node's allocatable counts, the CSINode takes precedence, and limits of other kinds of volumes are
+        included under their own names.
         """
-        # How many volumes each driver takes on the node; drivers without a limit are left out.
+        # Each driver's volume limit on the node; drivers without a limit are omitted.
         limits = {
             driver.name: driver.allocatable.count
             for driver in (csi_node.spec.drivers if csi_node else [])
@@ -138,7 +138,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         return {**of_node, **of_drivers, **limits}
 
     def _is_migrated(self, plugin: str, csi_node: CSINode | None) -> bool:
-        """Whether an in-tree plugin's volumes are CSI volumes in truth on the node."""
+        """Return whether an in-tree plugin's volumes count as CSI volumes on the node."""
         if csi_node is None or (plugin == PORTWORX and not self._behaviour.csi_migration_portworx):
             return False
         if plugin == PORTWORX:
@@ -150,7 +150,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
 
     def _compare(self, limits: dict[str, int], new: AttachedVolumes, used: AttachedVolumes, node_name: str) -> Status:
-        """Volumes that are attached without a pod count too, even those that the incoming pod brings, as upstream."""
+        """Compare volumes with limits; like upstream, include volumes attached without a pod."""
         counts = Counter(used.values())
         attached = self._attachments.get(node_name, {})
         counts.update(driver for name, driver in attached.items() if name not in used)
@@ -161,7 +161,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         return SUCCESS
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """The volumes of each driver against what it takes on the node."""
+        """Return one limit per driver."""
         from kpreempt.schedulers.kube.bulk.limits import VolumeCapacity, volume_limits  # noqa: PLC0415
 
         pod = state.read(_STATE_KEY)
@@ -189,7 +189,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         return volume_limits(self.name, rooms, volumes_of, _may_have_volumes, _exceeded, table, nodes)
 
     def _volumes_of(self, pod: Pod, csi_node: CSINode | None, *, is_incoming: bool) -> AttachedVolumes:
-        """The pod's CSI volumes. Claims that do not exist are an error of the incoming pod only."""
+        """Return the pod's CSI volumes. Claims that do not exist are an error for the incoming pod only."""
         found: AttachedVolumes = {}
         for volume in pod.spec.volumes:
             name = claim_name_of(pod, volume)
@@ -214,7 +214,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
         return found
 
     def _handle_of_claim(self, claim: PersistentVolumeClaim, csi_node: CSINode | None) -> CSIHandle | None:
-        """The volume behind the claim; where there is none yet, one of the claim's own."""
+        """Return the volume behind the claim; if there is none yet, one that only this claim has."""
         volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
         if not claim.spec.volume_name or volume is None:
             storage_class = self._cluster.storage_classes.get(class_of_claim(claim))
@@ -237,7 +237,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             return None
 
     def inline_handle(self, volume: Volume, csi_node: CSINode | None) -> CSIHandle | None:
-        """An in-line disk as a CSI volume, on nodes that take it for one."""
+        """Return an inline disk as a CSI volume, on nodes where it counts as one."""
         plugin = in_tree_plugin(volume)
         if plugin is None or not self._is_migrated(plugin, csi_node):
             return None
@@ -247,7 +247,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             raise PluginError(f"converting volume({volume.name}) from inline to csi: {error}") from error
 
     def _missing_driver(self, new: AttachedVolumes, csi_node: CSINode | None) -> str | None:
-        """A driver that the node must have and has not, where the gate VolumeLimitScaling asks for it."""
+        """Return a missing driver that the node must have because the VolumeLimitScaling gate requires it."""
         if not self._behaviour.volume_limit_scaling:
             return None
         installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
@@ -261,7 +261,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     @cached_property
     def _attachments(self) -> dict[str, AttachedVolumes]:
-        """The volumes that are attached to each node, or to be attached, whether or not a pod there has them."""
+        """The volumes attached, or being attached, to each node, whether or not a pod there uses them."""
         by_node: dict[str, AttachedVolumes] = {}
         if not self._behaviour.counts_volume_attachments:
             return by_node

@@ -10,12 +10,12 @@ from kpreempt.verdict import SUCCESS, Code, Status
 
 
 class SchedulingGates(PreEnqueuePlugin):
-    """Refuses pods that have ``spec.schedulingGates``."""
+    """Rejects pods that have ``spec.schedulingGates``."""
 
     name = "SchedulingGates"
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Refuse the pod, naming its gates."""
+        """Reject the pod, naming its gates."""
         if not pod.spec.scheduling_gates:
             return SUCCESS
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)

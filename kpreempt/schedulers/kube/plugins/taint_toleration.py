@@ -1,4 +1,4 @@
-"""TaintToleration refuses tainted nodes, and prefers those with fewer soft taints.
+"""TaintToleration rejects tainted nodes, and prefers those with fewer PreferNoSchedule taints.
 
 Follows ``plugins/tainttoleration`` of v1.36.3.
 """
@@ -37,7 +37,7 @@ _STATE_KEY = TreeKey("TaintToleration")
 
 
 class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, BulkScorePlugin):
-    """NoSchedule and NoExecute taints refuse; PreferNoSchedule taints cost score."""
+    """NoSchedule and NoExecute taints reject; PreferNoSchedule taints reduce the score."""
 
     name = "TaintToleration"
     is_local = True
@@ -47,7 +47,7 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
         self._names_taint = handle.behavior.names_untolerated_taint
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node for its first taint that is not tolerated."""
+        """Reject the node for its first untolerated taint."""
         taints = node_info.node.spec.taints
         if not taints:
             return SUCCESS
@@ -63,18 +63,18 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
 
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:
-        """Those with taints."""
+        """Return the nodes with taints."""
         return [node_info for node_info in nodes if node_info.node.spec.taints]
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Keep the tolerations that can cover soft taints."""
+        """Record the tolerations that apply to PreferNoSchedule taints."""
         state.write(
             _STATE_KEY, [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", SOFT_EFFECT)]
         )
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The number of soft taints that the pod does not tolerate."""
+        """Return the number of PreferNoSchedule taints that the pod does not tolerate."""
         tolerations = state.read(_STATE_KEY)
         if not isinstance(tolerations, list):
             raise PluginError(f'failed to read "PreScore{self.name}" from cycleState: not found')
@@ -85,17 +85,17 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
         )
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> list[int]:
-        """The same of many nodes, of which few have taints."""
+        """Return the same for many nodes, few of which have taints."""
         has_searched = isinstance(state.read(_STATE_KEY), list)
         return [self.score(state, pod, each) if each.node.spec.taints or not has_searched else 0 for each in nodes]
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """Fewer taints are better."""
+        """Prefer fewer taints."""
         return normalize_to_max(scores, reverse=True)
 
 
 def is_tolerated_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the pod tolerates the node's taints, and did not before."""
+    """Return whether the pod tolerates the node's taints now, and did not before."""
     return new is not None and _tolerates(pod, new) and (old is None or not _tolerates(pod, old))
 
 

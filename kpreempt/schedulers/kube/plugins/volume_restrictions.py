@@ -1,4 +1,4 @@
-"""VolumeRestrictions refuses nodes where an in-line disk is in use, and all nodes while a claim for one pod is in use.
+"""VolumeRestrictions rejects nodes on which an inline disk is in use, and all nodes while a single-pod claim is in use.
 
 Follows ``plugins/volumerestrictions`` of v1.36.3.
 """
@@ -38,7 +38,7 @@ _STATE_KEY = TreeKey("PreFilterVolumeRestrictions")
 
 
 class ClaimsForOnePod:
-    """The pod's claims that only one pod may use, how often others use them, and who these are."""
+    """The pod's claims that only one pod may use, how often others use them, and which pods these are."""
 
     def __init__(self, claims: frozenset[str], uses: int, holders: list[str]) -> None:
         self.claims = claims
@@ -46,32 +46,32 @@ class ClaimsForOnePod:
         self.holders = holders
 
     def clone(self) -> ClaimsForOnePod:
-        """An independent copy."""
+        """Return an independent copy."""
         return ClaimsForOnePod(self.claims, self.uses, list(self.holders))
 
     def uses_by(self, pod: Pod) -> int:
-        """How many of the pod's volumes are such claims; upstream compares names only, not namespaces."""
+        """Return how many of the pod's volumes are such claims; upstream compares only names, not namespaces."""
         return sum(
             volume.persistent_volume_claim is not None and volume.persistent_volume_claim.claim_name in self.claims
             for volume in pod.spec.volumes
         )
 
     def add(self, pod_info: PodInfo) -> None:
-        """Count the uses of a pod that was put on a node."""
+        """Count the uses of a pod that was added to a node."""
         uses = self.uses_by(pod_info.pod)
         self.uses += uses
         if uses:
             self.holders.append(pod_info.key)
 
     def remove(self, pod_info: PodInfo) -> None:
-        """No longer count the uses of a pod that was taken off a node."""
+        """Subtract the uses of a pod that was removed from a node."""
         self.uses -= self.uses_by(pod_info.pod)
         if pod_info.key in self.holders:
             self.holders.remove(pod_info.key)
 
 
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
-    """Compares the pod's in-line disks with those on the node, and its ReadWriteOncePod claims with all pods'."""
+    """Compares the pod's inline disks with those on the node, and its ReadWriteOncePod claims with all pods'."""
 
     name = "VolumeRestrictions"
 
@@ -83,7 +83,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Count who uses the pod's ReadWriteOncePod claims; skip pods without such uses and without in-line disks."""
+        """Count uses of the pod's ReadWriteOncePod claims; skip pods without such uses and without inline disks."""
         claims: set[str] = set()
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is None:
@@ -116,15 +116,15 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         ]
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Count the claims of the pod that was put on the node."""
+        """Count the claims of the pod that was added to the node."""
         _claims_of(state).add(added)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """No longer count the claims of the pod that was taken off the node."""
+        """Subtract the claims of the pod that was removed from the node."""
         _claims_of(state).remove(removed)
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node where a disk is in use, then every node while a claim for one pod is in use."""
+        """Reject the node if a disk is in use, then every node while a single-pod claim is in use."""
         for volume in pod.spec.volumes:
             if not _is_restricted(volume):
                 continue
@@ -152,7 +152,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             return Status(Code.ERROR, [str(error)])
         if claims.uses > 0:
             keys = ", ".join(f"{pod.metadata.namespace}/{name}" for name in sorted(claims.claims))
-            problem = f"{READ_WRITE_ONCE_POD}, for one pod at a time"
+            problem = f"{READ_WRITE_ONCE_POD} (one pod at a time)"
             claim = details.VolumeConflict(claim=keys, problem=problem, holders=list(claims.holders))
             return Status(Code.UNSCHEDULABLE, [self._reason_in_use], detail=claim)
         return SUCCESS
@@ -166,7 +166,7 @@ def _claims_of(state: CycleState) -> ClaimsForOnePod:
 
 
 def _is_restricted(volume: Volume) -> bool:
-    """Whether the volume is of a kind that pods on one node cannot freely share."""
+    """Return whether the volume is of a kind that pods on one node cannot freely share."""
     return (
         volume.gce_persistent_disk is not None
         or volume.aws_elastic_block_store is not None
@@ -178,7 +178,7 @@ def _is_restricted(volume: Volume) -> bool:
 PLUGIN = in_tree(
     VolumeRestrictions,
     awaits=lambda: [
-        # A pod of another namespace never helps; whether one of its own does is not looked into.
+        # A pod in another namespace never helps; pods in the same namespace are not checked further.
         on_pod(
             Action.DELETE,
             lambda pod, old, _new: old is not None and old.metadata.namespace == pod.metadata.namespace,

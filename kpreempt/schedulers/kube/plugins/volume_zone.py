@@ -1,4 +1,4 @@
-"""VolumeZone refuses nodes outside the zone or region that the labels of the pod's volumes name.
+"""VolumeZone rejects nodes outside the zone or region in the labels of the pod's volumes.
 
 Follows ``plugins/volumezone`` of v1.36.3.
 """
@@ -32,7 +32,7 @@ from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
 if TYPE_CHECKING:
-    # They need NumPy, which is loaded for big clusters only.
+    # These need NumPy, which is loaded only for big clusters.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
@@ -51,7 +51,7 @@ class VolumeTopology(NamedTuple):
     values: frozenset[str]
 
     def admits(self, node_labels: Mapping[str, str], *, finds_stable: bool) -> bool:
-        """Whether the node has one of the values, under the label itself or the stable one in its place."""
+        """Return whether the node has one of the values, under the label itself or the stable replacement."""
         value = node_labels.get(self.key)
         if value is None and finds_stable:
             value = node_labels.get(_STABLE_LABELS.get(self.key, self.key))
@@ -59,7 +59,7 @@ class VolumeTopology(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """What the pod's claims want of nodes in a zone; ``problem`` is that of the first claim that suits none."""
+    """What the pod's claims require of nodes in a zone; ``problem`` is about the first claim that no node satisfies."""
 
     topologies: list[VolumeTopology]
     problem: Status | None
@@ -81,7 +81,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Collect the labels of the volumes behind the pod's claims; skip where there are none."""
+        """Collect the labels of the volumes behind the pod's claims; skip if there are none."""
         topologies, problem = self._topologies_of(pod)
         if problem is not None and self._behaviour.refuses_pods_for_zone_claims:
             return None, problem
@@ -91,7 +91,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         return None, SUCCESS
 
     def _topologies_of(self, pod: Pod) -> tuple[list[VolumeTopology], Status | None]:
-        """The topology labels of the volumes behind the pod's claims, up to the first claim that refuses the pod."""
+        """Return the topology labels of the volumes behind the claims, up to the first claim that rejects the pod."""
         topologies: list[VolumeTopology] = []
         for each in pod.spec.volumes:
             if each.persistent_volume_claim is None:
@@ -112,7 +112,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
             if volume is None:
                 missing = details.VolumeConflict(claim.key, claim.spec.volume_name, "the volume does not exist")
                 return topologies, _refused(not_found("persistentvolume", claim.spec.volume_name), missing)
-            # A label with an empty zone in its list is ignored, as upstream.
+            # As upstream, a label with an empty zone in its list is ignored.
             for label in _TOPOLOGY_LABELS:
                 stated = volume.metadata.labels.get(label)
                 values = [value.strip() for value in stated.split(ZONE_DELIMITER)] if stated is not None else [""]
@@ -121,7 +121,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         return topologies, None
 
     def _problem_of_unbound(self, claim: PersistentVolumeClaim) -> str | None:
-        """Why a claim without a volume refuses the pod; ``None`` where it waits for the pod's node."""
+        """Return why a claim without a volume rejects the pod; ``None`` if it waits for the pod's node."""
         class_name = class_of_claim(claim)
         if not class_name:
             return "PersistentVolumeClaim had no pv name and storageClass name"
@@ -133,7 +133,7 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         return None if storage_class.volume_binding_mode == "WaitForFirstConsumer" else "PersistentVolume had no name"
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse nodes that lack a volume's label value; nodes without any zone or region label take all pods."""
+        """Reject nodes that lack a volume's label value; nodes without any zone or region label accept all pods."""
         return self._of_node(state, node_info)
 
     def _of_node(self, state: CycleState, node_info: NodeInfo) -> Status:
@@ -145,10 +145,10 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         for topology in requested.topologies:
             if not topology.admits(labels, finds_stable=self._behaviour.finds_zones_under_stable_labels):
                 key, values = topology.key, sorted(topology.values)
-                wants = f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
+                needs = f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
                 has = labels.get(key) or labels.get(_STABLE_LABELS.get(key, key)) or "none"
-                told = f"wants {wants}, the node has {has}"
-                return _refused(REASON_ZONE, details.VolumeConflict(topology.claim, topology.volume, told))
+                detail = f"needs {needs}, the node has {has}"
+                return _refused(REASON_ZONE, details.VolumeConflict(topology.claim, topology.volume, detail))
         return requested.problem or SUCCESS
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:

@@ -1,4 +1,4 @@
-"""A whole preemption, from eligibility to the choice, and the PostFilter plugin that runs it.
+"""A complete preemption, from eligibility to the choice, and the PostFilter plugin that runs it.
 
 Follows ``framework/preemption/preemption.go``, v1.36.3.
 """
@@ -49,17 +49,17 @@ REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_CANDIDATE = "no candidate node for preemption"
 
 
-# So few nodes are tried one by one, where the others are remembered.
+# Up to this many nodes are tried one by one if the results for the others are cached.
 _FEW_NODES = 4
-# Candidates whose steps are recorded where not all are wanted: those that a reader looks at.
+# Candidates whose steps are recorded when not all are requested: those shown to users.
 MAX_WITH_STEPS = 5
 
-# One that violates a budget, where there is one that does not.
+# A candidate that violates a budget, if another one does not.
 _NO_RIVAL = SampledCandidate(violates_budgets=True, rank=())
 
 
 class Evaluator:
-    """Runs preemptions against one cluster, by the rules of a plugin."""
+    """Runs preemptions on one cluster, with a plugin's rules."""
 
     def __init__(self, handle: Handle, rules: PreemptionRules) -> None:
         assert isinstance(handle.framework, Framework)
@@ -80,10 +80,10 @@ class Evaluator:
         return budgets
 
     def preempt(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> tuple[PostFilterResult | None, Status]:
-        """Decide whom to evict.
+        """Select the victims.
 
-        Returns Success with the nodes that the choice can end with; Unschedulable with no node where nothing helps,
-        which clears an earlier nomination; Unschedulable and no nomination result where the pod may not preempt now.
+        Returns Success with the nodes that may be chosen; Unschedulable with no node if no eviction helps, which clears
+        an earlier nomination; Unschedulable and no nomination result if the pod may not preempt now.
         """
         eligibility = checked_eligibility(self._rules.eligibility(state, pod, filtered))
         if not eligibility.eligible:
@@ -112,7 +112,7 @@ class Evaluator:
             if not reviewed:
                 return PostFilterResult(None, in_vain), Status(Code.UNSCHEDULABLE, [REASON_NO_CANDIDATE])
         with state.phases.phase("choice"):
-            # The plugin's rules of the choice, if it has any.
+            # The plugin's own rules of the choice, if any.
             own: tuple[Criterion, ...] = ()
             if self._rules.overrides("ordered_score_functions"):
                 frozen_victims = {
@@ -120,13 +120,13 @@ class Evaluator:
                 }
                 own = criteria_of(self._rules.ordered_score_functions(frozen_victims))
             criteria = own or default_criteria(self._cluster.now)
-            # What an extender or a plugin's own rules would make of part of the candidates, or of other victims, is not
-            # known; and under such rules a candidate that violates no budget need not win.
+            # It is unknown what an extender or a plugin's own rules would do with some of the candidates, or with other
+            # victims. With such rules, a candidate that violates no budget does not always win.
             is_default = not own and reviewing is None
             is_short = is_default and not state.records_scores
             selection = Selection([], _best(helped, self._cluster.now)) if is_short else select_nodes(victims, criteria)
         with state.phases.phase("odds"):
-            # A nominated node is looked at before all others, and those that extenders refuse are noted after them.
+            # A nominated node is evaluated before all others, and nodes rejected by extenders are recorded after them.
             is_list_known = (
                 pod.status.nominated_node_name not in filtered.statuses and extender_session_of(state) is None
             )
@@ -139,7 +139,7 @@ class Evaluator:
         elif state.records_scores:
             candidates = [each.candidate for each in helped]
         else:
-            # Those with which the choice may end, chance and unknown orders included.
+            # The candidates that may be chosen, including by chance or with an unknown order.
             may_win = set(selection.tied).union(*(outcome.nodes for outcome in (odds.outcomes if odds else ())))
             may_win.update(outcome.node for outcome in (alternatives.outcomes if alternatives else ()))
             candidates = [each.candidate for each in helped if each.name in may_win]
@@ -159,7 +159,7 @@ class Evaluator:
         return self._nominating(evidence)
 
     def _without_candidate(self, in_vain: PreemptionEvidence) -> tuple[PostFilterResult, Status]:
-        """The result where no eviction helps: an error, if a dry run ended in one."""
+        """Return the result if no eviction helps: an error, if a dry run ended with one."""
         error = first_error(in_vain.dry_run)
         if error is not None:
             return PostFilterResult(None, in_vain), error
@@ -170,16 +170,16 @@ class Evaluator:
         return PostFilterResult([], in_vain), Status(Code.UNSCHEDULABLE, [message])
 
     def _nominating(self, evidence: PreemptionEvidence) -> tuple[PostFilterResult, Status]:
-        """The result where there are candidates."""
+        """Return the result if there are candidates."""
         assert evidence.selection is not None
         tied = evidence.selection.tied
         if not self._handle.behavior.reports_preemption:
             return PostFilterResult(tied, evidence), SUCCESS
-        # The message names one node. The recorded runs ended with the one in the middle of those that tie.
+        # The message names one node. The recorded runs chose the middle one of the tied nodes.
         node = tied[len(tied) // 2]
         victims = next(each.victims for each in evidence.candidates if each.node == node)
-        told = f"{FOUND_PLACEMENT}{node}, preempting {len(victims)} victims"
-        return PostFilterResult(tied, evidence, node), Status(Code.SUCCESS, [told])
+        found = f"{FOUND_PLACEMENT}{node}, preempting {len(victims)} victims"
+        return PostFilterResult(tied, evidence, node), Status(Code.SUCCESS, [found])
 
     def _alternatives(
         self,
@@ -191,7 +191,7 @@ class Evaluator:
         *,
         is_default: bool,
     ) -> Alternatives | None:
-        """What other orders of equal pods lead to, where theirs is not known."""
+        """Return what other orders of equal pods lead to, if the actual order is unknown."""
         open_ones = {
             each.name: outcomes for each in helped if (outcomes := each.victims.outcomes) and each.name in victims
         }
@@ -208,12 +208,12 @@ class Evaluator:
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
     ) -> tuple[list[Tried], Callable[[str], list[Reprieve] | None]]:
-        """The victims on every potential node: all at once where that can be done, one by one otherwise.
+        """Find the victims on every potential node, in bulk if possible and one by one otherwise.
 
-        And what tells the steps of those that were found at once.
+        Also returns a function that lists the steps on nodes evaluated in bulk.
         """
         steps = Steps(MAX_STEPS)
-        # Where PreFilter refused the pod on all nodes, no filter has looked at them yet.
+        # If PreFilter rejected the pod on all nodes, no filter has evaluated them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
         remembered = self._remembered(state, pod, with_steps=state.records_steps) if is_filtered else None
         known: list[Tried | None] = (
@@ -222,7 +222,7 @@ class Evaluator:
         untried = [node_info for node_info, tried in zip(potential, known, strict=True) if tried is None]
         is_worth_it = len(untried) == len(potential) or len(untried) > _FEW_NODES
         new, steps_of = self._try(state, pod, untried, steps, is_at_once=is_filtered and is_worth_it)
-        # What is not known for want of steps may be found out another time.
+        # A result that is unknown for lack of steps may be found another time.
         if remembered is not None and steps.left > 0:
             remembered.remember(new)
         rest = iter(new)
@@ -231,10 +231,10 @@ class Evaluator:
     def _try(
         self, state: CycleState, pod: Pod, untried: Sequence[NodeInfo], steps: Steps, *, is_at_once: bool
     ) -> tuple[list[Tried], Callable[[str], list[Reprieve] | None]]:
-        """Dry runs of these nodes, ``is_at_once`` where that can be done; and what tells the steps of such."""
+        """Dry-run these nodes, in bulk if ``is_at_once``; also return a function that lists steps of bulk results."""
         at_once = AtOnce({})
         if self._handle.dry_run_at_once is not None and is_at_once and not self._chooses_victims:
-            # All at once they have one order or another, but those of which a recording knows it.
+            # Bulk runs use one order for all nodes, so they exclude nodes whose order is known from a recording.
             has_order = self._cluster.cluster.has_scheduler_order
             unordered = [each for each in untried if has_order or not self._in_order(pod, each)]
             orders = None if has_order else steps
@@ -250,7 +250,7 @@ class Evaluator:
         return new, at_once.steps_of
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
-        """What is known of dry runs of such pods, where no other node can matter to one, and no rule of one's own."""
+        """Return cached dry runs of such pods if no other node affects them and the plugin has no custom rules."""
         if state.findings is None or self._chooses_victims or not self._framework.all_filters_are_node_local(state):
             return None
         return RememberedDryRuns(state.findings, pod, self._cluster, self._budgets, with_steps=with_steps)
@@ -270,18 +270,18 @@ class Evaluator:
         return outcome
 
     def _in_order(self, pod: Pod, node_info: NodeInfo) -> bool:
-        """Whether the pods of a node that may go for ``pod`` are known to stand in the scheduler's order."""
+        """Return whether the evictable pods of a node are known to be in the scheduler's order."""
         priority = None if self._chooses_victims else pod.priority
         return stand_in_order(self._cluster.cluster, node_info, priority, scheduler=pod.spec.scheduler_name)
 
     def _odds(self, potential: list[str], helped: Sequence[Tried], order: SearchOrder) -> Odds | None:
-        """How chance decides, where the real search stops before it has seen all nodes."""
+        """Return the odds of each outcome if the real search stops before it has evaluated all nodes."""
         requested = integer(self._rules.num_candidates(len(potential)), "num_candidates")
         if requested < 0:
-            raise NonsenseError(f"num_candidates gave {requested}, which is no number of candidates")
+            raise NonsenseError(f"num_candidates returned {requested}, which is not a valid number of candidates")
         if requested >= len(potential):
             return None
-        # Only these can win: a candidate without violations, where there is one, is in every search.
+        # Only these can win: if there is a candidate without violations, every search includes one.
         has_clean = any(not each.victims.num_violations for each in helped)
         sampled = {
             each.name: _NO_RIVAL if has_clean and each.victims.num_violations else _rank(each, self._cluster.now)
@@ -298,9 +298,9 @@ class Evaluator:
         helped: Sequence[Tried],
         steps_of: Callable[[str], list[Reprieve] | None],
     ) -> list[Candidate]:
-        """The candidates, those that lasted longest in the choice with the steps of choosing their victims.
+        """Add the steps of victim selection to the candidates that lasted longest in the choice.
 
-        ``helped`` has the victims of all, and ``steps_of`` tells the steps of those that were found at once.
+        ``helped`` has the victims of all, and ``steps_of`` lists the steps on nodes evaluated in bulk.
         """
         best = dict.fromkeys(selection.tied[:MAX_WITH_STEPS])
         for each in reversed(selection.rounds):
@@ -317,14 +317,14 @@ class Evaluator:
             steps = steps_of(found.name)
             if steps is None:
                 node_info = self._cluster.by_name[found.name]
-                # What the order of equal pods may change is known already: all that is missing are the steps.
+                # The effect of the order of equal pods is already known; only the steps are missing.
                 orders = None if self._in_order(pod, node_info) else Steps(0)
                 steps = self._dry_run(state, pod, node_info, orders).steps
             new.append(Tried(found.name, found.victims._replace(steps=steps)))
         if remembered is not None:
             remembered.remember(new)
         tried = {name: tried for name, tried in known.items() if tried} | {each.name: each for each in new}
-        # Of some others there are steps by the way, where they were tried one by one.
+        # Nodes that were tried one by one have their steps already.
         is_at_once = self._handle.dry_run_at_once is not None and not self._chooses_victims
 
         def with_steps(candidate: Candidate) -> Candidate:
@@ -338,19 +338,19 @@ class Evaluator:
 
 
 def _rank(tried: Tried, now: datetime) -> SampledCandidate:
-    """How good a candidate is by the usual rules, from memory if it is there."""
+    """Return how good a candidate is by the default rules, from the cache if possible."""
     known = tried.rank
     if known is None:
         victims = tried.of_choice
         known = SampledCandidate(victims.num_violations > 0, default_rank(victims, now))
-        # A start time that is missing counts as now.
+        # A missing start time counts as now.
         if all(pod.start is not None for pod in victims.pods):
             tried.rank = known
     return known
 
 
 def _best(helped: Sequence[Tried], now: datetime) -> list[str]:
-    """The candidates between which the usual rules do not decide."""
+    """Return the candidates that are tied under the default rules."""
     fewest = min(each.victims.num_violations for each in helped)
     ranks = {each.name: _rank(each, now).rank for each in helped if each.victims.num_violations == fewest}
     best = max(ranks.values())
@@ -358,24 +358,24 @@ def _best(helped: Sequence[Tried], now: datetime) -> list[str]:
 
 
 def potential_nodes(node_infos: list[NodeInfo], filtered: NodeToStatus) -> list[NodeInfo]:
-    """The nodes that were refused in a way that evictions may mend, in the order of the snapshot."""
+    """Return the nodes whose rejections evictions may resolve, in snapshot order."""
     statuses = map(filtered.statuses.get, map(attrgetter("name"), node_infos), repeat(filtered.absent))
     return list(compress(node_infos, map(eq, map(attrgetter("code"), statuses), repeat(Code.UNSCHEDULABLE))))
 
 
 def first_error(statuses: Mapping[str, Status]) -> Status | None:
-    """The error that several nodes' statuses come to, where any has one; their order there is not known."""
+    """Return the combined error of the nodes' statuses, if any has one; their order is unknown upstream."""
     errors = sorted(dict.fromkeys(status.message for status in statuses.values() if status.code == Code.ERROR))
     if not errors:
         return None
-    # As upstream's aggregate prints them: each once, one alone, several as a list.
+    # As upstream's aggregate prints them: without duplicates; a single one as it is, several as a list.
     return Status(Code.ERROR, [errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"])
 
 
 def _reviewed(
     extender_session: ExtenderSession, victims: Mapping[str, CandidateVictims], helped: Sequence[Tried]
 ) -> tuple[dict[str, CandidateVictims], list[Candidate]]:
-    """What extenders leave of the candidates. How victims were found is told where they are still those."""
+    """Return the candidates that extenders accept; the selection steps are included if the victims are unchanged."""
     left = extender_session.process_preemption(victims)
     found = {each.name: each.candidate for each in helped}
     reviewed = []
@@ -387,9 +387,9 @@ def _reviewed(
 
 
 class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
-    """Eligibility, dry run and choice, by the hooks of ``PreemptionRules``; its reasons begin with ``message_prefix``.
+    """Eligibility, dry run and choice, with the hooks of ``PreemptionRules``.
 
-    That is DefaultPreemption's own; most plugins outside the tree say nothing before their reasons.
+    Its reasons start with ``message_prefix``, which is DefaultPreemption's own; most out-of-tree plugins have none.
     """
 
     message_prefix: ClassVar[str] = "preemption: "
@@ -411,7 +411,7 @@ class PreemptionPlugin(PreemptionRules, PostFilterPlugin):
 
 
 def preemption_rules(plugins: ProfilePlugins) -> PreemptionRules | None:
-    """The rules of the first plugin of a profile that preempts, if there is one."""
+    """Return the rules of the profile's first plugin that preempts, if there is one."""
     for plugin in plugins.post_filters:
         own = plugin.plugin if isinstance(plugin, OutOfTreePlugin) else plugin
         if isinstance(own, PreemptionPlugin):

@@ -1,18 +1,17 @@
-"""Which of two pods is more important, and pods sorted by it as Go sorts them where they are equal.
+"""Which of two pods is more important, and pods sorted by importance, equal ones as Go sorts them.
 
-``MoreImportantPod`` (``pkg/scheduler/util/utils.go``, v1.36.3) compares priority, then start time. It has no last
-tie-break, and a pod without a start time counts as starting now, with ``now`` read twice in a comparison. So the order
-of equal pods is an artefact of the sorting algorithm.
+``MoreImportantPod`` (``pkg/scheduler/util/utils.go``, v1.36.3) compares priority, then start time. It has no final
+tie-break, and a pod without a start time counts as starting now, with ``now`` read twice in a comparison. The order of
+equal pods is therefore an artifact of the sorting algorithm.
 
-Which evictions would violate a PodDisruptionBudget follows ``filterPodsWithPDBViolation`` in
+PodDisruptionBudget violations follow ``filterPodsWithPDBViolation`` in
 ``plugins/defaultpreemption/default_preemption.go`` of v1.36.3.
 
-And ``rank_victims`` says in which order the pods of a node would go (``SelectVictimsOnNode``,
-``default_preemption.go``, v1.36.3).
-
-Victim selection takes all pods of lower priority off the node, then puts them back: those whose eviction violates a
-budget first, each part most important first. So the last to be put back is the first to go, as long as it frees what
-the incoming pod lacks; one that frees nothing of that stays wherever it stands.
+``rank_victims`` returns the order in which a node's pods would be evicted (``SelectVictimsOnNode``,
+``default_preemption.go``, v1.36.3). Victim selection removes all pods of lower priority from the node and then
+reprieves them, first those whose eviction violates a budget, each group most important first. So the last pod to be
+reprieved is the first victim, if evicting it frees what the incoming pod lacks; a pod that frees none of that stays,
+whatever its rank.
 """
 
 from __future__ import annotations
@@ -34,17 +33,18 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.verdict import BudgetUse
 from kpreempt.verdict.at_risk import RankedVictim
 
-# A start time that is missing; it counts as now.
+# Stands for a missing start time, which counts as now.
 NO_START = float("inf")
-# The one whose lease a recording watches. Others may run on their own, with caches that began at another time.
+# The scheduler whose lease a recording watches. Others may run independently, with caches that started at another time.
 _SCHEDULER = "default-scheduler"
 
 
 def is_more_important(one: PodInfo, other: PodInfo, now: datetime, *, reads_starts_once: bool = False) -> bool:
-    """Whether ``one`` is put back before ``other``: by priority, then by the earlier start.
+    """Return whether ``one`` is reprieved before ``other``: by priority, then by earlier start.
 
-    Where both have no start time the answer is always yes, because upstream's clock moves on between its two readings;
-    unless it ``reads_starts_once``, when the pods are listed: then who was listed first is, which is not known here.
+    If both have no start time, the result is always true, because upstream's clock advances between its two readings.
+    But if it ``reads_starts_once``, when pods are listed, the pod listed first is more important, and that order is
+    unknown here.
     """
     if one.priority != other.priority:
         return one.priority > other.priority
@@ -61,14 +61,14 @@ def sort_by_importance(
     reads_starts_once: bool = False,
     listed: Mapping[str, int] | None = None,
 ) -> list[PodInfo]:
-    """The pods, most important first.
+    """Sort the pods, most important first.
 
-    Where upstream ``reads_starts_once``, those without a start time are in the order in which they were ``listed``
-    (places by key; ``None``: as they stand here).
+    If upstream ``reads_starts_once``, pods without a start time are in the order in which they were ``listed``
+    (positions by key; ``None``: the given order).
 
-    Equals are in the order that Go's sort makes of the scheduler's own, where they stand in that one. Otherwise they
-    are in the likely order: an update puts a pod at the end of its node's list, so that the last one updated comes
-    last; pods without a start time, of few of which Go's sort turns the order round, the other way.
+    If the pods are in the scheduler's order, equal ones end up in the order that Go's sort gives them. Otherwise they
+    are in the likely order: an update moves a pod to the end of its node's list, so the most recently updated comes
+    last. Pods without a start time are in reverse, because Go's sort reverses short runs of them.
     """
     ordered = list(pods)
     if not has_scheduler_order:
@@ -91,21 +91,21 @@ def sort_by_importance(
 
 
 def have_equal_rank(one: PodInfo, other: PodInfo) -> bool:
-    """Whether neither pod is more important, or each is."""
+    """Return whether neither pod is more important, or each is."""
     return one.priority == other.priority and one.start == other.start
 
 
 def tie_of(pod: PodInfo | Pod) -> tuple[int, float]:
-    """What equals share: priority and start, as a key that sorts the most important first."""
+    """Return what equal pods share, priority and start, as a key that sorts the most important first."""
     return -pod.priority, NO_START if pod.start is None else pod.start.timestamp()
 
 
 def stand_in_order(
     cluster: ClusterSnapshot, node_info: NodeInfo, priority: int | None, *, scheduler: str = _SCHEDULER
 ) -> bool:
-    """Whether those of the node's pods that are below ``priority`` (``None``: all) stand in their order.
+    """Return whether the node's pods below ``priority`` (``None``: all) are in the scheduler's order.
 
-    Not where a what-if has changed which pods are on the node.
+    They are not if a what-if has changed the node's pods.
     """
     if cluster.has_scheduler_order:
         return True
@@ -121,9 +121,9 @@ def stand_in_order(
 
 
 class PodWithBudgets(NamedTuple):
-    """A pod, what its eviction takes from each budget that protects it, and whether one of them is violated.
+    """A pod, the disruptions its eviction uses of each budget that protects it, and whether one of these is violated.
 
-    ``passed_over`` says that a violated budget was not the last that protects it, and those after it were left alone.
+    ``passed_over`` means that a violated budget was not the last one, and those after it were not decremented.
     """
 
     pod_info: PodInfo
@@ -133,9 +133,9 @@ class PodWithBudgets(NamedTuple):
 
 
 class BudgetIndex(SelectingBudgets):
-    """The budgets of a cluster, and which of them protect a pod.
+    """The budgets of a cluster, and the pods that they protect.
 
-    Where it ``stops_at_violated``, a pod that violates a budget takes nothing from those after it.
+    If it ``stops_at_violated``, a pod that violates a budget does not decrement the budgets after it.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class BudgetIndex(SelectingBudgets):
         self.stops_at_violated = stops_at_violated
 
     def protecting(self, pod_info: PodInfo) -> list[PodDisruptionBudget]:
-        """The budgets that count the pod; a pod that a budget holds as disrupted already is not counted again."""
+        """Return the budgets that count the pod; a budget does not count a pod in its ``disruptedPods`` again."""
         return [
             budget
             for budget in self.selecting(pod_info.pod)
@@ -157,7 +157,7 @@ class BudgetIndex(SelectingBudgets):
         ]
 
     def count(self, pod_infos: Sequence[PodInfo]) -> list[PodWithBudgets]:
-        """What evicting all these pods, in this order, takes from the budgets."""
+        """Return the disruptions that evicting all these pods, in this order, uses of the budgets."""
         protecting = [self.protecting(each) for each in pod_infos]
         taken = claimed_in_order(protecting, stops_at_violated=self.stops_at_violated)
         return [
@@ -175,14 +175,14 @@ def rank_victims(
     has_scheduler_order: bool,
     reads_starts_once: bool = False,
 ) -> list[RankedVictim]:
-    """The node's pods below ``priority``, the first to go first."""
+    """List the node's pods below ``priority``, first victim first."""
     potential = [info for info in node_info.pods if info.priority < priority]
     counted = budgets.count(
         sort_by_importance(potential, now, has_scheduler_order=has_scheduler_order, reads_starts_once=reads_starts_once)
     )
     put_back = [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]
     places = {each.pod_info.key: place for place, each in enumerate(reversed(put_back), start=1)}
-    # The first and the last place of each pod that has equals. Of these, too, any may be the one that violates.
+    # The first and last rank of each pod that has equals; any of these may also be the one that violates.
     spans: dict[str, tuple[int, int]] = {}
     for _, tie in groupby(() if has_scheduler_order else counted, lambda each: tie_of(each.pod_info)):
         taken = {each.pod_info.key: places[each.pod_info.key] for each in tie}

@@ -1,15 +1,15 @@
-"""How likely each node is to win a preemption's search that stops early (``DryRunPreemption``, v1.36.3).
+"""The odds of each node to be chosen by a preemption that stops its search early (``DryRunPreemption``, v1.36.3).
 
-On big clusters the dry run stops once it has enough candidates, one of which violates no budget. Candidates that
-violate budgets and those that do not are kept in two lists, each with room for just as many, and then the ordinary
-rules choose. Nodes that are no candidates are passed over, so that only the order among the candidates decides.
+On big clusters, the dry run stops once it has enough candidates, at least one of which violates no budget. Candidates
+that violate budgets and those that do not are collected in two lists, each with the same capacity, and then the
+ordinary rules choose. Nodes that are not candidates are skipped, so only the order of the candidates matters.
 
-That order is, as a rule, that of the Go map of refused nodes (``NodesForStatusCode``, ``framework/interface.go``),
-which is made anew for every attempt: any order is then as likely as any other, or nearly so. Where PreFilter refused
-the pod on all nodes at once, and where the map is so small that it is not hashed at all, it is the order of the
-scheduler's list from a random start. Both are counted as a search would go that looks at one node after the other.
+That order is usually the order of the Go map of rejected nodes (``NodesForStatusCode``, ``framework/interface.go``),
+which is rebuilt for every attempt: all orders are equally likely, or nearly so. If PreFilter rejected the pod on all
+nodes, or if the map is too small to be hashed, it is the order of the scheduler's list from a random start. Both are
+computed as if the search evaluated one node after the other.
 
-``sampling_of`` says how many nodes that fit are enough to score (``numFeasibleNodesToFind``, ``schedule_one.go``,
+``sampling_of`` returns how many feasible nodes are enough to score (``numFeasibleNodesToFind``, ``schedule_one.go``,
 v1.36.3).
 """
 
@@ -25,25 +25,26 @@ from typing import Any, NamedTuple
 from kpreempt.schedulers.kube.framework.interface import DEFAULT_PARALLELISM, NodeToStatus
 from kpreempt.verdict import Code, Odds, OddsOutcome, Sampling, SearchOrder
 
-# Starts of searches: from the first one up to, but without, the second.
+# Start positions of searches: the first inclusive, the second exclusive.
 _Span = tuple[int, int]
-# How good a candidate is under the rules of the choice, the higher the better.
+# How good a candidate is under the rules of the choice; higher is better.
 Rank = tuple[float, ...]
 
-# A Go map (1.24 and later) keeps so few entries in the order in which they came, and starts anywhere in it.
+# A Go map (1.24 and later) iterates up to this many entries in insertion order, from a random start.
 _ENTRIES_IN_ORDER = 8
-# From here on a map's order is as good as any: no outcome is off by a percentage point (``make parity`` measures it).
+# From this size on, all orders of a map are taken as equally likely: no outcome is off by a percentage point (``make
+# parity`` measures it).
 _ENTRIES_IN_ANY_ORDER = 100
-# Outcomes that all together are less likely than this are left out.
+# Outcomes whose total probability is lower are omitted.
 _NEVER = 1e-12
-# From here on all outcomes that are left come to nothing beside that.
+# Below this, all remaining outcomes are negligible even compared with that.
 _NEVER_AT_ALL = 1e-16
 
 
 class SampledCandidate(NamedTuple):
-    """A candidate as the search sees it.
+    """A candidate from the search's point of view.
 
-    ``rank`` is not looked at for candidates that violate budgets where there are others.
+    ``rank`` is ignored for candidates that violate budgets if others do not.
     """
 
     violates_budgets: bool
@@ -51,25 +52,25 @@ class SampledCandidate(NamedTuple):
 
 
 def num_candidates(potential_nodes: int, percentage: int, absolute: int) -> int:
-    """How many candidates a search among so many nodes wants (``calculateNumCandidates``)."""
+    """Return how many candidates a search needs (``calculateNumCandidates``)."""
     return min(max(potential_nodes * percentage // 100, absolute), potential_nodes)
 
 
 def search_order(filtered: NodeToStatus, *, is_list_known: bool) -> SearchOrder:
-    """The order in which a search goes through the refused nodes.
+    """Return the order in which a search goes through the rejected nodes.
 
-    ``is_list_known`` says that the nodes were refused in the order of the list, and no node's turn came before.
+    ``is_list_known`` means that nodes were rejected in list order, and no node was evaluated first.
     """
     if filtered.absent.code == Code.UNSCHEDULABLE:
         return SearchOrder.LIST
-    # Where PreFilter left some nodes only, these come in the order of another map.
+    # If PreFilter restricted the nodes, they are in the order of another map.
     is_full_list = is_list_known and not filtered.absent.reasons
     entries = filtered.num_rejected
     return SearchOrder.LIST if is_full_list and entries <= _ENTRIES_IN_ORDER else order_of_map(entries)
 
 
 def order_of_map(entries: int) -> SearchOrder:
-    """The order of a Go map with so many entries, of which nobody knows in which order they came."""
+    """Return the order of a Go map with this many entries, inserted in an unknown order."""
     return SearchOrder.ANY if entries >= _ENTRIES_IN_ANY_ORDER else SearchOrder.SMALL_MAP
 
 
@@ -81,9 +82,9 @@ def odds_of(
     order: SearchOrder,
     parallelism: int = DEFAULT_PARALLELISM,
 ) -> Odds:
-    """What a search for ``requested`` candidates can end with.
+    """Return the possible outcomes of a search for ``requested`` candidates.
 
-    ``potential_nodes`` are in the order of the scheduler's list, ``candidates`` those of them on which preemption helps
+    ``potential_nodes`` are in the order of the scheduler's list; ``candidates`` are the ones on which preemption helps
     (at least one).
     """
     if order is SearchOrder.LIST:
@@ -95,15 +96,15 @@ def odds_of(
 
 
 def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], requested: int) -> list[OddsOutcome]:
-    """The outcomes where every order of the nodes is as likely as every other, the most likely first.
+    """Return the outcomes if every order of the nodes is equally likely, the most likely first.
 
-    Of equal nodes each is as likely as the others. No outcomes where no candidate is wanted, or there is none.
+    Equally ranked nodes are equally likely. Empty if there are no candidates or none is needed.
     """
     if requested == 0:
         return []
     rivals = _rivals(candidates)
     best_first = sorted(rivals, key=rivals.__getitem__, reverse=True)
-    # That none of the better ones is among the first candidates: as many candidates are left to draw from.
+    # The probability that no better one is among the first candidates; ``left`` candidates remain to draw from.
     none_before, left = 1.0, len(candidates)
     shares = []
     for _, names in groupby(best_first, key=rivals.__getitem__):
@@ -116,17 +117,17 @@ def outcomes_in_any_order(candidates: Mapping[str, SampledCandidate], requested:
         shares.append((tier, share))
         if none_before < _NEVER_AT_ALL:
             break
-    # Candidates that violate budgets may fill the sample. The search then goes on to the first that does not.
+    # Candidates that violate budgets may fill the sample. The search then continues to the first one that does not.
     return _likely([OddsOutcome(tier, share + none_before * len(tier) / len(rivals)) for tier, share in shares])
 
 
 def outcomes_from_a_start(
     potential_nodes: Sequence[str], candidates: Mapping[str, SampledCandidate], requested: int
 ) -> list[OddsOutcome]:
-    """The outcomes where the nodes come in this order, from any of them on and round, the most likely first.
+    """Return the outcomes if nodes are in this order from a random start, wrapping around, the most likely first.
 
-    Of equal nodes one that is in the search from more starts is more likely than the others. No outcomes where no
-    candidate is wanted, or there is none.
+    Of equally ranked nodes, one that is reached from more starts is more likely. Empty if there are no candidates or
+    none is needed.
     """
     size = len(potential_nodes)
     found = [(index, candidates[name]) for index, name in enumerate(potential_nodes) if name in candidates]
@@ -139,7 +140,7 @@ def outcomes_from_a_start(
 
 
 def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], requested: int) -> list[OddsOutcome]:
-    """``outcomes_from_a_start`` where each of ``nodes`` is a candidate, as good as its score."""
+    """Compute ``outcomes_from_a_start`` if each of ``nodes`` is a candidate ranked by its score."""
     size = len(nodes)
     if requested == 0 or not nodes:
         return []
@@ -150,7 +151,7 @@ def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], requested: i
 def _told(nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[int], list[int]]]) -> list[OddsOutcome]:
     size, outcomes = len(nodes), {}
     for tier, starts in won:
-        # A search comes to the node that it starts with.
+        # A search includes the node that it starts with.
         is_all = len(starts) == size
         reached = [nodes[index] for index in tier if is_all or _is_reached(index, size, ends, starts)]
         outcomes[starts[0]] = OddsOutcome(reached, len(starts) / size)
@@ -158,13 +159,13 @@ def _told(nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[in
 
 
 def _rivals(candidates: Mapping[str, SampledCandidate]) -> dict[str, Rank]:
-    """The candidates that can win: one without violations, where there is one, is in every search, and beats others."""
+    """Return the candidates that can win: one without violations, if any, is in every search and beats the others."""
     clean = {name: each.rank for name, each in candidates.items() if not each.violates_budgets}
     return clean or {name: each.rank for name, each in candidates.items()}
 
 
 def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:
-    """The outcomes, the most likely first, without the least likely that together never happen."""
+    """Sort the outcomes by likelihood and omit the least likely, whose total probability is negligible."""
     ordered = sorted(outcomes, key=lambda each: -each.probability)
     rest = 0.0
     while ordered and rest + ordered[-1].probability < _NEVER:
@@ -173,9 +174,9 @@ def _likely(outcomes: list[OddsOutcome]) -> list[OddsOutcome]:
 
 
 def _ends_of_searches(size: int, found: list[int], rivals: list[int], requested: int) -> list[int]:
-    """For each start the last node that can win, as an index that goes on counting after the first round.
+    """Return for each start the last node that can win, as an index that continues after the first round.
 
-    ``found`` are the indices of all candidates, ``rivals`` those of the candidates that can win.
+    ``found`` are the indices of all candidates, ``rivals`` the indices of the candidates that can win.
     """
     if len(found) < requested:
         return [start + size - 1 for start in range(size)]
@@ -197,10 +198,10 @@ def _ends_of_searches(size: int, found: list[int], rivals: list[int], requested:
 def _won(
     size: int, rivals: Iterable[tuple[int, Rank | int]], ends: Sequence[int]
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """The candidates of each rank that wins, with the starts (ascending) of the searches that it wins; the best first.
+    """Yield the candidates of each winning rank with the starts (ascending) of the searches that they win, best first.
 
-    As the start moves on by one node, so does the end of its search, or it stays: who comes to a candidate are
-    neighbours.
+    As the start advances by one node, the end of the search advances or stays, so the starts that reach a candidate are
+    adjacent.
     """
     tiers: dict[Any, list[int]] = {}
     for index, rank in rivals:
@@ -218,7 +219,7 @@ def _won(
 
 
 def _divided(spans: Sequence[_Span], others: Sequence[_Span]) -> tuple[list[_Span], list[_Span]]:
-    """What of ``spans`` is in some of the ``others``, and what is in none; all by their starts, ascending."""
+    """Split ``spans`` into parts that are in some of the ``others`` and parts that are in none; all sorted by start."""
     inside, outside = [], []
     position = 0
     for start, end in spans:
@@ -239,14 +240,14 @@ def _divided(spans: Sequence[_Span], others: Sequence[_Span]) -> tuple[list[_Spa
 
 
 def _first_start(ends: Sequence[int]) -> Callable[[int], int]:
-    """What gives, by a node's index, the first start from which a search gets as far as the node."""
+    """Return a function that gives, for a node's index, the first start from which a search reaches the node."""
     if isinstance(ends, range):
         return lambda index: min(max(index - ends.start, 0), len(ends))
     return partial(bisect_left, ends)
 
 
 def _is_reached(index: int, size: int, ends: Sequence[int], starts: list[int]) -> bool:
-    """Whether one of ``starts`` (ascending) comes to the node, before or after the end of the list."""
+    """Return whether a search from one of ``starts`` (ascending) reaches the node, before or after the list's end."""
     first_start = _first_start(ends)
     before = bisect_right(starts, index) - bisect_left(starts, first_start(index))
     return before > 0 or bisect_left(starts, first_start(index + size)) < len(starts)
@@ -261,10 +262,10 @@ _NODES_PER_PERCENT = 125
 def sampling_of(
     nodes: int, feasible: int, *, percentage: int, is_scoring: bool, is_restricted: bool = False
 ) -> Sampling | None:
-    """The sampling of a search through ``nodes`` nodes, ``feasible`` of which fit; ``None`` where it finds them all.
+    """Return the sampling of a search through ``nodes`` nodes; ``None`` if it finds all ``feasible`` ones.
 
-    A ``percentage`` of 0 lets the number of nodes decide. Without plugins that score (``is_scoring``) the first node
-    that fits is taken. Where PreFilter left some nodes only (``is_restricted``), these come in the order of a Go map.
+    If ``percentage`` is 0, it depends on the number of nodes. Without score plugins (``is_scoring``), the first node
+    that fits is chosen. If PreFilter restricted the nodes (``is_restricted``), they are in the order of a Go map.
     """
     if percentage == 0:
         percentage = max(_MAX_PERCENTAGE - nodes // _NODES_PER_PERCENT, MIN_PERCENTAGE)

@@ -1,8 +1,8 @@
-"""Dry runs that are remembered from one cluster to the next, for pods that are alike.
+"""Dry runs cached from one cluster to the next, for equivalent pods.
 
-Who goes from a node hangs on the node with its pods and those nominated to it, on what the budgets of its pods allow,
-and on nothing else where all filters that run look at nodes alone. So where one cluster follows another
-(``framework/memory.py``), a node is tried again only once some of this has changed.
+If all filters that run are node-local, the victims on a node depend only on the node with its pods, the pods nominated
+to it, and the disruptions that its pods' budgets allow. So when one cluster follows another (``framework/memory.py``),
+a node is tried again only if some of these have changed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from kpreempt.verdict import Candidate
 
 
 class Tried:
-    """The victims on a node, and what is made of them later, each thing once: it stays with them in memory.
+    """The victims on a node, and results derived from them, each computed once and cached with them.
 
-    ``helps`` says whether there are any. ``rank`` is how good a candidate the node is, where that hangs on no time.
+    ``helps`` is whether preemption helps there. ``rank`` is how good a candidate the node is, if that does not depend
+    on time.
     """
 
     __slots__ = ("_candidate", "helps", "name", "of_choice", "rank", "victims")
@@ -61,9 +62,9 @@ class Tried:
 
 
 class _SeenVictims(NamedTuple):
-    """What of a node a dry run hangs on: how many of its pods that could go each budget selects, by its position.
+    """What a dry run of a node depends on: how many of its evictable pods each budget selects, by budget position.
 
-    ``is_timed`` says that some start time is missing, for which the time stands.
+    ``is_timed`` means that a start time is missing, so the current time is used.
     """
 
     node_info: NodeInfo
@@ -72,7 +73,7 @@ class _SeenVictims(NamedTuple):
 
 
 class _Known:
-    """The dry runs that hold, by node, as far as has been followed."""
+    """The dry runs that are still valid, by node, for the latest cluster."""
 
     def __init__(self, changes: Changes) -> None:
         self.tried: dict[str, Tried] = {}
@@ -80,14 +81,14 @@ class _Known:
         self._place = 0
         self._now: datetime | None = None
         self._budgets: BudgetIndex | None = None
-        # What was seen of a node that was tried, be it remembered still or not.
+        # What was seen of a node when it was tried, whether or not its dry run is still cached.
         self._seen: dict[str, _SeenVictims] = {}
-        # By the position of a budget, the nodes where it selects some pods that could go; perhaps more.
+        # By budget position, the nodes where the budget selects evictable pods, possibly more.
         self._by_budget: dict[int, set[str]] = {}
         self._timed: set[str] = set()
 
     def keep(self, tried: Tried, seen: _SeenVictims) -> None:
-        """What a dry run of a node came to."""
+        """Store the result of a node's dry run."""
         name = tried.name
         self.forget([name])
         self.tried[name] = tried
@@ -99,12 +100,12 @@ class _Known:
                 self._by_budget.setdefault(position, set()).add(name)
 
     def seen(self, node_info: NodeInfo) -> _SeenVictims | None:
-        """What was seen of the very node, if it was tried."""
+        """Return what was seen of exactly this node object, if it was tried."""
         seen = self._seen.get(node_info.name)
         return seen if seen is not None and seen.node_info is node_info else None
 
     def follow(self, nodes: Sequence[NodeInfo], budgets: BudgetIndex, now: datetime) -> None:
-        """Go on to a cluster of the same nodes, and forget what does not hold any more there."""
+        """Advance to a cluster with the same nodes, and drop results that are no longer valid."""
         before, self._budgets = self._budgets, budgets
         if before is None or not budgets.selects_as(before):
             self.tried.clear()
@@ -122,12 +123,12 @@ class _Known:
         self._now = now
 
     def _follow_budget(self, position: int, then: PodDisruptionBudget, there: PodDisruptionBudget) -> None:
-        """A budget allows something else.
+        """Handle a budget whose disruptions allowed have changed.
 
-        Steps tell what. Without them it is all the same whether that is enough for all pods or for more.
+        Steps list the number. Without them, it does not matter whether it is enough for all pods or more.
         """
         names = self._by_budget.get(position, set())
-        # As many pods find what they need as before.
+        # The same number of pods can be evicted without a violation as before.
         enough = min(then.allowed, there.allowed) if _disrupted(then) == _disrupted(there) else -1
         is_same = then.allowed == there.allowed and enough >= 0
         self.forget(
@@ -137,13 +138,13 @@ class _Known:
         )
 
     def forget(self, names: Iterable[str]) -> None:
-        """What dry runs of these nodes came to does not hold any more."""
+        """Drop the dry runs of these nodes."""
         for name in names:
             self.tried.pop(name, None)
 
 
 class RememberedDryRuns:
-    """What is known of the dry runs of pods like ``pod``, of those ``with_steps`` or of others."""
+    """Cached dry runs of pods equivalent to ``pod``, either those ``with_steps`` or the others."""
 
     def __init__(
         self, findings: Findings, pod: Pod, cluster: ClusterState, budgets: BudgetIndex, *, with_steps: bool
@@ -154,18 +155,18 @@ class RememberedDryRuns:
         self._budgets = budgets
         self._known = findings.column(("dry run", with_steps), 0, lambda _, changes: _Known(changes))
         self._known.follow(cluster.node_infos, budgets, cluster.now)
-        # Where the pod is nominated itself, it does not count beside itself, as it does for others.
+        # If the pod itself is nominated, it does not count itself, while others count it.
         self._own = {cluster.node_infos[place].name for place in cluster.places_nominated_to(pod)}
 
     def recall(self, names: Iterable[str]) -> list[Tried | None]:
-        """For each of these nodes its dry run, if nothing has changed there."""
+        """Return the dry run of each of these nodes, if nothing has changed there."""
         tried = self._known.tried
         if not self._own:
             return list(map(tried.get, names))
         return [None if name in self._own else tried.get(name) for name in names]
 
     def remember(self, tried: Iterable[Tried]) -> None:
-        """Keep what dry runs came to."""
+        """Store the results of dry runs."""
         for each in tried:
             if each.name not in self._own:
                 node_info = self._nodes[each.name]
@@ -181,5 +182,5 @@ class RememberedDryRuns:
 
 
 def _disrupted(budget: PodDisruptionBudget) -> object:
-    """The pods that a budget holds as disrupted already."""
+    """Return the pods that a budget already counts as disrupted."""
     return budget.status.disrupted_pods if budget.status is not None else None

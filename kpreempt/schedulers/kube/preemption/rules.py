@@ -1,4 +1,4 @@
-"""What a preemption leaves to the plugin that runs it: who may go, who goes first, and which node is best.
+"""Hooks of a preemption: which pods may be evicted, in which order, and which node is best.
 
 Follows ``Interface`` of ``framework/preemption/preemption.go`` and the functions that ``DefaultPreemption`` lets a
 build replace (``plugins/defaultpreemption/default_preemption.go``), both v1.36.3.
@@ -28,9 +28,9 @@ MIN_CANDIDATE_NODES_ABSOLUTE = 100
 
 
 class CandidateScore(NamedTuple):
-    """A rule of the choice between candidates: a name for the report, and the score of a node, the higher the better.
+    """A rule of the choice between candidates: a name for the report, and a node's score; higher is better.
 
-    A later rule counts only between nodes that are equal under those before it.
+    A later rule only decides between nodes that are equal under the earlier ones.
     """
 
     name: str
@@ -38,16 +38,16 @@ class CandidateScore(NamedTuple):
 
 
 class PreemptionRules(Plugin):
-    """The hooks of a preemption; what is not overridden is as in DefaultPreemption.
+    """The hooks of a preemption; hooks that are not overridden behave as in DefaultPreemption.
 
-    Nodes and pods that a hook is given can be looked at only.
+    Nodes and pods passed to a hook are read-only.
     """
 
     def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:
-        """Whether the pod may preempt.
+        """Return whether the pod may preempt.
 
-        Not with ``preemptionPolicy: Never``, and not while victims of its earlier preemption are still on their way
-        out of its nominated node, unless that node has become hopeless.
+        It may not with ``preemptionPolicy: Never``, or while victims of its earlier preemption are still terminating on
+        its nominated node, unless that node has become unresolvable.
         """
         if pod.spec.preemption_policy == "Never":
             return Eligibility(False, REASON_NEVER)
@@ -63,59 +63,59 @@ class PreemptionRules(Plugin):
         return Eligibility(True)
 
     def may_evict(self, state: CycleState, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
-        """Whether ``victim`` may go for ``pod``: if its priority is lower and it ``is_eligible_pod``.
+        """Return whether ``victim`` may be evicted for ``pod``: if its priority is lower and it ``is_eligible_pod``.
 
-        One that is overridden is asked of the pods of a node one after the other, the least important first; those
-        that may go are off the node then, and out of ``state``. Where priority no longer decides here, the room that
-        is freed is not safe: a nomination keeps it from pods of lower priority only. A ``PluginError`` that this hook,
-        ``is_eligible_pod`` or ``check_fit`` raises is the end of this node only: it is no candidate.
+        An override is called for the pods of a node one after the other, the least important first; evictable pods are
+        then already removed from the node and from ``state``. If priority no longer decides here, the freed resources
+        are not safe: a nomination protects them only from pods of lower priority. A ``PluginError`` raised by this
+        hook, ``is_eligible_pod`` or ``check_fit`` affects only this node: it is not a candidate.
         """
         return victim.priority < pod.priority and self.is_eligible_pod(pod, victim, node_info)
 
     def is_eligible_pod(self, pod: Pod, victim: PodInfo, node_info: NodeInfo) -> bool:
-        """Whether ``victim``, whose priority is lower than that of ``pod``, may go for it: yes."""
+        """Return whether ``victim``, a pod of lower priority than ``pod``, may be evicted; true by default."""
         return True
 
     def is_more_important(self, one: PodInfo, other: PodInfo) -> bool:
-        """Whether ``one`` is put back before ``other``: by priority, then by the earlier start."""
+        """Return whether ``one`` is reprieved before ``other``: by priority, then by earlier start."""
         reads_once = self.handle.behavior.reads_start_times_once
         return is_more_important(one, other, self.handle.cluster.now, reads_starts_once=reads_once)
 
     def no_victims_message(self, pod: Pod, node_info: NodeInfo) -> str:
-        """What is said of a node from which no pod may go."""
+        """Return the reason for a node without evictable pods."""
         return REASON_NO_VICTIMS
 
     def check_fit(self, state: CycleState, pod: Pod, node_info: NodeInfo, put_back: PodInfo | None) -> Status:
-        """What the plugin itself says to the pod on a node that the filters let pass in a dry run: Success.
+        """Return the plugin's status on a node that passes the filters in a dry run; Success by default.
 
-        It is asked when all that may go are gone (``put_back`` is ``None``), where a refusal rules the node out, and
-        after each pod that is put back, where a refusal makes that pod a victim.
+        It is called when all evictable pods are removed (``put_back`` is ``None``), where a rejection rules the node
+        out, and after each pod is put back, where a rejection makes that pod a victim.
         """
         return SUCCESS
 
     def ordered_score_functions(self, candidates: Mapping[str, CandidateVictims]) -> Sequence[CandidateScore]:
-        """The rules of the choice; none for the usual ones (``schedulers/choice.py``)."""
+        """Return the rules of the choice; empty for the default rules (``schedulers/choice.py``)."""
         return ()
 
     def num_candidates(self, num_nodes: int) -> int:
-        """How many candidates are enough, of so many nodes where evictions may help: 10 %, and 100 at least."""
+        """Return how many candidates are enough if evictions may help on ``num_nodes`` nodes: 10%, at least 100."""
         return num_candidates(num_nodes, MIN_CANDIDATE_NODES_PERCENTAGE, MIN_CANDIDATE_NODES_ABSOLUTE)
 
     def overrides(self, hook: str) -> bool:
-        """Whether the plugin has a hook of its own."""
+        """Return whether the plugin overrides a hook."""
         return getattr(type(self), hook) is not getattr(PreemptionRules, hook)
 
     @property
     def chooses_victims(self) -> bool:
-        """Whether a node may have other victims, or be refused in other words, than by DefaultPreemption."""
+        """Whether a node may have other victims, or another rejection reason, than with DefaultPreemption."""
         hooks = ("may_evict", "is_eligible_pod", "is_more_important", "check_fit", "no_victims_message")
         return any(map(self.overrides, hooks))
 
 
 def criteria_of(scores: object) -> tuple[Criterion, ...]:
-    """The rules of a plugin. Raises ``PluginError`` where they are none, and so do their functions."""
+    """Return a plugin's rules. Raises ``PluginError``, as do their functions, if they are invalid."""
     if isinstance(scores, str) or not isinstance(scores, Sequence):
-        raise PluginError(f"ordered_score_functions gave {shown(scores)}, not a list of rules")
+        raise PluginError(f"ordered_score_functions returned {shown(scores)}, not a list of rules")
     return tuple(_criterion_of(of_type(CandidateScore, each, "ordered_score_functions")) for each in scores)
 
 
@@ -129,9 +129,9 @@ def _criterion_of(rule: CandidateScore) -> Criterion:
 
 
 def is_awaited(pod: Pod, behavior: Behaviour) -> bool:
-    """Whether the pod is on its way out by a preemption; without conditions that tell it, for any reason."""
+    """Return whether the pod is terminating because of a preemption; without conditions, for any reason."""
     if pod.metadata.deletion_timestamp is None or not behavior.pod_disruption_conditions:
         return pod.metadata.deletion_timestamp is not None
-    # The first such condition tells whether a scheduler preempted it.
+    # The first such condition shows whether a scheduler preempted it.
     told = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)
     return told is not None and told.status == "True" and told.reason == "PreemptionByScheduler"

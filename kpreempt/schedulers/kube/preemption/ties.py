@@ -1,7 +1,7 @@
-"""Equal pods on a node: whether their order decides who goes, and what every order would lead to.
+"""Equal pods on a node: whether their order decides the victims, and what every order would lead to.
 
-And the choice between nodes where that order, and so the victims on some of them, is not known. Each node's list has an
-order of its own, so that any outcome on one node may meet any on another.
+Also the choice between nodes if that order, and thus the victims on some nodes, is unknown. Each node's list has its
+own order, so any outcome on one node may be combined with any on another.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, PodWithBudgets, tie_of
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
 
-# Steps that all searches of a decision may take together, and that one of them may.
+# Maximum number of steps for all searches of a decision together, and for one of them.
 MAX_STEPS = 400_000
 MAX_STEPS_OF_NODE = 20_000
 P = TypeVar("P")
 Tie = Sequence[Alike[PodInfo]]
-# Something that is so of two pods.
+# A property of two pods.
 Both = Callable[[PodInfo, PodInfo], bool]
 
 
 class Put(NamedTuple):
-    """A potential victim in the likely order, and what became of it."""
+    """A potential victim in the likely order, and what happened to it."""
 
     counted: PodWithBudgets
     kept: bool
 
 
 def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[Alike[PodInfo]]:
-    """The pods of a tie in groups that no filter and no budget tells apart; ``is_alike`` asks the filters."""
+    """Group the pods of a tie that no filter and no budget distinguishes; ``is_alike`` checks the filters."""
     kinds: list[Alike[PodInfo]] = []
     for each in tie:
         info = each.counted.pod_info
@@ -46,17 +46,17 @@ def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[A
     return kinds
 
 
-# The filters that look at the labels of pods.
+# The filters that read pods' labels.
 _OF_LABELS = frozenset({"InterPodAffinity", "PodTopologySpread"})
 
 
 def distinguished_by(skipped: Collection[str]) -> Both:
-    """Whether two pods of a node are the same to the filters, without those that are ``skipped`` for this pod."""
+    """Return a check whether the filters, except those ``skipped`` for this pod, treat two pods of a node the same."""
     looks_at_labels = not set(skipped).issuperset(_OF_LABELS)
 
     def is_alike(one: PodInfo, other: PodInfo) -> bool:
         mine, its = one.pod, other.pod
-        # Claims are of a namespace.
+        # Claims belong to a namespace.
         is_local = looks_at_labels or mine.spec.volumes or mine.spec.resource_claims
         return (
             (not is_local or mine.metadata.namespace == its.metadata.namespace)
@@ -69,10 +69,10 @@ def distinguished_by(skipped: Collection[str]) -> Both:
 
 
 def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, int]) -> bool:
-    """Whether another order within the tie may lead to other numbers of victims of each kind, or to other violations.
+    """Return whether another order within the tie may change the number of victims of each kind, or the violations.
 
-    A pod that is put back only takes room, so that of those that are put back in one pass all stay, or all go, in any
-    order where they do in one. ``allowed`` is what budgets still allow when the tie's turn comes.
+    A pod that is put back only uses resources. So of the pods put back in one pass, if all stay or all are evicted in
+    one order, they do in every order. ``allowed`` is what budgets still allow when the tie's turn comes.
     """
     if len(kinds) == 1:
         return False
@@ -86,14 +86,17 @@ def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, in
 
 
 class NodeTies(NamedTuple):
-    """The ties of a node's potential victims, and whether their order decides more than who of ``Alike`` pods goes."""
+    """The ties of a node's potential victims.
+
+    Also whether their order decides more than which of ``Alike`` pods are evicted.
+    """
 
     ties: list[Tie]
     put: list[list[Put]]
     is_open: bool
 
     def as_it_went(self, num_violations: int) -> Outcomes[PodInfo]:
-        """The outcome where the numbers are certain."""
+        """Return the outcome if the numbers are certain."""
         gone = {each.counted.pod_info.key for tie in self.put for each in tie if not each.kept}
         certain: list[PodInfo] = []
         choices: list[Choice[PodInfo]] = []
@@ -114,7 +117,7 @@ def node_ties(
     *,
     only_uses_resources: bool,
 ) -> NodeTies | None:
-    """The ties of a node; ``None`` where there are none, or where none of them had to part.
+    """Return the ties of a node; ``None`` if there are none, or no tie is split.
 
     ``put`` has the potential victims by importance, in the likely order.
     """
@@ -141,7 +144,7 @@ def node_ties(
 
 
 def allowed_by(budgets: BudgetIndex, put: Sequence[Put]) -> dict[str, int]:
-    """What each budget of these pods allows before any of them goes."""
+    """Return the disruptions that each budget of these pods allows before any is evicted."""
     return {budget.key: budget.allowed for each in put for budget in budgets.protecting(each.counted.pod_info)}
 
 
@@ -151,7 +154,7 @@ def follow_all(
     fits: Callable[[list[PodInfo], PodInfo], bool],
     steps: Steps,
 ) -> Outcomes[PodInfo]:
-    """What every order leads to. ``fits`` says whether a pod can stay beside those that are back already."""
+    """Return what every order leads to. ``fits`` checks whether a pod fits with the pods that are already back."""
     kinds = [kind for tie in found.ties for kind in tie]
 
     def can_stay(kept: KeptPods, kind: int) -> bool:
@@ -164,7 +167,7 @@ def follow_all(
 def follow_on_node(
     ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
 ) -> Outcomes[P]:
-    """What every order of the ties of one node leads to, of the steps of a decision."""
+    """Return what every order of the ties of one node leads to, using the decision's steps."""
     taken = steps.take(MAX_STEPS_OF_NODE)
     before = taken.left
     outcomes = follow(ties, allowed, fits, taken)
@@ -172,12 +175,12 @@ def follow_on_node(
     return outcomes
 
 
-# So many outcomes are told, the most likely first.
+# Up to this many outcomes are reported, the most likely first.
 MAX_TOLD = 200
 
 
 class _Rival(NamedTuple):
-    """One possible outcome on a node: the victims as the choice sees them, and the outcome where it is not certain."""
+    """One possible outcome on a node: the victims as the choice sees them, and the outcome if it is not certain."""
 
     node: str
     victims: CandidateVictims
@@ -192,12 +195,12 @@ def alternatives_of(
     *,
     is_exact: bool,
 ) -> Alternatives | None:
-    """Every outcome that the choice can end with, one of ``nominated`` first; ``None`` where that hangs on no order.
+    """Return every possible outcome of the choice, one with a ``nominated`` node first; ``None`` if no order matters.
 
-    ``likely`` are all candidates with their victims in the likely order, and ``outcomes`` what other orders lead to.
-    Not ``is_exact`` is a choice of which not all is known.
+    ``likely`` has all candidates with their victims in the likely order, and ``outcomes`` what other orders lead to.
+    Without ``is_exact``, not everything is known about the choice.
     """
-    # Others may have had their say about the victims where not all is known.
+    # If not everything is known, others may have changed the victims.
     rivals = [
         each
         for node, victims in likely.items()
@@ -225,7 +228,7 @@ def alternatives_of(
 
 
 def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *, is_likely_known: bool) -> list[_Rival]:
-    """Equals have one priority and start, so that any example of an outcome has the rank of all."""
+    """Return the rivals on a node. Equal pods share priority and start, so all examples of an outcome rank equally."""
     if found is None:
         return [_Rival(node, likely, None)]
     if is_likely_known and len(found.possible) == 1:
@@ -237,13 +240,13 @@ def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *,
 
 
 def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_Rival]:
-    """The outcomes that can win: every other node may be no better, even at its worst.
+    """Return the outcomes that can win: no other node is better even with its worst outcome.
 
-    Rule by rule, as the choice goes, so that the later ones are asked about few.
+    Goes rule by rule, as the choice does, so that later rules run on few outcomes.
     """
     winners: list[int] = []
     level = list(range(len(rivals)))
-    # The nodes of which no outcome is worse by the rules so far than the best that a node is at its worst.
+    # Keep nodes with an outcome at least as good, by the rules so far, as the best of the nodes' worst outcomes.
     setting = {each.node for each in rivals}
     for criterion in criteria:
         ranks = {index: criterion.rank(rivals[index].node, rivals[index].victims) for index in level}
@@ -260,7 +263,7 @@ def _winners(rivals: Sequence[_Rival], criteria: Sequence[Criterion]) -> list[_R
 
 
 def to_possible_outcome(node: str, possible: Possible[Pod]) -> PossibleOutcome:
-    """An outcome as evidence; pods by name, as which way it was found has no part in it."""
+    """Convert an outcome to evidence, with pods sorted by name so that the result does not depend on the search."""
     certain = sorted(pod.key for pod in possible.pods)
     choices = [PodChoice(choice.number, sorted(pod.key for pod in choice.pods)) for choice in possible.choices]
     return PossibleOutcome(node, certain, choices, possible.num_violations)

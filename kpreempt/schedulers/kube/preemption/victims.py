@@ -1,8 +1,8 @@
-"""The victims on one node (``SelectVictimsOnNode``, ``default_preemption.go``, v1.36.3).
+"""Victim selection on one node (``SelectVictimsOnNode``, ``default_preemption.go``, v1.36.3).
 
-Take every pod that may go off the node: by the usual rules those of lower priority. If the incoming pod still does not
-fit, the node is out. Otherwise put the pods back, most important first and those whose eviction violates a budget
-before all others, and keep each that leaves room; the rest are the victims.
+Remove every evictable pod from the node: by default, those of lower priority. If the incoming pod still does not fit,
+the node is not a candidate. Otherwise put the pods back, the most important first and those whose eviction violates a
+budget before all others, and reprieve each pod with which the incoming one still fits; the rest are the victims.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 
 class WithoutVictims(NamedTuple):
-    """The pods of a node that may go, and copies of state and node from which they are gone."""
+    """The evictable pods of a node, and copies of state and node without them."""
 
     potential: list[PodInfo]
     state: CycleState
@@ -52,8 +52,8 @@ def select_victims(
 ) -> Victims:
     """Find the victims on ``node_info``; neither it nor ``state`` is changed.
 
-    Where the order of equal pods is not known, ``orders`` has the steps that may be taken to follow all of them, and
-    the victims are those of the likely order.
+    If the order of equal pods is unknown, ``orders`` has the steps that may be used to follow all orders, and the
+    victims are those of the likely order.
     """
     without = without_potential_victims(framework, rules, state, pod, node_info, now)
     if without is None:
@@ -71,7 +71,7 @@ def select_victims(
     steps = [_reprieve(framework, rules, state, pod, node_info, each) for each in (*violating, *others)]
     victims = [each.pod_info for each, step in zip((*violating, *others), steps, strict=True) if not step.is_reprieved]
     if violating and others and behavior.sorts_victims_again:
-        # Sorting them again would turn those without a start time round once more.
+        # Sorting again would reverse pods without a start time again.
         gone = {info.key for info in victims}
         in_order = [each.pod_info for each in counted if each.pod_info.key in gone]
         victims = in_order if orders is not None else _by_importance(rules, victims, now, orders, listed)
@@ -88,9 +88,9 @@ def select_victims(
 def without_potential_victims(
     framework: Framework, rules: PreemptionRules, state: CycleState, pod: Pod, node_info: NodeInfo, now: datetime
 ) -> WithoutVictims | None:
-    """Take all pods off the node that may go for ``pod``; ``None`` where there are none. Nothing passed in changes."""
+    """Remove all pods that may be evicted for ``pod``; ``None`` if there are none. Arguments are not changed."""
     if rules.overrides("may_evict"):
-        # Where the plugin decides: one after the other, as what is gone may matter to it.
+        # If the plugin decides, pods are removed one by one, because earlier removals may affect its decision.
         state, node_info = cloned(state), node_info.snapshot()
         view = read_only_node(node_info)
         potential = []
@@ -118,7 +118,7 @@ def _by_importance(
     orders: Steps | None,
     listed: Mapping[str, int] | None,
 ) -> list[PodInfo]:
-    """The pods, most important first; ``listed`` has their places on the node where start times are read once."""
+    """Sort the pods, most important first; ``listed`` has their positions on the node if start times are read once."""
     if not rules.overrides("is_more_important"):
         return sort_by_importance(
             pods, now, has_scheduler_order=orders is None, reads_starts_once=listed is not None, listed=listed
@@ -134,7 +134,7 @@ def _status(
     node_info: NodeInfo,
     put_back: PodInfo | None,
 ) -> Status:
-    """What the filters say of the node, and then the plugin that preempts."""
+    """Return the filters' status for the node, and then the preempting plugin's."""
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
         beside = None if put_back is None else read_only_pod(put_back)
@@ -151,14 +151,14 @@ def _reprieve(
     node_info: NodeInfo,
     candidate: PodWithBudgets,
 ) -> Reprieve:
-    """Put one pod back if the incoming one still fits beside it."""
+    """Put one pod back if the incoming pod still fits with it."""
     info = candidate.pod_info
     node_info.add_pod(info)
     framework.run_pre_filter_add_pod(state, pod, info, node_info)
     try:
         status = _status(framework, rules, state, pod, node_info, info)
     except FrameworkError as error:
-        # To upstream an error here means the same as a refusal.
+        # Upstream treats an error here like a rejection.
         status = error.status
     if not status.is_success:
         node_info.remove_pod(info)
@@ -184,7 +184,7 @@ def _in_other_orders(
     num_violations: int,
     orders: Steps,
 ) -> Outcomes[Pod] | None:
-    """What every order of equal pods leads to; ``None`` where that is the same."""
+    """Return what every order of equal pods leads to; ``None`` if that is always the same."""
     is_tied = _is_tied(rules) if rules.overrides("is_more_important") else have_equal_rank
     only_uses_resources = not rules.overrides("check_fit") and not framework.has_out_of_tree_plugins
     is_alike = distinguished_by(() if framework.has_out_of_tree_plugins else without.state.skip_filter_plugins)
@@ -198,9 +198,9 @@ def _in_other_orders(
         try:
             outcomes = follow_all(found, allowed_by(budgets, put), trial.fits, orders)
         except (FrameworkError, PluginError):
-            # The node would be no candidate in such an order; the likely one is what is known.
+            # The node would not be a candidate in such an order; only the likely order is known.
             return found.as_it_went(num_violations)._replace(is_exact=False).of_each(_pod_of)
-    # Who may go is asked one by one, in an order that is not known either.
+    # Pods are checked one by one, in an order that is also unknown.
     if rules.overrides("may_evict"):
         outcomes = outcomes._replace(is_exact=False)
     return None if outcomes.is_certain else outcomes.of_each(_pod_of)
@@ -211,9 +211,9 @@ def _pod_of(info: PodInfo) -> Pod:
 
 
 class _Trial:
-    """A node without its potential victims, to which some are put back, over and over again.
+    """A node without its potential victims, to which various sets of them are added back.
 
-    It is given the node and the state as the steps have left them, and which pods are ``back`` there.
+    It starts with the node and the state as the steps have left them, and with the pods that are ``back`` there.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class _Trial:
         self._back = {info.key: info for info in back}
 
     def fits(self, beside: Sequence[PodInfo], info: PodInfo) -> bool:
-        """Whether the incoming pod fits with ``info`` and those ``beside`` it back on the node."""
+        """Return whether the incoming pod fits with ``info`` and the pods in ``beside`` back on the node."""
         requested = {each.key: each for each in (*beside, info)}
         for key in [key for key in self._back if key not in requested]:
             gone = self._back.pop(key)
@@ -247,10 +247,10 @@ class _Trial:
 
 
 def _by_rising_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: datetime) -> list[PodInfo]:
-    """The pods in the order in which upstream's plugins with rules of their own look at them.
+    """Sort the pods in the order in which upstream's plugins with custom rules visit them.
 
-    They sort by "not more important", which of two equal pods holds both ways: so this is not the other order turned
-    round where there are more pods than insertion sort is used for.
+    They sort by "not more important", which is true both ways for equal pods. So with more pods than insertion sort
+    handles, this is not the reverse of the other order.
     """
     if not rules.overrides("is_more_important"):
         return sorted_as_in_go(pods, lambda one, other: not is_more_important(one, other, now))
@@ -258,7 +258,7 @@ def _by_rising_importance(rules: PreemptionRules, pods: Sequence[PodInfo], now: 
 
 
 def _is_tied(rules: PreemptionRules) -> Callable[[PodInfo, PodInfo], bool]:
-    """Whether a plugin's own rule takes neither of two pods for more important, or both."""
+    """Return a check whether a plugin's own rule considers neither of two pods, or both, more important."""
     return lambda one, other: _is_more_important(rules, one, other) == _is_more_important(rules, other, one)
 
 

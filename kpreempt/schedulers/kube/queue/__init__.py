@@ -1,1 +1,1 @@
-"""The scheduling queue of kube-scheduler, and what its event handlers do with it."""
+"""The scheduling queue of kube-scheduler, and its event handlers."""

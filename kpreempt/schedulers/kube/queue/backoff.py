@@ -1,4 +1,4 @@
-"""What the queue remembers of a pod, how long it waits before it is tried again, and the queue of those that do.
+"""What the queue records about a pod, the backoff before a retry, and the queue of pods that are backing off.
 
 Follows ``pkg/scheduler/framework/types.go`` (``QueuedPodInfo``) and ``backend/queue/backoff_queue.go`` of v1.36.3.
 """
@@ -19,10 +19,10 @@ NO_BACKOFF = datetime.min.replace(tzinfo=UTC)
 class QueuedPodInfo:
     """A pod with its attempts.
 
-    ``timestamp`` is when it came into the queue, or was last given back; ``cycle`` is that of its last attempt.
-    ``unschedulable_count`` counts attempts in which plugins refused it, ``consecutive_errors_count`` those since that
-    ended with an error. ``gating_plugin`` keeps it out of the active queue. ``backoff_expiration`` is set when it is
-    first asked for, and cleared by an attempt.
+    ``timestamp`` is when it was queued or last returned; ``cycle`` is the cycle of its last attempt.
+    ``unschedulable_count`` counts attempts in which plugins rejected it, ``consecutive_errors_count`` the later ones
+    that ended with an error. ``gating_plugin`` keeps it out of the active queue. ``backoff_expiration`` is computed on
+    first use, and reset by an attempt.
     """
 
     def __init__(self, pod: Pod, timestamp: datetime) -> None:
@@ -44,20 +44,20 @@ class QueuedPodInfo:
 
     @property
     def rejector_plugins(self) -> set[str]:
-        """The plugins that refused the pod when it was last tried, or that hold it back."""
+        """The plugins that rejected the pod in its last attempt, or that gate it."""
         return self.unschedulable_plugins | self.pending_plugins
 
 
 def is_before(left: QueuedPodInfo, right: QueuedPodInfo) -> bool:
-    """The order of plugin PrioritySort: the higher priority, then the earlier timestamp."""
+    """Return whether ``left`` is tried first, as in PrioritySort: the higher priority, then the earlier timestamp."""
     return (-left.pod.priority, left.timestamp) < (-right.pod.priority, right.timestamp)
 
 
 class BackoffQueue:
-    """Two heaps by the end of backoff: of pods that plugins refused, and of those whose attempt ended with an error.
+    """Two heaps by backoff expiration: pods that plugins rejected, and pods whose attempt ended with an error.
 
-    With ``pops`` (gate SchedulerPopFromBackoffQ) times are cut to whole seconds, pods of one second are in the order of
-    the active queue, and the scheduler takes a pod from the first heap where it has nothing else to do.
+    With ``pops`` (gate SchedulerPopFromBackoffQ), times are truncated to whole seconds, pods with the same second are
+    in the order of the active queue, and an idle scheduler takes a pod from the first heap.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class BackoffQueue:
     ) -> None:
         """``is_before`` is the order of the active queue.
 
-        Where it ``counts_attempts``, every one lengthens the backoff, however the others ended.
+        If it ``counts_attempts``, every attempt lengthens the backoff, whatever its result.
         """
         self._counts_attempts = counts_attempts
         self.initial_backoff = initial_backoff
@@ -84,11 +84,11 @@ class BackoffQueue:
         )
 
     def is_backing_off(self, info: QueuedPodInfo, now: datetime) -> bool:
-        """Whether the pod still waits; one whose backoff ends in the current second does."""
+        """Return whether the pod still waits; a pod whose backoff ends in the current second does."""
         return self.backoff_time(info) >= self._aligned(now)
 
     def backoff_time(self, info: QueuedPodInfo) -> datetime:
-        """When the pod's backoff ends; ``NO_BACKOFF`` for a pod that never failed, and where there is no backoff."""
+        """Return when the pod's backoff ends; ``NO_BACKOFF`` for a pod that never failed, or without backoff."""
         failures = info.consecutive_errors_count or info.unschedulable_count
         count = info.attempts if self._counts_attempts else failures
         if not self.max_backoff or not count:
@@ -98,18 +98,18 @@ class BackoffQueue:
         return info.backoff_expiration
 
     def duration(self, count: int) -> timedelta:
-        """How long a pod waits after so many failures: twice as long each time, up to the limit."""
+        """Return the backoff after this many failures: doubled each time, up to the limit."""
         if count == 0:
             return timedelta(0)
         if self.initial_backoff < timedelta(0):
             # Too many seconds for a duration, which has wrapped around.
             return self.initial_backoff
-        # More than 60 doublings are beyond any limit, and beyond what a duration can hold.
+        # More than 60 doublings exceed any limit, and the range of a duration.
         factor = 1 << min(count - 1, 60)
         return self.max_backoff if self.initial_backoff > self.max_backoff / factor else self.initial_backoff * factor
 
     def pop_all_completed(self, now: datetime) -> list[QueuedPodInfo]:
-        """Take the pods whose backoff has ended, those that plugins refused first."""
+        """Remove and return the pods whose backoff has ended, those that plugins rejected first."""
         completed: list[QueuedPodInfo] = []
         for heap in (self.pods, self.error_pods):
             while (info := heap.peek()) is not None and not self.is_backing_off(info, now):
@@ -118,22 +118,22 @@ class BackoffQueue:
         return completed
 
     def next_completion(self) -> datetime | None:
-        """When the first backoff ends."""
+        """Return when the first backoff ends."""
         heads = (heap.peek() for heap in (self.pods, self.error_pods))
         return min((self.backoff_time(info) for info in heads if info is not None), default=None)
 
     def add(self, info: QueuedPodInfo) -> None:
-        """Add a pod, to the one heap or the other."""
+        """Add a pod to the appropriate heap."""
         home, other = (self.pods, self.error_pods) if info.rejector_plugins else (self.error_pods, self.pods)
         home.add(info)
         other.delete(info.key)
 
     def delete(self, key: str) -> bool:
-        """Take a pod out; False where it is not here."""
+        """Remove a pod; return False if it is not here."""
         return self.pods.delete(key) or self.error_pods.delete(key)
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        """The pod of that name, if it is here."""
+        """Return the pod with that name, if it is here."""
         return self.pods.get(key) or self.error_pods.get(key)
 
     def _aligned(self, time: datetime) -> datetime:

@@ -1,7 +1,7 @@
-"""What reaches the scheduling queue, where each pod of it waits, and what would move it.
+"""The events that reach the scheduling queue, where each pod in it waits, and what would move it.
 
 Follows ``pkg/scheduler/eventhandlers.go`` and ``handleSchedulingFailure`` in ``schedule_one.go`` of v1.36.3. Pods that
-are assumed on a node are not told from others in flight.
+are assumed on a node are treated like others in flight.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kpreempt.schedulers.kube.queue.queue import (
 )
 from kpreempt.verdict.queue import Mover, MoverKind, QueuedPod, QueueName
 
-# Of a pod's updates only those that it makes itself count for the plugins that wait for these.
+# Of a pod's updates, only those that the pod makes itself count for the plugins that wait for these.
 _OWN = (
     Action.UPDATE_POD_TOLERATION,
     Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
@@ -47,20 +47,23 @@ class KubeQueue(PriorityQueue):
     """The priority queue with its event handlers."""
 
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
-        """``updatePodInSchedulingQueue``; one that loses a nomination leaves room, as if it had left its node."""
+        """Handle ``updatePodInSchedulingQueue``.
+
+        A pod that loses its nomination frees resources, as if it had left its node.
+        """
         super().update(old, new, now)
         nominated = old.status.nominated_node_name
         if nominated and nominated != new.status.nominated_node_name:
             self._leaves_nominated_node(old, now)
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
-        """``deletePodFromSchedulingQueue``."""
+        """Handle ``deletePodFromSchedulingQueue``."""
         super().delete(pod, now, is_bound=is_bound)
         if not is_bound and pod.status.nominated_node_name:
             self._leaves_nominated_node(pod, now)
 
     def assigned_pod_changed(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
-        """``addAssignedPodToCache``, ``updateAssignedPodInCache`` and ``deleteAssignedPodFromCache``."""
+        """Handle ``addAssignedPodToCache``, ``updateAssignedPodInCache`` and ``deleteAssignedPodFromCache``."""
         if new is None:
             self.move(Happening(ASSIGNED_POD_DELETE, old, None), now)
         elif old is None:
@@ -71,9 +74,9 @@ class KubeQueue(PriorityQueue):
                 self.move(Happening(event, old, new), now, None if frees_resources else self._may_be_helped_by(new))
 
     def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
-        """``addNodeToCache``, ``updateNodeInCache`` and ``deleteNodeFromCache``.
+        """Handle ``addNodeToCache``, ``updateNodeInCache`` and ``deleteNodeFromCache``.
 
-        Without hints those pods are left aside that do not fit on the node anyway (``preCheckForNode``).
+        Without hints, pods that do not fit on the node anyway are skipped (``preCheckForNode``).
         """
         if new is None:
             self.move(Happening(NODE_DELETE, old, None), now)
@@ -87,20 +90,20 @@ class KubeQueue(PriorityQueue):
             self.move(Happening(event, old, new), now, may_fit)
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
-        """The handlers of all other kinds."""
+        """Handle events of all other kinds."""
         self.move(Happening(ClusterEvent(resource, _ACTIONS[action])), now)
 
     def move_all(self, now: datetime) -> None:
-        """``MoveAllToActiveOrBackoffQueue`` with an event that concerns all pods."""
+        """Run ``MoveAllToActiveOrBackoffQueue`` with an event that concerns all pods."""
         self.move(Happening(MOVE_ALL), now)
 
     def names(self) -> Iterable[str]:
-        """Every pod that waits and is not gated, in any order."""
+        """Yield every pod that waits and is not gated, in any order."""
         aside = (key for key, info in self.unschedulable.items() if not info.gating_plugin)
         return chain(self.active, self.backoff.pods, self.backoff.error_pods, aside)
 
     def pods(self) -> list[QueuedPod]:
-        """The three queues: active, backing off (those after an error last), unschedulable; then the gated pods."""
+        """Return the active, backing-off (after an error last), unschedulable and gated pods, in that order."""
         active = [
             _queued(self, info, QueueName.ACTIVE, [Mover(MoverKind.POP)], position)
             for position, info in enumerate(self.active.in_order(), start=1)
@@ -112,7 +115,7 @@ class KubeQueue(PriorityQueue):
                 movers.append(Mover(MoverKind.POP))
             backoff.append(_queued(self, info, QueueName.BACKOFF, movers, position))
         unschedulable, gated = [], []
-        # What may change the mind of the plugin that holds a pod back; no timer does.
+        # What may make the gating plugin admit the pod; no timer does.
         gates_removed = [Mover(MoverKind.GATES_REMOVED)]
         by_plugin = [Mover(MoverKind.CLUSTER_EVENT), Mover(MoverKind.OWN_UPDATE)]
         for info in self.unschedulable.values():
@@ -124,7 +127,10 @@ class KubeQueue(PriorityQueue):
         return [*active, *backoff, *unschedulable, *gated]
 
     def _may_be_helped_by(self, pod: Pod) -> Asked | None:
-        """Without hints a pod that came helps those whose affinity wants it, and later those that spread, too."""
+        """Return which pods an added pod may help, without hints.
+
+        These are pods with affinity to it and, in later versions, pods with spread constraints.
+        """
         if self._calls_hints:
             return None
 
@@ -143,7 +149,7 @@ class KubeQueue(PriorityQueue):
         return is_helped
 
     def _leaves_nominated_node(self, pod: Pod, now: datetime) -> None:
-        """The room that was kept for the pod is free for those that had to respect it (``getLEPriorityPreCheck``)."""
+        """Free the resources reserved for the pod for those that had to respect it (``getLEPriorityPreCheck``)."""
         self.move(Happening(ASSIGNED_POD_DELETE, pod, None), now, lambda other: other.pod.priority <= pod.priority)
 
 
@@ -180,7 +186,7 @@ def _queued(
 
 
 def _movers(queue: PriorityQueue, info: QueuedPodInfo) -> list[Mover]:
-    # The events that plugins wait for, by name, each with its plugins; the pod's own updates are left out.
+    # The events that plugins wait for, by name, each with its plugins; the pod's own updates are omitted.
     awaited: dict[str, list[str]] = {}
     for plugin in sorted(info.rejector_plugins):
         for name in dict.fromkeys(name for each in queue.awaited_by(plugin) for name in _names(each.event)):

@@ -1,17 +1,17 @@
 """The scheduling queue: active, backing off, unschedulable.
 
 Follows ``pkg/scheduler/backend/queue/scheduling_queue.go`` and ``active_queue.go`` of v1.36.3, method by method, with
-queueing hints. Without these (gate SchedulerQueueingHints, before 1.34) it goes by that of v1.31.14: any event that a
-plugin waits for moves the pods that are considered, and what happens while one is in flight is known by its cycle.
-Which changes an update makes follows ``framework/events.go``.
+queueing hints. Without hints (gate SchedulerQueueingHints, before 1.34) it follows v1.31.14: any event that a plugin
+waits for moves the pods that are considered, and events while a pod is in flight are detected by its cycle. The changes
+made by an update follow ``framework/events.go``.
 
-Of the tree's own PreEnqueue plugins there is SchedulingGates alone: a preemption that is still deleting its victims,
-claims that do not exist yet and pod groups hold no pod back here. Those out-of-tree are in the queue's rules.
-Unschedulable pods are in a map there, whose order is random; here they keep the order in which they came.
+SchedulingGates is the only in-tree PreEnqueue plugin here: a preemption that is still deleting its victims, claims that
+do not exist yet and pod groups do not gate pods. Out-of-tree ones are in the queue's rules. Upstream keeps
+unschedulable pods in a map, whose order is random; here they are in insertion order.
 
-The plugins in the tree state which events they wait for after they refused a pod. Of hints that look at volumes,
-claims, device classes or inferred features only the event is known: it is assumed to help, so that a pod may be tried
-when the real scheduler would leave it. ``Awaited.is_modeled`` tells them.
+In-tree plugins declare which events they wait for after they rejected a pod. Hints that read volumes, claims, device
+classes or inferred features are not modeled: every such event is assumed to help, so a pod may be retried when the real
+scheduler would not. ``Awaited.is_modeled`` marks the others.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from kpreempt.schedulers.queues.interface import Attempt, Nominator, SchedulingQ
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
 FLUSH_PERIOD = timedelta(seconds=30)
-# So many that any backoff has come to its limit.
+# So many that any backoff has reached its limit.
 MANY_ATTEMPTS = 64
 BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
-# Which pods are looked at after an event.
+# Which pods are considered after an event.
 Asked = Callable[[QueuedPodInfo], bool]
 
 
 class Strategy(IntEnum):
-    """What is to become of an unschedulable pod after an event."""
+    """What to do with an unschedulable pod after an event."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -69,9 +69,9 @@ class Strategy(IntEnum):
 
 
 class Aside(dict[str, QueuedPodInfo]):
-    """The unschedulable pods, by name in the order in which they came.
+    """The unschedulable pods, by name in insertion order.
 
-    The plugins that refused one, or hold it back, stay the same as long as it is here.
+    The plugins that rejected or gate a pod do not change while it is here.
     """
 
     def __init__(self) -> None:
@@ -91,17 +91,17 @@ class Aside(dict[str, QueuedPodInfo]):
         self._forget(key)
 
     def leave(self, key: str) -> None:
-        """A pod goes, if it is there."""
+        """Remove a pod, if it is here."""
         if key in self:
             del self[key]
 
     def rejected_by(self, is_wanted: Callable[[frozenset[str]], bool]) -> Iterable[QueuedPodInfo]:
-        """The pods that such plugins refused. Mostly few sets of plugins refused all of them."""
+        """Yield the pods rejected by such plugins. Usually there are only a few distinct sets of plugins."""
         requested = {kind for kind, count in self._num_of_kind.items() if count and is_wanted(kind)}
         return [info for key, info in self.items() if self._kinds[key] in requested] if requested else ()
 
     def oldest(self, *, with_gated: bool) -> QueuedPodInfo | None:
-        """The one that is here since the earliest time."""
+        """Return the pod that has been here the longest."""
         if with_gated not in self._oldest:
             infos = (info for info in self.values() if with_gated or not info.gating_plugin)
             self._oldest[with_gated] = min(infos, key=lambda info: info.timestamp, default=None)
@@ -115,9 +115,9 @@ class Aside(dict[str, QueuedPodInfo]):
 
 
 class PriorityQueue(SchedulingQueue):
-    """The three queues, the pods in flight and the nominated ones; ``handlers.py`` adds the event handlers.
+    """The three queues, the pods in flight and the nominated pods; ``handlers.py`` adds the event handlers.
 
-    ``unmodelled_hints`` collects the plugins and events whose hint was taken to say yes without being looked at.
+    ``unmodelled_hints`` collects the plugins and events whose hints were assumed to say yes.
     """
 
     scheduling_cycle: int
@@ -135,14 +135,14 @@ class PriorityQueue(SchedulingQueue):
         *,
         rules: QueueRules = NO_RULES,
     ) -> None:
-        """``started`` is when the scheduler started; ``rules`` are what out-of-tree plugins make of the queue.
+        """``started`` is when the scheduler started; ``rules`` describe how out-of-tree plugins change the queue.
 
-        Without backoffs it has the usual ones.
+        ``backoffs`` default to the scheduler's own.
         """
         self._rules = rules
         self._behaviour = behavior
         self._calls_hints = behavior.scheduler_queueing_hints
-        # The events that a plugin waits for in this queue, and what each plugin waits for that an event is.
+        # The events that a plugin waits for in this queue, and each plugin's registrations that an event matches.
         self.awaited_by = partial(awaited_by, calls_hints=self._calls_hints)
         self._awaiting = partial(awaiting, calls_hints=self._calls_hints)
         self.pops_from_backoff = behavior.scheduler_pop_from_backoff_q
@@ -156,36 +156,36 @@ class PriorityQueue(SchedulingQueue):
             counts_attempts=behavior.backs_off_by_attempts,
         )
         self.unschedulable = Aside()
-        # The pods that are being scheduled, by identity, and what may help them when they come back, as they came.
+        # The pods being scheduled, by identity, and events that may help them when they return, in order.
         self.in_flight: list[str | Happening] = []
         self.nominator = Nominator()
         self.scheduling_cycle = 0
         self.move_request_cycle = -1
         self.unmodelled_hints = set()
-        # Backoff is looked at whenever a second begins: so many periods from any whole second.
+        # Backoff is checked at the start of every second: the period counts from any whole second.
         self._backoff_ticker = Ticker(started.replace(microsecond=0), BACKOFF_FLUSH_PERIOD)
         self._flush_ticker = Ticker(started, FLUSH_PERIOD)
         self._now = started
         self._popped: dict[str, QueuedPodInfo] = {}
 
     def advance(self, now: datetime) -> None:
-        """Look for completed backoff and for leftovers as often as the timers would have done up to ``now``."""
+        """Flush completed backoff and leftovers as often as the timers would have done up to ``now``."""
         while (due := self._next_timer()) is not None and due[0] <= now:
             due[1](due[0])
             self._now = due[0]
         self._now = max(self._now, now)
 
     def next_timer(self) -> datetime | None:
-        """When a timer next finds something to do."""
+        """Return when a timer next has something to do."""
         due = self._next_timer()
         return due[0] if due else None
 
     def backoff_flush_time(self, info: QueuedPodInfo) -> datetime:
-        """When the timer finds that a pod's backoff has ended: the second after the one in which it does."""
+        """Return when the timer notices that a pod's backoff has ended: in the following second."""
         return self._backoff_ticker.first_after(max(self._now, self.backoff.backoff_time(info)))
 
     def leftover_flush_time(self, info: QueuedPodInfo) -> datetime:
-        """When the timer finds that an unschedulable pod is left over."""
+        """Return when the timer notices that an unschedulable pod is left over."""
         return self._flush_ticker.first_after(max(self._now, info.timestamp + DEFAULT_MAX_IN_UNSCHEDULABLE_PODS))
 
     def add(self, pod: Pod, now: datetime) -> None:
@@ -193,7 +193,7 @@ class PriorityQueue(SchedulingQueue):
         self._move_to_active(QueuedPodInfo(pod, now), UNSCHEDULED_POD_ADD)
 
     def activate(self, pod: Pod, now: datetime) -> None:
-        """Move a pod to the active queue, whether or not it backs off; one in flight remembers the request."""
+        """Move a pod to the active queue, whether or not it backs off; for one in flight, record the request."""
         info = self.unschedulable.get(pod.key)
         from_backoff = info is None
         if info is None:
@@ -206,10 +206,10 @@ class PriorityQueue(SchedulingQueue):
         self.move_request_cycle = self.scheduling_cycle
 
     def pop(self, now: datetime) -> Pod | None:
-        """Take the head of the active queue, or if that is empty the first pod that backs off; ``None`` without any."""
+        """Remove the head of the active queue or, if it is empty, the first pod that backs off; ``None`` if none."""
         info = self.active.pop()
         if info is None and self.pops_from_backoff:
-            # One that backs off after an error is never taken.
+            # A pod that backs off after an error is never taken.
             info = self.backoff.pods.pop()
         if info is None:
             return None
@@ -221,7 +221,7 @@ class PriorityQueue(SchedulingQueue):
         return info.pod
 
     def done(self, pod: Pod, now: datetime) -> None:
-        """The scheduler is done with a pod; what only that one needed to know is forgotten."""
+        """Finish a pod's attempt, and drop the events recorded only for it."""
         self._popped.pop(pod.key, None)
         flying = self.in_flight
         if pod.identity in flying:
@@ -230,10 +230,10 @@ class PriorityQueue(SchedulingQueue):
         del flying[:first]
 
     def add_unschedulable(self, pod: Pod, attempt: Attempt, now: datetime) -> None:
-        """``handleSchedulingFailure``: take back a pod, as the cluster has it by then, that is in no queue.
+        """Run ``handleSchedulingFailure``: return a pod, in its current version, that is in no queue.
 
-        It goes aside until something helps it that its plugins wait for. If that happened while it was in flight,
-        or no plugin refused it, it is tried again after its backoff.
+        It becomes unschedulable until an event that its plugins wait for. If that happened while it was in flight, or
+        if no plugin rejected it, it is retried after its backoff.
         """
         info = self._popped.get(pod.key) or QueuedPodInfo(pod, now)
         info.pod = pod
@@ -263,7 +263,7 @@ class PriorityQueue(SchedulingQueue):
             self.done(pod, now)
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
-        """Set the pod aside, as one that was tried so often that its backoff is the longest."""
+        """Add an unschedulable pod with so many attempts that its backoff is the longest."""
         info = QueuedPodInfo(pod, time)
         info.unschedulable_plugins, info.pending_plugins = set(attempt.plugins), set(attempt.pending)
         if info.rejector_plugins:
@@ -280,7 +280,7 @@ class PriorityQueue(SchedulingQueue):
             self._move_to_active(info, None, from_backoff=True)
 
     def flush_unschedulable_leftover(self, now: datetime) -> None:
-        """Move the pods that were set aside more than five minutes ago, after backoff if that is not over."""
+        """Move the pods that became unschedulable more than five minutes ago, after backoff if that is not over."""
         leftover = [
             info for info in self.unschedulable.values() if now - info.timestamp > DEFAULT_MAX_IN_UNSCHEDULABLE_PODS
         ]
@@ -288,7 +288,7 @@ class PriorityQueue(SchedulingQueue):
             self._move_pods(leftover, Happening(UNSCHEDULABLE_TIMEOUT), now)
 
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
-        """Take a pod's new version. An unschedulable one moves if a plugin that refused it finds that it may help."""
+        """Update a pod. An unschedulable one moves if a plugin that rejected it decides that the update may help."""
         events = pod_changes(old, new)
         if self._calls_hints and new.identity in self.in_flight:
             self.in_flight += [Happening(event, old, new) for event in events]
@@ -304,7 +304,7 @@ class PriorityQueue(SchedulingQueue):
         elif info.key not in self.unschedulable:
             (self.backoff.pods if info.key in self.backoff.pods else self.backoff.error_pods).add(info)
         elif not self._calls_hints:
-            # Whether more than the pod's status is new (``isPodUpdated``).
+            # Whether more than the pod's status has changed (``isPodUpdated``).
             before = msgspec.structs.replace(old.metadata, resource_version="")
             if (before, old.spec) != (msgspec.structs.replace(new.metadata, resource_version=""), new.spec):
                 self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
@@ -315,18 +315,18 @@ class PriorityQueue(SchedulingQueue):
                     return
 
     def delete(self, pod: Pod, now: datetime, *, is_bound: bool = False) -> None:
-        """Take the pod out of the queue that it is in, and forget its nomination."""
+        """Remove the pod from its queue, and drop its nomination."""
         self.nominator.delete(pod)
         if not self.active.delete(pod.key) and not self.backoff.delete(pod.key):
             self.unschedulable.leave(pod.key)
 
     def nominate(self, pod: Pod, node_name: str, now: datetime) -> None:
-        """``AddNominatedPod``; a pod that has a node by now is not nominated."""
+        """Run ``AddNominatedPod``; a pod that already has a node is not nominated."""
         if not pod.spec.node_name:
             self.nominator.add(pod, node_name)
 
     def move(self, happening: Happening, now: datetime, is_selected: Asked | None = None) -> None:
-        """Something happened that may help unschedulable pods; only those that ``is_selected`` selects."""
+        """Handle an event that may help unschedulable pods; only those that ``is_selected`` selects are considered."""
         if not is_of_interest(
             happening.event, with_others=self._rules.awaits_everything, calls_hints=self._calls_hints
         ):
@@ -337,7 +337,7 @@ class PriorityQueue(SchedulingQueue):
         elif happening.event.is_wild_card:
             infos = list(self.unschedulable.values())
         else:
-            # Of the others no plugin that refused them waits for the event.
+            # None of the plugins that rejected the other pods waits for the event.
             waiting = self._awaiting(happening.event)
             infos = self.unschedulable.rejected_by(
                 lambda plugins: not plugins or any(map(waiting.__getitem__, plugins))
@@ -354,14 +354,14 @@ class PriorityQueue(SchedulingQueue):
                 del self.unschedulable[info.key]
                 self._requeue(info, strategy, happening.event, now)
         self.move_request_cycle = self.scheduling_cycle
-        # Nobody needs to know where no pod is in flight.
+        # If no pod is in flight, the event does not need to be recorded.
         if self.in_flight:
             self.in_flight.append(happening)
 
     def _strategy(self, info: QueuedPodInfo, happening: Happening, waiting: Awaiting) -> Strategy:
-        """Whether the event may help the pod, as the plugins that refused it see it (``isPodWorthRequeuing``).
+        """Ask the plugins that rejected the pod whether the event may help it (``isPodWorthRequeuing``).
 
-        ``waiting`` tells of each of them what it waits for that the event is.
+        ``waiting`` has each plugin's registrations that the event matches.
         """
         event, old, new = happening
         rejectors = info.rejector_plugins
@@ -371,12 +371,12 @@ class PriorityQueue(SchedulingQueue):
             is_of_other = isinstance(new, Node) or (new is not None and new.identity != info.pod.identity)
             return Strategy.SKIP if is_of_other else Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        # Mostly none of them waits for it.
+        # Usually none of them waits for it.
         for plugin in sorted(rejectors) if any(map(waiting.__getitem__, rejectors)) else ():
             for each in waiting[plugin]:
                 if each.hint is not None and not each.hint(info.pod, old, new):
                     continue
-                # Without hints the scheduler looks whether the pod fits on the node, where it is there to be asked.
+                # Without hints, the scheduler checks whether the pod fits on the node, if the check is available.
                 looks_at_nodes = event.resource == NODE and self._rules.fits_on is None
                 if not each.is_modeled if self._calls_hints else looks_at_nodes:
                     self.unmodelled_hints.add((plugin, str(event)))
@@ -400,7 +400,7 @@ class PriorityQueue(SchedulingQueue):
             self._move_to_active(info, event)
 
     def _move_to_active(self, info: QueuedPodInfo, event: ClusterEvent | None, *, from_backoff: bool = False) -> bool:
-        """Whether the pod is active now; a gated one is among the unschedulable instead."""
+        """Return whether the pod is active now; a gated one becomes unschedulable instead."""
         if not (self.pops_from_backoff and from_backoff):
             self._run_pre_enqueue(info)
         if info.gating_plugin:
@@ -418,18 +418,18 @@ class PriorityQueue(SchedulingQueue):
         timers: list[tuple[datetime, Callable[[datetime], None]]] = []
         if (end := self.backoff.next_completion()) is not None:
             timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
-        # A gated pod stays, but that it was looked at counts as an event for pods in flight; once is enough.
+        # A gated pod stays, but the check counts as an event for pods in flight; once is enough.
         last = self.in_flight[-1] if self.in_flight else None
         is_considered = isinstance(last, Happening) and last.event == UNSCHEDULABLE_TIMEOUT
         counts_gated = bool(self.in_flight) and not is_considered
-        # Who is aside for the longest is left over first.
+        # The pod that has been unschedulable the longest is left over first.
         oldest = self.unschedulable.oldest(with_gated=counts_gated)
         if oldest is not None:
             timers.append((self.leftover_flush_time(oldest), self.flush_unschedulable_leftover))
         return min(timers, key=lambda timer: timer[0], default=None)
 
     def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
-        """Hold the pod back while it has scheduling gates, and then as long as an out-of-tree plugin does."""
+        """Gate the pod while it has scheduling gates, and then while an out-of-tree plugin does."""
         if info.pod.spec.scheduling_gates:
             info.gating_plugin = SchedulingGates.name
         else:
@@ -439,7 +439,7 @@ class PriorityQueue(SchedulingQueue):
 
 
 _AWAITED = {name: awaited for name, each in REGISTRY.items() if (awaited := each.awaits())}
-# What a plugin that says nothing waits for: everything.
+# What a plugin without registrations waits for: everything.
 _EVERYTHING = tuple(
     Awaited(ClusterEvent(resource, Action.ALL))
     for resource in (
@@ -457,7 +457,7 @@ _EVERYTHING = tuple(
 )
 
 
-# Those that wait for any update of a node where they are not asked for hints (v1.31.14); others for these.
+# Registrations for any node update if hints are not called (v1.31.14); otherwise for specific ones.
 _AWAIT_ANY_UPDATE = frozenset(
     ("NodeAffinity", "NodeName", "NodePorts", "NodeResourcesFit", "NodeUnschedulable", "TaintToleration")
 )
@@ -469,9 +469,9 @@ _ANY_UPDATE = (
 
 @cache
 def awaited_by(plugin: str, *, calls_hints: bool = True) -> Sequence[Awaited]:
-    """The events that a plugin waits for; one that is not in the tree is taken to wait for everything.
+    """Return the events that a plugin waits for; an out-of-tree plugin is assumed to wait for everything.
 
-    Those that are not asked for hints wait for more of a node's updates: what comes is looked at by the queue itself.
+    Plugins whose hints are not called wait for more node updates: the queue itself checks the event.
     """
     awaited = _AWAITED.get(plugin, _EVERYTHING)
     if calls_hints:
@@ -486,7 +486,7 @@ def awaited_by(plugin: str, *, calls_hints: bool = True) -> Sequence[Awaited]:
 
 
 class Awaiting(dict[str, Sequence[Awaited]]):
-    """By plugin, what it waits for that one event is; found out when it is first asked for."""
+    """By plugin, its registrations that one event matches; computed on first use."""
 
     def __init__(self, event: ClusterEvent, *, calls_hints: bool) -> None:
         self._event = event
@@ -500,13 +500,13 @@ class Awaiting(dict[str, Sequence[Awaited]]):
 
 @cache
 def awaiting(event: ClusterEvent, *, calls_hints: bool = True) -> Awaiting:
-    """What each plugin waits for that ``event`` is, in the order in which it states it."""
+    """Return each plugin's registrations that match ``event``, in the plugin's order."""
     return Awaiting(event, calls_hints=calls_hints)
 
 
 @cache
 def is_of_interest(event: ClusterEvent, *, with_others: bool = False, calls_hints: bool = True) -> bool:
-    """Whether any plugin waits for the event; ``with_others``: there are plugins that wait for everything."""
+    """Return whether any plugin waits for the event; ``with_others``: some plugins wait for everything."""
     waiting = [
         *(awaited_by(each, calls_hints=calls_hints) for each in _AWAITED),
         *([_EVERYTHING] if with_others else []),
@@ -522,12 +522,12 @@ NODE_ADD = ClusterEvent(NODE, Action.ADD)
 NODE_DELETE = ClusterEvent(NODE, Action.DELETE)
 UNSCHEDULABLE_TIMEOUT = ClusterEvent(WILD_CARD, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent(WILD_CARD, Action.ALL, "ForceActivate")
-# A move request by nothing in particular, as the tests of the real queue make it.
+# A move request with no specific event, as in the real queue's tests.
 MOVE_ALL = ClusterEvent(WILD_CARD, Action.ALL, "MoveAll")
 
 
 def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """The events that a pod's update makes (``PodSchedulingPropertiesChange``); a general one where none is special."""
+    """Return the events of a pod's update (``PodSchedulingPropertiesChange``); a general one if none is specific."""
     resource = ASSIGNED_POD if new.spec.node_name else UNSCHEDULABLE_POD
     before, after = pod_requests(old), pod_requests(new)
     changes = (
@@ -548,7 +548,7 @@ def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
 
 
 def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
-    """The events that a node's update makes (``NodeSchedulingPropertiesChange``); none where nothing counts."""
+    """Return the events of a node's update (``NodeSchedulingPropertiesChange``); empty if nothing relevant changed."""
     conditions = [{each.type: each.status for each in node.status.conditions} for node in (old, new)]
     changes = (
         (Action.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),

@@ -372,8 +372,8 @@ def test_that_a_running_scheduler_puts_fewer_nodes_to_extenders_is_an_assumption
     assert verdict.sampling is None
     (assumption,) = verdict.assumptions
     assert assumption.message == (
-        "they were asked about all 200 nodes that pass the filters; a running scheduler stops its search at 100, and"
-        " asks about those alone"
+        "they were called with all 200 nodes that pass the filters; a running scheduler stops its search at 100 nodes"
+        " and sends only those"
     )
 
 

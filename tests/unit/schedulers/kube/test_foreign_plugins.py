@@ -331,7 +331,7 @@ def test_an_order_of_the_queue_says_yes_or_no(value: Any) -> None:
     (order,) = (
         scheduler_with(plugin).prepare(empty_cluster(), now=NOW).frameworks["default-scheduler"].plugins.queue_sorts
     )
-    with pytest.raises(FrameworkError, match=r"less gave .*, not a bool"):
+    with pytest.raises(FrameworkError, match=r"less returned .*, not a bool"):
         order.less(None, None)  # type: ignore[arg-type]
 
 

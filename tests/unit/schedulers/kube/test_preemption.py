@@ -180,7 +180,7 @@ def test_a_pod_lands_on_its_nominated_node_without_regard_to_scores() -> None:
         pytest.param(make_pod("api", phase="Succeeded"), "the pod has finished (phase Succeeded)", id="finished"),
         pytest.param(
             make_pod("api", node="a"),
-            'the pod is assigned to node "a" already; the scheduler has no part in it',
+            'the pod is already assigned to node "a"; the scheduler ignores it',
             id="assigned",
         ),
         pytest.param(

@@ -132,8 +132,8 @@ def test_a_pod_is_held_back_by_the_cluster_as_it_is_when_the_queue_asks() -> Non
     [
         pytest.param(lambda *_: {}["rank"], "Rogue raised KeyError: 'rank'", id="an exception"),
         pytest.param(ends_the_process, "Rogue raised SystemExit", id="that ends a process"),
-        pytest.param(lambda *_: None, "less gave nothing, not a bool", id="nothing"),
-        pytest.param(lambda *_: 1, "less gave an int, not a bool", id="a number"),
+        pytest.param(lambda *_: None, "less returned nothing, not a bool", id="nothing"),
+        pytest.param(lambda *_: 1, "less returned an int, not a bool", id="a number"),
         pytest.param(lambda one, _: setattr(one, "timestamp", NOW), "can't set attribute", id="a pod that it changes"),
         pytest.param(lambda one, _: one.pod.spec.containers.clear(), "is read-only", id="a pod that it empties"),
     ],
@@ -158,7 +158,9 @@ def test_a_plugin_that_cannot_compare_ends_in_a_message_that_names_it(
     [
         pytest.param(lambda: unschedulable("no quota"), "no quota", id="a refusal is the reason"),
         pytest.param(lambda: SKIP, "", id="anything but success holds the pod"),
-        pytest.param(lambda: None, 'running PreEnqueue plugin "Rogue": pre_enqueue gave nothing', id="nonsense does"),
+        pytest.param(
+            lambda: None, 'running PreEnqueue plugin "Rogue": pre_enqueue returned nothing', id="nonsense does"
+        ),
         pytest.param(
             lambda: {}["x"], 'running PreEnqueue plugin "Rogue": Rogue raised KeyError', id="an exception does"
         ),

@@ -65,7 +65,7 @@ def test_a_bound_volume_refuses_nodes_that_do_not_reach_it() -> None:
     verdict = verdict_on(cluster([make_claim("data", volume="pv")], make_volume("pv", zone="east")), "data")
     assert reasons(verdict) == {"b": REASON_NODE_AFFINITY}
     assert verdict.filter["b"].detail == VolumeConflict(
-        claim="shop/data", volume="pv", problem=f"can be reached from {ZONE} in (east)"
+        claim="shop/data", volume="pv", problem=f"accessible only from {ZONE} in (east)"
     )
 
 
@@ -85,20 +85,20 @@ def test_an_in_tree_volume_is_looked_for_under_its_drivers_zone_where_it_is_migr
     [
         pytest.param(
             make_claim("data", storage_class="now"),
-            "not bound yet, though its storage class now binds at once",
+            "not bound yet, although its storage class now binds immediately",
             id="a class that binds at once",
         ),
-        pytest.param(make_claim("data", storage_class=None), "not bound, and has no storage class", id="no class"),
+        pytest.param(make_claim("data", storage_class=None), "not bound and has no storage class", id="no class"),
         pytest.param(
             make_claim("data", storage_class="gone"),
-            "not bound, and its storage class gone does not exist",
+            "not bound and its storage class gone does not exist",
             id="a class that does not exist",
         ),
         pytest.param(
             msgspec.structs.replace(
                 make_claim("data"), spec=msgspec.structs.replace(make_claim("data").spec, volume_name="pv")
             ),
-            "names volume pv, but is not bound to it yet",
+            "names volume pv but is not bound to it yet",
             id="a volume that it names itself",
         ),
     ],
@@ -199,7 +199,7 @@ def test_a_volume_out_of_reach_helps_only_the_nodes_that_reach_it() -> None:
     assert reasons(verdict) == {"b": REASON_NO_VOLUME}
     assert verdict.filter["b"].detail == VolumeConflict(
         claim="shop/data",
-        problem="1 volume suits (2Gi of storage class slow), but none within the node's reach is free for it",
+        problem="1 volume matches (2Gi of storage class slow), but none accessible from the node is free",
     )
 
 
@@ -228,7 +228,7 @@ def test_a_class_with_a_provisioner_makes_volumes_where_its_topologies_allow() -
     verdict = verdict_on(snapshot, "data")
     assert reasons(verdict) == {"b": REASON_NO_VOLUME}
     assert verdict.filter["b"].detail == VolumeConflict(
-        claim="shop/data", problem=f"storage class fast makes volumes for {ZONE} in (east) only"
+        claim="shop/data", problem=f"storage class fast provisions volumes only for {ZONE} in (east)"
     )
 
 
@@ -240,7 +240,7 @@ def test_a_claim_whose_volume_is_being_made_ties_the_pod_to_that_node() -> None:
     verdict = verdict_on(snapshot, "data")
     assert reasons(verdict) == {"b": REASON_NO_VOLUME}
     assert verdict.filter["b"].detail == VolumeConflict(
-        claim="shop/data", problem="its volume is being made for node a"
+        claim="shop/data", problem="its volume is being provisioned for node a"
     )
 
 
@@ -282,7 +282,7 @@ def test_storage_capacity(snapshot: ClusterSnapshot, refused: list[str]) -> None
 def test_too_little_storage_says_how_much_is_free() -> None:
     verdict = verdict_on(tracked(pool("east", "9Gi"), pool("west", "4Gi")), "data")
     assert verdict.filter["b"].detail == VolumeConflict(
-        claim="shop/data", problem="wants 5Gi of storage class fast, at most 4Gi is free within the node's reach"
+        claim="shop/data", problem="requests 5Gi of storage class fast; at most 4Gi is free on the node"
     )
 
 

@@ -57,8 +57,8 @@ def test_the_verdict_is_that_of_the_input_and_the_other_outcome_is_told() -> Non
         Assumption(
             "Pod shop/new",
             "spec.volumes",
-            "on a the claims shop/own and shop/shared compete for the volumes plain and both; the scheduler takes equal"
-            " ones in a random order, here in that of the input, and in another order the pod stays pending",
+            "on a the claims shop/own and shop/shared compete for the volumes plain and both; the scheduler tries equal"
+            " volumes in random order, here in input order, and in another order the pod stays pending",
             AssumptionKind.UNCERTAIN,
         )
     ]
@@ -156,7 +156,7 @@ def test_too_many_ways_to_choose_leave_a_node_unknown() -> None:
     assert [each.fits for each in told.nodes] == [VolumeFit.UNKNOWN]
     assert (told.complete, told.uncertain) == (False, True)
     assert verdict.assumptions[-1].kind is AssumptionKind.UNCERTAIN
-    assert "not all orders were gone through" in verdict.assumptions[-1].message
+    assert "not all orders were tried" in verdict.assumptions[-1].message
 
 
 def test_the_order_decides_what_storage_is_rated() -> None:

@@ -89,7 +89,7 @@ def test_a_claim_for_one_pod_in_use_refuses_every_node() -> None:
     verdict = decide(one_pod_cluster(holder_priority=100), make_pod("new", priority=10, volumes=uses("data")))
     assert [status.reasons for status in verdict.filter.values()] == [[REASON_ONE_POD]] * 2
     assert verdict.filter["b"].detail == VolumeConflict(
-        claim="shop/data", problem="ReadWriteOncePod, for one pod at a time", holders=["shop/old"]
+        claim="shop/data", problem="ReadWriteOncePod (one pod at a time)", holders=["shop/old"]
     )
 
 

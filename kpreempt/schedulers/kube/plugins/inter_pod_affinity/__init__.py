@@ -1,1 +1,1 @@
-"""InterPodAffinity, split as upstream splits it: the pod's terms, filtering, evidence of refusals, scoring."""
+"""InterPodAffinity, split as upstream: the pod's terms, filtering, evidence for rejections, scoring."""

@@ -1,7 +1,7 @@
-"""InterPodAffinity as limits: of the pods that may not be beside each other there must be none.
+"""InterPodAffinity as limits: the number of pods in a domain that anti-affinity excludes must be 0.
 
-Of those that the pod wants beside it there must be some once all are gone that may go; putting pods back only adds to
-them. So required affinity lets a pod pass on a node, or it does not, whoever is put back.
+Pods required by affinity must exist even after all victims are removed; reprieving pods only adds to them. So required
+affinity accepts or rejects a node whichever pods are reprieved.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from kpreempt.verdict import Code, Status
 
 
 def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
-    """One limit per topology key of the pod's own anti-affinity terms, and of those of existing pods.
+    """Return one limit per topology key of the pod's own anti-affinity terms, and of those of existing pods.
 
-    One for its required affinity comes before these.
+    A limit for its required affinity comes first.
     """
     unmet = _unmet_on_bare(state, table, nodes)
     nothing = np.zeros(len(nodes), dtype=np.int64)
@@ -84,7 +84,7 @@ def affinity_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seq
 
 
 def _unmet_on_bare(state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> list[AffinityTerm | None]:
-    """The affinity term that keeps the pod off each node without its pods below the pod's priority."""
+    """Return the affinity term that keeps the pod off each node without lower-priority pods."""
     incoming = state.incoming
     if not incoming.affinity_terms:
         return [None] * len(nodes)

@@ -1,12 +1,12 @@
 """Required pod affinity and anti-affinity as counts (``plugins/interpodaffinity/filtering.go``, v1.36.3).
 
-The incoming pod has its affinity terms ready to match (``plugins/interpodaffinity/plugin.go``, v1.36.3).
+The incoming pod's affinity terms are prepared for matching (``plugins/interpodaffinity/plugin.go``, v1.36.3).
 
-The namespaces that a term's selector picks are looked up once and added to the term, and the selector is dropped. Some
-versions drop it on a copy: it stays, and is matched against no labels at all. So a selector that holds for a namespace
-without labels (``team notin (a)``, ``!team``) lets a term match pods of every namespace there.
+The namespaces that a term's selector matches are looked up once and added to the term, and the selector is dropped.
+Some versions drop it on a copy: it stays, and is matched against empty labels. So a selector that matches a namespace
+without labels (``team notin (a)``, ``!team``) lets a term match pods in every namespace there.
 
-Which pods stand behind a refusal is looked up only once a node is refused (``Evidence``).
+The pods responsible for a rejection are looked up only when a node is rejected (``Evidence``).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
 
-# More holders than this tell a reader nothing more.
+# Listing more pods than this is not useful.
 MAX_HOLDERS = 5
 
 TopologyPair = tuple[str, str]
 
 
 class _Conflict(NamedTuple):
-    """A pod on a node, and the term that it matches or holds."""
+    """A pod on a node, and the term that it matches or has."""
 
     node_name: str
     pod_info: PodInfo
@@ -48,7 +48,7 @@ _Search = Callable[[NodeInfo], Iterator[tuple[TopologyPair, _Conflict]]]
 
 
 class _Growing:
-    """Conflicts of a domain, looked for as far as somebody reads, and kept."""
+    """Conflicts of a domain, found lazily and cached."""
 
     def __init__(self, source: Iterator[_Conflict]) -> None:
         self._source = source
@@ -62,10 +62,10 @@ class _Growing:
 
 
 class Evidence:
-    """Finds the pods that a refusal is due to, on the nodes of the domain alone, and no more of them than are told.
+    """Finds the pods responsible for a rejection, only on the nodes of the domain, and only as many as are listed.
 
-    A dry run and nominated pods change nothing but the node that they look at, so for that node the pods that it holds
-    at the moment count, not the indexed ones.
+    A dry run and nominated pods change only the node being evaluated, so for that node its current pods count, not the
+    indexed ones.
     """
 
     def __init__(self, incoming: IncomingPod, nodes: Sequence[NodeInfo], findings: Findings | None = None) -> None:
@@ -77,22 +77,22 @@ class Evidence:
         self._known: dict[tuple[str, TopologyPair], _Growing] = {}
 
     def of_affinity(self, term: AffinityTerm, labels: Mapping[str, str]) -> AffinityConflict:
-        """The term for which no pod was found."""
+        """Return the term for which no pod was found."""
         value = labels.get(term.topology_key, "")
         return AffinityConflict("affinity", term.topology_key, value, _text(term))
 
     def of_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
-        """The pods in the domain that the incoming pod refuses."""
+        """Return the pods in the domain that the incoming pod's anti-affinity excludes."""
         conflicts = self._present("affinity refused", pair, node_info, self._rejected_on)
         return _conflict("antiAffinity", pair, conflicts)
 
     def of_existing_anti_affinity(self, pair: TopologyPair, node_info: NodeInfo) -> AffinityConflict:
-        """The pods in the domain that refuse the incoming pod."""
+        """Return the pods in the domain whose anti-affinity excludes the incoming pod."""
         conflicts = self._present("affinity refusing", pair, node_info, self._refusing_on)
         return _conflict("existingAntiAffinity", pair, conflicts)
 
     def _present(self, question: str, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
-        """The first few conflicts of a domain, without pods that are gone from the node."""
+        """Return the first few conflicts of a domain, without pods that were removed from the node."""
         conflicts = self._known.get((question, pair))
         if conflicts is None:
             conflicts = self._known[question, pair] = _Growing(self._found(question, pair, search))
@@ -102,7 +102,7 @@ class Evidence:
             if conflict.node_name != node_info.name or conflict.pod_info in node_info.pods
         )
         found = list(islice(present, MAX_HOLDERS))
-        # Nothing left: then it is due to a nominated pod, which no node of the cluster holds.
+        # Nothing is left: the reason is a nominated pod, which is on no node of the cluster.
         return found or [conflict for other, conflict in search(node_info) if other == pair][:MAX_HOLDERS]
 
     def _found(self, question: str, pair: TopologyPair, search: _Search) -> Iterator[_Conflict]:
@@ -137,7 +137,7 @@ class Evidence:
 
 
 def _conflict(rule: str, pair: TopologyPair, conflicts: list[_Conflict]) -> AffinityConflict:
-    """One record for several pods; the selector is that of the first one's term."""
+    """Return one record for several pods; the selector is from the first one's term."""
     selector = _text(conflicts[0].term) if conflicts else ""
     holders = list(dict.fromkeys(conflict.pod_info.key for conflict in conflicts))
     return AffinityConflict(rule, *pair, selector, holders)
@@ -147,13 +147,13 @@ def _text(term: AffinityTerm) -> str:
     return "nothing" if term.selector is None else str(term.selector)
 
 
-# The names of the namespaces that a selector picks.
+# The names of the namespaces that match a selector.
 SelectedNamespaces = Callable[[LabelSelector], frozenset[str]]
 _Term = TypeVar("_Term", bound=AffinityTerm)
 
 
 class IncomingPod:
-    """A pod, its required terms with all namespaces that they look at, and the labels of its own namespace."""
+    """A pod, its required terms with all namespaces that they apply to, and the labels of its own namespace."""
 
     __slots__ = ("affinity_terms", "anti_affinity_terms", "namespace_labels", "pod")
 
@@ -178,9 +178,9 @@ class IncomingPod:
 def with_selected_namespaces(
     terms: Sequence[_Term], namespaces: SelectedNamespaces, *, keeps_selectors: bool
 ) -> list[_Term]:
-    """The terms, each with the namespaces that its selector picks added to those that it names.
+    """Return the terms, each with the namespaces matching its selector added to those that it names.
 
-    Unless the version ``keeps_selectors``, nothing is left but these names.
+    Unless the version ``keeps_selectors``, only these names remain.
     """
     found = []
     for term in terms:
@@ -195,12 +195,12 @@ def with_selected_namespaces(
 
 
 def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
-    """Whether there are terms and every one of them selects the pod."""
+    """Return whether there are terms and every one of them selects the pod."""
     return bool(terms) and all(term.matches(pod, None) for term in terms)
 
 
 def parse_error(pod: Pod, behavior: Behaviour) -> str | None:
-    """What upstream says of a pod with a selector in its terms that cannot be parsed (``PodInfo.Update``)."""
+    """Return upstream's message for a pod with a selector that cannot be parsed (``PodInfo.Update``)."""
     affinity = pod.spec.affinity
     requested = affinity.pod_affinity if affinity else None
     refused = affinity.pod_anti_affinity if affinity else None
@@ -248,7 +248,7 @@ class FilterState:
         self.existing_anti_affinity: TopologyCounts = {}
 
     def clone(self) -> FilterState:
-        """A copy whose counts are independent of this one's."""
+        """Return a copy with independent counts."""
         other = FilterState(self.incoming, self.evidence)
         other.affinity = dict(self.affinity)
         other.anti_affinity = dict(self.anti_affinity)
@@ -257,12 +257,12 @@ class FilterState:
 
     @property
     def is_indifferent(self) -> bool:
-        """Whether no node can be refused: the pod requires nothing and nobody refuses it."""
+        """Whether no node can be rejected: the pod has no required terms, and no pod excludes it."""
         incoming = self.incoming
         return not self.existing_anti_affinity and not incoming.affinity_terms and not incoming.anti_affinity_terms
 
     def update(self, pod_info: PodInfo, labels: Mapping[str, str], delta: int) -> None:
-        """Count a pod that came to (1) or left (-1) a node with these labels."""
+        """Count a pod that was added to (1) or removed from (-1) a node with these labels."""
         self._update_existing(pod_info, labels, delta)
         self._update_incoming(pod_info, labels, delta)
 
@@ -284,10 +284,10 @@ class FilterState:
     def add_all(
         self, nodes: Sequence[NodeInfo], table: PodTable | None, *, refusing: Sequence[NodeInfo] | None = None
     ) -> None:
-        """Count all pods of all nodes; those that cannot matter are not looked at.
+        """Count all pods of all nodes, skipping those that cannot matter.
 
-        ``table`` has the pods of ``nodes`` in columns, where the cluster is big. ``refusing`` are the nodes on which
-        somebody may refuse the incoming pod, where they are not all of them.
+        ``table`` has the pods of ``nodes`` in columns, for big clusters. ``refusing`` are the nodes with pods that may
+        exclude the incoming pod, if these are not all nodes.
         """
         if table is not None:
             self._add_table(nodes, table)
@@ -303,7 +303,7 @@ class FilterState:
                 self._update_incoming(pod_info, labels, 1)
 
     def add_known(self, nodes: Sequence[NodeInfo], findings: Findings) -> None:
-        """As ``add_all``, where only nodes are looked at that are not known."""
+        """Do the same as ``add_all``, evaluating only nodes without cached results."""
         mine = (self.affinity, self.anti_affinity, self.existing_anti_affinity)
         for node_counts in filter(None, answers_on(findings.on("affinity filter"), nodes, self._counts_on)):
             for counts, more in zip(mine, node_counts, strict=True):
@@ -311,7 +311,7 @@ class FilterState:
                     counts[pair] = counts.get(pair, 0) + count
 
     def _counts_on(self, node_info: NodeInfo) -> tuple[TopologyCounts, ...]:
-        """The three counts over the pods of one node; empty where there is nothing to count."""
+        """Return the three counts over the pods of one node; empty if there is nothing to count."""
         found = FilterState(self.incoming, self.evidence)
         found.add_all([node_info], None)
         counts = (found.affinity, found.anti_affinity, found.existing_anti_affinity)
@@ -337,7 +337,7 @@ class FilterState:
 
 
 def check_node(state: FilterState, node_info: NodeInfo) -> Status:
-    """Refuse a node: for good where the pods that are wanted are missing, otherwise where someone refuses someone."""
+    """Reject a node: permanently if pods required by affinity are missing, otherwise because of anti-affinity."""
     labels = node_info.node.labels
     unmet = unmet_affinity_term(state, labels)
     if unmet is not None:
@@ -358,10 +358,11 @@ def check_node(state: FilterState, node_info: NodeInfo) -> Status:
 
 
 def unmet_affinity_term(state: FilterState, labels: Mapping[str, str], num_removed: int = 0) -> AffinityTerm | None:
-    """The affinity term that keeps the pod off a node with these labels, or ``None``.
+    """Return the affinity term that keeps the pod off a node with these labels, or ``None``.
 
-    All topology keys must be there. The first pod of a group that wants its own kind is let in: no pod anywhere
-    matches its terms, and it matches them itself. ``num_removed`` are the pods that match all terms and left the node.
+    All topology keys must exist. The first pod of a group with affinity to itself is admitted: no pod anywhere matches
+    its terms, and it matches them itself. ``num_removed`` is the number of pods that match all terms and were removed
+    from the node.
     """
     if num_removed:
         _count(state.affinity, state.incoming.affinity_terms, labels, -num_removed)

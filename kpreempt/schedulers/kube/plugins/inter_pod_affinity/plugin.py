@@ -1,8 +1,8 @@
-"""InterPodAffinity: which pods a pod wants or refuses beside it, and who refuses it.
+"""InterPodAffinity: affinity and anti-affinity of the pod, and anti-affinity of existing pods.
 
 Follows ``plugins/interpodaffinity`` of v1.36.3.
 
-``HINTS`` are the changes that may help a pod that it refused.
+``HINTS`` are the changes that may help a pod that it rejected.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PRE_SCORE_KEY = TreeKey("PreScoreInterPodAffinity")
 
 
 class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin):
-    """Required terms refuse nodes, those of existing pods included; preferred ones add or take away weight."""
+    """Required terms, including those of existing pods, reject nodes; preferred ones change the score."""
 
     name = "InterPodAffinity"
 
@@ -70,7 +70,7 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Count matching pods per topology; Skip where the pod requires nothing and nobody refuses it."""
+        """Count matching pods per topology; Skip if the pod has no required terms and no pod excludes it."""
         error = parse_error(pod, self._behaviour)
         if error is not None:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"parsing pod: {error}"])
@@ -83,13 +83,13 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         )
         counts = FilterState(incoming, Evidence(incoming, nodes, state.findings))
         if state.findings is not None:
-            # Of a pod that requires nothing only others can have something against it.
+            # If the pod has no required terms, only other pods can exclude it.
             refusing = self.nodes_with_anti_affinity(nodes) if counts.is_indifferent else nodes
             counts.add_known(refusing, state.findings)
         else:
             tables = self._handle.tables
             is_table_worth_it = tables is None or tables.current is not None or not counts.is_indifferent
-            # For those alone who may refuse the pod none is made.
+            # None is built just for the pods that may exclude this one.
             table = self._handle.pod_table if is_table_worth_it else None
             counts.add_all(nodes, table, refusing=self.nodes_with_anti_affinity(nodes) if table is None else ())
         if counts.is_indifferent:
@@ -98,19 +98,19 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         return None, SUCCESS
 
     def nodes_with_anti_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
-        """The nodes on which pods may refuse the incoming one."""
+        """Return the nodes with pods that may exclude the incoming one."""
         return self._cluster.nodes_with_anti_affinity
 
     def nodes_with_affinity(self, nodes: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
-        """The nodes on which pods may prefer or avoid the incoming one."""
+        """Return the nodes with pods that may prefer or avoid the incoming one."""
         return self._cluster.nodes_with_affinity
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Count the pod that was put on the node."""
+        """Count the pod that was added to the node."""
         filter_state_of(state).update(added, node_info.node.labels, 1)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """No longer count the pod that was taken off the node."""
+        """Subtract the pod that was removed from the node."""
         filter_state_of(state).update(removed, node_info.node.labels, -1)
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
@@ -118,13 +118,13 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         return check_node(filter_state_of(state), node_info)
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
-        """Some of the pods that are wanted beside the pod, and none that may not be."""
+        """Return limits for affinity (at least one pod) and anti-affinity (no pods)."""
         from kpreempt.schedulers.kube.plugins.inter_pod_affinity.columns import affinity_limits  # noqa: PLC0415
 
         return affinity_limits(self.name, filter_state_of(state), table, nodes)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Sum up preferences over all nodes of the cluster; Skip where none applies."""
+        """Sum up preferences over all nodes of the cluster; Skip if none applies."""
         own = has_preferences(pod)
         if self._ignores_preferences_of_existing and not own:
             return SKIP
@@ -152,24 +152,24 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The node's weight, which may be negative."""
+        """Return the node's weight, which may be negative."""
         weights = state.read(PRE_SCORE_KEY)
         if not isinstance(weights, dict):
             raise PluginError(f'failed to read "{PRE_SCORE_KEY}" from cycleState: not found')
         return node_weight(weights, node_info)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """Stretch the weights over 0 to 100."""
+        """Scale the weights to 0 to 100."""
         return normalized(scores)
 
 
 def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
-    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False, **args}
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     weight = args["hardPodAffinityWeight"]
     if 0 <= weight <= 100:
         return []
@@ -177,7 +177,7 @@ def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> lis
 
 
 def filter_state_of(state: CycleState) -> FilterState:
-    """The counts that PreFilter made. Raises ``PluginError`` where it did not run."""
+    """Return the counts from PreFilter. Raises ``PluginError`` if it did not run."""
     counts = state.read(PRE_FILTER_KEY)
     if not isinstance(counts, FilterState):
         raise PluginError(f'error reading "{PRE_FILTER_KEY}" from cycleState: not found')
@@ -194,7 +194,7 @@ PLUGIN = in_tree(
 
 
 def changes_affinity(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Whether a pod came that the affinity wants, or one left that an anti-affinity refused."""
+    """Return whether a pod was added that affinity requires, or one was removed that anti-affinity excludes."""
     if old is not None and new is not None and is_same(new, pod):
         return True
     if any(each is not None and not has_position(each) for each in (old, new)):
@@ -210,7 +210,7 @@ def changes_affinity(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
 
 
 def changes_topology(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the node comes into a domain of the pod's affinity, or leaves one of its anti-affinity."""
+    """Return whether the node joins a domain of the pod's affinity, or leaves one of its anti-affinity."""
     if new is None:
         return False
     requested, refused = (
@@ -225,7 +225,7 @@ def changes_topology(pod: Pod, old: Node | None, new: Node | None) -> bool:
 
 
 def wants(pod: Pod, other: Pod) -> bool | None:
-    """Whether a required affinity term of the pod is about the other; ``None`` where labels of namespaces say it."""
+    """Return whether a required affinity term matches the other pod; ``None`` if namespace labels decide."""
     terms = [
         term
         for term in _affinity_terms(pod)
@@ -237,13 +237,13 @@ def wants(pod: Pod, other: Pod) -> bool | None:
 
 
 def _affinity_terms(pod: Pod) -> Sequence[PodAffinityTerm]:
-    """The pod's required affinity terms."""
+    """Return the pod's required affinity terms."""
     affinity = pod.spec.affinity
     return affinity.pod_affinity.required if affinity and affinity.pod_affinity else ()
 
 
 def _anti_affinity_terms(pod: Pod) -> Sequence[PodAffinityTerm]:
-    """The pod's required anti-affinity terms."""
+    """Return the pod's required anti-affinity terms."""
     affinity = pod.spec.affinity
     return affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else ()
 
@@ -256,7 +256,7 @@ def _matches(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
     namespaces = term.namespaces
     if not namespaces and term.namespace_selector is None:
         namespaces = [owner.metadata.namespace]
-    # Upstream hands the hints no labels of namespaces, so that only a selector that takes all namespaces matches.
+    # Upstream passes no namespace labels to the hints, so only a selector that matches all namespaces matches.
     in_namespace = pod.metadata.namespace in namespaces or (
         term.namespace_selector is not None and term.namespace_selector.matches({})
     )

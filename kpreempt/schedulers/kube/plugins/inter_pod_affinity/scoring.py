@@ -1,7 +1,7 @@
 """Preferred pod affinity as weights per topology (``plugins/interpodaffinity/scoring.go``, v1.36.3).
 
-Counted are the incoming pod's preferences about existing pods, theirs about it, and, with a weight from the
-configuration, their affinity requirements that it meets.
+It counts the incoming pod's preferences about existing pods, their preferences about it, and, with a configured weight,
+their required affinity terms that it matches.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.filtering import Select
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
-# Weight by topology key and value. A pair is there as soon as a term matched, even where weights cancel out.
+# Weight by topology key and value. A pair exists as soon as a term matched, even if weights cancel out.
 TopologyWeights = dict[str, dict[str, int]]
 # The same as triples, one for every term that matched.
 _Weights = list[tuple[str, str, int]]
-# One for all nodes that have none, of which there may be many in memory.
+# Shared by all nodes that have none, of which many may be cached.
 _NO_WEIGHTS: _Weights = []
 
 
@@ -53,9 +53,9 @@ class Preferences:
         self._hard_affinity_weight = hard_affinity_weight
 
     def add_all(self, nodes: Sequence[NodeInfo], *, has_preferences: bool, findings: Findings | None = None) -> None:
-        """Add the weights of all pods; without own preferences only those of pods that state any affinity.
+        """Add the weights of all pods; without own preferences, only those of pods with any affinity.
 
-        With ``findings`` only nodes are looked at that are not known.
+        With ``findings``, only nodes without cached results are evaluated.
         """
         if findings is None:
             weighed: Iterable[_Weights] = (self._weights_on(node_info, has_preferences) for node_info in nodes)
@@ -65,7 +65,7 @@ class Preferences:
         self._sum_up(chain.from_iterable(weighed))
 
     def add_table(self, nodes: Sequence[NodeInfo], table: PodTable) -> None:
-        """The same over the pods of ``nodes``, which ``table`` has in columns."""
+        """Do the same over the pods of ``nodes``, which ``table`` has in columns."""
         for terms, sign in ((self._wanted, 1), (self._unwanted, -1)):
             for term in terms:
                 counts = table.count_matching(partial(term.matches, namespace_labels=None))
@@ -95,7 +95,7 @@ class Preferences:
         return found or _NO_WEIGHTS
 
     def _add_those_of(self, found: _Weights, existing: PodInfo, labels: Mapping[str, str]) -> None:
-        """What an existing pod, which states some affinity, makes of the incoming one."""
+        """Add the weights of an existing pod with affinity for the incoming one."""
         if self._hard_affinity_weight > 0:
             for term in existing.required_affinity_terms:
                 if term.matches(self._pod, self._namespace_labels):
@@ -118,13 +118,13 @@ class Preferences:
 
 
 def _weight(key: str, labels: Mapping[str, str], weight: int) -> _Weights:
-    """The weight in the domain of a node with these labels, if it is in one."""
+    """Return the weight for the domain of a node with these labels, if it is in one."""
     value = labels.get(key)
     return [] if value is None else [(key, value, weight)]
 
 
 def has_preferences(pod: Pod) -> bool:
-    """Whether the pod prefers or avoids other pods."""
+    """Return whether the pod prefers or avoids other pods."""
     affinity = pod.spec.affinity
     if affinity is None:
         return False
@@ -133,16 +133,16 @@ def has_preferences(pod: Pod) -> bool:
 
 
 def node_weight(weights: TopologyWeights, node_info: NodeInfo) -> int:
-    """The sum of the weights of the node's topologies; negative where avoidance prevails."""
+    """Return the sum of the weights of the node's topologies; negative if avoidance prevails."""
     labels = node_info.node.labels
     return sum(values.get(labels[key], 0) for key, values in weights.items() if key in labels)
 
 
 def normalized(scores: list[int]) -> list[int]:
-    """Scores stretched so that the lowest becomes 0 and the highest 100; all 0 where they are equal."""
+    """Scale scores so that the lowest becomes 0 and the highest 100; all 0 if they are equal."""
     lowest, highest = min(scores, default=0), max(scores, default=0)
     if highest == lowest:
         return [0] * len(scores)
-    # Floats as upstream: an exact division could end one below or above.
+    # Floats as upstream: an exact division could be off by one.
     span = float(highest - lowest)
     return [int(float(MAX_NODE_SCORE) * (float(score - lowest) / span)) for score in scores]

@@ -1,1 +1,1 @@
-"""PodTopologySpread, split as upstream splits it: constraints, filtering, scoring."""
+"""PodTopologySpread, split as upstream: constraints, filtering, scoring."""

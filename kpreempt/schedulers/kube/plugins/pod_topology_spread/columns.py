@@ -1,12 +1,12 @@
-"""PodTopologySpread in columns, for clusters big enough for these: hard constraints as limits, soft ones as scores.
+"""PodTopologySpread in columns, for big clusters: hard constraints as limits, soft ones as scores.
 
-A domain may have as many matching pods as the emptiest other one and the skew allow. In a dry run the pods of one node
-come and go, so the counts of all other domains stand still. With ``others`` for the lowest of these, the check
-``count + self - min(count, others) <= maxSkew`` comes to ``count <= others + maxSkew - self``, because a domain that
-has the fewest pods never exceeds the skew.
+A domain may have as many matching pods as the emptiest other domain plus the allowed skew. In a dry run, only the pods
+of one node change, so the counts of all other domains are constant. With ``others`` for the lowest of these, the check
+``count + self - min(count, others) <= maxSkew`` is equivalent to ``count <= others + maxSkew - self``, because a domain
+that has the fewest pods never exceeds the skew.
 
-Scores are what ``scoring.py`` gives each node. Which nodes are in which domain, and count at all, is found out once for
-pods of a shape, and how many pods a selector picks on a node when that node has changed.
+Scores are those of ``scoring.py``. Which domains nodes are in, and whether they count, is computed once for pods with
+the same requirements; the number of selected pods on a node is recomputed when the node changes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import (
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import HOSTNAME, natural_log
 from kpreempt.verdict import Code, Status
 
-# On so many nodes the pods of all are asked for at once.
+# With at least this many nodes, the pods of all nodes are counted together.
 _MANY = 16
 
 
 def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-    """One limit per constraint. Nodes that lack a topology label are left out; ``None`` where they share counts."""
+    """Return one limit per constraint; ``None`` if constraints share counts.
+
+    Nodes without a topology label are left out.
+    """
     if state.shares_counts:
         return None
     left_out = [not has_all_keys(node_info.node.labels, state.constraints) for node_info in nodes]
@@ -88,7 +91,7 @@ def _limit(state: FilterState, index: int, table: PodTable, nodes: Sequence[Node
 
 
 class SpreadScores:
-    """How crowded the nodes are that fit, which are at the ``places`` of the state."""
+    """How crowded the feasible nodes are, which are at the ``places`` of the state."""
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class SpreadScores:
         self._findings, self._of_shape = findings, state.shape_findings or findings
         self._pod, self._constraints, self._cluster, self._places = pod, constraints, cluster, state.places
         self._size = len(cluster.node_infos)
-        # The constraints that the system states select the same pods.
+        # The system default constraints select the same pods.
         self._on_hosts: dict[int, Integers] = {}
         self._has_all: Booleans | None = None
         if requires_all_keys:
@@ -112,7 +115,7 @@ class SpreadScores:
             self._has_all = self._kept(("has", keys), lambda node: has_all_keys(node.labels, constraints))
 
     def normalized(self, inclusion: NodeInclusion) -> Integers:
-        """0 to 100: the least crowded node has the most, and nodes without a wanted label have 0."""
+        """Return 0 to 100: the highest for the least crowded node, and 0 for nodes without a required label."""
         scored = np.ones(len(self._places), np.bool_) if self._has_all is None else self._has_all[self._places]
         crowding = np.zeros(len(self._places), np.float64)
         for index, constraint in enumerate(self._constraints):
@@ -127,7 +130,7 @@ class SpreadScores:
     def _crowding(
         self, index: int, constraint: SpreadConstraint, inclusion: NodeInclusion, fitting: Integers
     ) -> Floats:
-        """What a constraint adds to each node that fits; ``fitting`` are those whose domains count."""
+        """Return what a constraint adds for each feasible node; ``fitting`` are those whose domains count."""
         same = next(place for place, each in enumerate(self._constraints) if each.selector is constraint.selector)
         if same not in self._on_hosts:
             self._on_hosts[same] = self._selected(index, constraint)
@@ -156,7 +159,7 @@ class SpreadScores:
         return np.where(has_domain[places], added, 0.0)
 
     def _selected(self, index: int, constraint: SpreadConstraint) -> Integers:
-        """How many pods of each node of the cluster count."""
+        """Return how many pods of each node of the cluster count."""
         cluster, namespace, selector = self._cluster, self._pod.metadata.namespace, constraint.selector
         everywhere = np.arange(self._size)
         if selector is None or not is_counted(constraint):
@@ -174,7 +177,7 @@ class SpreadScores:
         return self._findings.column(("spread", index), self._size, NumberColumn).at(everywhere, find_out)
 
     def _domains(self, key: str) -> tuple[Integers, Booleans]:
-        """The number of each node's domain, and whether it has the label; those without are in one domain."""
+        """Return the number of each node's domain, and whether it has the label; nodes without it share one domain."""
 
         def find_out() -> tuple[Integers, Booleans]:
             labels = [node_info.node.metadata.labels.get(key) for node_info in self._cluster.node_infos]

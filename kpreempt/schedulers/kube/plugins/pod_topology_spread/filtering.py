@@ -1,6 +1,6 @@
 """Hard spread constraints as counts per domain (``plugins/podtopologyspread/filtering.go``, v1.36.3).
 
-With them the constraints, ready to match (``plugins/podtopologyspread/common.go``, v1.36.3).
+Also the constraints, prepared for matching (``plugins/podtopologyspread/common.go``, v1.36.3).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UnsatisfiableAction = Literal["DoNotSchedule", "ScheduleAnyway"]
 
 _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
-# What a pod without constraints gets, unless the configuration says otherwise.
+# The default for a pod without constraints, unless the configuration says otherwise.
 SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable="ScheduleAnyway"),
     TopologySpreadConstraint(
@@ -42,9 +42,9 @@ SYSTEM_DEFAULTS = (
 
 
 class SpreadConstraint(NamedTuple):
-    """One constraint with its defaults filled in; ``selector`` ``None`` matches no pod.
+    """One constraint with its defaults set; a ``selector`` of ``None`` matches no pod.
 
-    ``counts_all``: a selector that matches everything counts every pod, as it did of old, and not none.
+    ``counts_all``: a selector that matches everything counts every pod, as in older versions, instead of none.
     """
 
     max_skew: int
@@ -56,7 +56,7 @@ class SpreadConstraint(NamedTuple):
     counts_all: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels is one of those to spread."""
+        """Return whether a pod with these labels is one of those to spread."""
         return self.selector is not None and self.selector.matches(labels)
 
 
@@ -66,9 +66,9 @@ def constraints_for(
     action: UnsatisfiableAction,
     behavior: Behaviour,
 ) -> list[SpreadConstraint]:
-    """The constraints with this action, for a pod with these labels.
+    """Return the constraints with this action, for a pod with these labels.
 
-    Raises ``PluginError`` with upstream's words where a selector cannot be parsed.
+    Raises ``PluginError`` with upstream's message if a selector cannot be parsed.
     """
     return [_constraint(each, labels, behavior) for each in stated if each.when_unsatisfiable == action]
 
@@ -94,15 +94,15 @@ def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], beh
 
 
 def has_all_keys(labels: Mapping[str, str], constraints: Iterable[SpreadConstraint]) -> bool:
-    """Whether a node with these labels is in a domain of every constraint."""
+    """Return whether a node with these labels is in a domain of every constraint."""
     return all(constraint.topology_key in labels for constraint in constraints)
 
 
 def count_matching(node_info: NodeInfo, constraint: SpreadConstraint, namespace: str) -> int:
-    """How many of the node's pods count for the constraint.
+    """Return how many of the node's pods count for the constraint.
 
-    Pods that are being deleted do not. A selector that matches everything counts none here, although the incoming pod
-    does match it (``countPodsMatchSelector``).
+    Terminating pods do not. A selector that matches everything counts none here, although the incoming pod does match
+    it (``countPodsMatchSelector``).
     """
     if not node_info.num_pods:
         return 0
@@ -111,14 +111,14 @@ def count_matching(node_info: NodeInfo, constraint: SpreadConstraint, namespace:
 
 
 def counts_for(constraint: SpreadConstraint, namespace: str, pod: Pod) -> bool:
-    """Whether a pod that is not being deleted counts for the constraint of a pod in ``namespace``."""
+    """Return whether a pod that is not terminating counts for the constraint of a pod in ``namespace``."""
     if not is_counted(constraint) or pod.metadata.namespace != namespace:
         return False
     return constraint.matches(pod.metadata.labels)
 
 
 def is_counted(constraint: SpreadConstraint) -> bool:
-    """Whether any existing pod counts for the constraint."""
+    """Return whether any existing pod counts for the constraint."""
     selector = constraint.selector
     return selector is not None and (constraint.counts_all or not selector.is_empty())
 
@@ -130,15 +130,15 @@ class NodeInclusion:
         self._pod = pod
         self._reads_policies = behavior.node_inclusion_policy_in_pod_topology_spread
         self._compares_numbers = behavior.taint_toleration_comparison_operators
-        # Whether each constraint has counts of its own.
+        # Whether each constraint has its own counts.
         self.counts_by_constraint = behavior.counts_spread_by_constraint
 
     def is_node_included(self, node: Node) -> bool:
-        """Whether the node can count for any constraint; without the policies node affinity decides for all of them."""
+        """Return whether the node can count for any constraint; without the policies, node affinity decides for all."""
         return self._reads_policies or self._pod.spec.selects(node.name, node.labels)
 
     def is_included(self, node: Node, constraint: SpreadConstraint) -> bool:
-        """Whether the node counts for this constraint, given that it can count at all."""
+        """Return whether the node counts for this constraint, given that it can count at all."""
         if not self._reads_policies:
             return True
         if constraint.honors_node_affinity and not self._pod.spec.selects(node.name, node.labels):
@@ -154,7 +154,7 @@ class NodeInclusion:
 REASON_SKEW = "node(s) didn't match pod topology spread constraints"
 REASON_MISSING_LABEL = f"{REASON_SKEW} (missing required label)"
 
-# A refusal shows the counts of at most this many domains: those with the fewest pods, and the node's own.
+# A rejection shows the counts of at most this many domains: those with the fewest pods, and the node's own.
 MAX_DOMAINS = 20
 
 
@@ -162,10 +162,11 @@ _T = TypeVar("_T")
 
 
 class FilterState:
-    """Matching pods per constraint and domain. Clones share all but the counts.
+    """Matching pods per constraint and domain. Clones share everything except the counts.
 
-    Where constraints on one topology key share their counts (``shares_counts``), as they did of old, those on a node
-    are the last one's, and each that a pod matches counts it when it comes or goes.
+    If constraints on one topology key share their counts (``shares_counts``), as in older versions, the counts on a
+    node are the last constraint's, and a pod counts once for each constraint that it matches when it is added or
+    removed.
     """
 
     __slots__ = (
@@ -185,11 +186,11 @@ class FilterState:
         self.constraints = constraints
         keys = [constraint.topology_key for constraint in constraints]
         self.shares_counts = not inclusion.counts_by_constraint and len(set(keys)) < len(keys)
-        # By constraint, the first with which it shares.
+        # By constraint, the first constraint with which it shares counts.
         self._slots = [keys.index(key) if self.shares_counts else index for index, key in enumerate(keys)]
         self.counts: list[dict[str, int]] = self._shared([{} for _ in constraints])
         self.lowest = self._shared([LowestCounts() for _ in constraints])
-        # By constraint whether the pod is one of those to spread itself: 1 or 0.
+        # By constraint, whether the pod itself is one of those to spread: 1 or 0.
         self.self_matches = [int(constraint.matches(pod.metadata.labels)) for constraint in constraints]
         self._inclusion = inclusion
         self._shown_domains: dict[int, list[str]] = {}
@@ -198,7 +199,7 @@ class FilterState:
         return [values[slot] for slot in self._slots]
 
     def clone(self) -> FilterState:
-        """A copy whose counts are independent of this one's."""
+        """Return a copy with independent counts."""
         other = FilterState.__new__(FilterState)
         other.pod = self.pod
         other.constraints = self.constraints
@@ -213,10 +214,10 @@ class FilterState:
     def add_all(
         self, nodes: Sequence[NodeInfo], table: PodTable | None = None, findings: Findings | None = None
     ) -> None:
-        """Count the pods of all nodes; every eligible node's domain is there even with no pod.
+        """Count the pods of all nodes; every eligible node's domain exists even without pods.
 
-        ``table`` has the pods of ``nodes`` in columns, where the cluster is big. With ``findings`` only nodes
-        are counted that are not known.
+        ``table`` has the pods of ``nodes`` in columns, for big clusters. With ``findings``, only nodes without cached
+        results are counted.
         """
         if findings is not None:
             self._add(chain.from_iterable(answers_on(findings.on("spread filter"), nodes, self._counts_on)))
@@ -236,7 +237,7 @@ class FilterState:
         )
 
     def _counts_on(self, node_info: NodeInfo) -> list[tuple[int, str, int]]:
-        """The constraints for which a node counts, by index, each with the node's domain and its matching pods."""
+        """Return the constraints for which a node counts: index, the node's domain and its matching pods."""
         namespace = self.pod.metadata.namespace
         counts = [
             (
@@ -257,10 +258,10 @@ class FilterState:
                 lowest.update(domain, count)
 
     def update(self, pod: Pod, node: Node, delta: int) -> None:
-        """Count a pod that came to (1) or left (-1) the node.
+        """Count a pod that was added to (1) or removed from (-1) the node.
 
-        Unlike ``add_all`` this counts pods that are being deleted and takes the empty selector at its word, as
-        upstream does.
+        As upstream, but unlike ``add_all``, this counts terminating pods and treats the empty selector as matching
+        everything.
         """
         if pod.metadata.namespace != self.pod.metadata.namespace:
             return
@@ -272,7 +273,7 @@ class FilterState:
                 self.lowest[index].update(domain, count)
 
     def _eligible(self, node: Node) -> list[tuple[int, SpreadConstraint]]:
-        """The constraints for which the node counts, with their index."""
+        """Return the constraints for which the node counts, with their index."""
         if not self._inclusion.is_node_included(node) or not has_all_keys(node.labels, self.constraints):
             return []
         return [
@@ -282,24 +283,24 @@ class FilterState:
         ]
 
     def is_counted(self, node: Node, index: int) -> bool:
-        """Whether pods on the node count for a constraint."""
+        """Return whether pods on the node count for a constraint."""
         return any(each == index for each, _ in self._eligible(node))
 
     def lowest_other(self, index: int, domain: str) -> int:
-        """The lowest count of any other domain; 0 where there are fewer domains than there have to be."""
+        """Return the lowest count of any other domain; 0 if there are fewer domains than minDomains."""
         if len(self.counts[index]) < self.constraints[index].min_domains:
             return 0
         lowest = self.lowest[index]
         return lowest.first[1] if lowest.first[0] != domain else lowest.second[1]
 
     def minimum(self, index: int) -> int:
-        """The lowest count of any domain of a constraint; 0 where there are fewer domains than there have to be."""
+        """Return the lowest count of any domain of a constraint; 0 if there are fewer domains than minDomains."""
         if len(self.counts[index]) < self.constraints[index].min_domains:
             return 0
         return self.lowest[index].first[1]
 
     def shown_counts(self, index: int, domain: str, count: int) -> dict[str, int]:
-        """Counts for a reader: of the domains with the fewest pods, and of ``domain``, in the order of names.
+        """Return counts for reports, by name: those of the domains with the fewest pods, and of ``domain``.
 
         ``domain`` has ``count`` pods, whatever is counted here.
         """
@@ -315,7 +316,7 @@ class FilterState:
 
 
 def check_node(state: FilterState, node: Node) -> Status:
-    """Refuse a node without a topology label for good, and one whose domain would have too many pods for now."""
+    """Reject a node without a topology label permanently, and one whose domain would have too many pods for now."""
     for index, constraint in enumerate(state.constraints):
         domain = node.labels.get(constraint.topology_key)
         if domain is None:
@@ -331,7 +332,7 @@ def check_node(state: FilterState, node: Node) -> Status:
 
 
 def too_many(state: FilterState, index: int, domain: str, count: int, minimum: int) -> Status:
-    """Refuse a domain in which so many pods match a constraint, where the emptiest one has ``minimum``."""
+    """Reject a domain with ``count`` matching pods for a constraint, if the emptiest domain has ``minimum``."""
     constraint, self_match = state.constraints[index], state.self_matches[index]
     detail = SpreadConflict(
         topology_key=constraint.topology_key,

@@ -2,7 +2,7 @@
 
 Follows ``plugins/podtopologyspread`` of v1.36.3.
 
-``HINTS`` are the changes that may help a pod that it refused.
+``HINTS`` are the changes that may help a pod that it rejected.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ PRE_SCORE_KEY = TreeKey("PreScorePodTopologySpread")
 
 
 class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, BulkScorePlugin):
-    """Hard constraints refuse nodes, soft ones prefer those with fewer matching pods.
+    """Hard constraints reject nodes; soft ones prefer nodes with fewer matching pods.
 
-    A pod without constraints gets the default ones for what its services and its controller select.
+    A pod without constraints gets the default ones, with the selector of its services and its controller.
     """
 
     name = "PodTopologySpread"
@@ -89,7 +89,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Count matching pods per domain; Skip where the pod has no hard constraint."""
+        """Count matching pods per domain; Skip if the pod has no hard constraint."""
         try:
             constraints = self.constraints_of(pod, "DoNotSchedule")
         except PluginError as error:
@@ -103,32 +103,32 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         return None, SUCCESS
 
     def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> None:
-        """Count the pod that was put on the node."""
+        """Count the pod that was added to the node."""
         filter_state_of(state).update(added.pod, node_info.node, 1)
 
     def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> None:
-        """No longer count the pod that was taken off the node."""
+        """Subtract the pod that was removed from the node."""
         filter_state_of(state).update(removed.pod, node_info.node, -1)
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Check the constraints in their order."""
+        """Check the constraints in order."""
         return check_node(filter_state_of(state), node_info.node)
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits | None:
-        """What each constraint allows in the domains of the nodes."""
+        """Return what each constraint allows in the domains of the nodes."""
         from kpreempt.schedulers.kube.plugins.pod_topology_spread.columns import spread_limits  # noqa: PLC0415
 
         return spread_limits(self.name, filter_state_of(state), table, nodes)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Count matching pods per domain of the nodes that fit; Skip where the pod has no soft constraint."""
+        """Count matching pods per domain of the feasible nodes; Skip if the pod has no soft constraint."""
         try:
             constraints = self.constraints_of(pod, "ScheduleAnyway")
         except PluginError as error:
             return Status(Code.ERROR, [f"calculating preScoreState: {error}"])
         if not constraints:
             return SKIP
-        # The system's defaults score nodes that lack one of the labels too.
+        # The system defaults also score nodes that lack one of the labels.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
         inclusion = NodeInclusion(pod, self._behaviour)
         if state.places is not None and self._behaviour.counts_spread_by_constraint:
@@ -142,7 +142,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
             pod,
             constraints,
             nodes,
-            # A cluster that follows another has its pods sorted already.
+            # The pods of a cluster that follows another are already indexed.
             self._cluster.selected_pods if table is None or self._cluster.follows_closely else table.selected_pods,
             requires_all_keys=requires_all_keys,
             counts_by_constraint=self._behaviour.counts_spread_by_constraint,
@@ -152,20 +152,20 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """How crowded the node's domains are."""
+        """Return how crowded the node's domains are."""
         return self.score_all(state, pod, [node_info])[0]
 
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:
-        """How crowded the domains of each node are; where PreScore has rated them at once, what that comes to."""
+        """Return how crowded the domains of each node are; if PreScore scored them in bulk, the final scores."""
         found = state.read(PRE_SCORE_KEY)
         return found if isinstance(found, list) else _score_state(state).scores_of(nodes)
 
     def normalize_scores(self, state: CycleState, pod: Pod, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """Turn crowding around: the least crowded node has the most."""
+        """Invert crowding: the least crowded node gets the highest score."""
         return scores if isinstance(state.read(PRE_SCORE_KEY), list) else _score_state(state).normalized(scores, nodes)
 
     def constraints_of(self, pod: Pod, action: UnsatisfiableAction) -> list[SpreadConstraint]:
-        """The pod's own constraints or, where it has none at all, the default ones; raises ``PluginError``."""
+        """Return the pod's own constraints or, if it has none, the default ones. Raises ``PluginError``."""
         stated, labels = pod.spec.topology_spread_constraints, pod.metadata.labels
         kind = "hard" if action == "DoNotSchedule" else "soft"
         if stated:
@@ -186,12 +186,12 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
 
 
 def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
-    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {**args, "defaultingType": args.get("defaultingType") or "System"}
 
 
 def filter_state_of(state: CycleState) -> FilterState:
-    """The counts that PreFilter made. Raises ``PluginError`` where it did not run."""
+    """Return the counts from PreFilter. Raises ``PluginError`` if it did not run."""
     counts = state.read(PRE_FILTER_KEY)
     if not isinstance(counts, FilterState):
         raise PluginError(f'reading "{PRE_FILTER_KEY}" from cycleState: not found')
@@ -206,7 +206,7 @@ def _score_state(state: CycleState) -> ScoreState:
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     kind, constraints = args["defaultingType"], args.get("defaultConstraints", [])
     problems = []
     if kind not in ("System", "List"):
@@ -272,7 +272,7 @@ PLUGIN = in_tree(
 
 
 def pod_changes_spread(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Whether a pod that one of the constraints counts came or left, or is counted otherwise now."""
+    """Return whether a pod that a constraint counts was added or removed, or whether it counts differently now."""
     for each in filter(None, (old, new)):
         if not is_same(each, pod) and not (has_position(each) and each.metadata.namespace == pod.metadata.namespace):
             return False
@@ -290,7 +290,7 @@ def pod_changes_spread(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
 
 
 def node_changes_spread(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Whether the node joins, leaves or changes a domain, or has other taints."""
+    """Return whether the node joins, leaves or changes a domain, or has other taints."""
     keys = [each.topology_key for each in _spread_constraints(pod)]
     was_in = old is not None and all(key in old.labels for key in keys)
     is_in = new is not None and all(key in new.labels for key in keys)
@@ -302,7 +302,7 @@ def node_changes_spread(pod: Pod, old: Node | None, new: Node | None) -> bool:
 
 
 def _spread_constraints(pod: Pod) -> list[TopologySpreadConstraint]:
-    """The pod's own constraints that forbid nodes; those of the scheduler's configuration are not looked at."""
+    """Return the pod's own hard constraints; those in the scheduler's configuration are not considered."""
     return [each for each in pod.spec.topology_spread_constraints if each.when_unsatisfiable == "DoNotSchedule"]
 
 

@@ -1,9 +1,9 @@
 """Soft spread constraints as a score (``plugins/podtopologyspread/scoring.go``, v1.36.3), in floats as upstream.
 
-It takes the natural logarithm as Go computes it, to the last bit: C's logarithm, which is Python's, rounds one in a
-hundred numbers differently. This is the algorithm of FreeBSD's ``e_log.c``, which Go follows: with ``x = 2^exponent *
-(1 + fraction)``, ``log(1 + fraction)`` is approximated by a polynomial in ``(fraction / (2 + fraction))^2``. The order
-of the operations is part of the result.
+The natural logarithm is computed as in Go, to the last bit: C's logarithm, which Python uses, rounds one in a hundred
+numbers differently. This is the algorithm of FreeBSD's ``e_log.c``, which Go follows: with ``x = 2^exponent * (1 +
+fraction)``, ``log(1 + fraction)`` is approximated by a polynomial in ``(fraction / (2 + fraction))^2``. The result
+depends on the order of the operations.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import (
 HOSTNAME = "kubernetes.io/hostname"
 
 
-# How many pods a selector picks on nodes, by their names; those of a namespace that are not being deleted.
+# How many pods a selector matches on nodes, by node name: pods of one namespace that are not terminating.
 SelectedPods = Callable[[str, LabelSelector], dict[str, int]]
 
 
 class ScoreState:
-    """What scoring needs to know of all nodes.
+    """What scoring needs to know about all nodes.
 
-    ``ignored`` nodes lack a topology label and score 0. ``counts`` holds matching pods per domain of the nodes that
-    fit; with the host name as topology key the node's own pods are counted instead. ``weights`` grow with the number
-    of domains, so that constraints over few domains are not drowned. ``selected`` counts pods.
+    ``ignored`` nodes lack a topology label and score 0. ``counts`` holds matching pods per domain of the feasible
+    nodes; with the host name as topology key, the node's own pods are counted instead. ``weights`` grow with the number
+    of domains, so that constraints over few domains still matter. ``selected`` counts pods.
     """
 
     __slots__ = ("_on_hosts", "_scores", "constraints", "counts", "ignored", "pod", "weights")
@@ -55,7 +55,8 @@ class ScoreState:
         keys = [constraint.topology_key for constraint in constraints]
         first = [index if counts_by_constraint else keys.index(key) for index, key in enumerate(keys)]
         counts_of_keys: list[dict[str, int]] = [{} for _ in constraints]
-        # Of old, constraints on one topology key shared their counts, and only the first had a number of domains.
+        # In older versions, constraints on one topology key shared their counts, and only the first had a number of
+        # domains.
         self.counts = [counts_of_keys[index] for index in first]
         labels = [node_info.node.metadata.labels for node_info in fitting]
         self.ignored: set[str] = set()
@@ -70,7 +71,7 @@ class ScoreState:
             natural_log(float((len(labels) if key == HOSTNAME else len(counts_of_keys[index])) + 2))
             for index, key in enumerate(keys)
         ]
-        # The pods that count for a constraint, by the node's name.
+        # The pods that count for a constraint, by node name.
         self._on_hosts: list[dict[str, int]] = []
         for constraint in constraints:
             selector = constraint.selector
@@ -82,7 +83,7 @@ class ScoreState:
         self._scores: dict[tuple[int | None, ...], int] = {}
 
     def add_all(self, by_name: Mapping[str, NodeInfo], inclusion: NodeInclusion, *, requires_all_keys: bool) -> None:
-        """Count the pods of all nodes of the cluster, in the domains of the nodes that fit."""
+        """Count the pods of all nodes of the cluster, in the domains of the feasible nodes."""
         for constraint, counts, on_hosts in zip(self.constraints, self.counts, self._on_hosts, strict=True):
             for name, count in on_hosts.items():
                 node = by_name[name].node
@@ -93,7 +94,7 @@ class ScoreState:
                     counts[domain] += count
 
     def scores_of(self, nodes: Sequence[NodeInfo]) -> list[int]:
-        """How crowded the domains of each node are; less is better."""
+        """Return how crowded the domains of each node are; less is better."""
         columns = [self._column(index, nodes) for index in range(len(self.constraints))]
         found = list(zip(*columns, strict=True))
         for counts in set(found) - self._scores.keys():
@@ -104,7 +105,7 @@ class ScoreState:
         return [0 if each.name in self.ignored else score for each, score in zip(nodes, scores, strict=True)]
 
     def _column(self, index: int, nodes: Sequence[NodeInfo]) -> list[int | None]:
-        """The matching pods that count for a constraint on each of the nodes, ``None`` where it has no domain."""
+        """Return the matching pods that count for a constraint on each node, ``None`` if it has no domain."""
         key = self.constraints[index].topology_key
         domains = [node_info.node.metadata.labels.get(key) for node_info in nodes]
         if key == HOSTNAME:
@@ -113,12 +114,12 @@ class ScoreState:
                 None if domain is None else on_hosts.get(each.node.metadata.name, 0)
                 for each, domain in zip(nodes, domains, strict=True)
             ]
-        # A node that is ignored may be in no domain of those that fit.
+        # An ignored node may be in no domain of the feasible ones.
         counts = self.counts[index]
         return [None if domain is None else counts.get(domain) for domain in domains]
 
     def _score_of(self, counts: Sequence[int | None]) -> int:
-        """How crowded a node is with so many matching pods in the domain of each constraint that it has one of."""
+        """Return how crowded a node is, given the matching pods in its domain of each constraint."""
         score = 0.0
         for count, constraint, weight in zip(counts, self.constraints, self.weights, strict=True):
             if count is not None:
@@ -128,7 +129,7 @@ class ScoreState:
         return whole + 1 if score - whole >= 0.5 else whole
 
     def normalized(self, scores: list[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        """Turn crowding into 0 to 100: the least crowded node has the most, ignored ones have 0."""
+        """Scale crowding to 0 to 100: the highest for the least crowded node, and 0 for ignored ones."""
         if not self.ignored:
             lowest, highest = min(scores, default=0), max(scores, default=0)
             if highest == 0:
@@ -153,7 +154,7 @@ _ODD = (6.666666666666735130e-01, 2.857142874366239149e-01, 1.818357216161805012
 
 
 def natural_log(number: float) -> float:
-    """The logarithm of a positive, finite number."""
+    """Return the logarithm of a positive, finite number."""
     mantissa, exponent = math.frexp(number)
     if mantissa < math.sqrt(2) / 2:
         mantissa, exponent = mantissa * 2, exponent - 1
@@ -168,7 +169,7 @@ def natural_log(number: float) -> float:
 
 
 def _polynomial(coefficients: tuple[float, ...], argument: float) -> float:
-    """The polynomial's value, from the highest power down."""
+    """Return the polynomial's value, evaluated from the highest power down."""
     value = 0.0
     for coefficient in reversed(coefficients):
         value = coefficient + argument * value

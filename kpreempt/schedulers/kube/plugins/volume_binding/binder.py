@@ -2,11 +2,11 @@
 
 Follows ``FindPodVolumes`` (``plugins/volumebinding/binder.go``, v1.36.3).
 
-Whether a volume can be made for a claim (by which class, for which nodes, from which capacity) follows
+Whether a volume can be provisioned for a claim (by which class, for which nodes, from which capacity) follows
 ``checkVolumeProvisions`` and ``hasEnoughCapacity`` (``plugins/volumebinding/binder.go``, v1.36.3) and
 ``MatchTopologySelectorTerms`` (``pkg/apis/core/v1/helper/helpers.go``).
 
-The pod's claims, told apart by whether and when they are bound, follow ``podHasPVCs`` (``volume_binding.go``) and
+The pod's claims, sorted by whether and when they are bound, follow ``podHasPVCs`` (``volume_binding.go``) and
 ``GetPodVolumeClaims`` (``binder.go``) in ``plugins/volumebinding`` of v1.36.3.
 """
 
@@ -59,7 +59,7 @@ HOSTNAME = "kubernetes.io/hostname"
 class IllegalClaimError(Exception):
     """A claim with which the pod cannot be scheduled anywhere; the message is upstream's reason.
 
-    ``claim`` is its key and ``problem`` what is wrong with it, in short.
+    ``claim`` is its key, and ``problem`` briefly describes what is wrong with it.
     """
 
     def __init__(self, reason: str, claim: str, problem: str) -> None:
@@ -69,7 +69,7 @@ class IllegalClaimError(Exception):
 
 
 class PodClaims(NamedTuple):
-    """The pod's claims: bound, to be bound for the chosen node, and those that should have been bound already."""
+    """The pod's claims: bound, to be bound for the chosen node, and those that should already be bound."""
 
     bound: list[PersistentVolumeClaim]
     delayed: list[PersistentVolumeClaim]
@@ -77,7 +77,7 @@ class PodClaims(NamedTuple):
 
 
 def claims_of(pod: Pod, cluster: ClusterState) -> list[PersistentVolumeClaim]:
-    """The claims of the pod's volumes, in their order; raises ``IllegalClaimError``."""
+    """Return the claims of the pod's volumes, in order. Raises ``IllegalClaimError``."""
     claims = []
     for volume in pod.spec.volumes:
         name = claim_name_of(pod, volume)
@@ -88,7 +88,7 @@ def claims_of(pod: Pod, cluster: ClusterState) -> list[PersistentVolumeClaim]:
         if claim is None:
             if is_ephemeral(volume):
                 waiting = f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
-                raise IllegalClaimError(waiting, key, "not made yet for this ephemeral volume")
+                raise IllegalClaimError(waiting, key, "not created yet for this ephemeral volume")
             raise IllegalClaimError(not_found("persistentvolumeclaim", name), key, "does not exist")
         volume_name = claim.spec.volume_name
         if claim.status.phase == "Lost":
@@ -98,15 +98,15 @@ def claims_of(pod: Pod, cluster: ClusterState) -> list[PersistentVolumeClaim]:
             raise IllegalClaimError(f'persistentvolumeclaim "{name}" is being deleted', key, "is being deleted")
         problem = ownership_error(pod, claim) if is_ephemeral(volume) else None
         if problem is not None:
-            raise IllegalClaimError(problem, key, "belongs to another pod, or to none")
+            raise IllegalClaimError(problem, key, "does not belong to this pod")
         claims.append(claim)
     return claims
 
 
 def sort_claims(claims: list[PersistentVolumeClaim], cluster: ClusterState) -> PodClaims:
-    """Tell the claims apart; raises ``PluginError`` where a storage class does not say when it binds.
+    """Sort the claims by binding. Raises ``PluginError`` if a storage class has no binding mode.
 
-    A claim that names a volume but is not bound to it counts as one that should have been bound.
+    A claim that names a volume but is not bound to it counts as one that should already be bound.
     """
     sorted_claims = PodClaims([], [], [])
     for claim in claims:
@@ -120,10 +120,10 @@ def sort_claims(claims: list[PersistentVolumeClaim], cluster: ClusterState) -> P
 
 
 def hosts_of(bound: Iterable[PersistentVolumeClaim], cluster: ClusterState) -> frozenset[str] | None:
-    """The hostnames to which local volumes of bound claims are tied, taken for names of nodes; ``None`` for any node.
+    """Return the hostnames of bound local volumes, treated as node names; ``None`` for any node.
 
-    Follows ``GetEligibleNodes`` (``binder.go``) and ``GetLocalPersistentVolumeNodeNames`` of v1.29.6. Where a volume
-    does not exist, nothing is restricted.
+    Follows ``GetEligibleNodes`` (``binder.go``) and ``GetLocalPersistentVolumeNodeNames`` of v1.29.6. If a volume does
+    not exist, nothing is restricted.
     """
     hosts: frozenset[str] | None = None
     for claim in bound:
@@ -152,15 +152,15 @@ def _waits_for_node(claim: PersistentVolumeClaim, cluster: ClusterState) -> bool
 
 
 def problem_of_immediate(claim: PersistentVolumeClaim, cluster: ClusterState) -> str:
-    """Why a claim that should be bound is not, as far as it can be told."""
+    """Return why a claim that should be bound is not, as far as can be determined."""
     if claim.spec.volume_name:
-        return f"names volume {claim.spec.volume_name}, but is not bound to it yet"
+        return f"names volume {claim.spec.volume_name} but is not bound to it yet"
     class_name = class_of_claim(claim)
     if not class_name:
-        return "not bound, and has no storage class"
+        return "not bound and has no storage class"
     if class_name not in cluster.storage_classes:
-        return f"not bound, and its storage class {class_name} does not exist"
-    return f"not bound yet, though its storage class {class_name} binds at once"
+        return f"not bound and its storage class {class_name} does not exist"
+    return f"not bound yet, although its storage class {class_name} binds immediately"
 
 
 REASON_NODE_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
@@ -173,21 +173,21 @@ _REASONS = (REASON_NODE_AFFINITY, REASON_NODE_AFFINITY_OLD, REASON_NO_VOLUME, RE
 
 
 class Binding(NamedTuple):
-    """A claim and the existing volume that it would be bound to."""
+    """A claim and the existing volume to which it would be bound."""
 
     claim: PersistentVolumeClaim
     volume: PersistentVolume
 
 
 class Provision(NamedTuple):
-    """A claim for which a volume would be made, and the pool that it would come from, where that is known."""
+    """A claim for which a volume would be provisioned, and the pool that would provide it, if known."""
 
     claim: PersistentVolumeClaim
     pool: CSIStorageCapacity | None
 
 
 class PodVolumes(NamedTuple):
-    """What a node can give the pod, and the conflicts where it cannot, by reason."""
+    """What a node can give the pod, and the conflicts if it cannot, by reason."""
 
     bindings: list[Binding]
     provisions: list[Provision]
@@ -195,20 +195,20 @@ class PodVolumes(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons why the node cannot have the pod, in upstream's order."""
+        """Return the reasons why the node cannot have the pod, in upstream's order."""
         return [reason for reason in _REASONS if reason in self.conflicts]
 
 
 class ClaimMatches:
     """The volumes that suit each claim of one pod, found once for all nodes.
 
-    Those that ``order`` names go in its order, before all others; the rest in that of the input.
+    Volumes in ``order`` come first, in that order, and the rest in input order.
     """
 
     def __init__(self, claims: PodClaims, order: Sequence[str] = ()) -> None:
         self.claims = claims
         self._rank = {name: rank for rank, name in enumerate(order)}
-        # Smaller claims choose first, so that they leave the larger volumes to the others.
+        # Smaller claims choose first, which leaves the larger volumes to the others.
         self.to_match = sorted(
             (claim for claim in claims.delayed if SELECTED_NODE_ANNOTATION not in claim.metadata.annotations),
             key=lambda claim: requested_storage(claim).nano,
@@ -217,7 +217,7 @@ class ClaimMatches:
         self._classes: dict[str, ClassVolumes] = {}
 
     def suitable(self, claim: PersistentVolumeClaim, binder: VolumeBinder) -> SuitableVolumes:
-        """The volumes that suit the claim; raises ``PluginError`` as ``SuitableVolumes`` does."""
+        """Return the volumes that suit the claim. Raises ``PluginError`` as ``SuitableVolumes`` does."""
         if claim.key not in self._suitable:
             name = class_of_claim(claim)
             if not self._rank:
@@ -247,14 +247,14 @@ class VolumeBinder:
 
     @cached_property
     def volumes_by_class(self) -> dict[str, list[PersistentVolume]]:
-        """The volumes of each storage class, in the order of the input."""
+        """The volumes of each storage class, in input order."""
         by_class: dict[str, list[PersistentVolume]] = {}
         for volume in self._cluster.cluster.persistent_volumes:
             by_class.setdefault(class_of_volume(volume), []).append(volume)
         return by_class
 
     def class_volumes(self, name: str) -> ClassVolumes:
-        """The volumes of a storage class, made ready for claims."""
+        """Return the volumes of a storage class, indexed for claims."""
         if name not in self._classes:
             self._classes[name] = ClassVolumes(self.volumes_by_class.get(name, []))
         return self._classes[name]
@@ -262,10 +262,10 @@ class VolumeBinder:
     def find_pod_volumes(
         self, matches: ClaimMatches, node: Node, picks: Sequence[PersistentVolume | None] | None = None
     ) -> PodVolumes:
-        """Check the bound claims, choose volumes for the others, or see that they can be made.
+        """Check the bound claims, and choose volumes for the others or check that they can be provisioned.
 
-        Where ``picks`` says what each of ``matches.to_match`` takes, nothing is chosen. Raises ``PluginError``
-        where upstream ends in an error.
+        If ``picks`` has what each of ``matches.to_match`` takes, nothing is chosen. Raises ``PluginError`` if upstream
+        ends with an error.
         """
         found = PodVolumes([], [], {})
         self._check_bound(matches.claims.bound, node, found.conflicts)
@@ -275,7 +275,7 @@ class VolumeBinder:
             if selected is None:
                 continue
             if selected != node.name:
-                problem = f"its volume is being made for node {selected}"
+                problem = f"its volume is being provisioned for node {selected}"
                 found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
                 return found
             to_provision.append(claim)
@@ -301,7 +301,7 @@ class VolumeBinder:
     def _check_bound(
         self, claims: list[PersistentVolumeClaim], node: Node, conflicts: dict[str, VolumeConflict]
     ) -> None:
-        """Stop at the first claim whose volume is missing or out of the node's reach."""
+        """Stop at the first claim whose volume is missing or not accessible from the node."""
         for claim in claims:
             volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
             if volume is None:
@@ -310,7 +310,7 @@ class VolumeBinder:
                 return
             selector = required_nodes(volume)
             plugin = in_tree_plugin(volume.spec)
-            # The in-tree plugins whose volumes the node takes as CSI volumes.
+            # The in-tree plugins whose volumes count as CSI volumes on the node.
             csi_node = self._cluster.csi_nodes.get(node.name)
             migrated = csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "") if csi_node else ""
             if plugin is not None and plugin in migrated.split(","):
@@ -319,14 +319,14 @@ class VolumeBinder:
                 except TranslationError as error:
                     raise PluginError(f"could not translate pv: {error}") from error
             if selector is not None and not is_reachable(selector, node.labels):
-                problem = f"can be reached from {format_selector(selector)}"
+                problem = f"accessible only from {format_selector(selector)}"
                 conflicts[self._reason_node_affinity] = VolumeConflict(claim.key, volume.metadata.name, problem)
                 return
 
     def _provision(
         self, claim: PersistentVolumeClaim, matches: ClaimMatches, node_labels: Mapping[str, str], found: PodVolumes
     ) -> bool:
-        """See whether a volume can be made for the claim; otherwise add the conflict."""
+        """Check whether a volume can be provisioned for the claim; otherwise add the conflict."""
         class_name = class_of_claim(claim)
         if not class_name:
             raise PluginError(f'no class for claim "{claim.key}"')
@@ -337,26 +337,26 @@ class VolumeBinder:
             requested = f"{requested_storage(claim)} of storage class {class_name}"
             suitable = matches.suitable(claim, self).number
             if not suitable:
-                problem = f"no available volume suits ({requested})"
+                problem = f"no available volume matches ({requested})"
             else:
-                count = "1 volume suits" if suitable == 1 else f"{suitable} volumes suit"
-                problem = f"{count} ({requested}), but none within the node's reach is free for it"
+                count = "1 volume matches" if suitable == 1 else f"{suitable} volumes match"
+                problem = f"{count} ({requested}), but none accessible from the node is free"
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
         if not admits_node(storage_class.allowed_topologies, node_labels):
-            # Allowed topologies in the syntax of ``kubectl -l``, one of which must hold.
+            # Allowed topologies in the syntax of ``kubectl -l``; one of them must match.
             allowed = " or ".join(
                 ",".join(format_requirement(each.key, "In", each.values) for each in term.match_label_expressions)
                 for term in storage_class.allowed_topologies
             )
-            problem = f"storage class {class_name} makes volumes for {allowed} only"
+            problem = f"storage class {class_name} provisions volumes only for {allowed}"
             found.conflicts[REASON_NO_VOLUME] = VolumeConflict(claim=claim.key, problem=problem)
             return False
         is_sufficient, pool = self._capacities.check(claim, storage_class, node_labels)
         if not is_sufficient:
             largest = self._capacities.largest_in_reach(class_name, node_labels)
-            has = f"at most {largest} is free" if largest is not None else "no pool is"
-            problem = f"wants {requested_storage(claim)} of storage class {class_name}, {has} within the node's reach"
+            has = f"at most {largest} is free on the node" if largest is not None else "the node has no pool for it"
+            problem = f"requests {requested_storage(claim)} of storage class {class_name}; {has}"
             found.conflicts[REASON_NO_SPACE] = VolumeConflict(claim=claim.key, problem=problem)
             return False
         found.provisions.append(Provision(claim, pool))
@@ -364,7 +364,7 @@ class VolumeBinder:
 
 
 class StorageCapacities:
-    """The pools from which CSI drivers make volumes, by storage class."""
+    """The pools from which CSI drivers provision volumes, by storage class."""
 
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
@@ -379,9 +379,9 @@ class StorageCapacities:
     def check(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, node_labels: Mapping[str, str]
     ) -> tuple[bool, CSIStorageCapacity | None]:
-        """Whether a pool within the node's reach is large enough, and the pool where pools are tracked.
+        """Return whether a pool accessible from the node is large enough, and the pool if pools are tracked.
 
-        Drivers that do not publish capacity, and claims without a size, always have room.
+        Drivers that do not publish capacity, and claims without a size, always have enough.
         """
         requested = claim.spec.resources.requests.get(STORAGE)
         driver = self._cluster.csi_drivers.get(storage_class.provisioner)
@@ -394,7 +394,7 @@ class StorageCapacities:
         return False, None
 
     def largest_in_reach(self, class_name: str, node_labels: Mapping[str, str]) -> Quantity | None:
-        """The largest volume of the class that could be made for the node; ``None`` where no pool is in its reach."""
+        """Return the largest volume that could be provisioned for the node; ``None`` if it can access no pool."""
         limits = [
             limit
             for pool in self._by_class.get(class_name, ())
@@ -404,7 +404,7 @@ class StorageCapacities:
 
 
 def largest_volume(pool: CSIStorageCapacity) -> Quantity | None:
-    """The size up to which the pool has room for one volume; ``None`` where it does not say."""
+    """Return the largest volume that the pool can provide; ``None`` if it does not say."""
     return pool.maximum_volume_size if pool.maximum_volume_size is not None else pool.capacity
 
 
@@ -414,8 +414,8 @@ def _is_in_reach(pool: CSIStorageCapacity, node_labels: Mapping[str, str]) -> bo
 
 
 def admits_node(terms: Sequence[TopologySelectorTerm], node_labels: Mapping[str, str]) -> bool:
-    """Whether a storage class's allowed topologies include the node; none at all include every node."""
-    # An empty term, or one that cannot be a selector, matches no node.
+    """Return whether a storage class's allowed topologies include the node; no terms include every node."""
+    # An empty term, or one that is not a valid selector, matches no node.
     return not terms or any(
         bool(term.match_label_expressions)
         and all(

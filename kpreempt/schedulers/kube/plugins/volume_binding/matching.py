@@ -1,8 +1,8 @@
 """The existing volume that suits a claim best.
 
 Follows ``FindMatchingVolume`` (``k8s.io/component-helpers`` v0.36.3 ``storage/volume/pv_helpers.go``): a volume that is
-bound to the claim beforehand, or else the smallest that is available and suits. Volumes of one size are taken in the
-order of the input, where upstream takes them in the random order of an index; ``orders.py`` says what that can change.
+prebound to the claim, or else the smallest suitable one that is available. Volumes of one size are in input order,
+where upstream has the random order of an index; ``orders.py`` computes what that can change.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _FILESYSTEM = "Filesystem"
 
 
 class ClassVolumes:
-    """The volumes of one storage class, so that those which suit a claim are found without a look at all of them."""
+    """The volumes of one storage class, indexed so that suitable ones are found without checking all of them."""
 
     def __init__(self, volumes: Sequence[PersistentVolume]) -> None:
         self._kept: dict[tuple[str, str], list[PersistentVolume]] = {}
-        # By what must be equal, smallest first, with their sizes; those of one size in the order of the input.
+        # By what must be equal, smallest first, with their sizes; volumes of one size in input order.
         self._groups: dict[tuple[str, str], tuple[list[PersistentVolume], list[int]]] = {}
         self._found: dict[tuple[object, ...], VolumesByReach] = {}
         self._indexes: dict[tuple[str, str], LabelIndex] = {}
@@ -51,12 +51,12 @@ class ClassVolumes:
             self._groups[group] = ordered, [storage_capacity(volume).nano for volume in ordered]
 
     def prebound(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """Those that are kept for the claim, in the order of the input."""
+        """Return the volumes prebound to the claim, in input order."""
         there = self._kept.get((claim.metadata.namespace, claim.metadata.name), ())
         return [volume for volume in there if is_bound_to(volume, claim)]
 
     def available(self, claim: PersistentVolumeClaim, attributes_class: str) -> VolumesByReach:
-        """Those that are kept for nobody and suit the claim, smallest first."""
+        """Return the volumes that are not prebound and suit the claim, smallest first."""
         modes, least, selector = claim.spec.access_modes, requested_storage(claim).nano, claim.spec.selector
         group = _mode_of(claim.spec.volume_mode), attributes_class
         key = (*group, frozenset(modes), least, msgspec.json.encode(selector))
@@ -75,14 +75,14 @@ class ClassVolumes:
 
 
 class SuitableVolumes:
-    """The volumes that suit one claim, whatever the node: those bound to it beforehand, and others, smallest first."""
+    """The volumes that suit one claim on any node: those prebound to it, and the others, smallest first."""
 
     __slots__ = ("_available", "prebound")
 
     def __init__(self, claim: PersistentVolumeClaim, volumes: ClassVolumes, behavior: Behaviour) -> None:
         """Choose among the volumes of the claim's storage class.
 
-        Raises ``PluginError`` where the claim cannot be matched at all.
+        Raises ``PluginError`` if the claim cannot be matched at all.
         """
         if not behavior.volume_attributes_class and claim.spec.volume_attributes_class_name:
             raise PluginError(
@@ -97,9 +97,9 @@ class SuitableVolumes:
         self._available = volumes.available(claim, attributes)
 
     def on_node(self, node_labels: Mapping[str, str], excluded: Container[str]) -> PersistentVolume | None:
-        """The best volume that the node reaches, without the excluded names; ``None`` where there is none.
+        """Return the best volume accessible from the node, without the excluded names; ``None`` if there is none.
 
-        A volume that is bound to the claim beforehand is the only choice.
+        A volume that is prebound to the claim is the only choice.
         """
         for volume in self.prebound:
             if volume.metadata.name not in excluded:
@@ -110,7 +110,7 @@ class SuitableVolumes:
     def equals_of(
         self, volume: PersistentVolume, node_labels: Mapping[str, str], excluded: Container[str]
     ) -> list[PersistentVolume]:
-        """Those that ``on_node`` might have given as well as ``volume``, in another order."""
+        """Return the volumes that ``on_node`` might have returned instead of ``volume``, in another order."""
         if volume in self.prebound:
             return [each for each in self.prebound if each.metadata.name not in excluded]
         size = storage_capacity(volume).nano
@@ -122,20 +122,20 @@ class SuitableVolumes:
 
     @property
     def available(self) -> Sequence[PersistentVolume]:
-        """Those that are bound to no claim beforehand, smallest first."""
+        """The volumes that are not prebound to a claim, smallest first."""
         return self._available.volumes
 
     @property
     def number(self) -> int:
-        """How many volumes suit, those that some nodes cannot reach included."""
+        """The number of suitable volumes, including those that some nodes cannot access."""
         return len(self.prebound) + len(self._available.volumes)
 
 
 class VolumesByReach:
-    """Volumes in a given order, from which those within a node's reach are found without a look at all of them.
+    """Volumes in a given order, indexed so that those accessible from a node are found without checking all of them.
 
-    Local volumes are many, and each can be reached from one node. A volume whose only term asks for one of some values
-    of a label is kept under these values; the selector still decides.
+    Local volumes are numerous, and each is accessible from one node. A volume whose only term requires one of some
+    values of a label is indexed under these values; the selector still decides.
     """
 
     __slots__ = ("_by_label", "_others", "volumes")
@@ -145,7 +145,7 @@ class VolumesByReach:
         self._by_label: dict[str, dict[str, list[int]]] = {}
         self._others: list[int] = []
         for index, volume in enumerate(volumes):
-            # A requirement of certain values of a label, without which no node reaches the volume.
+            # A requirement of certain values of a label, without which no node can access the volume.
             selector = required_nodes(volume)
             if selector is None or len(selector.node_selector_terms) != 1:
                 requirement = None
@@ -160,7 +160,7 @@ class VolumesByReach:
                 by_value.setdefault(value, []).append(index)
 
     def reachable(self, node_labels: Mapping[str, str]) -> Iterator[PersistentVolume]:
-        """The volumes that a node with these labels reaches, in order."""
+        """Yield the volumes that a node with these labels can access, in order."""
         found = [by_value.get(node_labels.get(key, ""), []) for key, by_value in self._by_label.items()]
         for index in merge(self._others, *found):
             if is_reachable(required_nodes(self.volumes[index]), node_labels):
@@ -168,7 +168,7 @@ class VolumesByReach:
 
 
 def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, attributes_class: str) -> bool:
-    """What even a volume that is bound beforehand must fulfil: its size, mode and attributes class."""
+    """Return whether the volume meets what even a prebound one must: size, mode and attributes class."""
     return (
         storage_capacity(volume).nano >= requested_storage(claim).nano
         and _mode_of(volume.spec.volume_mode) == _mode_of(claim.spec.volume_mode)

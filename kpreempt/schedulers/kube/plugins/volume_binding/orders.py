@@ -1,9 +1,9 @@
-"""What other orders of equal volumes than that of the input would make of nodes.
+"""What orders of equal volumes other than the input order would change for nodes.
 
 Upstream lists the volumes of each storage class once for a pod, in the order of a Go map (``ListPVs`` in
-``GetPodVolumeClaims``, ``plugins/volumebinding/binder.go``, v1.36.3). So one order of a class holds for all its claims,
-on all nodes and in the dry run; it decides between volumes of one size, and between several that are all bound
-beforehand to one claim.
+``GetPodVolumeClaims``, ``plugins/volumebinding/binder.go``, v1.36.3). So one order of a class applies to all its
+claims, on all nodes and in the dry run. It decides between volumes of one size, and between several volumes prebound to
+one claim.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from kpreempt.schedulers.kube.plugins.volume_binding.matching import VolumesByRe
 from kpreempt.schedulers.volume_orders import Result, Wishes, results_of_orders
 from kpreempt.verdict.chance import VolumeChoice, VolumeFit
 
-# A claim's volumes that are bound to it beforehand come before all others.
+# Volumes prebound to a claim come before all others.
 _PREBOUND = -1
 
 
 class OtherOrders(NamedTuple):
-    """The nodes on which an order decides, and orders of volumes that lead to other results than that of the input.
+    """The nodes on which an order decides, and orders of volumes with other results than the input order.
 
-    Where it ``is_complete`` each result that is possible on these nodes together, but that of the input, has one order.
+    If it ``is_complete``, there is one order for each possible combined result on these nodes other than the input
+    order's.
     """
 
     choices: list[VolumeChoice]
@@ -39,7 +40,7 @@ class OtherOrders(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """Nodes that reach the same volumes, and what the claims may take there; ``volumes`` are the numbers of these."""
+    """Nodes that can access the same volumes, and the claims' choices there; ``volumes`` are the numbers of these."""
 
     nodes: list[Node]
     volumes: list[int]
@@ -47,7 +48,7 @@ class _Alike(NamedTuple):
 
 
 class _Undecided(NamedTuple):
-    """Nodes on which an order decides, the volumes between which it does, and the single results."""
+    """Nodes on which an order decides, the contested volumes, and the possible results."""
 
     alike: _Alike
     contested: frozenset[int]
@@ -55,7 +56,7 @@ class _Undecided(NamedTuple):
 
 
 class _Variant(NamedTuple):
-    """What an order of volumes makes of nodes: how many it refuses, and what tells it from other variants."""
+    """The effect of an order of volumes on nodes: how many are rejected, and a key that distinguishes variants."""
 
     effect: tuple[Hashable, ...]
     refused: int
@@ -65,8 +66,8 @@ class _Variant(NamedTuple):
 class VolumeChoices:
     """The claims of a pod that choose among volumes, and the volumes among which an order may decide.
 
-    ``use_of`` says what volumes come to for the score, where the plugin scores. Raises ``PluginError`` where a claim
-    cannot be matched at all.
+    ``use_of`` returns the storage use that the score depends on, if the plugin scores. Raises ``PluginError`` if a
+    claim cannot be matched at all.
     """
 
     def __init__(
@@ -76,12 +77,12 @@ class VolumeChoices:
         self._binder = binder
         self._use_of = use_of
         self.volumes: list[PersistentVolume] = []
-        # By claim, in the order in which they choose, the tier that each volume is in.
+        # By claim, in the order in which they choose, the tier of each volume.
         self._tiers: list[dict[str, int]] = []
         self._roles: list[tuple[int | None, ...]] = []
         self.is_open = self._look()
         if self.is_open:
-            # No more volumes that are the same to all claims and nodes than there are claims to take them.
+            # Of volumes that all claims and nodes treat the same, keep no more than there are claims to take them.
             most = len(self.matches.to_match)
             numbers: Counter[Hashable] = Counter()
             kept = []
@@ -95,7 +96,7 @@ class VolumeChoices:
             self._number = {volume.metadata.name: number for number, volume in enumerate(self.volumes)}
 
     def _look(self) -> bool:
-        """Whether an order can matter anywhere: claims wish for different ones of equal volumes."""
+        """Return whether an order can matter anywhere: claims could take different ones of equal volumes."""
         claims = self.matches.to_match
         per_class = Counter(class_of_claim(claim) for claim in claims)
         suitable = [self.matches.suitable(claim, self._binder) for claim in claims]
@@ -119,7 +120,7 @@ class VolumeChoices:
         return is_open
 
     def alike(self, nodes: Iterable[Node]) -> list[_Alike]:
-        """The nodes by the volumes that they reach."""
+        """Group the nodes by the volumes that they can access."""
         prebound = [
             number
             for number, volume in enumerate(self.volumes)
@@ -137,7 +138,7 @@ class VolumeChoices:
         return list(found.values())
 
     def _wishes(self, numbers: Sequence[int], lost: Iterable[int]) -> Wishes:
-        """What the claims may take of these volumes."""
+        """Return the claims' choices among these volumes."""
         by_claim = []
         for tiers in self._tiers:
             by_tier: dict[int, list[int]] = {}
@@ -149,7 +150,7 @@ class VolumeChoices:
         return Wishes(tuple(by_claim), frozenset(lost))
 
     def search(self, alike: Sequence[_Alike]) -> tuple[list[Result], frozenset[int]] | None:
-        """All results on these nodes together, and the volumes between which an order decides."""
+        """Return all combined results on these nodes, and the volumes between which an order decides."""
         numbers = sorted({number for each in alike for number in each.volumes})
         local = {number: index for index, number in enumerate(numbers)}
         wishes = [
@@ -173,13 +174,13 @@ class VolumeChoices:
         return results, frozenset(numbers[each] for each in found.volumes)
 
     def effect_on(self, node: Node, picks: Sequence[int | None]) -> tuple[list[str], object]:
-        """Why the node refuses the pod where the claims take these volumes, and what these come to for the score."""
+        """Return why the node rejects the pod if the claims take these volumes, and the storage use for the score."""
         given = [None if pick is None else self.volumes[pick] for pick in picks]
         found = self._binder.find_pod_volumes(self.matches, node, given)
         return found.reasons, self._use_of(found) if self._use_of is not None else None
 
     def variants(self, alike: Sequence[_Alike], results: Iterable[Result]) -> list[_Variant]:
-        """The results that tell in what becomes of a node; that of the input first."""
+        """Return the results that change the outcome on a node, the input order's first."""
         found: dict[Hashable, _Variant] = {}
         for result in results:
             effects = [
@@ -193,11 +194,11 @@ class VolumeChoices:
         return list(found.values())
 
     def names(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        """The names of volumes."""
+        """Return the names of volumes."""
         return tuple(self.volumes[number].metadata.name for number in numbers)
 
     def choice(self, node: Node, fits: VolumeFit, numbers: Iterable[int]) -> VolumeChoice:
-        """What is said of a node on which an order decides between these volumes."""
+        """Return the evidence for a node on which an order decides between these volumes."""
         volumes = self.names(sorted(numbers))
         claims = dict.fromkeys(
             claim.key
@@ -208,7 +209,7 @@ class VolumeChoices:
 
 
 def other_orders(choices: VolumeChoices, nodes: Iterable[Node], limit: int) -> OtherOrders | None:
-    """What other orders make of the nodes, with at most ``limit`` of these; ``None`` where they change nothing."""
+    """Return the effects of up to ``limit`` other orders on the nodes; ``None`` if no order changes anything."""
     if not choices.is_open:
         return None
     told: list[VolumeChoice] = []
@@ -238,7 +239,7 @@ def other_orders(choices: VolumeChoices, nodes: Iterable[Node], limit: int) -> O
 
 
 def _fit(effects: Sequence[tuple[list[str], object]]) -> VolumeFit | None:
-    """In which orders a node can have the volumes; ``None`` where the order makes no difference."""
+    """Return in which orders a node can have the volumes; ``None`` if the order makes no difference."""
     if all(effect == effects[0] for effect in effects):
         return None
     refused = sum(bool(reasons) for reasons, _ in effects)
@@ -248,7 +249,7 @@ def _fit(effects: Sequence[tuple[list[str], object]]) -> VolumeFit | None:
 
 
 def _sharing(undecided: Sequence[_Undecided]) -> list[list[_Undecided]]:
-    """Those together that have contested volumes in common, so that one order binds them."""
+    """Group the entries that share contested volumes, so that one order determines them together."""
     group_of: dict[int, list[_Undecided]] = {}
     for each in undecided:
         members = [each]
@@ -261,20 +262,20 @@ def _sharing(undecided: Sequence[_Undecided]) -> list[list[_Undecided]]:
 
 
 def _variants_of(choices: VolumeChoices, group: Sequence[_Undecided]) -> tuple[list[_Variant], bool]:
-    """What orders make of nodes that share volumes, and whether this is all."""
+    """Return the effects of orders on nodes that share volumes, and whether these are all."""
     alike = [each.alike for each in group]
     if len(group) == 1:
         return choices.variants(alike, group[0].results), True
     found = choices.search(alike)
     if found is not None:
         return choices.variants(alike, found[0]), True
-    # Each is possible, and what it makes of the other nodes shows when it is tried.
+    # Each is possible, and its effect on the other nodes shows when it is tried.
     orders = dict.fromkeys(choices.names(result.order) for each in group for result in each.results)
     return [_Variant((number,), 0, order) for number, order in enumerate(orders)], False
 
 
 def _combined(groups: Sequence[list[_Variant]], limit: int) -> tuple[list[tuple[str, ...]], bool]:
-    """Orders for all combinations but the first variants; beyond the limit for the extremes, and for each alone."""
+    """Return orders for all combinations but the first; beyond the limit, for the extremes and each alone."""
     number = 1
     for variants in groups:
         number *= len(variants)

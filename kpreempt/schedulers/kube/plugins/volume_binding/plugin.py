@@ -1,7 +1,7 @@
-"""VolumeBinding refuses nodes that cannot have the volumes of the pod's claims (``plugins/volumebinding``, v1.36.3).
+"""VolumeBinding rejects nodes that cannot have the volumes of the pod's claims (``plugins/volumebinding``, v1.36.3).
 
-Its score, with the gate StorageCapacityScoring, is how well the storage that a pod would take fills what is there. It
-follows ``Score`` (``plugins/volumebinding/volume_binding.go``) and ``scorer.go`` beside it, v1.36.3.
+Its score, with the StorageCapacityScoring gate, is how well the pod's storage would fill what exists. It follows
+``Score`` (``plugins/volumebinding/volume_binding.go``) and ``scorer.go`` next to it, v1.36.3.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ REASON_UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
 class BindingState:
-    """The pod's claims, and what was found for them on each node.
+    """The pod's claims, and the volumes found for them on each node.
 
-    It has no ``clone``: as upstream, all copies of a cycle state share it. What is found on a node depends on neither
-    its pods nor those nominated to it, so that every look at the node comes to the same.
+    It has no ``clone``: as upstream, all copies of a cycle state share it. The result on a node depends neither on its
+    pods nor on pods nominated to it, so it is the same every time.
     """
 
     def __init__(self, claims: PodClaims, order: Sequence[str]) -> None:
@@ -78,7 +78,7 @@ _ORDER_KEY = TreeKey("VolumeBinding's order")
 
 
 class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
-    """Claims must be bound to volumes that the node reaches, or such volumes must exist or be possible to make."""
+    """Claims must be bound to volumes that the node can access, or such volumes must exist or be provisionable."""
 
     name = "VolumeBinding"
 
@@ -90,13 +90,13 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
         self._shape = shape_of(args) if self._rates_new_volumes or behavior.volume_capacity_priority else None
         self._skips_idle_score = behavior.skips_idle_scores
         self._restricts_to_hosts = behavior.restricts_to_hosts_of_volumes
-        # Scores are made of what Filter found in this very cycle.
+        # Scores are computed from what Filter found in the same cycle.
         self.is_local = self._shape is None
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        """Collect the claims; refuse pods with claims that should be bound and are not; skip pods without claims."""
+        """Collect the claims; reject pods with claims that should be bound and are not; skip pods without claims."""
         try:
             claims = claims_of(pod, self._cluster)
             sorted_claims = sort_claims(claims, self._cluster)
@@ -117,7 +117,7 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
         return None if hosts is None else PreFilterResult(hosts), SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
-        """Refuse the node where a claim's volume is out of its reach, or none can be had there."""
+        """Reject the node if a claim's volume is not accessible, or none is available there."""
         return self._of_node(_state_of(state), node_info)
 
     def _of_node(self, binding: BindingState, node_info: NodeInfo) -> Status:
@@ -134,14 +134,14 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, detail=found.conflicts[reasons[0]])
 
     def limits(self, state: CycleState, table: PodTable, nodes: Sequence[NodeInfo]) -> PluginLimits:
-        """Pods on the node do not matter, neither to claims that are bound nor to those that are yet to be."""
+        """Pods on the node do not matter, neither for bound nor for unbound claims."""
         from kpreempt.schedulers.kube.bulk.limits import node_limits  # noqa: PLC0415
 
         binding = _state_of(state)
         return node_limits(self.name, [self._of_node(binding, node_info) for node_info in nodes], table)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip unless the gate StorageCapacityScoring is on, or its forerunner and there are volumes to bind."""
+        """Skip unless the StorageCapacityScoring gate is on, or its predecessor is and there are volumes to bind."""
         if not self._skips_idle_score:
             return SUCCESS
         if self._shape is None:
@@ -151,7 +151,7 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
         return SUCCESS if self._rates_new_volumes or has_static else SKIP
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        """The mean of the storage classes' scores; 0 where the pod takes no storage that can be rated."""
+        """Return the mean of the storage classes' scores; 0 if the pod uses no storage that can be scored."""
         found = _state_of(state).by_node.get(node_info.name)
         if self._shape is None or found is None:
             return 0
@@ -161,9 +161,9 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
         return storage_use(found if self._rates_new_volumes else found._replace(provisions=[]))
 
     def other_orders(self, state: CycleState, nodes: Iterable[Node], limit: int) -> OtherOrders | None:
-        """What other orders of equal volumes make of these nodes, after a cycle with this state.
+        """Return what other orders of equal volumes would change for these nodes, after a cycle with this state.
 
-        At most ``limit`` orders are given. ``None`` where no order matters, or the pod came to no filter.
+        Returns at most ``limit`` orders. ``None`` if no order matters, or the pod reached no filter.
         """
         binding = state.read(_STATE_KEY)
         if not isinstance(binding, BindingState):
@@ -172,17 +172,17 @@ class VolumeBinding(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, ScoreP
             choices = VolumeChoices(self._binder, binding.matches, self._use if self._shape is not None else None)
             return other_orders(choices, nodes, limit)
         except PluginError:
-            # So ends the cycle, too, in every order.
+            # The cycle ends in the same way with every order.
             return None
 
 
 def set_order(state: CycleState, volumes: Sequence[str]) -> None:
-    """Have a cycle that begins with this state take equal volumes in the order of these names."""
+    """Make a cycle that starts with this state try equal volumes in the order of these names."""
     state.write(_ORDER_KEY, tuple(volumes))
 
 
 def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
-    """The arguments with what configuration loading fills in (``apis/config/v1/defaults.go``)."""
+    """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     filled = {**args, "bindTimeoutSeconds": args.get("bindTimeoutSeconds", 600)}
     if behavior.storage_capacity_scoring and not filled.get("shape"):
         filled["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
@@ -192,7 +192,7 @@ def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]
 
 
 def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    """What is wrong with the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
+    """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     timeout, shape_path = args["bindTimeoutSeconds"], child(path, "shape")
     problems = []
     if timeout < 0:
@@ -241,14 +241,14 @@ DEFAULT_SHAPE: Shape = ((0, MAX_NODE_SCORE), (MAX_UTILIZATION, 0))
 
 
 class StorageUse(NamedTuple):
-    """What the pod asks for of one storage class, and what there is, in bytes."""
+    """What the pod requests from one storage class, and what is available, in bytes."""
 
     requested: int
     capacity: int
 
 
 def shape_of(args: PluginArgs) -> Shape:
-    """The configured shape, whose scores go up to 10, or the default one, which favours empty storage."""
+    """Return the configured shape, whose scores go up to 10, or the default one, which prefers empty storage."""
     points = args.get("shape")
     if not isinstance(points, Sequence) or not points:
         return DEFAULT_SHAPE
@@ -257,9 +257,9 @@ def shape_of(args: PluginArgs) -> Shape:
 
 
 def storage_use(volumes: PodVolumes) -> dict[str, StorageUse]:
-    """By storage class: what existing volumes the pod would take, or else what would be made for it.
+    """Return by storage class the existing volumes that the pod would use, or else what would be provisioned for it.
 
-    Several volumes of one class are made from the same pool, so its capacity counts once; existing ones add up.
+    Several volumes of one class come from the same pool, so its capacity counts once; existing ones add up.
     """
     use: dict[str, StorageUse] = {}
     for claim, volume in volumes.bindings:
@@ -271,7 +271,7 @@ def storage_use(volumes: PodVolumes) -> dict[str, StorageUse]:
     for claim, pool in volumes.provisions:
         if pool is None:
             continue
-        # Upstream dereferences the field without looking, and dies where only the old annotation names the class.
+        # Upstream dereferences the field without a check, and crashes if only the old annotation names the class.
         name = claim.spec.storage_class_name or ""
         requested, _ = use.get(name, (0, 0))
         capacity = pool.capacity.value if pool.capacity is not None else 0
@@ -280,7 +280,7 @@ def storage_use(volumes: PodVolumes) -> dict[str, StorageUse]:
 
 
 def score(shape: Shape, use: Mapping[str, StorageUse]) -> int:
-    """The mean of the classes' scores, 0 without any."""
+    """Return the mean of the classes' scores, 0 without any."""
     if not use:
         return 0
     points = list(shape)
