@@ -28,7 +28,7 @@ from tabulate import tabulate
 from benchmarks.clusters import query, write_cluster
 from kpreempt.fleet.dataset import Dataset
 from kpreempt.fleet.engine import USABLE
-from kpreempt.fleet.plan import Given, make_plan
+from kpreempt.fleet.plan import PlanOverrides, make_plan
 from kpreempt.fleet.sources import targets_of
 from kpreempt.fleet.work import sweep_cluster
 from kpreempt.snapshot.archives import InputLimits
@@ -127,7 +127,7 @@ def plain_seconds(folder: Path, path: Path) -> float:
 
 
 def plain(folder: Path, path: str) -> None:
-    plan = make_plan(path, Given(snapshots=[f"{folder}/dumps/*"]))
+    plan = make_plan(path, PlanOverrides(snapshots=[f"{folder}/dumps/*"]))
     dataset = Dataset(str(folder / "plain"))
     dataset.begin(resumes=False)
     for target in targets_of(plan.snapshots, (), ""):

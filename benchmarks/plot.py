@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 Points = Sequence[tuple[float, float]]
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 820, 420, 60, 40, 280, 15
-_COLOURS = (
+_COLORS = (
     *("#0b62a4", "#d1495b", "#2e8b57", "#8a5fb0", "#c77d00"),
     *("#555555", "#17a2b8", "#b5651d", "#6b8e23", "#e377c2"),
 )
@@ -41,7 +41,7 @@ def growth_plot(series: Mapping[str, Points]) -> str:
         parts.append(_grid(left, y, right, y))
         parts.append(_text(left - 6, y + 4, f"{10**power:g} s", "end"))
     for index, (name, line) in enumerate(series.items()):
-        color = _COLOURS[index % len(_COLOURS)]
+        color = _COLORS[index % len(_COLORS)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in line))
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         reported = f"{name} (^{exponent_of(line):.2f})"

@@ -36,7 +36,7 @@ from kpreempt.schedulers.extender_protocol import (
     ExtenderSettings,
     ExtenderStatusError,
     TlsSettings,
-    is_whole,
+    is_complete,
 )
 from kpreempt.version import __version__
 
@@ -90,7 +90,7 @@ class _Transport:
         except DeadlineError:
             words, received = NO_BODY if exchange.has_headers else f"{shown}: {NO_HEADERS}", bytes(exchange.received)
             request.abandon()
-        if is_whole(received):
+        if is_complete(received):
             return _scrubbed(received, parts)
         raise ExtenderError(words)
 
@@ -167,7 +167,7 @@ class _Exchange:
         except (urllib3_errors.ProtocolError, urllib3_errors.SSLError) as error:
             # The decoder decides whether a partial body is enough.
             is_cut_short = any(isinstance(each, http.client.IncompleteRead) for each in causes(error))
-            if not is_cut_short and not is_whole(bytes(self.received)):
+            if not is_cut_short and not is_complete(bytes(self.received)):
                 raise
         return bytes(self.received)
 

@@ -36,7 +36,7 @@ class _NoPhases:
 NO_PHASES: Phases = _NoPhases()
 
 
-def each_in_phase(phases: Phases, name: str, items: Iterable[T]) -> Iterator[T]:
+def timed_items(phases: Phases, name: str, items: Iterable[T]) -> Iterator[T]:
     """The items, where the phase is finding the next one and not what is done with it."""
     iterator = iter(items)
     while True:

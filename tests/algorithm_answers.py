@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
-from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster
+from kpreempt.analysis.questions import input_in_cluster, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.snapshot.decode import decode_object
@@ -39,9 +39,9 @@ def verdicts_on(fixture: str) -> dict[str, Verdict]:
     """The verdict of each algorithm on the pod of a fixture."""
     cluster = load_snapshot([str(FIXTURES / f"{fixture}.yaml")]).cluster
     found = pod_in_cluster(cluster, "new", "shop")
-    request = question_in_cluster(found, Overrides(), decode_object)
+    request = input_in_cluster(found, Overrides(), decode_object)
     return {
-        algorithm: explain_pods(AnalysisContext(request.cluster, scheduler_for(algorithm), _NOW), request.questions)[0]
+        algorithm: explain_pods(AnalysisContext(request.cluster, scheduler_for(algorithm), _NOW), request.inputs)[0]
         for algorithm in SHOWN
     }
 

@@ -13,7 +13,7 @@ from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import GateRules, Suppressions
 from kpreempt.analysis.check.simulations import SimulationContext
-from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
+from kpreempt.analysis.drain.answer import DrainInput, drain_nodes
 from kpreempt.analysis.drain.kubectl import Upgrade, plain_drain, upgraded
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.load import cluster_from_json
@@ -37,11 +37,11 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
     if upgrade is not None:
         way = upgraded(cluster, command.nodes, upgrade, now=NOW)
         cluster, shifts = way.cluster, way.shifts
-    question = DrainQuestion(
+    question = DrainInput(
         cluster=cluster,
         shifts=shifts,
         options=command.options,
-        told=f"kubectl drain {line}",
+        description=f"kubectl drain {line}",
         rules=more.pop("rules", GateRules(command="drain")),
         suppressions=Suppressions(today=NOW.date()),
         **more,

@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.admission import apply_cluster_defaults, fill_budget_statuses
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.check.gate import GateRules, Suppressions
-from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.report import CheckInput, check_rollout
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.plan import LiveDocuments, ManifestDocument, Plan, plan_change
 from kpreempt.analysis.check.rollout.records import ApplyOptions
@@ -205,7 +205,7 @@ def checked(
         absent=absent,
     )
     scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
-    question = CheckQuestion(
+    question = CheckInput(
         cluster=snapshot_of(cluster, absent),
         plan=plan,
         rules=more.pop("rules", GateRules()),

@@ -8,7 +8,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from kpreempt.scheduler_table import DEFAULT_VERSION
-from kpreempt.schedulers.kube.gates import MODELLED
+from kpreempt.schedulers.kube.gates import MODELED
 from kpreempt.schedulers.kube.versions import gates_of, known_gates, needed_gates
 from tests.strategies import EXTENDED, HOSTNAME, ZONE, Object, maybe, node_affinities, without_none
 
@@ -167,7 +167,7 @@ def configurations(draw: st.DrawFn) -> str:
 def gate_settings(version: str) -> tuple[dict[str, bool], ...]:
     """Each modeled gate of the version with its non-default value, and the related gates."""
     known = known_gates(version)
-    settings = [_turned(version, name) for name, gate in gates_of(version, MODELLED).items() if gate.stage != "locked"]
+    settings = [_turned(version, name) for name, gate in gates_of(version, MODELED).items() if gate.stage != "locked"]
     return tuple(
         each
         for each in settings

@@ -29,7 +29,7 @@ PAIRS = list(pairwise(RELEASES))
 # Why no cluster shows a change.
 _WITHOUT: dict[Concern, str] = {
     Concern.WORDS: "Only words: no decision is another.",
-    Concern.SCORES_TOLD: "Only scores that are told; sums change for resource claims alone.",
+    Concern.SCORES_REPORTED: "Only scores that are told; sums change for resource claims alone.",
     Concern.QUEUE: "Only the scheduling queue: when a pod is tried, not what becomes of it.",
     Concern.EFFECTS: "Only what the scheduler does to carry a decision out.",
     Concern.API_SERVER: "Only what the API server writes into pods, beside what decides about them.",

@@ -32,7 +32,7 @@ CACHE = ROOT / ".cache" / "pex"
 # A pin of a lock file with its hashes.
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==.*\n(?: .*\n)+", re.M)
 # Wheels for a newer C library than that of RHEL 8 and Debian 10 would not run there.
-_NEWEST_GLIBC = (2, 28)
+_LATEST_GLIBC = (2, 28)
 _GLIBC = re.compile(r"manylinux_(\d+)_(\d+)_")
 
 
@@ -126,7 +126,7 @@ def _is_old_enough(platform_tag: str) -> bool:
     if glibc is None:
         # A wheel for "linux" would be one built on some machine.
         return not platform_tag.startswith("linux_")
-    return (int(glibc[1]), int(glibc[2])) <= _NEWEST_GLIBC
+    return (int(glibc[1]), int(glibc[2])) <= _LATEST_GLIBC
 
 
 if __name__ == "__main__":

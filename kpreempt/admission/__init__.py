@@ -11,10 +11,10 @@ from kpreempt.admission.cluster_defaults import (
     fill_priorities,
 )
 from kpreempt.admission.priority import admit_priority
-from kpreempt.admission.records import USUAL, Admission, ApiServerRules, PodRejectedError
+from kpreempt.admission.records import DEFAULT_RULES, Admission, ApiServerRules, PodRejectedError
 
 __all__ = [
-    "USUAL",
+    "DEFAULT_RULES",
     "Admission",
     "ApiServerRules",
     "PodRejectedError",

@@ -27,7 +27,7 @@ import msgspec
 from kpreempt.admission.api_defaults import admit_api_defaults, admit_pod_level_resources
 from kpreempt.admission.pod_resources import round_up_to_milli
 from kpreempt.admission.priority import admit_priority
-from kpreempt.admission.records import USUAL, Admission, ApiServerRules, rejected
+from kpreempt.admission.records import DEFAULT_RULES, Admission, ApiServerRules, rejected
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot, KindState, state_of
 from kpreempt.model.labels import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement, format_requirement
@@ -51,7 +51,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _Rules = TypeVar("_Rules", PodAffinity, PodAntiAffinity)
 
 
-def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = USUAL) -> Admission:
+def admit(pod: Pod, cluster: ClusterSnapshot, rules: ApiServerRules = DEFAULT_RULES) -> Admission:
     """Return the pod as the scheduler would see it if it were created now, the changes, and the assumptions.
 
     Raises ``NotFoundError`` for an unknown PriorityClass, and ``InputError`` if the API server would reject the pod.

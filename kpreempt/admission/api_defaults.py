@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.admission.defaults import POD_SPEC, container_defaults
 from kpreempt.admission.pod_resources import round_up_to_milli, total_limits, total_requests
-from kpreempt.admission.records import REASON_API_DEFAULT, USUAL, Admission, ApiServerRules
+from kpreempt.admission.records import DEFAULT_RULES, REASON_API_DEFAULT, Admission, ApiServerRules
 from kpreempt.model.meta import replace_in
 from kpreempt.model.pod import Container, Pod, ResourceList, ResourceRequirements
 from kpreempt.verdict import DefaultedField
@@ -24,7 +24,7 @@ class ApiDefaults:
     Containers shared by several pods, as in a snapshot, are processed once and stay shared.
     """
 
-    def __init__(self, rules: ApiServerRules = USUAL) -> None:
+    def __init__(self, rules: ApiServerRules = DEFAULT_RULES) -> None:
         self._completes_resources = rules.pod_level_resources and not rules.pod_level_resources_fix_defaulting
         # Each list is stored with its result, so that no other list can reuse its identity.
         self._completed: dict[tuple[int, bool], tuple[list[Container], list[Container]]] = {}
@@ -56,7 +56,7 @@ class ApiDefaults:
         return pod if spec is pod.spec else msgspec.structs.replace(pod, spec=spec)
 
 
-def apply_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Pod:
+def apply_api_defaults(pod: Pod, rules: ApiServerRules = DEFAULT_RULES) -> Pod:
     """Apply the defaults of the API types, without those of admission plugins.
 
     Limits fill in missing requests, pod-level requests follow from pod-level limits, container ports become host ports
@@ -66,7 +66,7 @@ def apply_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Pod:
     return ApiDefaults(rules).applied_to(pod)
 
 
-def admit_api_defaults(pod: Pod, rules: ApiServerRules = USUAL) -> Admission:
+def admit_api_defaults(pod: Pod, rules: ApiServerRules = DEFAULT_RULES) -> Admission:
     """Apply the defaults as a step of admission; added requests and host ports are its changes."""
     defaulted = apply_api_defaults(pod, rules)
     changes: list[DefaultedField] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kpreempt.admission.records import USUAL, ApiServerRules
+from kpreempt.admission.records import DEFAULT_RULES, ApiServerRules
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.model.taints import find_untolerated_taint
@@ -22,7 +22,7 @@ _REPELLING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 _EXPELLING_EFFECTS = frozenset({"NoExecute"})
 
 
-def daemon_node_names(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[str]:
+def daemon_node_names(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = DEFAULT_RULES) -> list[str]:
     """Return the names of nodes for which the controller would create ``pod``, in order.
 
     ``pod`` is the DaemonSet's pod with the controller's tolerations, not yet bound to a node.
@@ -30,7 +30,7 @@ def daemon_node_names(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = U
     return [node.name for node in nodes if _is_for(pod, node, rules, _REPELLING_EFFECTS)]
 
 
-def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = USUAL) -> list[DaemonNode]:
+def daemon_nodes(pod: Pod, nodes: Iterable[Node], rules: ApiServerRules = DEFAULT_RULES) -> list[DaemonNode]:
     """Return all nodes, with whether the controller would create ``pod`` there, and whether a running one may stay."""
     from kpreempt.controllers.daemon_set import DaemonNode  # noqa: PLC0415 - only simulations of DaemonSets need it
 

@@ -15,7 +15,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.verdict import Assumption, DefaultedField
 
 REASON_API_DEFAULT = "API default"
-_REFUSES = "the API server rejects the pod: "
+_REJECTS = "the API server rejects the pod: "
 
 
 class Admission(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,12 +32,12 @@ class PodRejectedError(InputError):
     @property
     def reason(self) -> str:
         """The API server's reason alone."""
-        return self.problem.removeprefix(_REFUSES)
+        return self.problem.removeprefix(_REJECTS)
 
 
 def rejected(pod: Pod, reason: str, *, path: str = "", hint: str = "") -> PodRejectedError:
     """Return the error for a pod that the API server would reject, with the API server's reason."""
-    return PodRejectedError(f"{_REFUSES}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
+    return PodRejectedError(f"{_REJECTS}{reason}", object_name=f"Pod {pod.key}", path=path, hint=hint)
 
 
 class ApiServerRules(NamedTuple):
@@ -51,4 +51,4 @@ class ApiServerRules(NamedTuple):
     taint_toleration_comparison_operators: bool = False
 
 
-USUAL = ApiServerRules()
+DEFAULT_RULES = ApiServerRules()

@@ -37,7 +37,7 @@ from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
 from kpreempt.schedulers.kube.dormant_gates import assume_of_pods
 from kpreempt.schedulers.kube.versions import (
     behavior,
-    decide_alike,
+    decide_equally,
     minor_of,
     modeled_version,
     number_of_server,
@@ -104,14 +104,15 @@ class Scheduler(Protocol):
         is_queued: bool = True,
         before: Any = None,
         changes: PodChanges | None = None,
-        expects_alike: bool = False,
+        expects_equivalent_pods: bool = False,
     ) -> Any:
         """Prepare a cluster for any number of pods.
 
         ``now`` stands in for missing start times. ``is_queued`` means that pending pods are in the scheduler's queue,
         as in a running cluster. ``before`` is this scheduler's preparation, with the same ``is_queued``, of a cluster
         that differs only in pods and budgets, so that unchanged parts can be reused; ``changes`` are the changes of
-        pods, if known. It ``expects_alike`` if many pods like the first one, or similar clusters, will follow.
+        pods, if known. It ``expects_equivalent_pods`` if many pods like the first one, or similar clusters, will
+        follow.
         """
 
     def queue_rules(self, prepared: Callable[[], Any], phases: Phases = NO_PHASES) -> QueueRules:
@@ -345,7 +346,7 @@ def _of_version(version: str, what: str) -> Chosen:
         release = version_of(modeled.algorithm)
         assert release is not None
         minor = minor_of(release)
-        return Chosen(f"{PREFIX}{minor}" if decide_alike(release, minor) else modeled.algorithm, [])
+        return Chosen(f"{PREFIX}{minor}" if decide_equally(release, minor) else modeled.algorithm, [])
     shown = _shown(modeled.algorithm)
     if modeled.fit == "alike":
         message = f"{what} has the same scheduler as {shown}"
@@ -372,7 +373,7 @@ def _contradiction(algorithm: str, version: str) -> list[Assumption]:
         modeled_release = (
             version_of(modeled.algorithm) if modeled is not None and modeled.fit in ("exact", "alike") else None
         )
-        is_own = modeled_release is not None and decide_alike(own, modeled_release)
+        is_own = modeled_release is not None and decide_equally(own, modeled_release)
     if is_own:
         return []
     return [_about_version(f"{version}, but the scheduler used is that of {_shown(algorithm)}")]

@@ -158,8 +158,8 @@ class PrioritySearch:
     def threshold(self, pod: Pod, size: SizeName, requests: Requests) -> Threshold:
         """The lowest priorities at which pods of that size evict ``pod``, on any node or tied to its node."""
         node = pod.spec.node_name
-        anywhere, last = self._lowest(pod, requests, "", tried_priorities(self._priorities, pod.priority))
-        priorities = tried_priorities(sorted(self._on_node.get(node, ())), pod.priority)
+        anywhere, last = self._lowest(pod, requests, "", priorities_to_try(self._priorities, pod.priority))
+        priorities = priorities_to_try(sorted(self._on_node.get(node, ())), pod.priority)
         on_node, last_on_node = self._lowest(pod, requests, node, priorities)
         return Threshold(
             size=size,
@@ -203,6 +203,6 @@ class PrioritySearch:
         return known
 
 
-def tried_priorities(priorities: Iterable[int], above: int) -> list[int]:
+def priorities_to_try(priorities: Iterable[int], above: int) -> list[int]:
     """The lowest priorities just above those of ``priorities`` that are at least ``above``, in ascending order."""
     return [priority + 1 for priority in priorities if above <= priority < HIGHEST_PRIORITY][:_MAX_TRIED]

@@ -14,9 +14,17 @@ from typing import Any, Protocol
 
 import msgspec
 
-from kpreempt.admission import USUAL, Admission, ApiServerRules, admit, admit_claim, admit_priority, apply_api_defaults
+from kpreempt.admission import (
+    DEFAULT_RULES,
+    Admission,
+    ApiServerRules,
+    admit,
+    admit_claim,
+    admit_priority,
+    apply_api_defaults,
+)
 from kpreempt.analysis.document_reader import Document, describe
-from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.analysis.what_if import Overrides, override_pod, pod_document
 from kpreempt.analysis.workload_pods import (
     WORKLOAD_KINDS,
@@ -44,11 +52,11 @@ class Decode(Protocol):
         """Decode one object."""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ExplainInputs(msgspec.Struct, frozen=True):
     """Queries with their cluster; ``sizes`` are the numbers of queries per template."""
 
     cluster: ClusterSnapshot
-    questions: list[Question]
+    inputs: list[ExplainInput]
     sizes: list[int] = []
 
 
@@ -60,13 +68,13 @@ class _Unadmitted(msgspec.Struct, frozen=True):
     assumptions: list[Assumption] = []
 
 
-def questions_of(
+def inputs_of(
     cluster: ClusterSnapshot,
     templates: Sequence[PodTemplate],
     overrides: Overrides,
     decode: Decode,
-    rules: ApiServerRules = USUAL,
-) -> Asked:
+    rules: ApiServerRules = DEFAULT_RULES,
+) -> ExplainInputs:
     """The query for each template, with overrides and admitted by ``rules``, in order; a DaemonSet has one per node.
 
     Raises the errors of ``override_pod``, ``decode`` and ``admit``.
@@ -106,7 +114,7 @@ def questions_of(
             rejections = rejected_by_quotas(admission.pod, cluster)
         created = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
         questions.append(
-            Question(
+            ExplainInput(
                 pod=admission.pod,
                 manifest=each.pod,
                 origin=each.template.origin,
@@ -114,25 +122,25 @@ def questions_of(
                 assumptions=[*own_assumptions, *each.assumptions, *admission.assumptions, *rejections],
             )
         )
-    return Asked(cluster, questions, sizes)
+    return ExplainInputs(cluster, questions, sizes)
 
 
-def question_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> Asked:
+def input_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> ExplainInputs:
     """The query for a pod of the cluster, with overrides; it is already admitted.
 
     A new priority class is looked up as for a new pod.
     """
     if not overrides:
-        return Asked(found.cluster, [Question(pod=found.pod, admission=found.changes, found=found.found)])
+        return ExplainInputs(found.cluster, [ExplainInput(pod=found.pod, admission=found.changes, found=found.found)])
     pod = apply_api_defaults(decode("Pod", override_pod(pod_document(found.pod), overrides)))
     admission = _reread_priority(pod, found.pod, overrides, found.cluster)
-    question = Question(
+    question = ExplainInput(
         pod=admission.pod,
         admission=[*found.changes, *admission.changes],
         assumptions=admission.assumptions,
         found=found.found,
     )
-    return Asked(found.cluster, [question])
+    return ExplainInputs(found.cluster, [question])
 
 
 def _expanded(
@@ -360,7 +368,7 @@ def pod_in_cluster(cluster: ClusterSnapshot, name: str, namespace: str = DEFAULT
     state = pod.status.phase or "assigned"
     place = f" on {pod.spec.node_name}" if pod.spec.node_name else ""
     reason = f"{state}{place}; explained as if it was pending, in the cluster without it"
-    return InCluster(pending_again(pod), remaining, pod, [DefaultedField("status.phase", "Pending", reason)])
+    return InCluster(as_pending(pod), remaining, pod, [DefaultedField("status.phase", "Pending", reason)])
 
 
 def pod_name(text: str) -> str:
@@ -371,7 +379,7 @@ def pod_name(text: str) -> str:
     return name
 
 
-def pending_again(pod: Pod) -> Pod:
+def as_pending(pod: Pod) -> Pod:
     """The pod as if it had just been created."""
     status = PodStatus(phase="Pending", resource_claim_statuses=pod.status.resource_claim_statuses)
     metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=None, deletion_grace_period_seconds=None)
@@ -381,7 +389,7 @@ def pending_again(pod: Pod) -> Pod:
 
 def as_new(pod: Pod) -> Pod:
     """The pod as a new copy, without generated claims."""
-    pod = pending_again(pod)
+    pod = as_pending(pod)
     return msgspec.structs.replace(pod, status=PodStatus(phase="Pending"))
 
 

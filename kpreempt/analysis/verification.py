@@ -16,7 +16,7 @@ import msgspec
 
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.scheduler_table import KUBE_ALGORITHMS
@@ -57,17 +57,17 @@ class Situation(Protocol):
     def is_near_end(self) -> bool:
         """Whether the recording may end before the decision is complete."""
 
-    def bindings(self, *, by_place: bool) -> tuple[int, int]:
+    def bindings(self, *, by_position: bool) -> tuple[int, int]:
         """The numbers of pods bound or nominated shortly before and after, in the order of writes or of attempts."""
 
-    def cluster(self, undone: int = 0, bound: int = 0, *, by_place: bool = False) -> ClusterSnapshot:
+    def cluster(self, undone: int = 0, bound: int = 0, *, by_position: bool = False) -> ClusterSnapshot:
         """The cluster with fewer changes, and with more or fewer pods bound or nominated."""
 
-    def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
+    def changes(self, undone: int, bound: int, *, by_position: bool) -> list[str]:
         """A description of these changes."""
 
 
-class Asked(NamedTuple):
+class PreparedScheduler(NamedTuple):
     """A scheduler for a cluster, and its assumptions."""
 
     scheduler: Scheduler
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
 
 
 # Returns the scheduler for a cluster, or of another version; ``None`` if that rejects the configuration.
-Ask = Callable[[ClusterSnapshot, str | None], Asked | None]
+PrepareScheduler = Callable[[ClusterSnapshot, str | None], PreparedScheduler | None]
 
 
 class Prediction(NamedTuple):
@@ -92,7 +92,7 @@ class Prediction(NamedTuple):
         return differences(self.verdict, decision, self.leaving)
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """The result for a decision; without a ``difference`` it is as ``predicted``.
 
     A decision that could not be compared has only ``not_compared``, the reason.
@@ -106,29 +106,29 @@ class Judgement(NamedTuple):
 class Judge:
     """Verifies decisions; ``is_configured`` means that the scheduler's configuration is known."""
 
-    def __init__(self, scheduler_for: Ask, *, is_configured: bool) -> None:
+    def __init__(self, scheduler_for: PrepareScheduler, *, is_configured: bool) -> None:
         self._scheduler_for, self._is_configured = scheduler_for, is_configured
 
-    def judge(self, decision: TakenDecision, situation: Situation) -> Judgement:
+    def judge(self, decision: TakenDecision, situation: Situation) -> Judgment:
         """Compare a decision with the prediction from just before, and otherwise search for the cause."""
         about_then = situation.leaving if decision.decision is DecisionKind.NOMINATED else set()
         predicted = self._predict(decision, situation.cluster(), about_then)
         if predicted is None:
-            return Judgement(not_compared="the pod was unknown at that time")
+            return Judgment(not_compared="the pod was unknown at that time")
         lines = predicted.differences(decision)
         if not lines:
-            return Judgement(predicted)
-        for fewer, more, by_place in _tries(situation):
-            other = self._predict(decision, situation.cluster(fewer, more, by_place=by_place), about_then)
+            return Judgment(predicted)
+        for fewer, more, by_position in _tries(situation):
+            other = self._predict(decision, situation.cluster(fewer, more, by_position=by_position), about_then)
             if other is not None and not other.differences(decision):
-                changes = situation.changes(fewer, more, by_place=by_place)
-                return Judgement(other, _different(decision, lines, Cause.RACE, "", changes))
+                changes = situation.changes(fewer, more, by_position=by_position)
+                return Judgment(other, _different(decision, lines, Cause.RACE, "", changes))
         if situation.gap:
-            return Judgement(not_compared=f"{situation.gap} was not watched at that time")
+            return Judgment(not_compared=f"{situation.gap} was not watched at that time")
         if situation.is_near_end:
-            return Judgement(not_compared="the recording ends before the decision is complete")
+            return Judgment(not_compared="the recording ends before the decision is complete")
         cause, why = self._cause(decision, predicted)
-        return Judgement(predicted, _different(decision, lines, cause, why))
+        return Judgment(predicted, _different(decision, lines, cause, why))
 
     def _predict(
         self,
@@ -148,7 +148,7 @@ class Judge:
         assumptions = [*found.assumptions, *assumed]
         (verdict,) = explain_pods(
             AnalysisContext(others, found.scheduler, decision.at, assumptions=assumptions),
-            [Question(pod=pod)],
+            [ExplainInput(pod=pod)],
             records_steps=False,
         )
         leaving = {
@@ -200,10 +200,10 @@ def _different(
 def _tries(situation: Situation) -> Iterator[tuple[int, int, bool]]:
     """Other states, the closest first: the number of changes fewer, of pods more, and the order."""
     found = []
-    for by_place in (False, True):
-        before, after = situation.bindings(by_place=by_place)
+    for by_position in (False, True):
+        before, after = situation.bindings(by_position=by_position)
         bounds = range(-min(before, _PODS_AHEAD), min(after, _PODS_AHEAD) + 1)
-        found += [(undone, bound, by_place) for undone in range(len(situation.meanwhile) + 1) for bound in bounds]
+        found += [(undone, bound, by_position) for undone in range(len(situation.meanwhile) + 1) for bound in bounds]
     # If one of the two explains it, the other is not needed.
     found.sort(key=lambda each: (bool(each[0] and each[1]), each[0] + abs(each[1]), abs(each[1])))
     yield from [each for each in found if each != (0, 0, False)][:_MAX_TRIES]
@@ -225,7 +225,7 @@ class Tally:
         self._assumptions: dict[Assumption, None] = {}
         self.differences: list[DecisionDifference] = []
 
-    def count(self, decision: TakenDecision, judgement: Judgement) -> None:
+    def count(self, decision: TakenDecision, judgement: Judgment) -> None:
         """Add a result."""
         predicted, difference = judgement.predicted, judgement.difference
         result = _PREDICTED
@@ -285,7 +285,7 @@ class Tally:
         )
 
 
-def _violates(decision: TakenDecision, judgement: Judgement) -> bool:
+def _violates(decision: TakenDecision, judgement: Judgment) -> bool:
     """Whether the predicted eviction, if it happened, violates a budget."""
     if judgement.predicted is None:
         return False

@@ -184,7 +184,7 @@ def parse(text: str, problems: Problems) -> Node | None:
     try:
         node = parser.expression()
         if parser.token.kind != "<EOF>":
-            word = "extraneous" if parser.tokens[parser.place + 1].kind == "<EOF>" else "mismatched"
+            word = "extraneous" if parser.tokens[parser.position + 1].kind == "<EOF>" else "mismatched"
             parser.fail(f"{word} input '{parser.token.text}' expecting <EOF>")
     except _StopError:
         return None
@@ -195,17 +195,17 @@ class _Parser:
     def __init__(self, text: str, problems: Problems) -> None:
         self.problems = problems
         self.tokens = tokens(text, problems)
-        self.place = 0
+        self.position = 0
         self.depths = {"expr": 0, "relation": 0, "calc": 0, "member": 0}
         self.expander = macros.Expander(problems)
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.place]
+        return self.tokens[self.position]
 
     def take(self) -> Token:
-        token = self.tokens[self.place]
-        self.place += 1
+        token = self.tokens[self.position]
+        self.position += 1
         return token
 
     def accept(self, kind: str) -> Token | None:
@@ -214,7 +214,7 @@ class _Parser:
     def expect(self, kind: str) -> Token:
         if self.token.kind == kind:
             return self.take()
-        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)].kind
+        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)].kind
         if following == kind and self.token.kind != "<EOF>":
             self.fail(f"extraneous input '{self.token.text}' expecting '{kind}'")
         if kind != ":" or self.token.kind in _STARTS:
@@ -229,7 +229,7 @@ class _Parser:
         """No expression starts here; ``also`` are other tokens that would be valid here."""
         allowed = _STARTS.union(also)
         expected = ", ".join(name for name in _ORDER if name.strip("'") in allowed)
-        following = self.tokens[min(self.place + 1, len(self.tokens) - 1)].kind
+        following = self.tokens[min(self.position + 1, len(self.tokens) - 1)].kind
         word = "extraneous" if self.token.kind != "<EOF>" and following in _STARTS else "mismatched"
         self.fail(f"{word} input '{self.token.text}' expecting {{{expected}}}")
 
@@ -285,7 +285,7 @@ class _Parser:
         return left
 
     def is_negative_number(self) -> bool:
-        return self.token.kind == "-" and self.tokens[self.place + 1].kind in ("NUM_INT", "NUM_FLOAT")
+        return self.token.kind == "-" and self.tokens[self.position + 1].kind in ("NUM_INT", "NUM_FLOAT")
 
     def member(self, also: tuple[str, ...]) -> Node:
         """Parse a primary expression with its selections, calls and lookups."""
@@ -358,7 +358,7 @@ class _Parser:
         if token.kind in ("STRING", "BYTES"):
             return self.text()
         if token.kind == "-":
-            following = self.tokens[self.place + 1]
+            following = self.tokens[self.position + 1]
             text = "" if following.kind == "<EOF>" else following.text
             self.problems.report(following.offset, f"Syntax error: no viable alternative at input '-{text}'")
             raise _StopError
@@ -401,14 +401,14 @@ class _Parser:
 
     def message_name(self, first: str) -> str | None:
         """Parse the dotted name before a brace, if there is one here."""
-        ahead = self.place
+        ahead = self.position
         names = [first]
         while self.tokens[ahead].kind == "." and self.tokens[ahead + 1].kind == "IDENTIFIER":
             names.append(self.tokens[ahead + 1].text)
             ahead += 2
         if self.tokens[ahead].kind != "{":
             return None
-        self.place = ahead
+        self.position = ahead
         return ".".join(names)
 
     def message(self, name: str) -> Node:

@@ -18,7 +18,7 @@ def version(request: VersionRequest) -> int:
     from kpreempt import __version__
     from kpreempt.report.algorithms import versions_of
 
-    return _print(request, versions_of(__version__, platform.python_version(), modelled()))
+    return _print(request, versions_of(__version__, platform.python_version(), modeled_versions()))
 
 
 def help_command(request: HelpRequest) -> int:  # noqa: ARG001 - the command line is rewritten before it gets here
@@ -54,7 +54,7 @@ def completion(request: CompletionRequest) -> int:
 
 def algorithms(request: AlgorithmsRequest) -> int:
     """Answer the request, and return the exit code."""
-    return _print(request, modelled())
+    return _print(request, modeled_versions())
 
 
 def _print(request: VersionRequest | RulesRequest | AlgorithmsRequest, answer: Answer) -> int:
@@ -69,7 +69,7 @@ def _print(request: VersionRequest | RulesRequest | AlgorithmsRequest, answer: A
     return 0
 
 
-def modelled() -> Algorithms:
+def modeled_versions() -> Algorithms:
     """The schedulers that are modelled, with what is new in each."""
     from kpreempt.report.algorithms import algorithms_with
     from kpreempt.scheduler_table import RELEASES

@@ -57,7 +57,7 @@ def batch(request: BatchRequest) -> int:
     source = source_of(request.file)
     with opened(request.file) as stream:
         base = None
-        if request.snapshots or request.connection.given():
+        if request.snapshots or request.connection.as_arguments():
             live = live_connection(request.snapshots, request.connection)
             # Which configurations the lines have is not known yet.
             needs = Needs(extra_fields=request.extensions.extra_fields)
@@ -167,7 +167,7 @@ class Answerer:
         return Answer(_line({"name": name, "error": {"message": message}}), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        asked = self._kept.asked(scenario)
+        asked = self._kept.scheduler_for(scenario)
         with self._phases.phase("decode"):
             situation = situation_of(scenario, source, self._base, asked.extra_fields)
         configured = asked.on(situation.cluster)
@@ -178,7 +178,7 @@ class Answerer:
             )
         loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(asked.extra_fields, self._base)])
         context = Context(loaded, asked, self._now, phases=self._phases)
-        found: Verdict = answer(context, Decide(admitted=situation.asked, prepared=prepared)).record
+        found: Verdict = answer(context, Decide(admitted=situation.required_pod, prepared=prepared)).record
         return found
 
     def _scheduler_of(self, scenario: Scenario) -> SchedulerFactory:

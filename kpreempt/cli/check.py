@@ -12,7 +12,7 @@ from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
 from kpreempt.analysis.check.rollout.records import ManifestDocument
 from kpreempt.cli.clusters import default_namespace, load_cluster
 from kpreempt.cli.manifests import manifest_objects
-from kpreempt.cli.runner import Run, write_gated
+from kpreempt.cli.runner import CommandRun, write_gated
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, read_file
@@ -39,7 +39,7 @@ def check(request: CheckRequest) -> int:
     request.check_contradictions()
     if request.namespace and name_of(request.namespace) != request.namespace:
         raise UsageError("the namespace of -n is not UTF-8")
-    run = Run(request)
+    run = CommandRun(request)
     now = run.now()
     gate = gate_settings(request.gate, now)
     path = request.compare_with
@@ -81,7 +81,7 @@ def drain(request: DrainRequest) -> int:
     # Most mistakes are in the options: they are told before a cluster is read.
     drain_options(request)
     request.check_contradictions()
-    run = Run(request)
+    run = CommandRun(request)
     now = run.now()
     request = request.having(rules=gate_settings(request.gate, now, command="drain"))
     live = run.connect()

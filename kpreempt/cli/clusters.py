@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class _OnTerminal(Progress, Listener):
     """Tells a terminal how far the reading is, and everybody what is said on the way."""
 
-    def tell(self, message: str, hint: str = "") -> None:
+    def report(self, message: str, hint: str = "") -> None:
         """A line on standard error."""
         complain(message, hint)
 
@@ -45,7 +45,7 @@ def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection 
         from kpreempt.snapshot.live.connection import connect
 
         return connect(flags, os.environ)
-    if given := flags.given():
+    if given := flags.as_arguments():
         raise UsageError(f"--snapshot and {given[0]} exclude each other: the cluster is a dump or a live one")
     return None
 

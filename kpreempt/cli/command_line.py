@@ -49,7 +49,7 @@ def command_of(name: str, request: type[Request], place: str) -> Callable[..., i
         ]
         for field, group in groups.items():
             values[field] = group.make({option: values.pop(option) for option in group.options})
-        asked = request(**values, given=given, command_name=name)
+        asked = request(**values, set_options=given, command_name=name)
         family = family_for(asked)
         module, _, function = place.partition(":")
         answering = import_module(f"kpreempt.cli.{module}") if name not in family.answers else family.module()

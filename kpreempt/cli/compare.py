@@ -24,7 +24,7 @@ from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.extensions import Extensions
 from kpreempt.cli.families import family_of
 from kpreempt.cli.manifests import picked, read_subjects
-from kpreempt.cli.runner import Run, is_inconclusive
+from kpreempt.cli.runner import CommandRun, is_inconclusive
 from kpreempt.cli.scenarios import (
     Scenario,
     SchedulerCache,
@@ -56,21 +56,21 @@ if TYPE_CHECKING:
     from kpreempt.cli.requests import CompareRequest
 
 
-_MOST_SCENARIOS = 100_000
+_MAX_SCENARIOS = 100_000
 
 
 def compare(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
     if request.upgrade_to is not None:
         target = _check_upgrade(request)
-        run = Run(request, "UpgradeComparison")
+        run = CommandRun(request, "UpgradeComparison")
         answer, now = _upgrade_answer(request, run, target)
         run.write_once(answer, now)
         if request.fail_on_difference and (not answer.passes or is_inconclusive(answer.assumptions, _GATE)):
             return EXIT_GATE
         return run.exit_code(answer.assumptions)
     _check(request)
-    run = Run(request)
+    run = CommandRun(request)
     # What is wrong with the plugins is said of any scheduler.
     run.read_scheduler()
     # The algorithms are ``NAME[@FILE][:GATE=BOOL]...,...``, two at least.
@@ -108,12 +108,12 @@ def _check(request: CompareRequest) -> None:
         raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
 
 
-def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
+def _compare_pods(request: CompareRequest, run: CommandRun, compared: list[Compared], now: datetime) -> Comparison:
     request.extensions.check_enabled([each.configuration for each in compared if each.configuration is not None])
     live = run.connect()
     subjects = read_subjects(request.files, request.namespace or default_namespace(live), request.input_limits)
     templates = picked(subjects.templates, request.select, request.namespace)
-    schedulers = {each.label: each.asked() for each in compared}
+    schedulers = {each.label: each.scheduler() for each in compared}
     loaded = run.load(
         live, Needs(extra_fields=all_extras(each.extra_fields for each in schedulers.values()), with_events=True)
     )
@@ -122,23 +122,23 @@ def _compare_pods(request: CompareRequest, run: Run, compared: list[Compared], n
     return found
 
 
-def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compared], now: datetime) -> Comparison:
+def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[Compared], now: datetime) -> Comparison:
     """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
     base: LoadedCluster | None = None
-    if request.snapshots or request.connection.given():
+    if request.snapshots or request.connection.as_arguments():
         # What the plugins of any of them read beyond what every snapshot has.
         base = run.load(
             run.connect(),
-            Needs(extra_fields=all_extras(each.asked().extra_fields for each in compared), with_events=True),
+            Needs(extra_fields=all_extras(each.scheduler().extra_fields for each in compared), with_events=True),
         )
 
     def made(scenario: Scenario) -> dict[str, SchedulerFactory]:
         """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
         configuration = configuration_of(scenario)
         return {
-            each.label: each.asked(configuration, scenario.feature_gates)
+            each.label: each.scheduler(configuration, scenario.feature_gates)
             if each.algorithm == (scenario.algorithm or DEFAULT_ALGORITHM)
-            else each.asked()
+            else each.scheduler()
             for each in compared
         }
 
@@ -150,19 +150,22 @@ def _compare_scenarios(request: CompareRequest, run: Run, compared: list[Compare
     with opened(path) as stream:
         for number, line in read_lines(stream, source):
             # All stand in one answer, which is held until its end.
-            if len(items) >= _MOST_SCENARIOS:
-                raise InputError(f"has more than {_MOST_SCENARIOS:,} scenarios", source=source)
+            if len(items) >= _MAX_SCENARIOS:
+                raise InputError(f"has more than {_MAX_SCENARIOS:,} scenarios", source=source)
             try:
                 if isinstance(line, InputError):
                     raise line
                 scenario = decode_scenario(line, source, number)
-                asked = ready.asked(scenario)
+                asked = ready.scheduler_for(scenario)
                 extra_fields = all_extras(each.extra_fields for each in asked.values())
                 with within_calendar(source, number):
                     situation = situation_of(scenario, f"{source}:{number}", base, extra_fields)
                     loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(extra_fields, base)])
                     question = Compare(
-                        schedulers=asked, admitted=situation.asked, is_queued=scenario.queued, prepare=ready.prepare
+                        schedulers=asked,
+                        admitted=situation.required_pod,
+                        is_queued=scenario.queued,
+                        prepare=ready.prepare,
                     )
                     context = Context(loaded, next(iter(asked.values())), now, now, run.stopwatch)
                     one: Comparison = answer(context, question).record
@@ -184,7 +187,7 @@ class Compared(NamedTuple):
     feature_gates: Mapping[str, bool]
     extensions: Extensions = Extensions()
 
-    def asked(
+    def scheduler(
         self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
     ) -> SchedulerFactory:
         """The scheduler; what is given here counts where the algorithm brings nothing of its own.
@@ -214,7 +217,7 @@ def _parsed(text: str, extensions: Extensions) -> Compared:
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
     compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
     # Now rather than after the cluster was read: most mistakes are made here.
-    compared.asked().checked()
+    compared.scheduler().checked()
     return compared
 
 
@@ -234,7 +237,7 @@ def _check_upgrade(request: CompareRequest) -> str:
     return target
 
 
-def _upgrade_answer(request: CompareRequest, run: Run, target: str) -> tuple[UpgradeComparison, datetime]:
+def _upgrade_answer(request: CompareRequest, run: CommandRun, target: str) -> tuple[UpgradeComparison, datetime]:
     configuration = read_scheduler_config(request.scheduler_config) if request.scheduler_config else None
     gates = {name: value for text in request.feature_gates for name, value in parse_feature_gates(text).items()}
     extensions = request.extensions

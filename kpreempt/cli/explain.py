@@ -9,8 +9,8 @@ from kpreempt.analysis.questions import in_namespace, kinds_not_needed
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, warn_of_ignored
-from kpreempt.cli.output import WHOLE_FORMATS
-from kpreempt.cli.runner import Run
+from kpreempt.cli.output import COMPLETE_FORMATS
+from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import UsageError
 from kpreempt.library.explain import PodName, overrides_of, parse_pod_name
@@ -36,7 +36,7 @@ _EXIT_CODES = {
 
 def explain(request: ExplainRequest) -> int:
     """Answer the request, write the answer to its outputs, and return the exit code."""
-    run = Run(request)
+    run = CommandRun(request)
     now = run.now()
     check_pod(request)
     if request.aftermath:
@@ -48,7 +48,7 @@ def explain(request: ExplainRequest) -> int:
     # The manifest is read first: it is small, and most mistakes are in it.
     request = request.having(
         templates=_templates(request, request.namespace or namespace),
-        records_steps=request.shows_all or any(output.format in WHOLE_FORMATS for output in run.outputs),
+        records_steps=request.shows_all or any(output.format in COMPLETE_FORMATS for output in run.outputs),
     )
     name = parse_pod_name(request, namespace)
     workload = None if isinstance(name, PodName) else name

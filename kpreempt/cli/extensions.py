@@ -65,7 +65,7 @@ class Extensions(NamedTuple):
     @property
     def extra_fields(self) -> ExtraFields:
         """What is read for these, whatever configuration comes."""
-        return all_extras(each.plugin.wants for each in self.found(None)) | ExtraFields(
+        return all_extras(each.plugin.extra_fields for each in self.found(None)) | ExtraFields(
             pod_annotations=self.calls_extenders
         )
 
@@ -253,10 +253,10 @@ def _checked(value: object, source: str) -> type[Plugin]:
     name: object = value.name
     if not isinstance(name, str) or name in ("", "*") or name != "".join(name.split()):
         raise UsageError(f"{source}: the attribute name of {kind} is no name", hint=f'name = "{kind}"')
-    if not isinstance(value.wants, ExtraFields):
+    if not isinstance(value.extra_fields, ExtraFields):
         raise UsageError(
-            f"{source}: the attribute wants of {kind} is not a ExtraFields",
-            hint='wants = ExtraFields((ObjectKind("Namespace"),))',
+            f"{source}: the attribute extra_fields of {kind} is not an ExtraFields",
+            hint='extra_fields = ExtraFields((ObjectKind("Namespace"),))',
         )
     args_type: object = value.args_type
     if args_type is not None and not (inspect.isclass(args_type) and issubclass(args_type, msgspec.Struct)):

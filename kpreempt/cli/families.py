@@ -79,7 +79,7 @@ def family_for(request: Request) -> Family:
         options |= group.options if group else {name: annotation}
     for name, annotation in options.items():
         option = option_of(annotation)
-        if option and name in request.given and option.families and family.name not in option.families:
+        if option and name in request.set_options and option.families and family.name not in option.families:
             if family is _KUBE:
                 others = " or ".join(each.algorithm for each in FAMILIES if each.name in option.families)
                 raise UsageError(f"{option.long_name} is for --algorithm {others}")

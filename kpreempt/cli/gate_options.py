@@ -15,7 +15,7 @@ from kpreempt.cli.requests import (
     manifest_options,
 )
 from kpreempt.errors import UsageError
-from kpreempt.gate_rules import GateFlags, RuleId, Takes
+from kpreempt.gate_rules import GateFlags, OptionType, RuleId
 from kpreempt.library.options import GATE, OUTPUT, THE_CHANGE, Group, Option
 from kpreempt.library.requests import Check, Drain, Simulated
 
@@ -31,15 +31,15 @@ _WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
 def _option(rule: RuleId) -> Any:
     """The option of a rule."""
     row = rule.row
-    if row.takes is Takes.PODS:
+    if row.takes is OptionType.PODS:
         return Annotated[_Texts, Option((f"--{rule}",), row.option, row.takes.value, GATE)]
     words = f"{row.option}  [{row.default_text}]"
-    if row.takes is Takes.SWITCH:
+    if row.takes is OptionType.SWITCH:
         return Annotated[bool | None, Option((f"--{rule}/--no-{rule}",), words, panel=GATE)]
     return Annotated[_Text, Option((f"--{rule}",), words, row.takes.value, GATE)]
 
 
-_PARAMETERS = {rule: rule.replace("-", "_") for rule in RuleId if rule.row.takes is not Takes.NOTHING}
+_PARAMETERS = {rule: rule.replace("-", "_") for rule in RuleId if rule.row.takes is not OptionType.NOTHING}
 _FILES: dict[str, Any] = {
     "config": Annotated[_Text, CONFIG],
     "config_from": Annotated[

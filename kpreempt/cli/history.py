@@ -9,7 +9,7 @@ import msgspec
 from kpreempt.analysis.questions import pod_name
 from kpreempt.cli.clusters import default_namespace, load_cluster
 from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
-from kpreempt.cli.runner import Run
+from kpreempt.cli.runner import CommandRun
 from kpreempt.errors import UsageError
 from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
@@ -24,7 +24,7 @@ from kpreempt.snapshot.recording.segments import is_recording
 def who_evicted(request: WhoEvictedRequest) -> int:
     """Answer the request, and return the exit code."""
     name = pod_name(request.pod)
-    run = Run(request)
+    run = CommandRun(request)
     asked = run.read_scheduler()
     now = run.now()
     live = run.connect()
@@ -55,7 +55,7 @@ def history(request: HistoryRequest) -> int:
     subject_of(request)
     if len(request.snapshots) != 1:
         raise UsageError("one recording is needed", hint="--snapshot DIR, of kpreempt record --to DIR")
-    run = Run(request)
+    run = CommandRun(request)
     context = Context(LoadedCluster(ClusterSnapshot(), []), default_scheduler(), run.now())
     found = answer(context, request.having(recording=request.snapshots[0])).record
     run.write_once(found, found.ends)

@@ -17,7 +17,7 @@ from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, KueueSettings, assumed
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.cli.manifests import accepted_objects, check_pod
 from kpreempt.cli.requests import AnswerRequest, PendingRequest
-from kpreempt.cli.runner import Run, check_selection, is_inconclusive
+from kpreempt.cli.runner import CommandRun, check_selection, is_inconclusive
 from kpreempt.cli.scenarios import Scenario, situation_of, unread_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from kpreempt.cli.requests import AtRiskRequest, CompareRequest, ExplainRequest, WhoEvictedRequest
 
 
-def _read(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True) -> tuple[Context, KueueSettings]:
+def _read(
+    run: CommandRun, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True
+) -> tuple[Context, KueueSettings]:
     """The cluster with Kueue's objects, and the manager's settings. Raises ``InputError`` and ``UsageError``."""
     request = run.request
     if "," in (request.connection.context or ""):
@@ -61,7 +63,7 @@ def _read(run: Run, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = 
     if reads_configuration and path is None:
         settings = _default_settings("--scheduler-config was not given")
     elif reads_configuration and path is not None:
-        settings = kueue_settings_in(read_own_config(path, live, _USUAL_NAMESPACE), path)
+        settings = kueue_settings_in(read_own_config(path, live, _DEFAULT_NAMESPACE), path)
     loaded = run.load(live, msgspec.structs.replace(needs, extra_fields=needs.extra_fields | KUEUE_EXTRAS))
     context = run.context(loaded, default_scheduler(), now, live)
     return context._replace(namespace=request.namespace or context.namespace or DEFAULT_NAMESPACE), settings
@@ -84,7 +86,7 @@ def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
 
 
 _KEY = "controller_manager_config.yaml"
-_USUAL_NAMESPACE = "kueue-system"
+_DEFAULT_NAMESPACE = "kueue-system"
 
 
 def kueue_settings_in(document: Mapping[str, Any] | None, source: str) -> KueueSettings:
@@ -158,7 +160,7 @@ def explain_workloads(request: ExplainRequest) -> int:
     named = f"{request.pod}/{request.name}" if request.name else request.pod or ""
     if not named and not request.files:
         raise UsageError("a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME")
-    run = Run(request, "KueueAnswer")
+    run = CommandRun(request, "KueueAnswer")
     context, settings = _read(run, Needs(extra_fields=default_scheduler().extra_fields))
     asked = ExplainWorkloads(
         settings=settings,
@@ -186,7 +188,7 @@ def _exit_code(answer: KueueAnswer) -> int:
 def pending_workloads(request: PendingRequest) -> int:
     """Answer the request, and return the exit code."""
     is_selected = select_workloads(request)
-    run = Run(request, "PendingWorkloads")
+    run = CommandRun(request, "PendingWorkloads")
     context, settings = _read(run)
     found = answer(context, PendingWorkloads(settings=settings, is_selected=is_selected)).record
     run.write_once(found, context.at)
@@ -196,7 +198,7 @@ def pending_workloads(request: PendingRequest) -> int:
 def workloads_at_risk(request: AtRiskRequest) -> int:
     """Answer the request, and return the exit code."""
     is_selected = select_workloads(request)
-    run = Run(request, "WorkloadsAtRisk")
+    run = CommandRun(request, "WorkloadsAtRisk")
     context, settings = _read(run)
     everywhere = request.namespace or request.all_namespaces
     asked = WorkloadsAtRisk(
@@ -211,7 +213,7 @@ def workloads_at_risk(request: AtRiskRequest) -> int:
 
 def who_evicted_workload(request: WhoEvictedRequest) -> int:
     """Answer the request, and return the exit code."""
-    run = Run(request, "PreemptionsOfWorkload")
+    run = CommandRun(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
     run.write_once(answer(context, WhoEvictedWorkload(workload=request.pod)).record, context.at)
     return 0
@@ -256,7 +258,7 @@ def answer_scenario(
 def compare_configurations(request: CompareRequest) -> int:
     """Answer the request, and return the exit code."""
     paths = _paths(request.algorithms or "")
-    run = Run(request, "KueueComparison")
+    run = CommandRun(request, "KueueComparison")
     context, _ = _read(run, reads_configuration=False)
     compared = {f"{KUEUE}@{PurePath(path).name}" if path else KUEUE: _settings_of(path, request) for path in paths}
     if len(compared) < len(paths):

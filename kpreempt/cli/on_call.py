@@ -15,7 +15,7 @@ import msgspec
 from kpreempt.analysis.check.rollout.autoscalers import KIND
 from kpreempt.cli.clusters import answers_of, contexts_of, default_namespace
 from kpreempt.cli.output import write_stdout
-from kpreempt.cli.runner import Run, check_selection, is_inconclusive
+from kpreempt.cli.runner import CommandRun, check_selection, is_inconclusive
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, SCREEN_HEIGHT, complain, terminal_height
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError, nearest
@@ -48,7 +48,7 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
     """Answer the request, and return the exit code."""
     check_selection(request)
     _check(request)
-    run = Run(request)
+    run = CommandRun(request)
     looks = _PendingPoller(request, run)
     if request.watch:
         screen = Screen(as_blocks=any(not each.path and each.format not in ("text", _WIDE) for each in run.outputs))
@@ -87,7 +87,7 @@ def _check(request: PendingRequest) -> None:
 class _PendingPoller:
     """Looks at what is pending; the connections are kept until one fails."""
 
-    def __init__(self, request: PendingRequest, run: Run) -> None:
+    def __init__(self, request: PendingRequest, run: CommandRun) -> None:
         self._request, self._run = request, run
         self._asked = run.read_scheduler()
         self._contexts = contexts_of(request.connection)
@@ -137,7 +137,7 @@ Wait = Callable[[float], None]
 _BEGIN = "\x1b[H\x1b[?7l"
 _CLEAR_LINE = "\x1b[K"
 _END = "\x1b[J\x1b[?7h"
-_LEAST_HEIGHT = 5
+_MIN_HEIGHT = 5
 
 
 class Screen:
@@ -155,7 +155,7 @@ class Screen:
     @property
     def height(self) -> int | None:
         """How many lines there are, where that matters."""
-        return max(terminal_height(), _LEAST_HEIGHT) if self.is_drawn else None
+        return max(terminal_height(), _MIN_HEIGHT) if self.is_drawn else None
 
     def show(self, text: str) -> bool:
         """Show a look. False where nobody reads."""
@@ -176,7 +176,7 @@ class Screen:
 
     def _frame(self, text: str, note: str = "") -> str:
         """The text and a note below it, without what there is no room for; the cursor has the last line."""
-        room = max(terminal_height(), _LEAST_HEIGHT) - 1 - bool(note)
+        room = max(terminal_height(), _MIN_HEIGHT) - 1 - bool(note)
         lines = text.splitlines()
         if len(lines) > room:
             lines = [*lines[: room - 1], f"… {len(lines) - room + 1:,} more lines: a higher terminal shows them"]
@@ -207,7 +207,7 @@ def watch(
 def at_risk(request: AtRiskRequest) -> int:
     """Answer the request, and return the exit code."""
     check_selection(request)
-    run = Run(request)
+    run = CommandRun(request)
     asked = run.read_scheduler()
     now = run.now()
     live = run.connect()
@@ -228,7 +228,7 @@ def budgets(request: BudgetsRequest) -> int:
     worst = None if fail_on is None else Severity(fail_on)
     contexts = contexts_of(request.connection)
     # Systems of CI are told of one cluster each.
-    run = Run(request, "BudgetAuditOfContexts" if contexts else "")
+    run = CommandRun(request, "BudgetAuditOfContexts" if contexts else "")
     asked = run.read_scheduler()
     needs = Needs(
         extra_fields=asked.extra_fields, with_events=True, keeps=lambda kind, _: kind == KIND, compared=[KIND]

@@ -23,7 +23,7 @@ from kpreempt.report.answers import TEMPLATE_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
 
 # These hold all that is known: every step of every candidate, every score. The others show the best.
-WHOLE_FORMATS = ("json", "jsonl", "yaml", "html", *TEMPLATE_FORMATS)
+COMPLETE_FORMATS = ("json", "jsonl", "yaml", "html", *TEMPLATE_FORMATS)
 # kubectl's, for which no kept library is known.
 _NOT_OFFERED = ("go-template", "go-template-file")
 

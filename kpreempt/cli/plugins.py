@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kpreempt.cli.extensions import installed_plugins
 from kpreempt.cli.requests import PluginsRequest
-from kpreempt.cli.runner import Run
+from kpreempt.cli.runner import CommandRun
 from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import Context
@@ -14,10 +14,10 @@ from kpreempt.verdict.plugins import AvailablePlugin
 
 def plugins(request: PluginsRequest) -> int:
     """Answer the request, and return the exit code."""
-    run = Run(request)
+    run = CommandRun(request)
     asked = run.read_scheduler()
     # A cluster of which at least the version is known, if it is; an empty one where no cluster is named.
-    if not request.snapshots and not request.connection.given():
+    if not request.snapshots and not request.connection.as_arguments():
         versioned = ClusterSnapshot()
     else:
         live = run.connect()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kpreempt.analysis.algorithms import AUTO
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import QueueRequest
-from kpreempt.cli.runner import Run
+from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.workers import Spread
 from kpreempt.library.questions import answer
 from kpreempt.library.queue import check_modeled
@@ -20,11 +20,11 @@ def queue(request: QueueRequest) -> int:
     named = request.algorithm or AUTO
     if named != AUTO:
         check_modeled(named)
-    run = Run(request)
+    run = CommandRun(request)
     asked = run.read_scheduler()
     now = run.now()
     # The cluster; an empty one if only events are given.
-    if request.events and not request.snapshots and not request.connection.given():
+    if request.events and not request.snapshots and not request.connection.as_arguments():
         live, loaded = None, LoadedCluster(ClusterSnapshot(), [])
     else:
         live = run.connect()

@@ -150,7 +150,9 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
                             raise told
                         recorder.take(told)
                     recorder.tick(datetime.now(UTC))
-                    progress.say(f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes")
+                    progress.show(
+                        f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
+                    )
             finally:
                 recorder.flush(datetime.now(UTC))
     finally:

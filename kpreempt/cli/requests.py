@@ -261,7 +261,7 @@ def _input_limits(given: dict[str, Any]) -> "InputLimits":
     return InputLimits(size, follows_links=given["follow_links"])
 
 
-_INTAKE = Group(
+_INPUT_LIMITS = Group(
     {
         "follow_links": Annotated[
             bool,
@@ -367,7 +367,7 @@ class ClusterRequest(Request):
             THE_CLUSTER,
         ),
     ] = []
-    input_limits: Annotated["InputLimits", _INTAKE]
+    input_limits: Annotated["InputLimits", _INPUT_LIMITS]
     connection: Annotated["ConnectionFlags", _CONNECTION]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kpreempt.verdict.story import Occupancy
 
 
-class Run:
+class CommandRun:
     """A run of a command, once the options that commands share are understood, but for the scheduler."""
 
     def __init__(self, request: AnswerRequest, answer: str = "") -> None:
@@ -233,7 +233,7 @@ class Run:
         return self.exit_code(assumptions, outcome)
 
 
-def write_gated(run: Run, gate: GateSettings | None, answer: Check) -> int:
+def write_gated(run: CommandRun, gate: GateSettings | None, answer: Check) -> int:
     """Write the answer, and what fails to ``--write-baseline`` if that is given; the exit code of the gate."""
     assert gate is not None
     write_baseline(gate, answer.findings)

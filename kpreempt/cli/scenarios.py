@@ -27,11 +27,11 @@ from kpreempt.verdict import Assumption, AssumptionKind
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
 # A line that is so many times as long is a device, or a file of something else.
-_MOST_PARTS = 8
+_MAX_PARTS = 8
 _MAX_DIGITS = 400
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-Asked = TypeVar("Asked")
+Prepared = TypeVar("Prepared")
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel"):
@@ -103,7 +103,7 @@ def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | Inp
 
 def _has_end(line: bytes, stream: BinaryIO) -> bool:
     """Whether the line that begins so comes to an end, up to which the stream is read then."""
-    for _ in range(_MOST_PARTS):
+    for _ in range(_MAX_PARTS):
         if not line or line.endswith(b"\n"):
             return True
         line = stream.readline(MAX_LINE_BYTES)
@@ -146,7 +146,7 @@ class Situation(msgspec.Struct, frozen=True):
     source: str
 
     @property
-    def asked(self) -> Pod:
+    def required_pod(self) -> Pod:
         """The pod. Raises ``InputError`` where there is none."""
         if self.pod is None:
             raise InputError("Object missing required field `pod`", source=self.source)
@@ -202,17 +202,17 @@ def unread_of(extra_fields: ExtraFields, base: LoadedCluster | None) -> list[Ass
     return [Assumption(subject, field, message) for subject, field in subjects]
 
 
-class SchedulerCache(Generic[Asked]):
+class SchedulerCache(Generic[Prepared]):
     """The schedulers of scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
 
-    def __init__(self, base: LoadedCluster | None, make: Callable[[Scenario], Asked]) -> None:
+    def __init__(self, base: LoadedCluster | None, make: Callable[[Scenario], Prepared]) -> None:
         """``make`` makes what a scenario asks."""
         self.base = base
         self._make = make
-        self._kept: tuple[object, Asked] | None = None
+        self._kept: tuple[object, Prepared] | None = None
         self._prepared: dict[int, Any] = {}
 
-    def asked(self, scenario: Scenario) -> Asked:
+    def scheduler_for(self, scenario: Scenario) -> Prepared:
         """What ``make`` makes of a scenario, or made of the one before it that asked for the same."""
         asked_for = (scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued)
         if self._kept is None or self._kept[0] != asked_for:

@@ -19,8 +19,8 @@ from kpreempt import __version__
 from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, KUEUE_KINDS, kept_kueue, redactable
-from kpreempt.analysis.questions import questions_of
+from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, KUEUE_KINDS, recorded_kueue, redactable
+from kpreempt.analysis.questions import inputs_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import default_namespace, live_connection, load_cluster, single_use_of_stdin, snapshot_source
@@ -35,7 +35,7 @@ from kpreempt.report.escape import printable_json_bytes
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import decode_document, decode_object
 from kpreempt.snapshot.kinds import COMPARED
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.redact import Redaction, redaction_of
 from kpreempt.snapshot.redact.spaces import public_version
 from kpreempt.snapshot.write import DumpHeader, count_objects, dump_pieces, form_of, packed, status_of
@@ -99,13 +99,13 @@ def snapshot(request: SnapshotRequest) -> int:
         queueing = redactable(loaded.cluster, decode_document)
         rounded = ImageSizes(cluster).rounded
         redaction = redaction_of(cluster, taken_at, secrets.token_bytes(), rounded, queueing=queueing)
-    of_kueue = kept_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
+    of_kueue = recorded_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
     # Reading the dump shows that again; the files that hold no objects are those of this input.
     assumptions = [
         each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING and not each.lists_files
     ]
     header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if of_kueue else ())
-    rewrite = redaction.record if redaction else least
+    rewrite = redaction.record if redaction else minimized
     documents = [*_documents(loaded.documents, cluster), *of_kueue]
     plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
     size = _write(request, packed(map(printable_json_bytes, plain), form), redaction)
@@ -132,10 +132,10 @@ def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[
     """The cluster with the pods as the API server would store them, pending; and these pods."""
     if not templates:
         return cluster, []
-    asked = questions_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
+    asked = inputs_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
     pods = [
         msgspec.structs.replace(each.pod, status=msgspec.structs.replace(each.pod.status, phase="Pending"))
-        for each in asked.questions
+        for each in asked.inputs
     ]
     return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
 

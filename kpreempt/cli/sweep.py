@@ -20,7 +20,7 @@ from kpreempt.errors import UsageError
 from kpreempt.fleet import imported
 from kpreempt.fleet.dataset import Dataset, summary_of
 from kpreempt.fleet.engine import Workers, connected, swept
-from kpreempt.fleet.plan import Given, Plan, make_plan
+from kpreempt.fleet.plan import Plan, PlanOverrides, make_plan
 from kpreempt.fleet.sources import Target, targets_of
 from kpreempt.report.amounts import count
 from kpreempt.report.answers import format_names
@@ -118,14 +118,14 @@ def _say(line: str) -> None:
     write_to_stderr(f"{printable(line)}\n")
 
 
-def _given(request: SweepRequest) -> Given:
+def _given(request: SweepRequest) -> PlanOverrides:
     size = request.max_unpacked
     try:
         priorities = [int(each) for each in _listed(request.priorities)]
     except ValueError:
         problem = f"--priorities {str(request.priorities)[:40]}: numbers are expected"
         raise UsageError(problem, hint="--priorities 0,1000") from None
-    return Given(
+    return PlanOverrides(
         snapshots=request.snapshots,
         contexts=_listed(request.contexts),
         kubeconfig=request.kubeconfig or "",

@@ -89,7 +89,7 @@ class Activity:
             self._erase()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Show nothing within the block, which has a line of its own."""
         self.hide()
         self._is_held = True
@@ -158,7 +158,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._hold = ExitStack()
-        self._hold.enter_context(ACTIVITY.held())
+        self._hold.enter_context(ACTIVITY.paused())
         self._start = time.monotonic()
         self._next = self._start + _SECONDS_OF_PATIENCE
         self._is_shown = False
@@ -167,9 +167,9 @@ class Progress:
     def __call__(self, what: str, share: float) -> None:
         """Say that ``share`` (0 to 1, negative where unknown) of ``what`` is read."""
         percent = f" {share:.0%}" if share >= 0 else ""
-        self.say(f"reading {what}{percent}")
+        self.show(f"reading {what}{percent}")
 
-    def say(self, what: str) -> None:
+    def show(self, what: str) -> None:
         """Say what is done."""
         now = time.monotonic()
         if not self._is_wanted or now < self._next:

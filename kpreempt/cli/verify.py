@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.image_sizes import ImageSizes
-from kpreempt.analysis.verification import Judgement, Prediction
+from kpreempt.analysis.verification import Judgment, Prediction
 from kpreempt.cli.output import atomic_file
 from kpreempt.cli.record import record_into, seconds_of
-from kpreempt.cli.runner import Run
+from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.terminal import EXIT_GATE, Progress
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, unreadable
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 # What nobody can explain from here is worth a file; so many of them tell enough.
 _FILED = (Cause.CONFIGURATION, Cause.UNKNOWN)
-_MOST_FILES = 20
+_MAX_FILES = 20
 
 
 def verify(request: VerifyRequest) -> int:
     """Judge the decisions of the recording, write the answer, and return the exit code."""
     if (request.folder is None) == (request.duration is None):
         raise UsageError("either a recording or --for is needed", hint="kpreempt verify DIR, kpreempt verify --for 10m")
-    if request.folder is not None and (given := request.connection.given()):
+    if request.folder is not None and (given := request.connection.as_arguments()):
         raise UsageError(f"a recording and {given[0]} exclude each other: decisions are recorded or live")
     if request.duration is not None:
         seconds_of("--for", request.duration)
     if request.fail_below is not None and not 0 <= request.fail_below <= 100:
         raise UsageError(f"--fail-below {request.fail_below:g}: expected a percentage", hint="--fail-below 99.5")
-    run = Run(request)
+    run = CommandRun(request)
     asked = run.read_scheduler()
     with ExitStack() as stack:
         folder = request.folder
@@ -62,7 +62,7 @@ def verify(request: VerifyRequest) -> int:
             recording=folder,
             is_configured=request.scheduler_config is not None,
             file_difference=_Files(request.differences).filed,
-            report_progress=lambda done: progress.say(f"verifying {name_of(folder)}: {done:,} decisions"),
+            report_progress=lambda done: progress.show(f"verifying {name_of(folder)}: {done:,} decisions"),
         )
         found: Verification = answer(context, question).record
     run.write_once(found, found.ends)
@@ -78,12 +78,12 @@ class _Files:
         self._folder = folder
         self._written = 0
 
-    def filed(self, judgement: Judgement) -> Judgement:
+    def filed(self, judgement: Judgment) -> Judgment:
         """The judgement, with the file that shows its difference."""
         difference, predicted = judgement.difference, judgement.predicted
         if self._folder is None or difference is None or predicted is None:
             return judgement
-        if difference.cause not in _FILED or self._written == _MOST_FILES:
+        if difference.cause not in _FILED or self._written == _MAX_FILES:
             return judgement
         self._written += 1
         file = _write(Path(self._folder), self._written, difference.decision, predicted)

@@ -20,9 +20,9 @@ from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest, Volcano
 from kpreempt.analysis.workload_pods import PodTemplate, is_volcano_job, pods_of
 from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.manifests import accepted_objects, check_pod, pod_of_amounts, warn_of_ignored
-from kpreempt.cli.output import WHOLE_FORMATS
+from kpreempt.cli.output import COMPLETE_FORMATS
 from kpreempt.cli.requests import VolcanoRequest
-from kpreempt.cli.runner import Run
+from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.scenarios import Scenario, situation_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 def volcano(request: VolcanoRequest) -> int:
     """Answer the request, and return the exit code."""
-    run = Run(request)
+    run = CommandRun(request)
     live = run.connect()
     scheduler = volcano_for(request, run, live)
     context = run.context(run.load(live), default_scheduler(), scheduler.now, live)
@@ -55,7 +55,7 @@ def volcano(request: VolcanoRequest) -> int:
 
 
 _CONFIG_KEY = "volcano-scheduler.conf"
-_USUAL_NAMESPACE = "volcano-system"
+_DEFAULT_NAMESPACE = "volcano-system"
 
 
 def scheduler_of_pods(document: Mapping[str, Any] | None, source: str) -> Scheduler:
@@ -68,13 +68,13 @@ def read_scheduler_of_pods(path: str | None, live: Connection | None) -> Schedul
     return VolcanoOfPods(read_volcano_configuration(path, None, live), decode_object)
 
 
-def volcano_for(request: ExplainRequest | VolcanoRequest, run: Run, live: Connection | None) -> Volcano:
+def volcano_for(request: ExplainRequest | VolcanoRequest, run: CommandRun, live: Connection | None) -> Volcano:
     """Volcano, with chance for as many sessions as are asked for; raises as ``read_volcano_configuration``."""
     if request.runs < 0:
         raise UsageError("--runs is a number of sessions, 0 or more")
     now = run.now()
     configuration = read_volcano_configuration(request.scheduler_config, request.actions, live)
-    with_scores = any(output.format in WHOLE_FORMATS for output in run.outputs)
+    with_scores = any(output.format in COMPLETE_FORMATS for output in run.outputs)
     return Volcano(configuration, now, request.runs, request.seed, random.Random, with_scores)
 
 
@@ -88,7 +88,7 @@ def read_volcano_configuration(
     """
     if path is None:
         return volcano_configuration_in(None, "", actions)
-    return volcano_configuration_in(read_own_config(path, live, _USUAL_NAMESPACE), path, actions)
+    return volcano_configuration_in(read_own_config(path, live, _DEFAULT_NAMESPACE), path, actions)
 
 
 def volcano_configuration_in(
@@ -144,7 +144,7 @@ def explain_jobs(request: ExplainRequest) -> int:
     """Answer what becomes of the jobs of a request, and return the exit code."""
     check_pod(request)
     amounts = None if request.pod or request.files else pod_of_amounts(request)
-    run = Run(request, "GangAnswer")
+    run = CommandRun(request, "GangAnswer")
     live = run.connect()
     volcano = volcano_for(request, run, live)
     namespace = request.namespace or default_namespace(live)

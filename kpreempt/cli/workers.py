@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 PATIENCE_SECONDS = 0.5
 _HINT = "there may not be enough memory for so many: --jobs 1"
 # How many results per worker may wait for an earlier one.
-_MOST_WAITING = 4
+_MAX_WAITING = 4
 
 
 def num_cores() -> int:
@@ -197,7 +197,7 @@ class _Workers(Generic[Item, Result]):
                 return None
             self._num_read = item[0] + 1
             with self._changed:
-                self._changed.wait_for(lambda: self._is_stopped or item[0] < self._next + _MOST_WAITING * self._jobs)
+                self._changed.wait_for(lambda: self._is_stopped or item[0] < self._next + _MAX_WAITING * self._jobs)
             return None if self._is_stopped else item
 
     def _finish(self, index: int | None, failure: BaseException | None) -> None:

@@ -94,7 +94,7 @@ class SyncError(KpreemptError):
 
 # A sign and the digits of an int64; longer texts are unreadable numbers upstream, or have leading zeros.
 _LONGEST_NUMBER = 20
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
 
 
 def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
@@ -111,7 +111,7 @@ def scaled_value(amount: int | str, total: int, *, round_up: bool) -> int:
         if digits != amount:
             why = "value out of range" if digits.lstrip("+-").isdecimal() and digits.isascii() else "invalid syntax"
             problem = f'invalid value "{amount}": strconv.Atoi: parsing "{digits}": {why}'
-        shown = amount if len(amount) <= _MOST_SHOWN else f"{amount[:_MOST_SHOWN]}…"
+        shown = amount if len(amount) <= _MAX_SHOWN else f"{amount[:_MAX_SHOWN]}…"
         raise SyncError(
             f'"{shown}" is not a percentage',
             controllers_words=f"invalid value for IntOrString: {problem}",
@@ -133,13 +133,13 @@ class ControllerRules(NamedTuple):
     waits_for_min_ready_seconds: bool = True
 
 
-USUAL = ControllerRules()
+DEFAULT_RULES = ControllerRules()
 
 
 REVISION_LABEL = "controller-revision-hash"
 COMPLETION_INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
 JOB_FINALIZER = "batch.kubernetes.io/job-tracking"
-_MOST_DIGITS = 19
+_MAX_DIGITS = 19
 _LONGEST_COST = 11
 _SECOND = timedelta(seconds=1)
 
@@ -195,7 +195,7 @@ class ControlledPod(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.ready_since is not None and (now - self.ready_since) // _SECOND >= min_ready_seconds
 
 
-def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
+def controlled_pod(pod: Pod, rules: ControllerRules = DEFAULT_RULES) -> ControlledPod:
     """Return ``pod`` as the controllers of a version see it."""
     ready = ready_condition(pod)
     # The highest restart count of a container and of a sidecar.
@@ -204,7 +204,7 @@ def controlled_pod(pod: Pod, rules: ControllerRules = USUAL) -> ControlledPod:
     restarts = max((each.restart_count for each in status.container_statuses), default=0)
     of_sidecars = (each.restart_count for each in status.init_container_statuses if each.name in sidecars)
     text = pod.metadata.labels.get(COMPLETION_INDEX_LABEL, "")
-    index = parse_int64(text) if len(text) <= _MOST_DIGITS else None
+    index = parse_int64(text) if len(text) <= _MAX_DIGITS else None
     annotations = pod.metadata.annotations
     return ControlledPod(
         name=pod.metadata.name,

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.controllers.actions import (
-    USUAL,
+    DEFAULT_RULES,
     Action,
     ControlledPod,
     ControllerRules,
@@ -39,7 +39,7 @@ class DaemonSetState(msgspec.Struct, frozen=True, omit_defaults=True):
     max_surge: int | str = 0
     max_unavailable: int | str = 1
     min_ready_seconds: int = 0
-    rules: ControllerRules = USUAL
+    rules: ControllerRules = DEFAULT_RULES
 
 
 class DaemonNode(msgspec.Struct, frozen=True, omit_defaults=True):

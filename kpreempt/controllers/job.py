@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.controllers.actions import (
-    USUAL,
+    DEFAULT_RULES,
     Action,
     ControlledPod,
     ControllerRules,
@@ -237,7 +237,7 @@ class JobState(msgspec.Struct, frozen=True, omit_defaults=True):
     ending: Ending = ""
     reason: str = ""
     has_ended: bool = False
-    rules: ControllerRules = USUAL
+    rules: ControllerRules = DEFAULT_RULES
 
     @property
     def waits_for_the_end(self) -> bool:

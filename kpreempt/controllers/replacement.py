@@ -13,7 +13,13 @@ from enum import Enum
 
 import msgspec
 
-from kpreempt.controllers.actions import COMPLETION_INDEX_LABEL, JOB_FINALIZER, USUAL, ControllerRules, tied_node
+from kpreempt.controllers.actions import (
+    COMPLETION_INDEX_LABEL,
+    DEFAULT_RULES,
+    JOB_FINALIZER,
+    ControllerRules,
+    tied_node,
+)
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.meta import OwnerReference, controller_of
 from kpreempt.model.pod import Pod, PodMeta, PodStatus
@@ -25,32 +31,32 @@ _LONGEST_STEM = 58
 # seconds later. Assuming that their containers end at once with the node is the worst case.
 ORPHANED_SECONDS = 40.0
 # Doublings of the first backoff of a Job that are certain to reach the maximum.
-MOST_DOUBLINGS = 10
+MAX_DOUBLINGS = 10
 
 
-class Moment(Enum):
+class ReplacementTiming(Enum):
     """When the replacement is created."""
 
     AT_ONCE = "as soon as the old one is being deleted"
     AFTER_BACKOFF = "after the Job's backoff; the deletion counts as a failure"
-    ONCE_GONE = "once the old one is gone"
+    AFTER_DELETION = "once the old one is gone"
 
 
 # The controllers that recreate pods, by group and kind of the pod's owner. ReplicaSets count only active pods;
 # StatefulSets and DaemonSets have one pod per name or node.
-_MOMENTS = {
-    ("apps", "ReplicaSet"): Moment.AT_ONCE,
-    ("", "ReplicationController"): Moment.AT_ONCE,
-    ("batch", "Job"): Moment.AFTER_BACKOFF,
-    ("apps", "StatefulSet"): Moment.ONCE_GONE,
-    ("apps", "DaemonSet"): Moment.ONCE_GONE,
+_TIMINGS = {
+    ("apps", "ReplicaSet"): ReplacementTiming.AT_ONCE,
+    ("", "ReplicationController"): ReplacementTiming.AT_ONCE,
+    ("batch", "Job"): ReplacementTiming.AFTER_BACKOFF,
+    ("apps", "StatefulSet"): ReplacementTiming.AFTER_DELETION,
+    ("apps", "DaemonSet"): ReplacementTiming.AFTER_DELETION,
 }
 
 
-def timing_of(pod: Pod) -> Moment | None:
+def timing_of(pod: Pod) -> ReplacementTiming | None:
     """Return when a Kubernetes controller replaces the pod, or ``None`` if none does."""
     owner = controller_of(pod.metadata)
-    return _MOMENTS.get((owner.api_version.rpartition("/")[0], owner.kind)) if owner is not None else None
+    return _TIMINGS.get((owner.api_version.rpartition("/")[0], owner.kind)) if owner is not None else None
 
 
 def is_replaced(pod: Pod) -> bool:
@@ -65,7 +71,7 @@ def replacement_of(
     uid: str,
     now: datetime,
     node_name: str = "",
-    rules: ControllerRules = USUAL,
+    rules: ControllerRules = DEFAULT_RULES,
 ) -> Pod | None:
     """Return the pod that replaces ``pod``, new and pending, or ``None`` if no controller creates one.
 

@@ -116,7 +116,7 @@ def allocated(
     names = (each.resource_claim_name or generated.get(each.name) for each in pod.spec.resource_claims)
     used = {f"{pod.metadata.namespace}/{name}" for name in names if name}
     pools = {(each.driver, each.pool) for each in devices}
-    local = _Places([each for each in slices if (each.spec.driver, each.spec.pool.name) in pools], node_name)
+    local = _DeviceReach([each for each in slices if (each.spec.driver, each.spec.pool.name) in pools], node_name)
     user = ConsumerReference(resource=_PODS, name=pod.metadata.name, uid=pod.metadata.uid)
     there = {claim.key for claim in claims}
     owner = OwnerReference(kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, api_version="v1", controller=True)
@@ -139,7 +139,7 @@ def allocated(
 
 
 def _used(
-    claim: ResourceClaim, devices: Sequence[AllocatedDevice] | None, user: ConsumerReference, places: _Places
+    claim: ResourceClaim, devices: Sequence[AllocatedDevice] | None, user: ConsumerReference, places: _DeviceReach
 ) -> ResourceClaim:
     status = claim.status
     if status.allocation is None and devices is not None:
@@ -149,7 +149,9 @@ def _used(
     return _replace(claim, status=status)
 
 
-def _allocation(devices: Sequence[AllocatedDevice], claim: ResourceClaim | None, places: _Places) -> AllocationResult:
+def _allocation(
+    devices: Sequence[AllocatedDevice], claim: ResourceClaim | None, places: _DeviceReach
+) -> AllocationResult:
     admin = {
         request.name
         for request in (claim.spec.devices.requests if claim is not None else ())
@@ -170,7 +172,7 @@ def _allocation(devices: Sequence[AllocatedDevice], claim: ResourceClaim | None,
     return AllocationResult(DeviceAllocationResult(results), node_selector=places.selector_of(devices))
 
 
-class _Places:
+class _DeviceReach:
     """The nodes from which devices are reachable, for pools that only some nodes can reach."""
 
     def __init__(self, slices: Sequence[ResourceSlice], node_name: str) -> None:

@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from kpreempt.controllers.actions import (
-    USUAL,
+    DEFAULT_RULES,
     Action,
     ControlledPod,
     ControllerRules,
@@ -28,7 +28,7 @@ from kpreempt.controllers.actions import (
 BURST = 500
 # Upstream parses ordinals as int32.
 MAX_ORDINAL = 2**31 - 1
-_MOST_DIGITS = 10
+_MAX_DIGITS = 10
 
 
 class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,7 +51,7 @@ class StatefulSetState(msgspec.Struct, frozen=True, omit_defaults=True):
     current_revision: str = ""
     update_revision: str = ""
     current_replicas: int = 0
-    rules: ControllerRules = USUAL
+    rules: ControllerRules = DEFAULT_RULES
 
 
 class StatefulSetStep(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ def reconcile_stateful_set(
 def ordinal_of(name: str) -> int:
     """Return the number at the end of a pod's name, or -1 if it is not an ordinal."""
     digits = name.rpartition("-")[2]
-    if digits == name or len(digits) > _MOST_DIGITS or not (digits.isascii() and digits.isdecimal()):
+    if digits == name or len(digits) > _MAX_DIGITS or not (digits.isascii() and digits.isdecimal()):
         return -1
     ordinal = int(digits)
     return ordinal if ordinal <= MAX_ORDINAL else -1

@@ -23,11 +23,11 @@ class EvictionRules(NamedTuple):
 
     eviction_rejections_have_reason: bool = True
     forbidden_evictions_have_reason: bool = False
-    eviction_refuses_unreadable_store_option: bool = True
+    eviction_rejects_unreadable_store_option: bool = True
     clamps_grace_end: bool = True
 
 
-USUAL = EvictionRules()
+DEFAULT_RULES = EvictionRules()
 
 
 class BudgetCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

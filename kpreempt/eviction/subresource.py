@@ -16,8 +16,8 @@ from kpreempt.controllers.actions import SyncError, is_ready
 from kpreempt.eviction.records import (
     ACCEPTED,
     ALLOWED_CONDITION,
+    DEFAULT_RULES,
     TOO_MANY_REQUESTS,
-    USUAL,
     Answer,
     BudgetCondition,
     Cause,
@@ -31,7 +31,7 @@ from kpreempt.eviction.selectors import problem_of
 from kpreempt.model.pod import TERMINAL_PHASES, Pod
 from kpreempt.model.policy import PodDisruptionBudgetStatus
 
-MOST_DISRUPTED_PODS = 2000
+MAX_DISRUPTED_PODS = 2000
 CAUSE = "DisruptionBudget"
 SEVERAL_BUDGETS = Answer(
     500, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
@@ -41,7 +41,7 @@ _SYNC_FAILED = "SyncFailed"
 
 
 def answer_eviction(
-    name: str, pod: Pod | None, budgets: Iterable[StoredBudget], now: datetime, rules: EvictionRules = USUAL
+    name: str, pod: Pod | None, budgets: Iterable[StoredBudget], now: datetime, rules: EvictionRules = DEFAULT_RULES
 ) -> Answer:
     """Return the response to the eviction of the pod ``name``; ``pod`` is ``None`` if it does not exist."""
     if pod is None:
@@ -53,7 +53,7 @@ def answer_eviction(
     if len(own) > 1:
         return SEVERAL_BUDGETS
     try:
-        if own and not lets_unready_go(pod, own[0]):
+        if own and not always_allows_unhealthy(pod, own[0]):
             granted(own[0], name, now, rules)
     except EvictionRejectedError as rejection:
         return rejection.answer
@@ -99,7 +99,7 @@ def budgets_of(pod: Pod, budgets: Iterable[StoredBudget]) -> list[StoredBudget]:
     ]
 
 
-def lets_unready_go(pod: Pod, stored: StoredBudget) -> bool:
+def always_allows_unhealthy(pod: Pod, stored: StoredBudget) -> bool:
     """Return whether the pod may be evicted because it is not ready, without using the budget."""
     if is_ready(pod):
         return False
@@ -109,14 +109,14 @@ def lets_unready_go(pod: Pod, stored: StoredBudget) -> bool:
     return status.current_healthy >= status.desired_healthy > 0
 
 
-def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionRules = USUAL) -> StoredBudget:
+def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionRules = DEFAULT_RULES) -> StoredBudget:
     """Return the budget after it allowed an eviction. Raises ``EvictionRejectedError`` if it does not allow it."""
     metadata, status = stored.budget.metadata, status_of(stored)
     if status.observed_generation < metadata.generation:
         raise EvictionRejectedError(being_processed(metadata.name))
     if status.disruptions_allowed < 0:
         raise EvictionRejectedError(_forbidden(metadata.name, "pdb disruptions allowed is negative", "", rules))
-    if len(status.disrupted_pods) > MOST_DISRUPTED_PODS:
+    if len(status.disrupted_pods) > MAX_DISRUPTED_PODS:
         problem = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         cause = "too many pending evictions not confirmed by PDB controller"
         raise EvictionRejectedError(_forbidden(metadata.name, problem, cause, rules))
@@ -132,7 +132,7 @@ def granted(stored: StoredBudget, pod_name: str, now: datetime, rules: EvictionR
     return with_allowed_condition(changed, now) if left.disruptions_allowed == 0 else changed
 
 
-def why_shut(stored: StoredBudget, rules: EvictionRules = USUAL) -> str:
+def why_shut(stored: StoredBudget, rules: EvictionRules = DEFAULT_RULES) -> str:
     """Return why a budget allows no disruptions, in the API server's words."""
     name, status, condition = stored.budget.metadata.name, status_of(stored), stored.allowed_condition
     needs = f"needs {status.desired_healthy} healthy pods and has {status.current_healthy} currently"

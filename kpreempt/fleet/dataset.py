@@ -160,7 +160,7 @@ class Dataset:
 
 # The dataset has all of them.
 _LISTED = 200
-_NAMED = 1_000
+_MAX_LISTED = 1_000
 # Kinds of queries that are about single pods.
 _OF_PODS = ("explain", "pending")
 _COUNTED = ("cluster", "query", "algorithm", "kind", "worst_outcome", "certain", "victims", "violations")
@@ -202,7 +202,7 @@ def summary_of(dataset: Dataset) -> Sweep:
     return Sweep(
         schema_version=SCHEMA_VERSION,
         algorithms=list(tally.algorithms),
-        queries=list(tally.queries)[:_NAMED],
+        queries=list(tally.queries)[:_MAX_LISTED],
         outcomes=_sorted(outcomes),
         audits=dict(sorted(audits.items())),
         answers=sum(tally.answers.values()),

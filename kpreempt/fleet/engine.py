@@ -26,7 +26,7 @@ from kpreempt.fleet.work import HINT, Done, failed, need_of, sweep_cluster, vers
 _SECONDS_BETWEEN_CHECKS = 2
 # After so long without a worker that works, tasks are handed out anew, or there is none left.
 _SECONDS_WITHOUT_WORK = 20
-_MOST_LOSSES = 5
+_MAX_LOSSES = 5
 _SECONDS_TO_CONNECT = 30
 # A cluster that ends one worker more than this is under suspicion.
 _DEATHS = 1
@@ -38,7 +38,7 @@ USABLE = 0.9
 # Tasks under way for each thread.
 _AHEAD = 2
 # A snapshot as most are, for which each worker is to have memory.
-_USUAL = Size(32 << 20, 10_000)
+_DEFAULT_SIZE = Size(32 << 20, 10_000)
 _LOGGERS = (
     "distributed",
     "distributed.worker",
@@ -61,11 +61,11 @@ class Workers(msgspec.Struct, frozen=True):
     memory: int = 0
 
 
-Told = Callable[[str], None]
+Reporter = Callable[[str], None]
 
 
 @contextmanager
-def connected(workers: Workers, num_targets: int, tell: Told) -> Iterator[Any]:
+def connected(workers: Workers, num_targets: int, tell: Reporter) -> Iterator[Any]:
     """A client of the workers; those that were started here are gone afterwards. Raises ``KpreemptError``."""
     distributed = imported("distributed")
     # What Dask logs of workers that come and go is told in rows and lines of our own.
@@ -218,7 +218,7 @@ class _Sweep:
             raise KpreemptError("no worker is left", hint="--resume, once there are workers again")
         self._quiet_checks = 0
         self._num_losses += 1
-        if self._num_losses > _MOST_LOSSES:
+        if self._num_losses > _MAX_LOSSES:
             raise KpreemptError("the Dask scheduler loses tasks", hint="--resume, with other workers")
         for future, target in list(self._running.items()):
             del self._running[future]
@@ -282,6 +282,6 @@ def _local(workers: Workers, num_targets: int) -> tuple[int, int]:
     """How many workers, and the bytes of each: as many as there are cores, memory for them, and clusters."""
     total = int(imported("distributed.system").MEMORY_LIMIT * _SHARE)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    least = workers.memory or need_of(_USUAL)
+    least = workers.memory or need_of(_DEFAULT_SIZE)
     number = workers.number or max(min(cores, num_targets, total // least), 1)
     return number, workers.memory or total // number

@@ -31,8 +31,8 @@ from kpreempt.snapshot.manifest import read_manifest
 from kpreempt.verdict.records import Assumption, AssumptionKind
 
 # More than anybody asks; a plan is told so before its grid takes all memory.
-MOST_QUESTIONS = 10_000
-_MOST_ALGORITHMS = 50
+MAX_QUERIES = 10_000
+_MAX_ALGORITHMS = 50
 _SHOWN = 40
 _KEYS = ("algorithms", "now", "max-unpacked", "skip-bad-objects", "clusters", "query")
 _CLUSTER_KEYS = ("snapshots", "contexts", "kubeconfig")
@@ -69,7 +69,7 @@ class Plan(msgspec.Struct, frozen=True):
         return hashlib.sha256(json.dumps(msgspec.to_builtins(asked), sort_keys=True).encode()).hexdigest()
 
 
-class Given(msgspec.Struct, frozen=True):
+class PlanOverrides(msgspec.Struct, frozen=True):
     """What the options say in a plan's place, or in addition to it."""
 
     snapshots: Sequence[str] = ()
@@ -84,7 +84,7 @@ class Given(msgspec.Struct, frozen=True):
     skip_bad_objects: bool = False
 
 
-def make_plan(path: str, given: Given) -> Plan:
+def make_plan(path: str, given: PlanOverrides) -> Plan:
     """The plan in a file (none: an empty ``path``), with what the options add: they count before the file's words.
 
     Manifests of a file are found from its folder on. Raises ``InputError`` and ``UsageError``.
@@ -157,7 +157,7 @@ class _Table:
         return _Table(self.value(key, dict, f"a table: [{key}]", {}), self.source, key)
 
 
-def _of_options(given: Given) -> Iterator[dict[str, Any]]:
+def _of_options(given: PlanOverrides) -> Iterator[dict[str, Any]]:
     ladder = {"priority": list(given.priorities)} if given.priorities else {}
     for each in given.manifests:
         # From here on, and not from the plan's folder.
@@ -167,7 +167,7 @@ def _of_options(given: Given) -> Iterator[dict[str, Any]]:
 
 
 def _algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(names) > _MOST_ALGORITHMS or len(set(names)) < len(names):
+    if len(names) > _MAX_ALGORITHMS or len(set(names)) < len(names):
         raise UsageError(
             "an algorithm is there twice, or there are too many", hint=f"--algorithms auto,{DEFAULT_ALGORITHM}"
         )
@@ -179,7 +179,7 @@ def _algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _settings(top: _Table, given: Given) -> Settings:
+def _settings(top: _Table, given: PlanOverrides) -> Settings:
     now = given.now or top.content.get("now")
     if isinstance(now, str):
         try:
@@ -202,8 +202,8 @@ def _queries(entries: Sequence[_Table], folder: Path) -> tuple[Query, ...]:
             if query.id in found:
                 raise entry.bad("id", f"{query.id[:_SHOWN]!r} is there twice", 'id = "another"')
             found[query.id] = query
-            if len(found) > MOST_QUESTIONS:
-                raise entry.bad("", f"the plan asks more than {MOST_QUESTIONS:,} queries")
+            if len(found) > MAX_QUERIES:
+                raise entry.bad("", f"the plan asks more than {MAX_QUERIES:,} queries")
     return tuple(found.values())
 
 
@@ -303,12 +303,12 @@ def _keys(query: type[Request], **more: Key) -> Mapping[str, Key]:
 
 
 class Kind(NamedTuple):
-    """A kind of query. ``ask`` puts it to a cluster and adds the rows; ``instead`` may stand for a manifest.
+    """A kind of query. ``run`` puts it to a cluster and adds the rows; ``instead`` may stand for a manifest.
 
     One of ``needs`` has to be said, where there are any.
     """
 
-    ask: Callable[[Cluster, Query, Rows], None]
+    run: Callable[[Cluster, Query, Rows], None]
     keys: Mapping[str, Key]
     has_manifest: bool = False
     instead: str = ""

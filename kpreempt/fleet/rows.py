@@ -382,9 +382,9 @@ def _stakes(victims: Mapping[str, Sequence[Victim]], alternatives: Alternatives 
     stakes: dict[str, list[str]] = {node: [each.pod for each in listed] for node, listed in victims.items()}
     for each in told:
         stakes[each.node] = list(dict.fromkeys([*stakes.get(each.node, ()), *each.pods]))
-    is_whole = alternatives is None or (alternatives.exact and not alternatives.omitted)
+    is_complete = alternatives is None or (alternatives.exact and not alternatives.omitted)
     sets = [set(each.victims) for each in told] or [{each.pod for each in listed} for listed in victims.values()]
-    return stakes, lambda pod: is_whole and all(pod in each for each in sets)
+    return stakes, lambda pod: is_complete and all(pod in each for each in sets)
 
 
 def _add_victims(

@@ -22,8 +22,8 @@ from kpreempt.files import name_of, open_file
 from kpreempt.fleet import imported
 from kpreempt.snapshot.archives import InputLimits, InputStream, unpacked
 
-MOST_CLUSTERS = 100_000
-_MOST_FILES = 10_000
+MAX_CLUSTERS = 100_000
+_MAX_FILES = 10_000
 _OBJECT = b"metadata"
 _CHUNK = 1 << 20
 _PACKINGS = ("zst", "gz", "tgz", "tar", "json", "jsonl", "yaml", "yml", "kprec")
@@ -57,8 +57,8 @@ def targets_of(snapshots: Sequence[str], contexts: Sequence[str], kubeconfig: st
     named = _names(list(places))
     found = [Target(name, place, fingerprint=_fingerprint(place)) for place, name in named.items()]
     found += [Target(each, context=each, kubeconfig=kubeconfig) for each in dict.fromkeys(contexts)]
-    if len(found) > MOST_CLUSTERS:
-        raise UsageError(f"the plan names more than {MOST_CLUSTERS:,} clusters")
+    if len(found) > MAX_CLUSTERS:
+        raise UsageError(f"the plan names more than {MAX_CLUSTERS:,} clusters")
     if len({each.name for each in found}) < len(found):
         raise UsageError("a context and a snapshot have the same name")
     return sorted(found, key=lambda each: each.name)
@@ -171,8 +171,8 @@ def _download(target: Target, folder: Path, max_bytes: int) -> Path:
             return to
         left = max_bytes
         listed = sorted(system.find(path))
-        if len(listed) > _MOST_FILES:
-            raise InputError(f"is a folder of more than {_MOST_FILES:,} files", source=target.source)
+        if len(listed) > _MAX_FILES:
+            raise InputError(f"is a folder of more than {_MAX_FILES:,} files", source=target.source)
         root = folder / "snapshot"
         for each in listed:
             inside = PurePosixPath(each).relative_to(PurePosixPath(path))

@@ -125,7 +125,7 @@ def _answered(cluster: Cluster, size: int | None, target: Target, plan: Plan) ->
 def _rows_of(cluster: Cluster, query: Query, name: str, algorithm: str) -> Tables:
     rows = Rows(name, query.id, algorithm)
     try:
-        KINDS[query.kind].ask(cluster, query, rows)
+        KINDS[query.kind].run(cluster, query, rows)
         if not rows.tables["verdicts"]:
             raise UsageError("the query is about no pod")
     except MemoryError:

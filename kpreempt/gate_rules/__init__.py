@@ -26,7 +26,7 @@ CLUSTER = "cluster"
 _IN_FULL = "{subject}{detail: }"
 
 
-class Takes(Enum):
+class OptionType(Enum):
     """The type of a rule's option. Each value is shown in the option's help.
 
     ``SWITCH``: the rule has no limit, it is on or off. ``PODS``: pods that must not be victims; without any, the rule
@@ -75,13 +75,13 @@ Sentence = str | Callable[[Finding], str]
 class Example(NamedTuple):
     """A change that violates a rule in ``fixtures/check/rules/cluster.yaml``, which commands call ``cluster.yaml``.
 
-    ``story`` describes the situation in a sentence or two. ``fails`` violates the rule, ``fix`` does not. Both are
-    manifests, or commands that begin with ``kpreempt``; ``files`` are the files that these commands name, except
+    ``explanation`` describes the situation in a sentence or two. ``fails`` violates the rule, ``fix`` does not. Both
+    are manifests, or commands that begin with ``kpreempt``; ``files`` are the files that these commands name, except
     ``cluster.yaml``. ``options`` are the options of ``check`` that the rule needs. A test runs both, and the rule's
     page shows the output.
     """
 
-    story: str
+    explanation: str
     fails: str
     fix: str
     options: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Rule(NamedTuple):
     example: Example = Example("", "", "")
     sentence: Sentence = "{message}"
     option: str = ""
-    takes: Takes = Takes.NUMBER
+    takes: OptionType = OptionType.NUMBER
     default: int | None = 0
     is_overridable: bool = True
     is_pooled: bool = False
@@ -138,7 +138,7 @@ class Rule(NamedTuple):
     @property
     def has_limit(self) -> bool:
         """Whether the rule has a numeric limit. Without one, every finding is a violation."""
-        return self.takes in (Takes.NUMBER, Takes.TIME)
+        return self.takes in (OptionType.NUMBER, OptionType.TIME)
 
     @property
     def concept_url(self) -> str:
@@ -148,7 +148,7 @@ class Rule(NamedTuple):
     @property
     def default_text(self) -> str:
         """The default as written on the command line."""
-        if self.takes is Takes.PODS:
+        if self.takes is OptionType.PODS:
             return "none"
         if self.default is None:
             return "off"
@@ -229,9 +229,9 @@ def _snapshot_age(finding: Finding) -> str:
 
 
 # Rules without a limit about what the change itself removes, weakens or gets wrong.
-_about_change = partial(Rule, takes=Takes.SWITCH, is_overridable=False, is_damage=True, commands=("check",))
+_about_change = partial(Rule, takes=OptionType.SWITCH, is_overridable=False, is_damage=True, commands=("check",))
 # Rules about unknowns, which have no option.
-_about_unknown = partial(Rule, takes=Takes.NOTHING, is_overridable=False, about_input=True)
+_about_unknown = partial(Rule, takes=OptionType.NOTHING, is_overridable=False, about_input=True)
 
 
 class RuleId(StrEnum):
@@ -260,7 +260,7 @@ class RuleId(StrEnum):
             promise=one_line if len(one_line) <= _LONGEST_PROMISE else f"{one_line[: _LONGEST_PROMISE - 1]}…",
             meaning=f"A custom rule of kpreempt.toml. This expression must be true: {expression}",
             advice="Change what the expression checks, or waive the rule by name.",
-            takes=Takes.SWITCH,
+            takes=OptionType.SWITCH,
             is_overridable=False,
             about_input=True,
             gitlab="major",
@@ -333,7 +333,7 @@ class RuleId(StrEnum):
         " forbidden by }",
         option="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * matches any"
         " text. Repeatable.",
-        takes=Takes.PODS,
+        takes=OptionType.PODS,
         is_overridable=False,
         example=Example(
             f"{manifests.FULL}. The pods of the namespace are protected.",
@@ -349,7 +349,7 @@ class RuleId(StrEnum):
         advice="Request less, relax the pod's node constraints, or add nodes.",
         sentence=_unschedulable,
         option="Every pod of the change must be scheduled.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         commands=("check",),
         concept="concepts/scheduling-eviction/kube-scheduler/",
         example=Example(
@@ -536,7 +536,7 @@ class RuleId(StrEnum):
         advice="Give these workloads the same priority, or add capacity for both.",
         sentence="{subject:the cluster} never settles{pods}{detail:; }",
         option="The cluster must settle.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         example=Example(
             "kube-scheduler's own preemption always settles, because a victim always has the lower priority. This"
             " plugin accepts any victim in zone b, whose only node has capacity for one of these pods.",
@@ -576,7 +576,7 @@ class RuleId(StrEnum):
         " the namespace before its objects (--create-namespace).",
         sentence=_apply_rejected,
         option="The API server must accept every object.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         is_overridable=False,
         about_input=True,
         commands=("check",),
@@ -595,7 +595,7 @@ class RuleId(StrEnum):
         advice="Migrate the object to the replacement API version, for example with kubectl convert.",
         sentence="{subject} uses a removed API version{detail}",
         option="The next minor version must serve the API of every object.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         is_overridable=False,
         about_input=True,
         gitlab="major",
@@ -787,7 +787,7 @@ class RuleId(StrEnum):
         advice="Let the budget allow one disruption (maxUnavailable: 1), run one more replica, or add capacity first.",
         sentence=_drain_blocked,
         option="Every pod that the drain selects must be evicted.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         is_overridable=False,
         commands=("drain",),
         concept="tasks/administer-cluster/safely-drain-node/",
@@ -808,7 +808,7 @@ class RuleId(StrEnum):
         " edit-last-applied).",
         sentence="{subject} has its replicas reset{detail}",
         option="No manifest may reset the replicas that an autoscaler has set.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
@@ -844,7 +844,7 @@ class RuleId(StrEnum):
         advice="Lower maxReplicas, request less, or add nodes.",
         sentence="{subject} does not fit at its maximum{detail}",
         option="Workloads must fit at the maxReplicas of a new or modified autoscaler.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
@@ -866,7 +866,7 @@ class RuleId(StrEnum):
         " (maxSurge: 0, maxUnavailable: 1).",
         sentence="{subject} keeps old pods{detail}",
         option="No modified workload may keep old pods.",
-        takes=Takes.SWITCH,
+        takes=OptionType.SWITCH,
         is_overridable=False,
         gitlab="major",
         severity=RuleSeverity.WARN,
@@ -955,7 +955,7 @@ class RuleId(StrEnum):
         advice="Take a new snapshot, or read the live cluster.",
         sentence=_snapshot_age,
         option="Maximum age of the snapshot, such as 30m or 12h; an unknown age fails.",
-        takes=Takes.TIME,
+        takes=OptionType.TIME,
         default=None,
         is_overridable=False,
         about_input=True,

@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import one_by_one
 from kpreempt.analysis.check.gate import Waiver, waivers_of_object, with_custom_rules
-from kpreempt.analysis.check.report import CheckQuestion, check_rollout
+from kpreempt.analysis.check.report import CheckInput, check_rollout
 from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.check.rollout.kinds import Deletion, only_in, parse_deletion
@@ -50,7 +50,7 @@ def check(context: Context, request: Check) -> Answered:
     options = ApplyOptions(
         namespace=namespace,
         prunes=request.prune,
-        autoscaled_at_most=request.autoscaled == "max",
+        max_autoscaled=request.autoscaled == "max",
         job_seconds=gate.job_seconds if request.job_duration is None else job_seconds_of(request.job_duration),
         creates_namespaces=request.create_namespace,
         applied_by=applier_for(request, gate),
@@ -78,9 +78,7 @@ def check(context: Context, request: Check) -> Answered:
         most_plan = None
         try:
             most_plan = (
-                planned(manifests, msgspec.structs.replace(options, autoscaled_at_most=True))
-                if plan.autoscalers
-                else None
+                planned(manifests, msgspec.structs.replace(options, max_autoscaled=True)) if plan.autoscalers else None
             )
         except InputError as error:
             # More pods than are simulated.
@@ -90,7 +88,7 @@ def check(context: Context, request: Check) -> Answered:
     plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         context.warn(note)
-    waivers = _waivers_of(plan, given.documents, are_ignored=gate.ignores_annotations)
+    waivers = _waivers_of(plan, given.documents, ignores_waivers=gate.ignores_annotations)
     # What ``--delete`` takes away by naming it is meant.
     meant = [
         Waiver(rule=rule, subject=each.described, by="--delete")
@@ -100,11 +98,11 @@ def check(context: Context, request: Check) -> Answered:
     ]
     suppressions = gate.suppressions([*waivers, *meant])
     answer = check_rollout(
-        CheckQuestion(
+        CheckInput(
             cluster=cluster,
             plan=plan,
             base=base_plan,
-            at_most=most_plan,
+            largest_plan=most_plan,
             rules=gate.rules,
             suppressions=suppressions,
             seed=request.seed,
@@ -118,7 +116,7 @@ def check(context: Context, request: Check) -> Answered:
         simulation_context(context),
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, suppressions)
-    answer = msgspec.structs.replace(answer, gate=gate.told(suppressions), summary=summary(answer))
+    answer = msgspec.structs.replace(answer, gate=gate.to_source(suppressions), summary=summary(answer))
     return Answered(answer, cluster)
 
 
@@ -191,7 +189,7 @@ def _sorted_out(
     return accepted, rejected, rejections
 
 
-def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: bool) -> list[Waiver]:
+def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, ignores_waivers: bool) -> list[Waiver]:
     """What the annotations of the change's objects waive. Raises ``InputError``."""
     known = {change.object for change in plan.changes}
     return [
@@ -203,7 +201,7 @@ def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, are_ignored: b
             each.document["metadata"].get("annotations") or {},
             source=each.source,
             line=each.line,
-            are_ignored=are_ignored,
+            ignores_waivers=ignores_waivers,
         )
     ]
 

@@ -61,7 +61,7 @@ class _Scheduling(msgspec.Struct, frozen=True):
     feature_gates: dict[str, bool] = {}
     policy: dict[str, Any] | None = None
 
-    def asked(self, algorithm: str | None = None) -> SchedulerFactory:
+    def new_scheduler(self, algorithm: str | None = None) -> SchedulerFactory:
         """A scheduler of its own: what one remembers is for one question, so that threads do not meet."""
 
         def make(name: str) -> Any:
@@ -209,7 +209,7 @@ class Cluster:
         ``auto`` is that of the cluster's version. Wrong options are told at once.
         """
         scheduling = _Scheduling(algorithm, _document(configuration), dict(feature_gates or {}), _document(policy))
-        scheduling.asked().checked()
+        scheduling.new_scheduler().checked()
         return self._replaced(scheduling=scheduling)
 
     def with_objects(self, manifests: Manifest | Sequence[Manifest]) -> Self:
@@ -334,7 +334,7 @@ class Cluster:
 
         input_limits = _input_limits(self._state.max_unpacked)
         change, before = change_of(manifests, input_limits), change_of(base, input_limits)
-        request = _asked(requests.Check, options).having(change=change, before=before)
+        request = _request(requests.Check, options).having(change=change, before=before)
         if not change and not request.delete and not request.prune:
             raise UsageError("no change is given")
         if request.prune and not before:
@@ -358,7 +358,7 @@ class Cluster:
         """
         from kpreempt.library.gate.settings import settings_of
 
-        request = _asked(requests.Drain, {**options, "nodes": [nodes] if isinstance(nodes, str) else list(nodes)})
+        request = _request(requests.Drain, {**options, "nodes": [nodes] if isinstance(nodes, str) else list(nodes)})
         context = self._context()
         request = request.having(rules=settings_of(gate, context.now, "drain"))
         return as_answer(answer(context, request).record, Drain)
@@ -376,7 +376,7 @@ class Cluster:
         """
         if len(algorithms) < 2 or len(set(algorithms)) < len(algorithms):
             raise UsageError("two algorithms or more are compared", hint='["kube-1.33", "auto"]')
-        schedulers = {name: self._state.scheduling.asked(name) for name in algorithms}
+        schedulers = {name: self._state.scheduling.new_scheduler(name) for name in algorithms}
         request = Compare(namespace=namespace, schedulers=schedulers)
         if isinstance(pods, str):
             request = request.having(pod=pods)
@@ -385,7 +385,7 @@ class Cluster:
         return self._answered(request, Comparison)
 
     def _explained(self, pods: str | Manifest | Sequence[Manifest], options: Mapping[str, Any]) -> list[Verdict]:
-        request = _asked(Explain, options)
+        request = _request(Explain, options)
         if isinstance(pods, str):
             request = request.having(pod=pods)
         else:
@@ -404,7 +404,11 @@ class Cluster:
         now = state.now or datetime.now(UTC)
         is_dump = state.now is None and state.loaded.cluster.taken_at is not None
         return Context(
-            state.loaded, state.scheduling.asked(), now, None if is_dump else now, is_live=state.live is not None
+            state.loaded,
+            state.scheduling.new_scheduler(),
+            now,
+            None if is_dump else now,
+            is_live=state.live is not None,
         )
 
     def _changed(self, namespace: str = "", **changes: Sequence[str]) -> Self:
@@ -450,7 +454,7 @@ def _is_compared(kind: str, record: Any) -> bool:
 _NEEDS = Needs(keeps=_is_compared)
 
 
-def _asked(question: type[_Request], options: Mapping[str, Any]) -> _Request:
+def _request(question: type[_Request], options: Mapping[str, Any]) -> _Request:
     """The question with these options. Raises ``UsageError`` for one that it has not."""
     known = {name for name, each in fields_of(question).items() if option_of(each)}
     if unknown := sorted(options.keys() - known):

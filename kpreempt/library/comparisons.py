@@ -15,8 +15,8 @@ from kpreempt.analysis.algorithms import (
     pending_pods,
 )
 from kpreempt.analysis.compare.differences import compare_pods
-from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
+from kpreempt.analysis.explain.pods import ExplainInput
+from kpreempt.analysis.questions import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
@@ -38,7 +38,7 @@ def compare(context: Context, request: Compare) -> Answered:
     loaded = context.loaded
     schedulers, assumed = schedulers_on(request.schedulers, loaded.cluster)
     if request.admitted is not None:
-        cluster, questions = loaded.cluster, [Question(pod=request.admitted)]
+        cluster, questions = loaded.cluster, [ExplainInput(pod=request.admitted)]
     else:
         with context.phases.phase("admission"):
             extra_fields = all_extras(each.extra_fields for each in request.schedulers.values())
@@ -66,25 +66,27 @@ def schedulers_on(
 ) -> tuple[dict[str, Scheduler], list[Assumption]]:
     """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
     configured = {label: each.on(cluster) for label, each in asked.items()}
-    assumed = [said for label, each in configured.items() if asked[label].named == AUTO for said in each.assumptions]
+    assumed = [
+        said for label, each in configured.items() if asked[label].algorithm == AUTO for said in each.assumptions
+    ]
     return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
 
 
 def _compared_pods(
     context: Context, request: Compare, extra_fields: ExtraFields
-) -> tuple[ClusterSnapshot, list[Question]]:
+) -> tuple[ClusterSnapshot, list[ExplainInput]]:
     cluster, decode = context.loaded.cluster, object_decoder(extra_fields)
     require(cluster, "Node")
     if request.pod:
         pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
-        found = question_in_cluster(pod, Overrides(), decode)
+        found = input_in_cluster(pod, Overrides(), decode)
     elif request.templates:
-        found = questions_of(cluster, request.templates, Overrides(), decode, api_server_of(cluster))
+        found = inputs_of(cluster, request.templates, Overrides(), decode, api_server_of(cluster))
     else:
         require(cluster, "Pod")
         pods = [each for each in pending_pods(cluster) if request.namespace in (None, "", each.metadata.namespace)]
-        return cluster, [Question(pod=each) for each in pods]
-    return found.cluster, list(found.questions)
+        return cluster, [ExplainInput(pod=each) for each in pods]
+    return found.cluster, list(found.inputs)
 
 
 def upgrade(context: Context, request: Upgrade) -> Answered:
@@ -103,7 +105,9 @@ def upgrade(context: Context, request: Upgrade) -> Answered:
     )
 
 
-def _pods_of_upgrade(context: Context, request: Upgrade, settings: Settings) -> tuple[list[Asked], list[Assumption]]:
+def _pods_of_upgrade(
+    context: Context, request: Upgrade, settings: Settings
+) -> tuple[list[ExplainInputs], list[Assumption]]:
     """The pod that is named; or every pending one, and what manifests and workloads add to these."""
     from kpreempt.analysis.compare.upgrade import next_pods
 
@@ -112,18 +116,18 @@ def _pods_of_upgrade(context: Context, request: Upgrade, settings: Settings) -> 
     require(cluster, "Node")
     if request.pod:
         pod = pod_in_cluster(cluster, request.pod, request.namespace or context.namespace)
-        named = question_in_cluster(pod, Overrides(), decode)
-        return [Asked(named.cluster, named.questions)], []
+        named = input_in_cluster(pod, Overrides(), decode)
+        return [ExplainInputs(named.cluster, named.inputs)], []
 
     def is_selected(namespace: str) -> bool:
         return request.namespace in (None, "", namespace)
 
-    pending = [Question(pod=pod) for pod in pending_pods(cluster) if is_selected(pod.metadata.namespace)]
-    asked = [Asked(cluster, pending)]
+    pending = [ExplainInput(pod=pod) for pod in pending_pods(cluster) if is_selected(pod.metadata.namespace)]
+    asked = [ExplainInputs(cluster, pending)]
     omitted: list[Assumption] = []
     if request.templates:
-        found = questions_of(cluster, request.templates, Overrides(), decode, api_server_rules(settings))
-        asked.append(Asked(found.cluster, found.questions))
+        found = inputs_of(cluster, request.templates, Overrides(), decode, api_server_rules(settings))
+        asked.append(ExplainInputs(found.cluster, found.inputs))
     if request.workloads:
         more, omitted = next_pods(
             cluster, loaded.documents, decode, now=context.at, settings=settings, is_selected=is_selected

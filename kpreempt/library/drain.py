@@ -8,8 +8,8 @@ from shlex import quote
 import msgspec
 
 from kpreempt.analysis.check.gate import with_custom_rules
-from kpreempt.analysis.drain.answer import DrainQuestion, drain_nodes
-from kpreempt.analysis.drain.kubectl import Upgrade, Upgraded, plain_drain, upgraded
+from kpreempt.analysis.drain.answer import DrainInput, drain_nodes
+from kpreempt.analysis.drain.kubectl import Upgrade, UpgradePlan, plain_drain, upgraded
 from kpreempt.errors import NotFoundError, UsageError, nearest
 from kpreempt.eviction.kubectl_drain import CommandError, DrainOptions, timeout_seconds
 from kpreempt.eviction.selectors import SelectorError, parse_selector
@@ -23,7 +23,7 @@ from kpreempt.report.check.summary import summary
 from kpreempt.verdict.unread import require
 
 # The ways of an upgrade.
-_WAYS = "--one-by-one, --max-unavailable N or --surge N"
+_MODES = "--one-by-one, --max-unavailable N or --surge N"
 
 
 def drain(context: Context, request: Drain) -> Answered:
@@ -41,24 +41,26 @@ def drain(context: Context, request: Drain) -> Answered:
         raise UsageError("--one-by-one is --max-unavailable 1 without --surge: one of them")
     if not at_once and not request.surge:
         if request.kubelet_version:
-            raise UsageError("--kubelet-version is of new nodes", hint=_WAYS)
+            raise UsageError("--kubelet-version is of new nodes", hint=_MODES)
         if request.best_order:
-            raise UsageError("--best-order is of an upgrade", hint=_WAYS)
+            raise UsageError("--best-order is of an upgrade", hint=_MODES)
         upgrade = None
     else:
         if request.remove:
             raise UsageError("--remove asks which nodes can go, and an upgrade replaces them: one of both")
         surge = request.surge or 0
-        upgrade = Upgrade(at_once=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or "")
+        upgrade = Upgrade(
+            max_unavailable=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or ""
+        )
     at = context.at
-    way = Upgraded(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
+    way = UpgradePlan(cluster, plain_drain(nodes)) if upgrade is None else upgraded(cluster, nodes, upgrade, now=at)
     suppressions = gate.suppressions()
     answer = drain_nodes(
-        DrainQuestion(
+        DrainInput(
             cluster=way.cluster,
             shifts=way.shifts,
             options=options,
-            told=_told(request, upgrade),
+            description=_told(request, upgrade),
             rules=gate.rules,
             suppressions=suppressions,
             seed=request.seed,
@@ -72,7 +74,9 @@ def drain(context: Context, request: Drain) -> Answered:
         simulation_context(context),
     )
     answer = with_custom_rules(answer, gate.custom, gate.rules, suppressions)
-    return Answered(msgspec.structs.replace(answer, gate=gate.told(suppressions), summary=summary(answer)), cluster)
+    return Answered(
+        msgspec.structs.replace(answer, gate=gate.to_source(suppressions), summary=summary(answer)), cluster
+    )
 
 
 def drain_options(asked: Drain) -> DrainOptions:
@@ -144,7 +148,7 @@ def _told(asked: Drain, upgrade: Upgrade | None) -> str:
         return told
     before = f", {upgrade.surge} new {'one' if upgrade.surge == 1 else 'ones'} first" if upgrade.surge else ""
     order = ", in the order found to displace least" if asked.best_order else ""
-    return f"{told}, {upgrade.at_once} at a time{before}{order}, each then replaced by a new node"
+    return f"{told}, {upgrade.max_unavailable} at a time{before}{order}, each then replaced by a new node"
 
 
 def _nodes(asked: Drain, cluster: ClusterSnapshot) -> Sequence[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import api_server_rules
-from kpreempt.analysis.explain.pods import Question, explain_pod, explain_pods
-from kpreempt.analysis.questions import Asked, pod_in_cluster, question_in_cluster, questions_of
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pod, explain_pods
+from kpreempt.analysis.questions import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.errors import UsageError
@@ -21,8 +21,8 @@ from kpreempt.snapshot.documents import parse_yaml_value
 from kpreempt.verdict.unread import require
 
 if TYPE_CHECKING:
-    from kpreempt.analysis.explain.pods import GoesOn
-    from kpreempt.analysis.workload.in_cluster import WorkloadName, WorkloadQuestion
+    from kpreempt.analysis.explain.pods import SimulateRest
+    from kpreempt.analysis.workload.in_cluster import WorkloadInput, WorkloadName
 
 
 class PodName(NamedTuple):
@@ -32,7 +32,7 @@ class PodName(NamedTuple):
     name: str
 
 
-def named(first: str, second: str, namespace: str) -> PodName | WorkloadName:
+def parse_target(first: str, second: str, namespace: str) -> PodName | WorkloadName:
     """What ``NAME``, ``KIND/NAME``, ``NS/NAME`` or ``KIND NAME`` names, in ``namespace`` where it says none.
 
     Raises ``UsageError`` for a kind that makes no pods.
@@ -52,7 +52,7 @@ def parse_pod_name(request: Explain, namespace: str) -> PodName | WorkloadName |
     """What of the cluster a question names, if it does. Raises ``UsageError`` where two namespaces are given."""
     if not request.pod:
         return None
-    found = named(request.pod, request.name or "", request.namespace or namespace)
+    found = parse_target(request.pod, request.name or "", request.namespace or namespace)
     if request.namespace and request.namespace != found.namespace:
         raise UsageError(f"the namespace is given twice: {found.namespace} and -n {request.namespace}")
     return found
@@ -76,7 +76,7 @@ def explain(context: Context, request: Explain) -> Answered:
     with context.phases.phase("admission"):
         situation, workloads = _situation(context, request)
     asked = context.of(situation.cluster)
-    simulate_rest: GoesOn | None = None
+    simulate_rest: SimulateRest | None = None
     if request.capacity or any(workloads):
         from kpreempt.analysis.workload.answer import going_on
 
@@ -90,7 +90,7 @@ def explain(context: Context, request: Explain) -> Answered:
         )
     verdicts = explain_pods(
         asked,
-        situation.questions,
+        situation.inputs,
         node_name=(request.node or "").removeprefix("node/"),
         proposes=True,
         simulates_on=request.aftermath,
@@ -105,7 +105,7 @@ def decide(context: Context, request: Decide) -> Answered:
     cluster = context.loaded.cluster
     verdict = explain_pod(
         cluster,
-        Question(pod=request.admitted),
+        ExplainInput(pod=request.admitted),
         context.configured.scheduler,
         request.prepared,
         now=context.now,
@@ -115,7 +115,7 @@ def decide(context: Context, request: Decide) -> Answered:
     return Answered(verdict, cluster)
 
 
-def _situation(context: Context, request: Explain) -> tuple[Asked, Sequence[WorkloadQuestion | None]]:
+def _situation(context: Context, request: Explain) -> tuple[ExplainInputs, Sequence[WorkloadInput | None]]:
     """The pods as the API server would have them, in the cluster that is asked about."""
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     overrides = msgspec.structs.replace(overrides_of(request), any_annotation=scheduler.extra_fields.pod_annotations)
@@ -123,21 +123,21 @@ def _situation(context: Context, request: Explain) -> tuple[Asked, Sequence[Work
     name = parse_pod_name(request, context.namespace)
     if isinstance(name, PodName):
         found = pod_in_cluster(cluster, name.name, name.namespace)
-        situation = question_in_cluster(found, overrides, decode)
+        situation = input_in_cluster(found, overrides, decode)
         if request.replicas is None and not request.capacity:
             return situation, []
         from kpreempt.analysis.workload.in_cluster import more_of
 
         return more_of(found, cluster, situation, request.replicas)
     if name is not None:
-        from kpreempt.analysis.workload.in_cluster import questions_in_cluster
+        from kpreempt.analysis.workload.in_cluster import inputs_in_cluster
 
         documents = context.loaded.documents
-        return questions_in_cluster(cluster, name, documents, overrides, decode, rules, request.replicas)
+        return inputs_in_cluster(cluster, name, documents, overrides, decode, rules, request.replicas)
     # A node's story is about one pod.
     has_replicas = any(each.replicas > 1 or each.kind == "DaemonSet" for each in request.templates)
     if request.replicas is not None or (has_replicas and not request.node):
-        from kpreempt.analysis.workload.in_cluster import workload_questions
+        from kpreempt.analysis.workload.in_cluster import workload_inputs
 
-        return workload_questions(cluster, request.templates, overrides, decode, rules, request.replicas)
-    return questions_of(cluster, request.templates, overrides, decode, rules), []
+        return workload_inputs(cluster, request.templates, overrides, decode, rules, request.replicas)
+    return inputs_of(cluster, request.templates, overrides, decode, rules), []

@@ -124,7 +124,9 @@ def scenario(context: Context, request: KueueScenario) -> Answered:
         *assumed_of(objects, request.config),
         *assumed_of_chance(found),
     ]
-    return Answered(CyclesVerdict(found.cycles, 1 + len(found.others), found.others, assumptions), objects.cluster)
+    return Answered(
+        CyclesVerdict(found.cycles, 1 + len(found.alternatives), found.alternatives, assumptions), objects.cluster
+    )
 
 
 def _objects(context: Context) -> KueueObjects:

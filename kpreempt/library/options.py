@@ -37,7 +37,7 @@ class Option(NamedTuple):
     """An option, or an argument if it has no ``names``; it stands in the annotation of the field that it sets.
 
     ``help`` may be made of the request, when the help is shown. ``panel`` is its heading. Only the ``families`` of
-    schedulers take it, without any all. ``in_tools`` offers it to assistants, who may say at most ``most_in_tools``,
+    schedulers take it, without any all. ``in_tools`` offers it to assistants, who may say at most ``max_in_tools``,
     and ``in_plans`` to sweeps. Other commands may describe it in other words: ``_replace``.
     """
 
@@ -50,7 +50,7 @@ class Option(NamedTuple):
     counts: bool = False
     families: tuple[str, ...] = ()
     in_tools: bool = False
-    most_in_tools: int | None = None
+    max_in_tools: int | None = None
     in_plans: str = ""
 
     @property
@@ -83,7 +83,7 @@ class Request:
     answered_by = ""
     # On a command line: the command, and the names of the values that were given.
     command_name: str = ""
-    given: Iterable[str] = ()
+    set_options: Iterable[str] = ()
     _left_out: Iterable[str] = ()
 
     def __init_subclass__(cls, *, without: Iterable[str] = ()) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from kpreempt.analysis.algorithms import has_queue, is_kube_algorithm, one_by_one, queue_for
 from kpreempt.analysis.pending.states import max_backoff_of
 from kpreempt.analysis.queue.cluster import EventKind, QueueEvent, TimedEvent
-from kpreempt.analysis.queue.state import QueueQuestion, scheduling_queue
+from kpreempt.analysis.queue.state import QueueInput, scheduling_queue
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library.schedulers import Answered, Context
 from kpreempt.model.durations import go_seconds
@@ -33,7 +33,7 @@ def queue(context: Context, request: Queue) -> Answered:
     cluster, configured = context.loaded.cluster, context.configured
     scheduler = configured.scheduler
     check_modeled(scheduler.algorithm)
-    question = QueueQuestion(
+    question = QueueInput(
         algorithm=scheduler.algorithm,
         make=partial(_make, scheduler.algorithm, configured),
         scheduler_names=scheduler.scheduler_names,

@@ -23,7 +23,7 @@ from kpreempt.verdict.unread import assumed_none
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
-    from kpreempt.snapshot.live.lists import Named, Reading
+    from kpreempt.snapshot.live.lists import LiveSnapshot, ObjectNames
 
 
 _FILES_SHOWN = 3
@@ -50,7 +50,7 @@ class Listener:
     def __call__(self, what: str, share: float, /) -> None:
         """So much (0 to 1, negative where unknown) of ``what`` is read."""
 
-    def tell(self, message: str, hint: str = "") -> None:
+    def report(self, message: str, hint: str = "") -> None:
         """Something that a user should know."""
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     """Read and merge what there is at the source. Raises ``InputError``, ``UsageError`` and ``ClusterError``."""
-    loaded: Loaded | Reading
+    loaded: Loaded | LiveSnapshot
     input_limits = source.input_limits or InputLimits()
     if source.live is None:
         loaded = _load(source, input_limits, source.paths, needs, source.at)
@@ -107,9 +107,9 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     listed = files_listed(passed_over)
     listener = source.listener()
     for each in set_aside:
-        listener.tell(f"set aside: {each.message}", each.hint)
+        listener.report(f"set aside: {each.message}", each.hint)
     for note in listed:
-        listener.tell(f"{note.subject}: {note.message}")
+        listener.report(f"{note.subject}: {note.message}")
     listener.close()
     if not source.live:
         said = [*said, *pods_without_node(cluster)]
@@ -182,7 +182,7 @@ def _listed(names: Sequence[str], what: str, why: str) -> Assumption:
     return Assumption(subject, "", f"{', '.join(shown)}{why}", AssumptionKind.NO_OBJECTS)
 
 
-def with_objects(loaded: LoadedCluster, live: Connection | None, extra_fields: Sequence[Named]) -> LoadedCluster:
+def with_objects(loaded: LoadedCluster, live: Connection | None, extra_fields: Sequence[ObjectNames]) -> LoadedCluster:
     """What was read, and of a ``live`` cluster the ``extra_fields`` objects, which are of kinds that no snapshot holds.
 
     Raises ``ClusterError`` and ``InputError``.
@@ -226,11 +226,11 @@ def _load(
         listener.close()
     reader = sys.modules.get("kpreempt.snapshot.yaml_fast")
     if reader is not None and not reader.IS_INSTALLED:
-        listener.tell("rapidyaml is not installed: YAML is read by PyYAML, which takes longer")
+        listener.report("rapidyaml is not installed: YAML is read by PyYAML, which takes longer")
     return loaded
 
 
-def _read(source: Source, live: Connection, needs: Needs) -> Reading:
+def _read(source: Source, live: Connection, needs: Needs) -> LiveSnapshot:
     from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.lists import read_cluster as read_live
 

@@ -12,7 +12,7 @@ from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.meta import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
-    from kpreempt.analysis.verification import Asked
+    from kpreempt.analysis.verification import PreparedScheduler
     from kpreempt.library.requests import History, Verify, WhoEvicted
     from kpreempt.model.cluster import ClusterSnapshot
 
@@ -28,7 +28,7 @@ def who_evicted(context: Context, request: WhoEvicted) -> Answered:
     from kpreempt.analysis import preempted_by
     from kpreempt.analysis.questions import pod_name
 
-    cluster, asked = context.loaded.cluster, context.asked
+    cluster, asked = context.loaded.cluster, context.scheduler
     found = preempted_by.who_evicted(cluster, request.namespace or context.namespace, pod_name(request.pod))
     preemptors = [each.preemptor.pod for each in found.preemptions if each.preemptor is not None]
     if request.read_before and (earlier := request.read_before(preemptors)):
@@ -70,7 +70,7 @@ def verify(context: Context, request: Verify) -> Answered:
     from kpreempt.snapshot.recording.replay import Replay
     from kpreempt.snapshot.recording.runs import runs_of
 
-    judge = Judge(partial(_scheduler_on, context.asked), is_configured=request.is_configured)
+    judge = Judge(partial(_scheduler_on, context.scheduler), is_configured=request.is_configured)
     tally, times, done = Tally(), list[datetime](), 0
     for run in runs_of(request.recording):
         times += run.begins, run.ends
@@ -86,14 +86,14 @@ def verify(context: Context, request: Verify) -> Answered:
     return Answered(tally.verification(times[0], times[-1]), context.loaded.cluster)
 
 
-def _scheduler_on(asked: SchedulerFactory, cluster: ClusterSnapshot, algorithm: str | None) -> Asked | None:
+def _scheduler_on(asked: SchedulerFactory, cluster: ClusterSnapshot, algorithm: str | None) -> PreparedScheduler | None:
     """The scheduler for a cluster, or one of another version; ``None`` if that rejects the options."""
-    from kpreempt.analysis.verification import Asked
+    from kpreempt.analysis.verification import PreparedScheduler
 
     if algorithm is None:
         configured = asked.on(cluster)
-        return Asked(configured.scheduler, configured.assumptions)
+        return PreparedScheduler(configured.scheduler, configured.assumptions)
     try:
-        return Asked(asked.of(algorithm), [])
+        return PreparedScheduler(asked.of(algorithm), [])
     except (UsageError, ConfigurationError):
         return None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.records import ManifestDocument
     from kpreempt.analysis.compare.upgrade import Versions
     from kpreempt.analysis.kueue.objects import KueueSettings
-    from kpreempt.analysis.verification import Judgement
+    from kpreempt.analysis.verification import Judgment
     from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest
     from kpreempt.analysis.workload_pods import PodTemplate
     from kpreempt.library.gate.settings import GateSettings
@@ -58,7 +58,7 @@ SELECTOR = Option(
 )
 # Assistants and plans name one pod, and so do commands; without a manifest.
 POD = Option(help="A pod that is in the cluster, in -n NS.", metavar="[pod/]NAME", in_tools=True, in_plans=LADDER)
-RUNS = Option(("--runs",), metavar="N", panel=SIMULATION, max=MAX_RUNS, in_tools=True, most_in_tools=20, in_plans=ONE)
+RUNS = Option(("--runs",), metavar="N", panel=SIMULATION, max=MAX_RUNS, in_tools=True, max_in_tools=20, in_plans=ONE)
 SEED = Option(("--seed",), "What chance starts from.", "NUMBER", SIMULATION, in_plans=ONE)
 
 
@@ -122,7 +122,7 @@ class Explain(Request):
             min=1,
             families=(KUBE,),
             in_tools=True,
-            most_in_tools=1_000,
+            max_in_tools=1_000,
             in_plans=LADDER,
         ),
     ] = None
@@ -195,7 +195,7 @@ class AtRisk(Selected):
             OUTPUT,
             min=1,
             in_tools=True,
-            most_in_tools=1_000,
+            max_in_tools=1_000,
         ),
     ] = 10
 
@@ -418,7 +418,7 @@ class Drain(Simulated):
             THE_DRAIN,
             min=1,
             in_tools=True,
-            most_in_tools=1_000,
+            max_in_tools=1_000,
             in_plans=LADDER,
         ),
     ] = None
@@ -530,7 +530,7 @@ class Verify(Request):
     recording: str
     input_limits: "InputLimits"
     is_configured: bool
-    file_difference: "Callable[[Judgement], Judgement]"
+    file_difference: "Callable[[Judgment], Judgment]"
     report_progress: Callable[[int], None]
 
 

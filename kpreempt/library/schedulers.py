@@ -44,7 +44,7 @@ class SchedulerFactory:
         feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
         """``make`` makes the scheduler of an algorithm, and raises what is wrong with the rest of the options."""
-        self.named = named or AUTO
+        self.algorithm = named or AUTO
         self._make = make
         self._configuration = configuration
         self._feature_gates = feature_gates or {}
@@ -58,7 +58,7 @@ class SchedulerFactory:
 
         Raises what is wrong with the options: for the algorithm, or with ``auto`` for every version.
         """
-        return (self._of_any_version() if self.named == AUTO else self.of(self.named)).extra_fields
+        return (self._of_any_version() if self.algorithm == AUTO else self.of(self.algorithm)).extra_fields
 
     def checked(self) -> Self:
         """The same, once its options are known to be good for some cluster. Raises as ``extra_fields`` does."""
@@ -68,11 +68,11 @@ class SchedulerFactory:
     def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
         """The scheduler for a cluster. Raises ``UsageError`` and ``ConfigurationError`` where its version refuses."""
         if self._last is None or self._last[0] is not cluster:
-            chosen = algorithm_for(self.named, cluster)
+            chosen = algorithm_for(self.algorithm, cluster)
             try:
                 scheduler = self.of(chosen.algorithm)
             except (UsageError, ConfigurationError) as error:
-                if self.named != AUTO:
+                if self.algorithm != AUTO:
                     raise
                 why = f"{chosen.algorithm} is used, by the cluster's version; --algorithm selects another"
                 raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
@@ -114,7 +114,7 @@ class Context(NamedTuple):
     """
 
     loaded: LoadedCluster
-    asked: SchedulerFactory
+    scheduler: SchedulerFactory
     now: datetime
     ages: datetime | None = None
     phases: Phases = NO_PHASES
@@ -126,7 +126,7 @@ class Context(NamedTuple):
     @property
     def configured(self) -> ConfiguredScheduler:
         """The scheduler for the cluster. Raises as ``SchedulerFactory.on`` does."""
-        return self.asked.on(self.loaded.cluster)
+        return self.scheduler.on(self.loaded.cluster)
 
     @property
     def at(self) -> datetime:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster, questions_of
+from kpreempt.analysis.questions import input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.volcano.jobs import MAX_PODS
 from kpreempt.analysis.volcano.sessions import Submission, answer_session, submit
 from kpreempt.analysis.volcano.sessions import explain_submission as explain
@@ -54,8 +54,8 @@ def explain_jobs(context: Context, request: ExplainJobs) -> Answered:
 def _submission(context: Context, request: ExplainJobs) -> Submission:
     cluster, manifest, now = context.loaded.cluster, request.manifest, request.volcano.now
     if request.pod:
-        asked = question_in_cluster(pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object)
-        pods = [(question.pod, "") for question in asked.questions]
+        asked = input_in_cluster(pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object)
+        pods = [(question.pod, "") for question in asked.inputs]
         return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
     if sum(template.replicas for template in manifest.templates) > MAX_PODS:
         raise InputError(f"asks for more than {MAX_PODS} pods", source=manifest.source)
@@ -64,9 +64,9 @@ def _submission(context: Context, request: ExplainJobs) -> Submission:
     kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
     cluster = msgspec.structs.replace(cluster, queues=[*kept, *manifest.queues])
     replicas = [copy for template in manifest.templates for copy in _replicas(template)]
-    asked = questions_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
-    pods = [(question.pod, question.origin) for question in asked.questions]
-    said = [assumption for question in asked.questions for assumption in question.assumptions]
+    asked = inputs_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
+    pods = [(question.pod, question.origin) for question in asked.inputs]
+    said = [assumption for question in asked.inputs for assumption in question.assumptions]
     submission = submit(
         asked.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
     )

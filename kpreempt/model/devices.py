@@ -17,8 +17,8 @@ from kpreempt.model.quantity import Quantity
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"
 # The results that an allocation may have (``AllocationResultsMaxSize``), and the alternatives of a request.
-MOST_RESULTS = 32
-MOST_ALTERNATIVES = 8
+MAX_RESULTS = 32
+MAX_ALTERNATIVES = 8
 # Marks the claim that the scheduler makes for a pod's extended resources.
 EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 # The extended resource that each class of devices stands for, by the class's name.

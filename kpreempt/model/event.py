@@ -18,7 +18,7 @@ PREEMPTED_TEXT = re.compile(
     r" on node (?P<node>[\w.-]{1,253}?)(?: \(in kube-scheduler memory\)\.)?"
 )
 # All others are let go when a snapshot is read.
-KEPT_REASONS = frozenset((PREEMPTED, FAILED_SCHEDULING))
+RECORDED_REASONS = frozenset((PREEMPTED, FAILED_SCHEDULING))
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

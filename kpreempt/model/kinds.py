@@ -14,7 +14,7 @@ from kpreempt.model.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from kpreempt.model.event import KEPT_REASONS, Event
+from kpreempt.model.event import RECORDED_REASONS, Event
 from kpreempt.model.node import KARPENTER_GROUP, Node, NodePool
 from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget, PriorityClass
@@ -92,7 +92,7 @@ KINDS: dict[str, Kind] = {
         Kind("ResourceClaim", "resource_claims", ResourceClaim, _DEVICES),
         Kind("ResourceClaimTemplate", "resource_claim_templates", ResourceClaimTemplate, _DEVICES),
         Kind("ResourceSlice", "resource_slices", ResourceSlice, _DEVICES, is_namespaced=False),
-        Kind("Event", "events", Event, ("", "events.k8s.io"), reasons=KEPT_REASONS),
+        Kind("Event", "events", Event, ("", "events.k8s.io"), reasons=RECORDED_REASONS),
         Kind("DeviceClass", "device_classes", DeviceClass, _DEVICES, is_namespaced=False),
         Kind("DeviceTaintRule", "device_taint_rules", DeviceTaintRule, _DEVICES, is_namespaced=False),
         Kind("PodGroup", "pod_groups", PodGroup, _VOLCANO, version="v1beta1"),

@@ -136,7 +136,7 @@ def format_requirement(key: str, operator: str, values: list[str]) -> str:
 
 _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
 # What fewer label sets have in common is found anew each time; what more have is kept.
-_FEW = 64
+_SMALL_INDEX = 64
 
 
 class LabelIndex:
@@ -181,7 +181,7 @@ class LabelIndex:
     def _with(self, key: str, value: str | None) -> int:
         """Those that have the label, or where ``value`` is ``None`` its key."""
         values = self._having.get(key, {})
-        if value is not None and len(values.get(value, ())) < _FEW:
+        if value is not None and len(values.get(value, ())) < _SMALL_INDEX:
             return self._joined(values.get(value, ()))
         kept = self._kept.get((key, value))
         if kept is None:

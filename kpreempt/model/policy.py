@@ -13,7 +13,7 @@ from kpreempt.model.meta import Keyed, ObjectMeta
 from kpreempt.model.pod import Int32
 
 # So many may select a pod. The eviction API refuses a pod already that two select.
-MOST_SELECTING = 100
+MAX_SELECTING = 100
 
 
 class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -54,8 +54,8 @@ class PodDisruptionBudget(Keyed, msgspec.Struct, frozen=True, rename="camel", om
 
 def check_selecting(pod: str, budgets: int) -> None:
     """Raise ``InputError`` where so many budgets select the pod ``namespace/name`` as nobody has in earnest."""
-    if budgets > MOST_SELECTING:
-        raise InputError(f"more than {MOST_SELECTING} PodDisruptionBudgets select it", object_name=f"Pod {pod}")
+    if budgets > MAX_SELECTING:
+        raise InputError(f"more than {MAX_SELECTING} PodDisruptionBudgets select it", object_name=f"Pod {pod}")
 
 
 class PriorityClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -7,7 +7,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 REDACTED = "[redacted]"
 # This many consecutive characters reveal a secret; a server may truncate or wrap what it repeats.
-_TELLING = 8
+_VISIBLE_CHARACTERS = 8
 # Content types and host names are lower case.
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 
@@ -15,10 +15,10 @@ _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 def scrubbed(text: str, secrets: Iterable[str]) -> str:
     """Replace every secret, and any 8 consecutive characters of one, by ``[redacted]``."""
     pieces = {
-        secret[at : at + _TELLING]
+        secret[at : at + _VISIBLE_CHARACTERS]
         for secret in (each.translate(_SMALL) for each in secrets)
         if secret
-        for at in range(max(1, len(secret) - _TELLING + 1))
+        for at in range(max(1, len(secret) - _VISIBLE_CHARACTERS + 1))
     }
     hidden, small = bytearray(len(text)), text.translate(_SMALL)
     for length in {len(piece) for piece in pieces}:
@@ -26,7 +26,7 @@ def scrubbed(text: str, secrets: Iterable[str]) -> str:
             end = at + length
             # A short secret is only replaced as a whole word: a one-letter token must not match that letter everywhere.
             if small[at:end] in pieces and (
-                length == _TELLING or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+                length == _VISIBLE_CHARACTERS or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
             ):
                 hidden[at : at + length] = b"\1" * length
     if not any(hidden):

@@ -66,7 +66,7 @@ def _text(algorithm: Algorithm, width: int) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-class ModelledScheduler(msgspec.Struct, frozen=True):
+class ModeledScheduler(msgspec.Struct, frozen=True):
     """A scheduler by its ``--algorithm`` name, its project, and the release it follows."""
 
     name: str
@@ -79,12 +79,12 @@ class Versions(msgspec.Struct, frozen=True, rename="camel"):
 
     client_version: str
     python_version: str
-    schedulers: list[ModelledScheduler]
+    schedulers: list[ModeledScheduler]
 
 
 def versions_of(client: str, python: str, algorithms: Algorithms) -> Versions:
     """The versions of kpreempt, Python and the modeled schedulers."""
-    schedulers = [ModelledScheduler(each.name, each.project, each.release) for each in algorithms.items]
+    schedulers = [ModeledScheduler(each.name, each.project, each.release) for each in algorithms.items]
     return Versions(client, python, schedulers)
 
 

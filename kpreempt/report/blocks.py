@@ -216,7 +216,7 @@ class Section(msgspec.Struct, frozen=True):
     and blocks is not shown. Pages put sections with ``is_reasoning`` last, and Markdown collapses them. Sections with a
     ``priority`` are on a screen, highest first, as ``short`` if that is given.
 
-    A card is marked if its ``style`` is good, bad or warn; ``standing`` is the word that a page's search filters by.
+    A card is marked if its ``style`` is good, bad or warn; ``status`` is the word that a page's search filters by.
 
     A section without a label is a report in itself, one of several of that ``noun``. ``only`` limits it to screens or
     to pages. ``keeps`` lines don't count when the longest section of a screen is chosen to be cut; at least ``least``
@@ -237,7 +237,7 @@ class Section(msgspec.Struct, frozen=True):
     keeps: int = 0
     least: int = 2
     only: Literal["", "screen", "page"] = ""
-    standing: str = ""
+    status: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -296,7 +296,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     a report omits, and ``command`` is the command that wrote it. A page gets a search if the ``standings`` of its cards
     are given, which it can filter by. Markdown collapses the reasoning below the title ``folded``, together with the
     facts unless ``always_facts``. On a screen that ``is_compact``, sections follow their labels without blank lines,
-    and the facts come last. A report that ``is_whole`` is never cut to a screen.
+    and the facts come last. A report that ``is_complete`` is never cut to a screen.
     """
 
     lead: Words
@@ -315,7 +315,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     folded: str = "The reasoning"
     always_facts: bool = False
     is_compact: bool = False
-    is_whole: bool = False
+    is_complete: bool = False
 
     def shown_sections(self, medium: Literal["", "screen", "page"] = "") -> list[Section]:
         """The sections with content, including those only for this medium."""

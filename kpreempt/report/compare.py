@@ -41,8 +41,8 @@ from kpreempt.verdict.compare import (
     VersionChange,
 )
 
-_NODES_NAMED = 2
-_VICTIMS_NAMED = 4
+_NODES_LISTED = 2
+_VICTIMS_LISTED = 4
 _ROWS_SHOWN = 20
 _DIFFERENCES_SHOWN = 5
 _GATES_SHOWN = 4
@@ -279,14 +279,14 @@ def _title(item: ComparedPod) -> str:
 def _decision(decision: Decision) -> Phrase:
     """The outcome in one line; the victims only if there is one node."""
     word, style, *_ = OUTCOMES[decision.outcome]
-    nodes = join_names(decision.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
+    nodes = join_names(decision.nodes, limit=_NODES_LISTED).replace(" and ", " or ", 1)
     if decision.outcome == Outcome.LANDS:
         return (Span(word, style), f" on {nodes}")
     if not decision.victims:
         return (Span(word, style), f": {decision.reason}" if decision.reason else "")
     victims = decision.victims.get(decision.nodes[0], []) if len(decision.nodes) == 1 else []
     number = max(map(len, decision.victims.values()))
-    named = f": {join_names(victims, limit=_VICTIMS_NAMED)}" if victims else ""
+    named = f": {join_names(victims, limit=_VICTIMS_LISTED)}" if victims else ""
     violations = decision.num_pdb_violations
     spent = f"; {count(violations, 'budget violation')}" if violations else ""
     return (Span(word, style), f" {count(number, 'pod')} on {nodes}{named}", Span(spent, "bad"))

@@ -26,7 +26,7 @@ from kpreempt.verdict.drain import (
 _SHOWN = 8
 # Priorities on a screen; the findings of the gate are between these.
 _BLOCKED, _OTHERS = 110, 60
-_KEPT = 5
+_MAX_LISTED = 5
 
 
 def sections(check: Check) -> list[Section]:
@@ -64,8 +64,8 @@ def sections(check: Check) -> list[Section]:
                 "bad",
             ),
             priority=_BLOCKED,
-            keeps=_KEPT,
-            least=_KEPT,
+            keeps=_MAX_LISTED,
+            least=_MAX_LISTED,
             short=Section("BLOCKED", blocks=[Listing(shorter, "blocked eviction")], style="bad"),
         ),
         msgspec.structs.replace(

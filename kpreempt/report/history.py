@@ -25,7 +25,7 @@ def report(answer: History, _options: RenderOptions) -> Report:
         facts=[f"{format_time(answer.begins)} to {format_time(answer.ends)}"],
         sections=[Section("STEPS", blocks=blocks, priority=1)],
         command="history",
-        is_whole=True,
+        is_complete=True,
     )
 
 

@@ -40,7 +40,7 @@ class JsonPath:
 
     def results(self, document: Any) -> Iterator[Values]:
         """The values of each text and each action, in output order. Raises ``JsonPathError``."""
-        self._left = MOST_VALUES
+        self._left = MAX_VALUES
         return self._run(0, len(self._actions), document)
 
     def _run(self, start: int, stop: int, value: Any) -> Iterator[Values]:
@@ -50,7 +50,7 @@ class JsonPath:
             found = action.run([value])
             self._left -= len(found)
             if self._left < 0:
-                raise error_at(action.at, f"more than {MOST_VALUES:,} values")
+                raise error_at(action.at, f"more than {MAX_VALUES:,} values")
             if action.keyword == "range":
                 for each in found:
                     yield from self._run(index + 1, self._ends[index], each)
@@ -265,7 +265,7 @@ def _unquoted(text: str) -> str:
 
 
 # More values would exhaust the memory; no answer has as many.
-MOST_VALUES = 1_000_000
+MAX_VALUES = 1_000_000
 
 Values = list[Any]
 Run = Callable[[Values], Values]
@@ -304,8 +304,8 @@ class Action(NamedTuple):
                 if isinstance(error, JsonPathError):
                     raise
                 raise error_at(step.at, str(error)) from None
-            if len(values) > MOST_VALUES:
-                raise error_at(step.at, f"more than {MOST_VALUES:,} values")
+            if len(values) > MAX_VALUES:
+                raise error_at(step.at, f"more than {MAX_VALUES:,} values")
         return values
 
 
@@ -319,7 +319,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": l
 
 def bounded(values: Iterable[Any]) -> Values:
     """The values, cut off just above the maximum."""
-    return list(islice(values, MOST_VALUES + 1))
+    return list(islice(values, MAX_VALUES + 1))
 
 
 def constant(value: Any) -> Run:
@@ -372,7 +372,7 @@ def picking(first: str, last: str | None, every: str | None) -> Run:
             if not isinstance(each, list):
                 raise ValueError(f"{_kind(each)} has no elements")
             low, high = _bounds(start, (start or 0) + 1 if is_index else stop, len(each), is_index)
-            if low == high or len(found) > MOST_VALUES:
+            if low == high or len(found) > MAX_VALUES:
                 return found
             if step <= 0:
                 raise ValueError("the step must be greater than 0")

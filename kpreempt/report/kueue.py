@@ -38,7 +38,7 @@ from kpreempt.verdict.kueue import (
     WorkloadThreat,
 )
 
-_NAMED = 3
+_MAX_LISTED = 3
 _THREATS = 3
 _PENDING_SHOWN = 20
 _COMPARED_SHOWN = 10
@@ -65,9 +65,9 @@ def report_workloads(answers: Sequence[KueueAnswer], _options: RenderOptions) ->
         facts = f"{queue}priority {answer.priority}"
         title, lead, sections = f"Workload {answer.workload}", _headline(answer), _sections(answer)
         if len(answers) == 1:
-            return Report(title=title, lead=lead, facts=[facts], sections=sections, is_whole=True)
+            return Report(title=title, lead=lead, facts=[facts], sections=sections, is_complete=True)
         sections_by_workload.append(Section("", lead, [Sentence(Span(facts, "dim")), *sections], heading=title))
-    return Report(lead="", sections=sections_by_workload, is_whole=True)
+    return Report(lead="", sections=sections_by_workload, is_complete=True)
 
 
 def _headline(answer: KueueAnswer) -> Phrase:
@@ -95,7 +95,7 @@ def _headline(answer: KueueAnswer) -> Phrase:
     if reading.outcome is WorkloadOutcome.QUOTA_RESERVED:
         waits = " and waits for its admission checks"
         return (name, " ", Span("gets quota", "warn"), f"{flavors}{waits}{then}.")
-    victims = join_names([each.workload for each in reading.targets], limit=_NAMED)
+    victims = join_names([each.workload for each in reading.targets], limit=_MAX_LISTED)
     targets = f"{count(len(reading.targets), 'Workload')} ({victims})"
     if not reading.admitted_in:
         return (name, " ", Span("preempts", "warn"), f" {targets} and is still not admitted.")
@@ -109,7 +109,7 @@ def _with_flavors(names: Iterable[str]) -> str:
     flavors = sorted(set(names))
     if not flavors:
         return ""
-    return f" with {'flavor' if len(flavors) == 1 else 'flavors'} {join_names(flavors, limit=_NAMED)}"
+    return f" with {'flavor' if len(flavors) == 1 else 'flavors'} {join_names(flavors, limit=_MAX_LISTED)}"
 
 
 def _sections(answer: KueueAnswer) -> list[Section]:
@@ -117,7 +117,7 @@ def _sections(answer: KueueAnswer) -> list[Section]:
     which = "any one of these" if len(answer.changes) > 1 else "this one"
     changes: list[list[Words]] = []
     for each in answer.changes:
-        preempted = join_names([one.workload for one in each.targets], limit=_NAMED)
+        preempted = join_names([one.workload for one in each.targets], limit=_MAX_LISTED)
         then = f", preempting {preempted}" if each.targets else ""
         changes.append([f"{each.subject}: {each.field}: {each.after} (now {each.before}){then}"])
     return [
@@ -192,7 +192,7 @@ def _nodes(answer: KueueAnswer) -> Section:
             item.append(f"{each.pods - each.tried} more were not tried")
         if each.victims:
             item.append(
-                f"evicting {count(len(each.victims), 'pod')}: {join_names(each.victims, limit=_NAMED)}",
+                f"evicting {count(len(each.victims), 'pod')}: {join_names(each.victims, limit=_MAX_LISTED)}",
             )
         if each.reason:
             item.append(each.reason)
@@ -207,7 +207,7 @@ def _together(answer: KueueAnswer) -> str:
     if reading.outcome is WorkloadOutcome.NOT_QUEUED:
         return f"it is never at the head of the queue in {cycles}: {reading.message}"
     if reading.admitted_in:
-        before = f", preempting {join_names([each.workload for each in reading.targets], limit=_NAMED)}"
+        before = f", preempting {join_names([each.workload for each in reading.targets], limit=_MAX_LISTED)}"
         again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
         return f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
     is_cut = any((each.subject, each.field) == ("Kueue", "cycles") for each in answer.assumptions)
@@ -251,7 +251,7 @@ def report_pending(pending: PendingWorkloads, _options: RenderOptions) -> Report
             Section("WAITING", blocks=[Listing(items, noun="Workload", shown=_PENDING_SHOWN, is_numbered=True)]),
             *assumption_sections(pending.assumptions),
         ],
-        is_whole=True,
+        is_complete=True,
     )
 
 
@@ -272,7 +272,7 @@ def _waiting(item: PendingWorkload) -> list[Words]:
 def _outcome_in_words(result: AdmissionOutcome) -> Phrase:
     """The outcome for a Workload: its flavors, the cycle, and the Workloads it preempts."""
     flavors = _with_flavors(flavor for each in result.flavors.values() for flavor in each.values())
-    targets = join_names([each.workload for each in result.targets], limit=_NAMED)
+    targets = join_names([each.workload for each in result.targets], limit=_MAX_LISTED)
     again = f", and is preempted again in cycle {result.evicted_in}" if result.evicted_in else ""
     word = Span(*_OUTCOMES[result.outcome])
     if result.outcome is WorkloadOutcome.PREEMPTS:
@@ -317,7 +317,7 @@ def report_comparison(comparison: KueueComparison, options: RenderOptions) -> Re
             Section("COMPARED", blocks=[Cards(items, draw, noun="Workload", shown=shown)]),
             *assumption_sections(comparison.assumptions),
         ],
-        is_whole=True,
+        is_complete=True,
     )
 
 
@@ -343,7 +343,7 @@ def report_at_risk(answer: WorkloadsAtRisk, options: RenderOptions) -> Report:
             Section("WITH QUOTA", blocks=[Listing(items, noun="Workload"), Sentence(Span(omitted, "dim"))]),
             *assumption_sections(answer.assumptions),
         ],
-        is_whole=True,
+        is_complete=True,
     )
 
 
@@ -392,5 +392,5 @@ def report_preemptions(answer: PreemptionsOfWorkload, _options: RenderOptions) -
     return Report(
         lead=(strong(f"Workload {answer.workload}"), f" ({answer.state}){was}"),
         sections=[Section("PREEMPTED", blocks=[Listing(items, noun="preemption")])],
-        is_whole=True,
+        is_complete=True,
     )

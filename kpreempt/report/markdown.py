@@ -48,7 +48,7 @@ def render_markdown(report: Report, _options: RenderOptions) -> str:
     comment = _Comment(report.folded)
     facts = "<br>\n".join(emphasised(fact) for fact in report.facts)
     start = [f"### {emphasised(report.title)}" if report.title else "", emphasised(report.lead)]
-    parts = [part for each in (*start, facts if report.always_facts else "") for part in comment.taken(each)]
+    parts = [part for each in (*start, facts if report.always_facts else "") for part in comment.append(each)]
     parts += comment.sections(report.shown_sections(), "" if report.always_facts else facts)
     if comment.is_cut:
         parts.append("The rest is omitted because comments are limited in size.")
@@ -63,7 +63,7 @@ class _Comment:
         self._folded = folded
         self._remaining = _LIMIT
 
-    def taken(self, part: str) -> list[str]:
+    def append(self, part: str) -> list[str]:
         """The part as a list, or an empty list if it is empty or does not fit."""
         # Bots read commands at the start of a line.
         part = f"\\{part}" if part.startswith("/") else part
@@ -87,9 +87,9 @@ class _Comment:
                 else:
                     parts += self._section(block)
         if not reasoning:
-            return [*parts, *self.taken(facts)]
-        start = self.taken(f"<details><summary>{self._folded}</summary>")
-        inside = [*self.taken(facts), *(part for each in reasoning for part in self._section(each))]
+            return [*parts, *self.append(facts)]
+        start = self.append(f"<details><summary>{self._folded}</summary>")
+        inside = [*self.append(facts), *(part for each in reasoning for part in self._section(each))]
         return [*parts, *start, *inside, "</details>"] if start else parts
 
     def _section(self, section: Section, title: str = "") -> list[str]:
@@ -98,18 +98,20 @@ class _Comment:
             start = f"### {title}\n\n{emphasised(section.lead)}"
         else:
             start = f"**{title}{'' if title.endswith('?') else ':'}** {emphasised(section.lead)}".rstrip()
-        return [*self.taken(start), *self.sections(section.blocks)]
+        return [*self.append(start), *self.sections(section.blocks)]
 
     def _block(self, block: Block) -> list[str]:
         match block:
             case Sentence():
-                return self.taken(emphasised(block.words))
+                return self.append(emphasised(block.words))
             case Code():
-                return self.taken(fenced(block.lines))
+                return self.append(fenced(block.lines))
             case Rows():
-                return self.taken("\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows))
+                return self.append(
+                    "\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows)
+                )
             case Fold():
-                start = self.taken(f"<details><summary>{escaped(block.summary)}</summary>")
+                start = self.append(f"<details><summary>{escaped(block.summary)}</summary>")
                 return [*start, *self.sections(block.blocks), "</details>"] if start else []
             case Cards():
                 least = self._remaining - _LIMIT_OF_MAIN
@@ -130,16 +132,16 @@ class _Comment:
                 rows = rows[: max(_fitting([titles, titles, *rows], limit) - 2, 0)]
                 aligns = [column.align for column in block.columns]
                 text = table(titles, rows, aligns) if rows else ""
-                return [*self.taken(text), *self._rest(block, len(block.items) - len(rows))]
+                return [*self.append(text), *self._rest(block, len(block.items) - len(rows))]
             case Listing() | Timeline() | Tree():
                 lines = _lines(block)
                 sizes = accumulate(len(line.encode()) + 1 for line in lines[:_ITEMS_SHOWN])
                 number = sum(size <= min(self._remaining, _LIMIT_OF_BLOCK) for size in sizes)
-                return [*self.taken("\n".join(lines[:number])), *self._rest(block, len(lines) - number)]
+                return [*self.append("\n".join(lines[:number])), *self._rest(block, len(lines) - number)]
         return []
 
     def _rest(self, block: Cards | Table | Listing | Timeline | Tree, remaining: int) -> list[str]:
-        return self.taken(f"… and {count(remaining, f'more {block.noun}')}" if remaining > 0 else "")
+        return self.append(f"… and {count(remaining, f'more {block.noun}')}" if remaining > 0 else "")
 
 
 def _lines(block: Listing | Timeline | Tree) -> list[str]:

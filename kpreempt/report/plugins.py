@@ -61,7 +61,7 @@ def report(listed: SchedulerPlugins, _options: RenderOptions) -> Report:
             *assumption_sections(listed.assumptions),
         ],
         command="plugins",
-        is_whole=True,
+        is_complete=True,
     )
 
 

@@ -30,11 +30,11 @@ _MOVER_WORDS: dict[MoverKind, str] = {
     MoverKind.FLUSH: "the periodic flush",
     MoverKind.BACKOFF: "the end of its backoff",
 }
-_EVENTS_NAMED = 5
+_EVENTS_LISTED = 5
 # The plugin name for pods that plugins rejected before, but none rejects now.
 _UNKNOWN = "unknown"
 _PODS_SHOWN = 10
-_NAMED_IN_A_STEP = 6
+_LISTED_PER_STEP = 6
 # Priorities on a screen.
 _PLACE, _NOMINATED, _EVENTS = 60, 50, 40
 
@@ -140,7 +140,7 @@ def _step(step: QueueStep, options: RenderOptions) -> list[Words]:
     for place in PLACE_WORDS:
         names = [each.pod for each in step.pods if each.queue == place]
         if names:
-            shown = len(names) if options.verbose else _NAMED_IN_A_STEP
+            shown = len(names) if options.verbose else _LISTED_PER_STEP
             parts.append(f"{_shown(place)} {join_names(names, limit=shown)}")
     nominated = [f"{pod} to {node}" for node, pods in step.nominated.items() for pod in pods]
     if nominated:
@@ -217,7 +217,7 @@ def _events(pod: QueuedPod, *, verbose: bool) -> list[str]:
                 by_plugin.setdefault(plugin, []).append(name)
     lines = []
     for plugin, names in by_plugin.items():
-        named = join_names(names, limit=len(names) if verbose else _EVENTS_NAMED)
+        named = join_names(names, limit=len(names) if verbose else _EVENTS_LISTED)
         if plugin == _UNKNOWN:
             lines.append("or possibly any event")
         else:

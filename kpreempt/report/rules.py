@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+from kpreempt.gate_rules import OptionType, RuleId, RuleSeverity
 from kpreempt.report.blocks import Block, Code, Report, Rows, Section, Sentence, Table, Words, columns, strong
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
@@ -51,7 +51,7 @@ def rules_of(rules: Iterable[RuleId]) -> GateRuleList:
                 promise=rule.row.promise,
                 meaning=rule.row.meaning,
                 advice=rule.row.advice,
-                example=rule.row.example.story,
+                example=rule.row.example.explanation,
                 fails=rule.row.example.fails,
                 fix=rule.row.example.fix,
                 options=list(rule.row.example.options),
@@ -68,7 +68,7 @@ def report(rules: GateRuleList, _options: RenderOptions) -> Report:
             [strong(each.name), each.default, each.severity, each.promise] for each in rules.items
         ]
         table = Table(columns("RULE", "DEFAULT", "SEVERITY", ""), rows, noun="rule")
-        return Report(lead="", sections=[Section("", blocks=[table])], is_whole=True)
+        return Report(lead="", sections=[Section("", blocks=[table])], is_complete=True)
     [rule] = rules.items
     with_options = f"with {' '.join(rule.options)}, " if rule.options else ""
     facts = [("default", rule.default), ("severity", rule.severity), ("fix", rule.advice)]
@@ -83,7 +83,7 @@ def report(rules: GateRuleList, _options: RenderOptions) -> Report:
             Section("MEANING", rule.meaning, [Rows(facts)]),
             Section("EXAMPLE", rule.example.replace("`", ""), example if rule.fails else []),
         ],
-        is_whole=True,
+        is_complete=True,
     )
 
 
@@ -97,7 +97,7 @@ def rule_page(rule: RuleId, *, is_alone: bool = False, output: str = "") -> str:
     row, example = rule.row, rule.row.example
     language = "" if example.uses_commands else "yaml"
     options = f" With `{' '.join(example.options)}`:" if example.options else ""
-    option = f"`--{rule}`" if row.takes is not Takes.NOTHING else "none (change its severity or waive it)"
+    option = f"`--{rule}`" if row.takes is not OptionType.NOTHING else "none (change its severity or waive it)"
     files = "".join(
         f"\n`{name}`:\n\n{_block(text, 'python' if name.endswith('.py') else 'yaml')}"
         for name, text in example.files.items()
@@ -117,7 +117,7 @@ Kubernetes' documentation: <{row.concept_url}>
 
 ## Example
 
-{example.story}{options}
+{example.explanation}{options}
 
 {_block(example.fails, language)}{printed}
 This passes:

@@ -232,7 +232,7 @@ def pending(simulation: Simulation, options: RenderOptions) -> Section:
     )
 
 
-def stranded(simulation: Simulation) -> Section:
+def broken_dependencies(simulation: Simulation) -> Section:
     """``BROKEN DEPENDENCIES``: objects left without something they need."""
     items = [[broken_dependencies_phrase(each)] for each in simulation.broken_dependencies]
     return Section(

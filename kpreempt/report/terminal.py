@@ -68,7 +68,7 @@ _LABEL_COLUMN = 14
 # If less width is left, a last column is not wrapped in place.
 _NARROWEST_COLUMN = 24
 # A table with this many columns is a list of labels, not columns to compare.
-_FEW_COLUMNS = 2
+_NARROW_TABLE = 2
 # The width that rich draws for each level of a tree.
 _GUIDE = 4
 _DEEPEST = 4
@@ -85,14 +85,14 @@ _CUT = " … (-v)"
 class _Chunk(NamedTuple):
     """Lines that stay together; ``noun`` is the name of an item if they are one of several.
 
-    A chunk without lines stands for a ``number`` of items that don't fit on any screen. One that ``is_whole`` is not
+    A chunk without lines stands for a ``number`` of items that don't fit on any screen. One that ``is_complete`` is not
     cut. ``mark`` ends the last line of a cut chunk.
     """
 
     lines: list[Text]
     noun: str = ""
     number: int = 1
-    is_whole: bool = False
+    is_complete: bool = False
     mark: str = _CUT
 
 
@@ -101,7 +101,7 @@ def render_text(report: Report, options: RenderOptions) -> str:
     if options.extent is Extent.LINE:
         # At full width: the program that it is pasted into wraps the lines.
         lines = [_text(words) for words in (report.lead, *(section.lead for section in report.sections)) if words]
-    elif options.extent is Extent.SCREEN and not report.is_whole:
+    elif options.extent is Extent.SCREEN and not report.is_complete:
         lines = _screen(report, options)
     else:
         lines = _full(report, options)
@@ -156,7 +156,7 @@ def _screen(report: Report, options: RenderOptions) -> list[Text]:
     ranked = [each for each in ranked if each.priority and not (each.short or each).is_empty]
     sections = [
         [
-            chunk if chunk.is_whole or not chunk.noun else _cut(chunk, _LINES_OF_ITEM, width)
+            chunk if chunk.is_complete or not chunk.noun else _cut(chunk, _LINES_OF_ITEM, width)
             for chunk in drawing.section(section.short or section, width, is_compact=report.is_compact)
         ]
         for section in ranked
@@ -199,7 +199,7 @@ def _shortened(chunks: Sequence[_Chunk], most: int, width: int) -> list[Text]:
     items = [at for at, chunk in enumerate(shown) if chunk.noun]
     for lines in range(_LINES_OF_ITEM - 1, 0, -1):
         for at in reversed(items):
-            if size > most and not shown[at].is_whole:
+            if size > most and not shown[at].is_complete:
                 size -= len(shown[at].lines)
                 shown[at] = _cut(shown[at], lines, width)
                 size += len(shown[at].lines)
@@ -394,7 +394,7 @@ def _listing(block: Listing, items: Sequence[Sequence[Words]], width: int) -> li
         lines = _wrapped((ordinal, *phrase_of(first)), width, indent)
         for words in others:
             lines += _indented(_wrapped(words, width - indent, _INDENT), indent)
-        chunks.append(_Chunk(lines, block.noun, is_whole=bool(others)))
+        chunks.append(_Chunk(lines, block.noun, is_complete=bool(others)))
     return chunks
 
 
@@ -417,7 +417,7 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
         lines = _in_columns([letters, *cells], aligns, width) if len(letters) == len(aligns) else None
         if lines is not None:
             legend = _wrapped(joined(f"{letter}={title}" for letter, title in titles.items()), width, _INDENT)
-    is_whole, gap = lines is None and not table.has_details, Text(" " * _GAP)
+    is_complete, gap = lines is None and not table.has_details, Text(" " * _GAP)
     for shown in range(len(aligns) - 1, 1, -1) if table.has_details else ():
         widths = [_width(column) + _GAP for column in zip(*(row[:shown] for row in [*full, *cells]), strict=True)]
         if lines is None and sum(widths) - _GAP <= width:
@@ -428,7 +428,7 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
                 [*line, *_indented(more, widths[0])]
                 for line, more in zip(columns, [*([[]] * len(full)), *details], strict=True)
             ]
-    if lines is None and len(aligns) > _FEW_COLUMNS:
+    if lines is None and len(aligns) > _NARROW_TABLE:
         below = _in_columns([row[1:] for row in [*full, *cells]], aligns[1:], width - _INDENT)
         if below is not None:
             lines = [
@@ -440,7 +440,7 @@ def _table(table: Table, rows: Sequence[Sequence[Words]], width: int, *, is_dens
     head = [_Chunk([*legend, *(line for each in lines[: len(full)] for line in each)])] if full else []
     numbers, mark = table.numbers or [1] * len(rows), " …" if table.has_details else _CUT
     items = zip(lines[len(full) :], numbers, strict=False)
-    return [*head, *(_Chunk(each, table.noun, number, is_whole, mark) for each, number in items)]
+    return [*head, *(_Chunk(each, table.noun, number, is_complete, mark) for each, number in items)]
 
 
 def _squeezed(rows: Sequence[Sequence[Text]], width: int) -> list[list[Text]]:

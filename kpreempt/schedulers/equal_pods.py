@@ -5,7 +5,7 @@ node's pods (``NodeInfo.Pods``). A pod is appended to that list whenever it is a
 the gap of a removed one (``pkg/scheduler/framework/types.go``, v1.36.3), so no dump shows the order. This module
 follows every order to find which pods may be reprieved, and thus which may be evicted.
 
-Pods of a tie that no check and no budget distinguishes are ``Alike``: only the number of evicted ones counts.
+Pods of a tie that no check and no budget distinguishes are ``EquivalentPods``: only the number of evicted ones counts.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kpreempt.verdict import Alternatives, Assumption, AssumptionKind
 P = TypeVar("P")
 Q = TypeVar("Q")
 # The number of pods of each kind that are back on the node, in the order of the kinds.
-KeptPods = tuple[int, ...]
+StayingPods = tuple[int, ...]
 # Whether one more pod of a kind fits with these.
-Fits = Callable[[KeptPods, int], bool]
+Fits = Callable[[StayingPods, int], bool]
 
 # For a pod without a ``resourceVersion``.
 _LATEST = 2**62
@@ -40,7 +40,7 @@ _SCATTER = 2654435761
 _MAX_JOINED = 400
 
 
-class Alike(NamedTuple, Generic[P]):
+class EquivalentPods(NamedTuple, Generic[P]):
     """Pods of one tie that no check distinguishes, and the keys of the budgets that protect each of them."""
 
     pods: list[P]
@@ -78,7 +78,7 @@ class Outcomes(NamedTuple, Generic[P]):
         """Whether every order leads to the same victims."""
         return self.is_exact and len(self.possible) == 1 and not self.possible[0].choices
 
-    def of_each(self, other: Callable[[P], Q]) -> Outcomes[Q]:
+    def map(self, other: Callable[[P], Q]) -> Outcomes[Q]:
         """Convert each pod in the outcomes with ``other``."""
         possible = [
             Possible(
@@ -119,14 +119,14 @@ class Steps:
     """The remaining steps for the exact searches of one decision; the count does not depend on the machine."""
 
     def __init__(self, most: int) -> None:
-        self.left = most
+        self.remaining = most
 
     def take(self, most: int) -> Steps:
         """Reserve up to ``most`` of these steps for one search."""
-        return Steps(min(most, self.left))
+        return Steps(min(most, self.remaining))
 
 
-class _TooManyError(Exception):
+class _StepLimitError(Exception):
     """All steps are used."""
 
 
@@ -140,10 +140,12 @@ class _Branch(NamedTuple):
     """How an order splits a tie: pods whose eviction violates a budget, which are put back first, and the others."""
 
     violating: _Part
-    others: _Part
+    remaining: _Part
 
 
-def follow(ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps) -> Outcomes[P]:
+def follow(
+    ties: Sequence[Sequence[EquivalentPods[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
+) -> Outcomes[P]:
     """Return every outcome that an order within the ``ties``, most important first, can lead to.
 
     ``allowed`` has the initial disruptions allowed by each budget. In order of importance, every protected pod uses
@@ -152,14 +154,14 @@ def follow(ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits:
     search = _Search(ties, allowed, fits, steps)
     try:
         found, is_exact = search.all_orders(), True
-    except _TooManyError:
+    except _StepLimitError:
         found, is_exact = search.some_orders(), False
     return Outcomes(_told(ties, found, search.totals), is_exact)
 
 
 class _Search:
     def __init__(
-        self, ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
+        self, ties: Sequence[Sequence[EquivalentPods[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
     ) -> None:
         kinds = list(chain.from_iterable(ties))
         self.totals = tuple(len(each.pods) for each in kinds)
@@ -177,18 +179,18 @@ class _Search:
                 for budget in self._budgets[kind]:
                     left[budget] = left.get(budget, 0) - self.totals[kind]
 
-    def all_orders(self) -> set[tuple[KeptPods, int]]:
+    def all_orders(self) -> set[tuple[StayingPods, int]]:
         """Return, for every order, how many pods of each kind are evicted and how many violations that causes."""
         ways = [list(self._ways(tie, left)) for tie, left in zip(self._ties, self._left, strict=True)]
         found = set()
         for combination in product(*ways):
             num_first = sum(len(way.violating.kinds) for way in combination)
             for first in self._put_back((0,) * len(self.totals), [way.violating for way in combination]):
-                last = self._put_back(first, [way.others for way in combination])
+                last = self._put_back(first, [way.remaining for way in combination])
                 found |= {(self._gone(each), num_first - sum(first)) for each in last}
         return found
 
-    def some_orders(self) -> set[tuple[KeptPods, int]]:
+    def some_orders(self) -> set[tuple[StayingPods, int]]:
         """Return the same for the given order and for some pseudo-random ones."""
         found = set()
         for seed in range(max(2, min(_SAMPLES, _MAX_SAMPLED_PODS // max(1, sum(self.totals))))):
@@ -202,16 +204,16 @@ class _Search:
                     )
                     order = [order[place] for place in places]
                 combination.append(self._divided(order, left))
-            kept: KeptPods = (0,) * len(self.totals)
+            kept: StayingPods = (0,) * len(self.totals)
             for way in combination:
                 kept = self._in_order(kept, way.violating.kinds)
             violations = sum(len(way.violating.kinds) for way in combination) - sum(kept)
             for way in combination:
-                kept = self._in_order(kept, way.others.kinds)
+                kept = self._in_order(kept, way.remaining.kinds)
             found.add((self._gone(kept), violations))
         return found
 
-    def _gone(self, kept: KeptPods) -> KeptPods:
+    def _gone(self, kept: StayingPods) -> StayingPods:
         return tuple(total - stays for total, stays in zip(self.totals, kept, strict=True))
 
     def _ways(self, tie: Sequence[int], left: Mapping[str, int]) -> Iterable[_Branch]:
@@ -258,7 +260,7 @@ class _Search:
         counts = {kind: self.totals[kind] for kind in tie}
         length = sum(counts.values())
         if length > _MAX_PERMUTED:
-            raise _TooManyError
+            raise _StepLimitError
         order: list[int] = []
 
         def extended() -> Iterator[list[int]]:
@@ -276,11 +278,11 @@ class _Search:
         return extended()
 
     def _step(self) -> None:
-        self._steps.left -= 1
-        if self._steps.left < 0:
-            raise _TooManyError
+        self._steps.remaining -= 1
+        if self._steps.remaining < 0:
+            raise _StepLimitError
 
-    def _put_back(self, before: KeptPods, parts: Iterable[_Part]) -> set[KeptPods]:
+    def _put_back(self, before: StayingPods, parts: Iterable[_Part]) -> set[StayingPods]:
         found = {before}
         for is_free, some in groupby(parts, key=attrgetter("is_free")):
             if is_free:
@@ -291,13 +293,13 @@ class _Search:
                 found = {self._in_order(kept, kinds) for kept in found}
         return found
 
-    def _in_order(self, kept: KeptPods, kinds: Iterable[int]) -> KeptPods:
+    def _in_order(self, kept: StayingPods, kinds: Iterable[int]) -> StayingPods:
         for kind in kinds:
             if self._fits(kept, kind):
                 kept = _with(kept, kind)
         return kept
 
-    def _in_any_order(self, kept: KeptPods, kinds: tuple[int, ...]) -> set[KeptPods]:
+    def _in_any_order(self, kept: StayingPods, kinds: tuple[int, ...]) -> set[StayingPods]:
         """Return what can stay of ``kinds``; pods that do not fit now are retried with more pods back."""
         seen = {(kept, kinds)}
         waiting = [(kept, kinds)]
@@ -318,11 +320,13 @@ class _Search:
         return final
 
 
-def _with(kept: KeptPods, kind: int) -> KeptPods:
+def _with(kept: StayingPods, kind: int) -> StayingPods:
     return (*kept[:kind], kept[kind] + 1, *kept[kind + 1 :])
 
 
-def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[KeptPods, int]], totals: KeptPods) -> list[Possible[P]]:
+def _told(
+    ties: Sequence[Sequence[EquivalentPods[P]]], found: set[tuple[StayingPods, int]], totals: StayingPods
+) -> list[Possible[P]]:
     """Convert the outcomes to pods; kinds of a tie that can replace each other are merged."""
     pools = [list(each.pods) for each in chain.from_iterable(ties)]
     sizes = list(totals)
@@ -354,9 +358,9 @@ def _told(ties: Sequence[Sequence[Alike[P]]], found: set[tuple[KeptPods, int]], 
     return possible
 
 
-def _stand_in(outcomes: set[tuple[KeptPods, int]], sizes: Sequence[int], one: int, other: int) -> bool:
+def _stand_in(outcomes: set[tuple[StayingPods, int]], sizes: Sequence[int], one: int, other: int) -> bool:
     """Return whether pods of two kinds can always replace each other."""
-    shares: dict[tuple[KeptPods, int], int] = {}
+    shares: dict[tuple[StayingPods, int], int] = {}
     for gone, violations in outcomes:
         together = _joined(gone, one, other), violations
         shares[together] = shares.get(together, 0) + 1
@@ -366,5 +370,5 @@ def _stand_in(outcomes: set[tuple[KeptPods, int]], sizes: Sequence[int], one: in
     )
 
 
-def _joined(gone: KeptPods, one: int, other: int) -> KeptPods:
+def _joined(gone: StayingPods, one: int, other: int) -> StayingPods:
     return tuple(count + (gone[other] if kind == one else 0) for kind, count in enumerate(gone) if kind != other)

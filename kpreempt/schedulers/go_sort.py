@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 _MAX_SMALL = 12
 _SHELL_GAP = 6
 _SHORTEST_NINTHER_BEFORE_1_19 = 41
-_LEAST_TAIL = 5
+_MIN_TAIL = 5
 _SHORTEST_NINTHER = 50
 _SHORTEST_SHIFTING = 50
 _MAX_SHIFT_STEPS = 5
@@ -236,7 +236,7 @@ class _QuickSort(_Sort[Item]):
         while less < greater and self._less(less, start):
             less += 1
         equal, greater = self._split(less, greater, start)
-        protects = end - greater < _LEAST_TAIL
+        protects = end - greater < _MIN_TAIL
         if not protects and end - greater < (end - start) // 4:
             equal, greater, protects = self._test_for_duplicates(start, middle, end, equal, greater)
         if protects:

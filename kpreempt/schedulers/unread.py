@@ -29,7 +29,7 @@ _MISSED_BY_FILTERS = frozenset(
 )
 
 
-class Seen:
+class DecidedPod:
     """A pod, and a scheduler's decision about it in a cluster that could not be read completely.
 
     ``choices`` is the number of nodes between which scores decided. ``spreads_by_default`` means that default
@@ -111,13 +111,13 @@ class Seen:
         return owner is not None and owner.kind == kind if kind else bool(self.pod.metadata.labels)
 
 
-def _selects_namespaces(seen: Seen) -> bool:
+def _selects_namespaces(seen: DecidedPod) -> bool:
     """Return whether terms of the pod, or of running pods, select namespaces by their labels."""
     affinities = map(attrgetter("spec.affinity"), chain((seen.pod,), seen.with_affinity()))
     return any(term.namespace_selector is not None for each in filter(None, affinities) for term in each.pod_terms)
 
 
-_MATTERS: Mapping[str, Callable[[Seen], bool]] = {
+_MATTERS: Mapping[str, Callable[[DecidedPod], bool]] = {
     "Node": lambda seen: not seen.cluster.nodes,
     "Pod": lambda _: True,
     "PodDisruptionBudget": lambda seen: seen.preempts,
@@ -142,7 +142,7 @@ _MATTERS: Mapping[str, Callable[[Seen], bool]] = {
     "StatefulSet": lambda seen: seen.is_spread_by("StatefulSet"),
 }
 # The same for kinds with no objects in the input, if a different condition applies.
-_MATTERS_IF_ABSENT: Mapping[str, Callable[[Seen], bool]] = {
+_MATTERS_IF_ABSENT: Mapping[str, Callable[[DecidedPod], bool]] = {
     "PersistentVolumeClaim": lambda seen: seen.lacks("PersistentVolumeClaim"),
     "PersistentVolume": lambda seen: seen.lacks("PersistentVolume"),
     "StorageClass": lambda seen: seen.lacks("StorageClass"),
@@ -167,7 +167,7 @@ _READ_BY_SESSIONS = (
 )
 
 
-def judged(seen: Seen, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
+def judged(seen: DecidedPod, kinds: Collection[str]) -> tuple[Outcome, list[Assumption]]:
     """Make the outcome uncertain if one of the unread ``kinds`` may change it, and add an assumption for each."""
     if not seen.cluster.unread:
         return seen.outcome, []
@@ -182,13 +182,13 @@ def unread_in_session(cluster: ClusterSnapshot, pods: Iterable[Pod]) -> list[Ass
     """List what could not be read and may change a Volcano session that places these pods."""
     if not cluster.unread:
         return []
-    seen = [Seen(pod, cluster, Outcome.UNSCHEDULABLE) for pod in pods]
+    seen = [DecidedPod(pod, cluster, Outcome.UNSCHEDULABLE) for pod in pods]
     others = [kind for kind in _READ_BY_SESSIONS if any(_matters(kind, each) for each in seen)]
     jobs = ("PodGroup", "Queue", "PriorityClass") if seen or cluster.pod_groups else ()
     return unread_of(cluster, [*jobs, *others])
 
 
-def _matters(kind: str, seen: Seen) -> bool:
+def _matters(kind: str, seen: DecidedPod) -> bool:
     state = state_of(seen.cluster, kind)
     if state is KindState.READ:
         return False

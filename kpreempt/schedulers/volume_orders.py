@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 # Maximum number of branches to follow: far more than pods have, and searched in a fraction of a second.
-MAX_WAYS = 2_000
+MAX_ORDERS = 2_000
 
 # For each volume, a mask of the volumes known to come after it.
 _Order = tuple[int, ...]
@@ -50,7 +50,7 @@ class _Branch(NamedTuple):
     """A node's claims so far: the known part of the order, the volumes taken, and the claims that took them."""
 
     order: _Order
-    taken: int
+    chosen: int
     picks: _Picks
 
 
@@ -72,22 +72,22 @@ def results_of_orders(nodes: Sequence[Wishes], values: Sequence[Hashable]) -> Se
                 following: dict[Hashable, _Branch] = {}
                 for way in ways:
                     # The equally good volumes among which the claim takes one; empty if none is left for it.
-                    left = ([volume for volume in tier if not way.taken >> volume & 1] for tier in tiers)
+                    left = ([volume for volume in tier if not way.chosen >> volume & 1] for tier in tiers)
                     free = next(filter(None, left), [])
                     firsts = _possible_firsts(free, way.order)
                     if len(firsts) > 1:
                         volumes.update(free)
                     for after in _taking(way, firsts, free, wishes.lost):
                         settled = None if len(nodes) == 1 else after.order
-                        following.setdefault((_worth(after.picks, values), after.taken, settled), after)
-                if len(following) > MAX_WAYS:
+                        following.setdefault((_worth(after.picks, values), after.chosen, settled), after)
+                if len(following) > MAX_ORDERS:
                     return None
                 ways = list(following.values())
             for way in ways:
                 picks = (*before, way.picks)
                 key = tuple(_worth(each, values) for each in picks), None if is_last else way.order
                 ended.setdefault(key, (way.order, picks))
-        if len(ended) > MAX_WAYS:
+        if len(ended) > MAX_ORDERS:
             return None
         paths = list(ended.values())
     return Search([Result(picks, _linear(order)) for order, picks in paths], frozenset(volumes))
@@ -125,12 +125,12 @@ def _possible_firsts(free: Sequence[int], order: _Order) -> list[int]:
 def _taking(way: _Branch, firsts: Sequence[int], free: Sequence[int], lost: frozenset[int]) -> list[_Branch]:
     """Return the next branches, one for each volume that may come first."""
     if not firsts:
-        return [_Branch(way.order, way.taken, (*way.picks, None))]
+        return [_Branch(way.order, way.chosen, (*way.picks, None))]
     ways = []
     for volume in firsts:
         order = way.order if len(firsts) == 1 else _before(volume, free, way.order)
         is_lost = volume in lost
-        taken = way.taken if is_lost else way.taken | 1 << volume
+        taken = way.chosen if is_lost else way.chosen | 1 << volume
         ways.append(_Branch(order, taken, (*way.picks, None if is_lost else volume)))
     return ways
 

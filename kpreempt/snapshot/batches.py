@@ -23,7 +23,7 @@ UNREAD = "kpreempt.io/unread"
 LISTED = "kpreempt.io/listed"
 KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
-NOT_WHOLE = "the file may not have been copied whole"
+INCOMPLETE = "the file may not have been copied whole"
 
 # So many objects at a time: for progress to move, and for memory.
 _BATCH = 4096
@@ -147,7 +147,7 @@ def batches_of_value(
         yield from without_kind(name, value, line())
 
 
-def line_of_all(line: int) -> LineOf:
+def fixed_line(line: int) -> LineOf:
     """The line of objects of which only that of their list is known."""
     return lambda _: line
 
@@ -167,7 +167,7 @@ def no_kind(document: Any, name: str, line: int) -> InputError:
             return InputError(problem, source=name, line=line, path=field)
     if document.get("kind"):
         return InputError("expected an object", source=name, line=line, path="metadata.annotations")
-    hint = NOT_WHOLE if "items" in document else ""
+    hint = INCOMPLETE if "items" in document else ""
     return InputError("is not a Kubernetes object: it has no kind", source=name, line=line, hint=hint)
 
 

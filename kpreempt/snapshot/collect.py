@@ -18,7 +18,7 @@ from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields, ObjectKind
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import DEFAULT_NAMESPACE, ObjectMeta, Time
 from kpreempt.model.pod import Pod, without_annotations
-from kpreempt.snapshot.batches import Batch, batches_of_list, line_of_all, list_within
+from kpreempt.snapshot.batches import Batch, batches_of_list, fixed_line, list_within
 from kpreempt.snapshot.decode import (
     BadObjectError,
     Json,
@@ -34,7 +34,7 @@ from kpreempt.snapshot.decode import (
 )
 from kpreempt.snapshot.kinds import COMPARED, RECORDED, find_kind, resource_of
 from kpreempt.snapshot.layouts import kubernetes_version, openshift_version
-from kpreempt.snapshot.object_store import LACKING_ANNOTATIONS, LACKING_CONDITIONS, Filed, ObjectStore
+from kpreempt.snapshot.object_store import LACKING_ANNOTATIONS, LACKING_CONDITIONS, ObjectStore, Stored
 from kpreempt.snapshot.wire_types import shown
 from kpreempt.verdict import Assumption
 from kpreempt.verdict.unread import LIST
@@ -47,7 +47,7 @@ Packs = Callable[[dict[str, Any]], Any]
 Keeps = Callable[[str, Record], bool]
 
 # How kubectl and the API server begin an object; then its end need not be looked for.
-_USUAL_START = re.compile(
+_COMMON_START = re.compile(
     rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
 )
 _MAX_LISTS = 20
@@ -82,7 +82,7 @@ class _Header(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str = ""
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedObject(msgspec.Struct, frozen=True):
     """What is read of an object of a kind of which there are no records."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -94,12 +94,12 @@ class _Reason(msgspec.Struct, frozen=True):
 
 _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
-_NAMED = msgspec.json.Decoder(Named)
+_NAME_DECODER = msgspec.json.Decoder(NamedObject)
 # Kinds that no snapshot has, and of which it is known that they have a namespace.
 _NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED.values() if kind.is_namespaced)
 
 
-class _Shelf:
+class _KindStore:
     """The records of one kind, in order, each name once."""
 
     def __init__(self, kind: Kind) -> None:
@@ -162,7 +162,7 @@ class Collector:
         self._bare_pods: set[int] = set()
         # With the version of the API, by kind, namespace and name.
         self._documents: dict[tuple[str, str, str], tuple[str, Any]] = {}
-        self._shelves = {kind.name: _Shelf(kind) for kind in KINDS.values()}
+        self._shelves = {kind.name: _KindStore(kind) for kind in KINDS.values()}
         self._pods = PodDecoder(keeps_conditions=extra_fields.pod_conditions)
         self._shelves["Pod"].decode = self._pods.decode
         self._skipped: Counter[str] = Counter()
@@ -191,7 +191,7 @@ class Collector:
                 if latest is not None and latest.begins(json):
                     what = latest.what
                 else:
-                    match = _USUAL_START.match(json)
+                    match = _COMMON_START.match(json)
                     if match is None:
                         name, api_version = _names(json, batch)
                         what = self._what(name, api_version)
@@ -300,12 +300,12 @@ class Collector:
         """The documents that were kept, in the order of the input, each with its kind and namespace, as packed."""
         return [packed for _, packed in self._documents.values()]
 
-    def _what(self, name: str, api_version: str) -> _What:
+    def _what(self, name: str, api_version: str) -> _ObjectType:
         kind = find_kind(name, api_version)
         store = self._shelves[kind.name] if kind else None
-        return _What(store, name, api_version, self._filing.kind_of(name, api_version, kind))
+        return _ObjectType(store, name, api_version, self._filing.kind_of(name, api_version, kind))
 
-    def _take(self, what: _What, store: _Shelf, json: Json, batch: Batch, index: int) -> None:
+    def _take(self, what: _ObjectType, store: _KindStore, json: Json, batch: Batch, index: int) -> None:
         """Decode an object and keep it, or settle which of two of one name counts."""
         if store.kind.reasons:
             try:
@@ -352,12 +352,12 @@ class Collector:
         packed = document if self._packs is None else self._packs(document)
         self._documents[kind, meta.namespace, meta.name] = document["apiVersion"], packed
 
-    def _keep_other(self, what: _What, json: Json) -> None:
+    def _keep_other(self, what: _ObjectType, json: Json) -> None:
         """Keep the document of an object that is passed over, where it is asked for."""
         if self._keeps is None or what.name in KINDS:
             return
         try:
-            record = _NAMED.decode(json)
+            record = _NAME_DECODER.decode(json)
         except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
             return
         meta = record.metadata
@@ -368,7 +368,7 @@ class Collector:
         if not is_other and self._keeps(what.name, msgspec.structs.replace(record, metadata=meta)):
             self._keep(what.name, what.api_version, meta, json)
 
-    def _settle(self, store: _Shelf, at: int, record: Record, batch: Batch, index: int) -> None:
+    def _settle(self, store: _KindStore, at: int, record: Record, batch: Batch, index: int) -> None:
         known = store.records[at]
         is_own = batch.source in self._own_sources
         # Of pods that differ at most in what a dump of kpreempt's leaves out: annotations, and of conditions a lot.
@@ -385,7 +385,7 @@ class Collector:
             name = f"{store.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " ")
             raise _twice(name, there, batch, index)
 
-    def _pass_over(self, what: _What, json: Json, batch: Batch, index: int, depth: int) -> None:
+    def _pass_over(self, what: _ObjectType, json: Json, batch: Batch, index: int, depth: int) -> None:
         """Count an object of a kind that is not kept, or take the items of a list within a list in."""
         top = list_within(json) if _HAS_ITEMS.search(json) else None
         if top is None:
@@ -393,7 +393,7 @@ class Collector:
                 self._openshift = openshift_version(parse_json(json)) or self._openshift
             filed = self._filed(what, json, batch)
             if filed is not None and not self._filing.add(*filed):
-                meta = filed[1].named.metadata
+                meta = filed[1].names.metadata
                 raise _twice(f"{what.name} {meta.namespace}/{meta.name}".replace(" /", " "), "", batch, index)
             # A dump of kpreempt's says itself how many there were.
             if batch.source not in self._own_sources or what.name not in COMPARED:
@@ -401,10 +401,10 @@ class Collector:
             return
         if depth >= _MAX_LISTS:
             raise BadObjectError(what.name, "", "is nested too deeply")
-        for inner in batches_of_list(batch.source, top, line_of_all(batch.line_of(index))):
+        for inner in batches_of_list(batch.source, top, fixed_line(batch.line_of(index))):
             self.add(inner, depth=depth + 1)
 
-    def _filed(self, what: _What, json: Json, batch: Batch) -> tuple[ObjectKind, Filed] | None:
+    def _filed(self, what: _ObjectType, json: Json, batch: Batch) -> tuple[ObjectKind, Stored] | None:
         """An object as it is filed, where it is wanted."""
         if what.extra_fields is None:
             return None
@@ -412,10 +412,10 @@ class Collector:
         return what.extra_fields, self._filing.read(what.extra_fields, version, json, is_partial=is_own)
 
 
-class _What(msgspec.Struct, frozen=True, gc=False):
+class _ObjectType(msgspec.Struct, frozen=True, gc=False):
     """What an object is; ``store`` is ``None`` for kinds that are not kept, ``extra_fields`` for those of no plugin."""
 
-    store: _Shelf | None
+    store: _KindStore | None
     name: str
     api_version: str
     extra_fields: ObjectKind | None
@@ -425,7 +425,7 @@ class _Start(NamedTuple):
     """How objects begin, and what these are. Most are as the one before, and that is soon seen."""
 
     begins: Callable[[Json], object]
-    what: _What
+    what: _ObjectType
 
 
 def _without_conditions(pod: Pod) -> Pod:

@@ -314,7 +314,7 @@ _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
 # What conditions are read for: budgets (Ready), evictions under way, resizes. Nobody reads the others.
 _CONDITIONS = frozenset(("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled"))
 # So many texts of a part are known at a time. Most clusters have fewer, and in others replicas are close to each other.
-_MOST_PARTS = 20_000
+_MAX_PARTS = 20_000
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
@@ -360,7 +360,7 @@ class _Parts(dict[bytes, Any]):
         self._decode = decoder_of(kind).decode
 
     def __missing__(self, json: bytes) -> Any:
-        if len(self) == _MOST_PARTS:
+        if len(self) == _MAX_PARTS:
             self.clear()
         part = self[json] = self._decode(json)
         return part

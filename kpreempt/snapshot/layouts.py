@@ -23,7 +23,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN
 from kpreempt.model.kinds import KINDS, Kind
-from kpreempt.snapshot.batches import NOT_WHOLE, Batch, is_extension, line_of_all, no_kind
+from kpreempt.snapshot.batches import INCOMPLETE, Batch, fixed_line, is_extension, no_kind
 from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.kinds import plural_of
 from kpreempt.snapshot.sources import LineCounter, Source
@@ -33,7 +33,7 @@ _ERRORS = "-errors.json"
 # The beginning of an object or a list, and fields that only API servers fill in.
 _VERSIONED = re.compile(rb"^ {0,4}(?:- )?apiVersion: ", re.MULTILINE)
 _SERVED = re.compile(rb"^[ -]+(?:uid|resourceVersion): \S", re.MULTILINE)
-_LOOKED_AT = 2**20
+_PREFIX_BYTES = 2**20
 _NOT_FOUND, _FAILED = 404, 500
 _ALIASES = {
     "pdbs": "PodDisruptionBudget",
@@ -94,7 +94,7 @@ class DumpLayout:
         """The objects, if the value has a layout that is known."""
         # The ``cluster_version.json`` of a support bundle.
         if version := _text_at(document, "info", "gitVersion"):
-            return [Batch(name, [], line_of_all(line), version=version)]
+            return [Batch(name, [], fixed_line(line), version=version)]
         if _BUNDLE in path and path[-1].endswith(_ERRORS):
             # That a kind could not be read, as a bundle's file with the errors says.
             unread = _kind_of([*path[:-1], path[-1].removesuffix(_ERRORS) + ".json"])
@@ -106,26 +106,26 @@ class DumpLayout:
                 status = _NOT_FOUND
             # Other files of this bundle cannot have what is missing.
             bundle = name.partition(_BUNDLE)[0] + _BUNDLE
-            return [Batch(bundle, [], line_of_all(0), unread=msgspec.json.encode({unread.name: status}).decode())]
+            return [Batch(bundle, [], fixed_line(0), unread=msgspec.json.encode({unread.name: status}).decode())]
         if isinstance(document, dict):
             # The ``config/version.json`` of an Insights archive.
             if list(path[-2:]) == [_INSIGHTS, "version.json"] and (openshift := openshift_version(document)):
                 self._is_insights = True
-                return [Batch(name, [], line_of_all(line), openshift=openshift)]
+                return [Batch(name, [], fixed_line(line), openshift=openshift)]
             if _has_go_names(document):
                 return _from_go(path, name, document, line)
             lists = [key for key in document if key in _EXPORTED and isinstance(document[key], list | None)]
-            is_whole = len(document.keys() - {*lists, _EXPORTED_CONFIGURATION}) == 0
-            if is_whole and {"pods", "nodes"} & {*lists}:
+            is_complete = len(document.keys() - {*lists, _EXPORTED_CONFIGURATION}) == 0
+            if is_complete and {"pods", "nodes"} & {*lists}:
                 fields = _RAW_FIELDS.decode(json)
-                found = [Batch(name, [], line_of_all(line))]
+                found = [Batch(name, [], fixed_line(line))]
                 for key, exported in _EXPORTED.items():
                     if bytes(fields.get(key, b"null")) != b"null":
                         found.append(_batch(name, _RAW_LIST.decode(fields[key]), line, KINDS[exported]))
                 if bytes(fields.get(_EXPORTED_CONFIGURATION, b"null")) != b"null":
                     # It counts among the objects that are not read.
                     configuration = fields[_EXPORTED_CONFIGURATION]
-                    found.append(Batch(name, [configuration], line_of_all(line), kind="KubeSchedulerConfiguration"))
+                    found.append(Batch(name, [configuration], fixed_line(line), kind="KubeSchedulerConfiguration"))
                 return found
         kind = _kind_of(path)
         if kind is None:
@@ -146,12 +146,12 @@ def check_complete(source: Source) -> None:
     YAML that is cut off can be valid. What comes from an API server was written by a program, which ends every line.
     """
     content = source.content
-    if content is None or content[-1:] == b"\n" or not _VERSIONED.search(content[:_LOOKED_AT]):
+    if content is None or content[-1:] == b"\n" or not _VERSIONED.search(content[:_PREFIX_BYTES]):
         return
-    if not _SERVED.search(content[-_LOOKED_AT:]):
+    if not _SERVED.search(content[-_PREFIX_BYTES:]):
         return
     line = LineCounter(content).line_at(len(content))
-    raise InputError("ends in the middle of a line", source=source.name, line=line, hint=NOT_WHOLE)
+    raise InputError("ends in the middle of a line", source=source.name, line=line, hint=INCOMPLETE)
 
 
 def openshift_version(document: Any) -> str:
@@ -195,7 +195,7 @@ def _array(name: str, json: Json, document: Any, line: int, kind: str) -> list[B
 
 def _batch(name: str, objects: Sequence[Json], line: int, kind: Kind | None) -> Batch:
     version = "/".join(filter(None, (kind.groups[0], kind.version or "v1"))) if kind else ""
-    return Batch(name, objects, line_of_all(line), kind=kind.name if kind else "", api_version=version)
+    return Batch(name, objects, fixed_line(line), kind=kind.name if kind else "", api_version=version)
 
 
 def _has_name(document: Any) -> bool:
@@ -253,7 +253,7 @@ def _from_go(path: Sequence[str], name: str, document: dict[str, Any], line: int
     if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
         return None
     by_name = _KIND_OF.get(path[-1].partition(".")[0].replace("-", ""))
-    found = [Batch(name, [], line_of_all(line))]
+    found = [Batch(name, [], fixed_line(line))]
     for each in items:
         kind = _kind_by_link(document) or _kind_by_link(each) or by_name or _kind_by_shape(each)
         if kind is None:

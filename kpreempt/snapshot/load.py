@@ -17,7 +17,7 @@ from kpreempt.model.cluster import ABSENT, ClusterSnapshot, Unread
 from kpreempt.model.extra_fields import NO_EXTRAS, ExtraFields
 from kpreempt.model.frozen import NO_ENTRIES
 from kpreempt.model.kinds import KINDS
-from kpreempt.phases import NO_PHASES, Phases, each_in_phase
+from kpreempt.phases import NO_PHASES, Phases, timed_items
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs
@@ -28,7 +28,7 @@ from kpreempt.snapshot.sources import STDIN, STDIN_NAME, Source, read_sources
 from kpreempt.verdict import Assumption
 
 if TYPE_CHECKING:
-    from kpreempt.snapshot.recording.as_of import Past
+    from kpreempt.snapshot.recording.as_of import PastCluster
 
 Progress = Callable[[str, float], None]
 
@@ -74,22 +74,22 @@ def load_snapshot(
     recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
         raise UsageError("--at: there is no recording to look at", hint="--snapshot DIR, of kpreempt record --to DIR")
-    pasts: list[Past] = []
+    pasts: list[PastCluster] = []
     with without_collection():
         for path in paths:
             if path in recordings:
                 with phases.phase("read"):
-                    from kpreempt.snapshot.recording.as_of import moment_of, state_before  # noqa: PLC0415 - few are recordings
+                    from kpreempt.snapshot.recording.as_of import point_in_time, state_before  # noqa: PLC0415 - few are recordings
 
-                    pasts.append(state_before(path, moment_of(path, at), input_limits))
+                    pasts.append(state_before(path, point_in_time(path, at), input_limits))
                 with phases.phase("decode"):
                     for batch in pasts[-1].batches:
                         collector.add(batch)
                 continue
             has_objects, layout, bad_before = False, DumpLayout(), len(passed_over.bad)
-            for source in each_in_phase(phases, "read", read_sources(path, stdin, input_limits)):
+            for source in timed_items(phases, "read", read_sources(path, stdin, input_limits)):
                 batches = passed_over.objects_of(source.name, _batches_of(source, layout))
-                for batch in each_in_phase(phases, "read", batches):
+                for batch in timed_items(phases, "read", batches):
                     has_objects = True
                     if progress is not None:
                         progress(source.name, batch.share)

@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.errors import InputError
 from kpreempt.snapshot.archives import InputLimits, check_density
-from kpreempt.snapshot.batches import Batch, batches_of_list, is_extension, line_of_all, list_within, no_kind
+from kpreempt.snapshot.batches import Batch, batches_of_list, fixed_line, is_extension, list_within, no_kind
 from kpreempt.snapshot.decode import Json, parse_json_of
 from kpreempt.snapshot.layouts import looks_like_objects
 from kpreempt.snapshot.read import read_batches
@@ -71,7 +71,7 @@ def read_manifest(
         from kpreempt.snapshot.live.download import download  # noqa: PLC0415 - urllib3 takes a while
 
         return manifest_in(download(path, os.environ), without_secrets(path), input_limits, may_be_empty=may_be_empty)
-    sources = read_sources(path, stdin, input_limits, endings=_OF_FOLDERS, left_out=input_limits.passed_over.not_read)
+    sources = read_sources(path, stdin, input_limits, endings=_OF_FOLDERS, skipped=input_limits.passed_over.not_read)
     return _objects(sources, STDIN_NAME if path == STDIN else path, input_limits, may_be_empty=may_be_empty)
 
 
@@ -179,7 +179,7 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
             raise InputError(f"expected an object, got {shown(document)}", source=batch.source, line=line)
         top = list_within(json) if "items" in document else None
         if top is not None:
-            for inner in batches_of_list(batch.source, top, line_of_all(line)):
+            for inner in batches_of_list(batch.source, top, fixed_line(line)):
                 yield from _objects_of(inner)
             continue
         if batch.kind:

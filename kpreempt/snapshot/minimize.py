@@ -77,7 +77,7 @@ _PRESENCE = "yes"
 _SCHEDULERS_CONDITION = "PodScheduled"
 
 
-def least(record: Record) -> Record:
+def minimized(record: Record) -> Record:
     """The record without what nothing reads; the very same one where there is nothing of that."""
     trim = _TRIMMERS.get(type(record))
     return trim(record) if trim else record

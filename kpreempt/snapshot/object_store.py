@@ -21,10 +21,10 @@ class _Named(msgspec.Struct, frozen=True):
     metadata: AnnotatedMeta = AnnotatedMeta()
 
 
-class Filed(NamedTuple):
+class Stored(NamedTuple):
     """An object: its identity, its document, and whether a dump of kpreempt's has it, which leaves most of it out."""
 
-    named: _Named
+    names: _Named
     document: dict[str, Any]
     is_partial: bool
 
@@ -35,7 +35,7 @@ class ObjectStore:
     def __init__(self, extra_fields: ExtraFields, *, defaults_namespace: bool) -> None:
         self._defaults_namespace = defaults_namespace
         self._by_kind: dict[str, list[ObjectKind]] = {}
-        self._files: dict[str, dict[tuple[str, str], Filed]] = {}
+        self._files: dict[str, dict[tuple[str, str], Stored]] = {}
         for kind in extra_fields.kinds:
             self._by_kind.setdefault(kind.kind, []).append(kind)
             self._files[kind.key] = {}
@@ -52,7 +52,7 @@ class ObjectStore:
                 return kind
         return None
 
-    def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> Filed:
+    def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> Stored:
         """An object, ready to be filed. Raises ``BadObjectError``."""
         named: _Named = record_of(Kind(kind.kind, "", _Named), json)
         meta = named.metadata
@@ -70,37 +70,37 @@ class ObjectStore:
         if not api_version:
             usual = kind.version or "v1"
             api_version = f"{kind.group}/{usual}" if kind.group else usual
-        return Filed(
+        return Stored(
             msgspec.structs.replace(named, metadata=meta),
             {"apiVersion": api_version, "kind": kind.kind, **own},
             is_partial,
         )
 
-    def add(self, kind: ObjectKind, filed: Filed) -> bool:
+    def add(self, kind: ObjectKind, filed: Stored) -> bool:
         """File an object of which there is no record.
 
         Of two of one name the one with the higher ``resourceVersion`` stays, and the first of equal ones. False if they
         differ, and nothing tells which of both is the later one.
         """
-        file, meta = self._files[kind.key], filed.named.metadata
+        file, meta = self._files[kind.key], filed.names.metadata
         known = file.setdefault((meta.namespace, meta.name), filed)
-        if known is filed or is_later(known.named, filed.named):
+        if known is filed or is_later(known.names, filed.names):
             return True
-        if is_later(filed.named, known.named):
+        if is_later(filed.names, known.names):
             file[meta.namespace, meta.name] = filed
             return True
         version = meta.resource_version
-        is_same_version = bool(version) and version == known.named.metadata.resource_version
+        is_same_version = bool(version) and version == known.names.metadata.resource_version
         return known.document == filed.document or is_same_version
 
-    def add_extra(self, kind: ObjectKind, filed: Filed, *, is_kept: bool) -> None:
+    def add_extra(self, kind: ObjectKind, filed: Stored, *, is_kept: bool) -> None:
         """File an object beside its record. ``is_kept`` says whether that is the one which stays of two of one name.
 
         One that is equal to a record before brings what a dump of kpreempt's has left out.
         """
-        file, meta = self._files[kind.key], filed.named.metadata
+        file, meta = self._files[kind.key], filed.names.metadata
         known = file.setdefault((meta.namespace, meta.name), filed)
-        if is_kept or (known.is_partial and not is_later(known.named, filed.named)):
+        if is_kept or (known.is_partial and not is_later(known.names, filed.names)):
             file[meta.namespace, meta.name] = filed
 
     def forget(self, kind: ObjectKind) -> None:
@@ -118,7 +118,7 @@ class ObjectStore:
         """
         found = []
         for kind in (each for kinds in self._by_kind.values() for each in kinds if each.key not in is_kept_complete):
-            filed, is_record = self._files[kind.key].values(), is_kept_anyway(kind)
+            filed, is_record = self._files[kind.key].values(), is_always_kept(kind)
             if not any(each.is_partial for each in filed) if is_record else filed:
                 continue
             keeps, rest = ("little of each", "the rest") if is_record else ("none", "any")
@@ -132,7 +132,7 @@ class ObjectStore:
         return found
 
 
-def is_kept_anyway(kind: ObjectKind) -> bool:
+def is_always_kept(kind: ObjectKind) -> bool:
     """Whether every snapshot has records of the kind."""
     known = KINDS.get(kind.kind)
     return known is not None and kind.group in known.groups

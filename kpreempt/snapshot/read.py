@@ -14,7 +14,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.snapshot.archives import check_density
 from kpreempt.snapshot.batches import (
-    NOT_WHOLE,
+    INCOMPLETE,
     TOP_LEVEL,
     Batch,
     ReadsWithoutKind,
@@ -31,7 +31,7 @@ _LEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r\n]++|---(?=[ \t\r\n])|#[^\n]*+)
 _SMALL = 4 * 2**20
 # What looks like an object in these may be a quotation.
 _LOGS_AND_PAGES = re.compile(r"\.(?:log|html?|md)(?:\.(?:gz|zst|[0-9]+))*\Z", re.IGNORECASE)
-_LOOKED_AT = 2**16
+_PREFIX_BYTES = 2**16
 _OBJECT_SIGNS = re.compile(
     rb"""^(?:\xef\xbb\xbf)?[ ]*+(?:[-?][ ]+)?["']?(?:apiVersion|serverVersion)["']?[ ]*:"""
     rb"""|\A(?:\xef\xbb\xbf)?\s*[\[{][^\0]*"(?:apiVersion|serverVersion)\"""",
@@ -62,7 +62,7 @@ def read_batches(source: Source, without_kind: WithoutKind) -> Iterator[Batch]:
     of_this_file = partial(without_kind, is_named=source.is_named)
     if source.is_of_objects:
         yield from _documents(source.name, content, of_this_file)
-    elif _OBJECT_SIGNS.search(content[:_LOOKED_AT]):
+    elif _OBJECT_SIGNS.search(content[:_PREFIX_BYTES]):
         try:
             yield from _documents(source.name, content, of_this_file)
         except InputError:
@@ -179,7 +179,7 @@ class _JsonText:
             # The reader has looked at one byte of the next value when it says so.
             return position + int(trailing[1]) - 1
         if "truncated" in message:
-            raise self._error("ends in the middle of a JSON value", len(self.content), NOT_WHOLE) from None
+            raise self._error("ends in the middle of a JSON value", len(self.content), INCOMPLETE) from None
         at = _AT_BYTE.search(message)
         problem = _AT_BYTE.sub("", message.removeprefix("JSON is malformed: "))
         raise self._error(f"{_NOT_JSON}{problem}", position + int(at[1]) if at else position) from None

@@ -24,7 +24,7 @@ STDIN_NAME = "standard input"
 # Larger files are mapped, so that they do not count as the process's own memory.
 _MAP_FROM = 4 * 2**20
 # What is unpacked stays in memory up to this, and goes to a temporary file beyond.
-_MOST_IN_MEMORY = 64 * 2**20
+_MAX_IN_MEMORY = 64 * 2**20
 _CHUNK = 2**20
 
 _NO_TEXT = {
@@ -36,7 +36,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Files whose names end like this are expected to hold objects.
 _OF_OBJECTS = re.compile(r"\.(?:ya?ml|json)(?:\.(?:gz|zst))*\Z", re.IGNORECASE)
 # At the beginning of a text in UTF-16 without a byte order mark every second byte is a NUL.
-_UTF_16_LOOKED_AT = 32
+_UTF_16_PREFIX = 32
 
 Content = bytes | mmap.mmap
 _STEP = 2**20
@@ -66,14 +66,14 @@ def read_sources(
     input_limits: InputLimits | None = None,
     *,
     endings: tuple[str, ...] = (),
-    left_out: list[str] | None = None,
+    skipped: list[str] | None = None,
 ) -> Iterator[Source]:
     """The files that ``path`` means, each of them valid until the next is asked for.
 
     Those that cannot be read, and the rest of an archive that ends early, have an ``error`` instead of content. Raises
     ``InputError`` if there is no such path, or if the inputs are too large.
 
-    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``left_out``.
+    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``skipped``.
     ``input_limits`` is what they share with other inputs.
     """
     input_limits = input_limits or InputLimits()
@@ -87,7 +87,7 @@ def read_sources(
     elif "\0" in path:
         raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
     elif _is_folder(path):
-        for file in files_below(path, endings, left_out, follows_links=input_limits.follows_links):
+        for file in files_below(path, endings, skipped, follows_links=input_limits.follows_links):
             try:
                 yield from _read_file(file, input_limits, is_named=False)
             except InputError as error:
@@ -161,7 +161,7 @@ def _utf_16(head: bytes) -> str:
     for mark, nul_at, encoding in ((b"\xff\xfe", 1, "utf-16-le"), (b"\xfe\xff", 0, "utf-16-be")):
         if head.startswith(mark):
             return encoding
-        seen = head[:_UTF_16_LOOKED_AT]
+        seen = head[:_UTF_16_PREFIX]
         if len(seen) > 1 and not any(seen[nul_at::2]) and all(seen[1 - nul_at :: 2]):
             return encoding
     return ""
@@ -184,7 +184,7 @@ def _gathered(stream: InputStream) -> Content:
     while chunk := stream.read(_CHUNK):
         chunks.append(chunk)
         size += len(chunk)
-        if size > _MOST_IN_MEMORY:
+        if size > _MAX_IN_MEMORY:
             return _in_temporary_file(chunks, stream)
     return b"".join(chunks)
 
@@ -226,11 +226,11 @@ class LineCounter:
 
 
 def files_below(
-    folder: str, endings: tuple[str, ...], left_out: list[str] | None, *, follows_links: bool
+    folder: str, endings: tuple[str, ...], skipped: list[str] | None, *, follows_links: bool
 ) -> Iterator[str]:
     """The files below a folder in the order of their names, each folder once. Raises ``InputError``.
 
-    Where there are ``endings``, files with other ones go to ``left_out``. A link to what is read under its own name
+    Where there are ``endings``, files with other ones go to ``skipped``. A link to what is read under its own name
     is passed over; one that leads out of the folder is refused, or with ``follows_links`` followed.
     """
     endings = endings or ("",)
@@ -272,8 +272,8 @@ def files_below(
                 raise unreadable(str(path), error) from error
         if is_file and path.name.endswith(endings):
             yield str(path)
-        elif is_file and left_out is not None:
-            left_out.append(name_of(str(path)))
+        elif is_file and skipped is not None:
+            skipped.append(name_of(str(path)))
         is_followed = not pending
         if is_followed:
             pending, elsewhere = elsewhere[:1], elsewhere[1:]

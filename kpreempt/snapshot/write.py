@@ -19,7 +19,7 @@ from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.batches import ASSUMPTIONS, KPREEMPT_VERSION, LISTED, SERVER_VERSION, SKIPPED, TAKEN_AT, UNREAD
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.verdict import Assumption
 
 # So many bytes are handed on together.
@@ -88,7 +88,7 @@ def line_of(kind: Kind, record: Record) -> bytes:
 
 def status_of(pod: Pod) -> dict[str, Any]:
     """The status of a pod as plain data, with least fields."""
-    status: dict[str, Any] = msgspec.to_builtins(least(pod), enc_hook=str).get("status", {})
+    status: dict[str, Any] = msgspec.to_builtins(minimized(pod), enc_hook=str).get("status", {})
     return status
 
 

@@ -36,7 +36,7 @@ class PendingState(StrEnum):
 
 
 # The states that say more about a pod than its outcome.
-TELLING_STATES = (
+SHOWN_STATES = (
     PendingState.BEING_DELETED,
     PendingState.NO_SCHEDULER,
     PendingState.GATED,

@@ -66,7 +66,7 @@ class DefaultedField(UntrackedRecord, frozen=True):
 # The start of the field of an assumption about a feature gate; the gate's name follows.
 FEATURE_GATE = "feature gate "
 # The message for a known gate that is set but has no effect here.
-SETTING_NOT_MODELLED = "this setting is not modeled; the default is"
+SETTING_UNMODELED = "this setting is not modeled; the default is"
 
 
 class AssumptionKind(StrEnum):

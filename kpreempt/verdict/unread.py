@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, SHORT_NAMES, ClusterSnapshot, KindState, Unread, state_of
-from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED, Assumption, AssumptionKind
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_UNMODELED, Assumption, AssumptionKind
 
 # The field of an assumption about a kind.
 LIST = "list"
@@ -213,4 +213,4 @@ def invalidates_answer(assumption: Assumption) -> bool:
     """
     if assumption.kind in (AssumptionKind.UNREADABLE, AssumptionKind.ABSENT, AssumptionKind.SKIPPED):
         return True
-    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_NOT_MODELLED
+    return assumption.field.startswith(FEATURE_GATE) and assumption.message == SETTING_UNMODELED

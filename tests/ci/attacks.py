@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import OptionType, RuleId
 from tests.ci.places import as_list, git
 from tests.rollouts import nodes, priority_class, running, workload
 
@@ -148,8 +148,10 @@ def _links_to(target: str, name: str = "evil.yaml") -> Attack:
     return attack
 
 
-_RULES = [rule for rule in RuleId if rule.row.takes in (Takes.NUMBER, Takes.SWITCH) and "check" in rule.row.commands]
-_OFF = {rule: "false" if rule.row.takes is Takes.SWITCH else '"off"' for rule in _RULES}
+_RULES = [
+    rule for rule in RuleId if rule.row.takes in (OptionType.NUMBER, OptionType.SWITCH) and "check" in rule.row.commands
+]
+_OFF = {rule: "false" if rule.row.takes is OptionType.SWITCH else '"off"' for rule in _RULES}
 LAX = '[check]\nassume-none = ["pdb", "quota"]\n' + "".join(f"{rule} = {value}\n" for rule, value in _OFF.items())
 _WARNS = "[check.severity]\n" + "".join(f'{rule} = "warn"\n' for rule in _RULES)
 _WAIVES = "".join(f'[[check.waive]]\nrule = "{rule}"\nreason = "trust me"\n' for rule in _RULES)

@@ -33,7 +33,7 @@ from kpreempt.model.workloads import (
     Service,
     StatefulSet,
 )
-from kpreempt.schedulers.kube.versions import Behaviour, behavior
+from kpreempt.schedulers.kube.versions import Behavior, behavior
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ def cluster_of(objects: list[dict[str, Any]]) -> ClusterSnapshot:
     return ClusterSnapshot(has_scheduler_order=True, **lists)
 
 
-def gates_of(settings: dict[str, bool] | None) -> Behaviour:
+def gates_of(settings: dict[str, bool] | None) -> Behavior:
     """Feature gates, with defaults for those that are not set; unknown ones are omitted."""
     return behavior(gates=settings)
 

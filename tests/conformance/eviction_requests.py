@@ -14,7 +14,7 @@ import msgspec
 
 from kpreempt.eviction.records import (
     ACCEPTED,
-    USUAL,
+    DEFAULT_RULES,
     Answer,
     Cause,
     Details,
@@ -24,12 +24,12 @@ from kpreempt.eviction.records import (
 )
 from kpreempt.eviction.subresource import (
     SEVERAL_BUDGETS,
+    always_allows_unhealthy,
     answer_eviction,
     being_processed,
     budgets_of,
     granted,
     ignores_budgets,
-    lets_unready_go,
     not_found,
 )
 from kpreempt.model.labels import parse_int64
@@ -88,7 +88,7 @@ def check_preconditions(pod: Pod, options: DeleteOptions) -> None:
     raise EvictionRejectedError(Answer(CONFLICT, "Conflict", message, Details(name=found.name, kind="Pod")))
 
 
-def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = USUAL) -> Pod | None:
+def deleted(pod: Pod, grace_period: int | None, now: datetime, rules: EvictionRules = DEFAULT_RULES) -> Pod | None:
     """Return the pod after a delete with ``grace_period`` seconds or its own; ``None`` if it is gone."""
     metadata = pod.metadata
     generation, until = metadata.generation, metadata.deletion_timestamp
@@ -176,7 +176,7 @@ def with_next_version(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, resource_version=changed))
 
 
-def evict(request: EvictionRequest, store: Store, now: datetime, rules: EvictionRules = USUAL) -> Answer:
+def evict(request: EvictionRequest, store: Store, now: datetime, rules: EvictionRules = DEFAULT_RULES) -> Answer:
     """Return the server's answer; its changes are in ``store``. For a plain request, the product must match it."""
     is_plain = store.is_alone and request == EvictionRequest(
         request.name, request.name, DeleteOptions(request.options.grace_period_seconds)
@@ -200,7 +200,7 @@ def _options(request: EvictionRequest, rules: EvictionRules) -> DeleteOptions:
         raise EvictionRejectedError(Answer(400, "BadRequest", message))
     options = request.options
     is_careless = options.ignore_store_read_error_with_cluster_breaking_potential
-    if is_careless and rules.eviction_refuses_unreadable_store_option:
+    if is_careless and rules.eviction_rejects_unreadable_store_option:
         problem = "Invalid value: true: can not be set for pod eviction, try after removing the option"
         field = f"deleteOptions.{_OPTION}"
         message = f'Eviction.policy "{request.url_name}" is invalid: {field}: {problem}'
@@ -245,7 +245,7 @@ def _evict_by_budget(
     budgets = budgets_of(pod, store.budgets.values())
     if len(budgets) > 1:
         raise EvictionRejectedError(SEVERAL_BUDGETS)
-    wanted, goes_unready = options, bool(budgets) and lets_unready_go(pod, budgets[0])
+    wanted, goes_unready = options, bool(budgets) and always_allows_unhealthy(pod, budgets[0])
     if goes_unready:
         wanted = options.with_version(pod.metadata.resource_version)
     elif budgets:

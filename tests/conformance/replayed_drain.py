@@ -36,8 +36,8 @@ _BETWEEN_REQUESTS = 0.2
 # The client silently retries a rejection with a retry delay this often.
 _SILENT_RETRIES = 10
 # Nothing more can happen that would allow a pod's eviction.
-_FOR_EVER = 3600.0
-_MOST_STEPS = 200_000
+_FOREVER = 3600.0
+_MAX_STEPS = 200_000
 _OUT, _ERR = "stdout", "stderr"
 
 
@@ -177,14 +177,14 @@ class DrainRun:
         for work in works:
             go_on(work)
         since, shown = self._cluster.seconds, self._state()
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if not left:
                 return errors
             self._cluster.step()
             state = self._state()
             if state != shown:
                 since, shown = self._cluster.seconds, state
-            is_idle = self._cluster.seconds - since > max(_FOR_EVER, 2 * self._command.options.timeout)
+            is_idle = self._cluster.seconds - since > max(_FOREVER, 2 * self._command.options.timeout)
             is_stopped = self._stopped_after is not None and self._cluster.seconds > self._stopped_after
             if is_idle or is_stopped:
                 break

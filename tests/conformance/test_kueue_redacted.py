@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, kept_kueue, kueue_objects, redactable
+from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, kueue_objects, recorded_kueue, redactable
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kueue import KueueConfiguration, run_cycles
@@ -42,7 +42,7 @@ def redacted(cluster: ClusterSnapshot, redaction: Redaction) -> ClusterSnapshot:
     fields = {kind.field: list(map(redaction.record, getattr(cluster, kind.field))) for kind in KINDS.values()}
     keys = {each.kind: each.key for each in KUEUE_EXTRAS.kinds}
     documents: dict[str, list[dict[str, Any]]] = {}
-    for each in kept_kueue(cluster, decode_document, redaction.record):
+    for each in recorded_kueue(cluster, decode_document, redaction.record):
         documents.setdefault(keys[each["kind"]], []).append(each)
     return msgspec.structs.replace(cluster, documents=documents, **fields)
 
@@ -51,7 +51,7 @@ def decided(cluster: ClusterSnapshot, scenario: dict[str, Any], now: datetime, o
     config = msgspec.convert(scenario.get("config") or {}, type=KueueConfiguration)
     objects = kueue_objects(cluster, decode_document)
     found = run_cycles(objects, config, now=now, cycles=scenario["cycles"], only=[only] if only else ())
-    return json.dumps([found.cycles, found.others])
+    return json.dumps([found.cycles, found.alternatives])
 
 
 def plain(value: Any) -> Any:

@@ -23,7 +23,7 @@ from kpreempt.schedulers.kube.plugins import node_resources_fit
 from kpreempt.schedulers.kube.plugins.default_preemption import DefaultPreemption, default_args
 from kpreempt.schedulers.kube.preemption.evaluator import potential_nodes
 from kpreempt.schedulers.kube.profile import PluginMaker, PointConfig, Profile
-from kpreempt.schedulers.kube.versions import Behaviour, behavior
+from kpreempt.schedulers.kube.versions import Behavior, behavior
 from kpreempt.verdict import Candidate, Code, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 from tests.conformance.made_up_plugins import WEIGHTS, made_up_args, registry_of
@@ -37,7 +37,7 @@ class Bench:
     """A framework of the case's plugins over its objects, with its gates and arguments."""
 
     def __init__(self, case: Case) -> None:
-        self.behavior: Behaviour = gates_of(case.get("featureGates"))
+        self.behavior: Behavior = gates_of(case.get("featureGates"))
         snapshot = cluster_of(case["objects"])
         self.cluster = ClusterState(
             snapshot, self.behavior, now=NOW, scheduler_names=frozenset(["default-scheduler", ""])

@@ -34,7 +34,7 @@ from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
     sort_claims,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.plugin import StorageUse, score
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Status
 from tests.conformance.cases import NOW, cluster_of, gates_of
 from tests.conformance.statuses import same_status
@@ -166,7 +166,7 @@ def _plugin(case: Case, handle: Handle) -> Plugin:
     return NodeDeclaredFeatures(args, handle, {feature: needs(feature) for feature in case["input"]["knownFeatures"]})
 
 
-def _cluster(case: Case) -> tuple[ClusterState, Behaviour]:
+def _cluster(case: Case) -> tuple[ClusterState, Behavior]:
     """The case's unchanged objects, without the binding mode that the API sets by default."""
     features = gates_of(case.get("featureGates"))
     snapshot = cluster_of(case["objects"])

@@ -26,7 +26,7 @@ from tests.harmless import obeyed
 SECONDS = 30
 _PATIENCE = 300
 _ADDRESS_SPACE = 4 << 30
-MOST_MEMORY = 1 << 30
+MAX_MEMORY = 1 << 30
 _LONGEST_LINE = 2_500
 _EXPECTED = (0, 1, 2, 3)
 
@@ -80,7 +80,7 @@ def run_case(case: Case) -> Outcome:
     shown = "" if case.replies is not None else stdout
     found = obeyed(shown.replace("\n::", "\n").removeprefix("::") if is_annotated else shown) + obeyed(stderr)
     problems += [f"writes {', '.join(sorted(set(found)))}"] if found else []
-    problems += [f"takes {memory >> 20} MiB"] if memory > MOST_MEMORY else []
+    problems += [f"takes {memory >> 20} MiB"] if memory > MAX_MEMORY else []
     longest = max(map(len, stderr.splitlines()), default=0)
     problems += [f"writes {longest:,} characters in a line of standard error"] if longest > _LONGEST_LINE else []
     if case.replies is not None and (replies := len(stdout.splitlines())) < case.replies:

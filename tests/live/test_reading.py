@@ -21,7 +21,7 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.flags import ConnectionFlags
 from kpreempt.snapshot.live.listing import CUSTOM, api_versions_of, path_of
-from kpreempt.snapshot.live.lists import Reading, read_cluster
+from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.snapshot.load import load_snapshot
 from tests.live import cluster
 from tests.live.plane import VERSION, ControlPlane, Object, RefusedError, program
@@ -86,7 +86,7 @@ def dumped(plane: ControlPlane) -> Object:
     return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}
 
 
-def read(plane: ControlPlane, **flags: Any) -> Reading:
+def read(plane: ControlPlane, **flags: Any) -> LiveSnapshot:
     api = Api(connect(ConnectionFlags(kubeconfig=str(plane.kubeconfig), **flags), os.environ))
     try:
         return read_cluster(api, taken_at=datetime.now(UTC))

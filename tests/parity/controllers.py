@@ -14,7 +14,7 @@ import time
 from tests.parity.controllers_search import DRAWS, ControllerSearch, controller_search
 from tests.parity.reference import Reference, UnavailableError, program
 
-MOST_SHOWN = 3
+MAX_SHOWN = 3
 
 
 def main() -> int:
@@ -45,7 +45,7 @@ def _report(searches: list[ControllerSearch], seed: int, seconds: float) -> int:
         outcomes = ", ".join(f"{number} {outcome}" for outcome, number in each.outcomes.most_common())
         lines.append(f"  {each.controller}: {outcomes}")
     for each in searches:
-        for question, compared in each.differences[:MOST_SHOWN]:
+        for question, compared in each.differences[:MAX_SHOWN]:
             lines += [
                 f"difference: {json.dumps(question)}",
                 f"  genuine: {compared.genuine}",

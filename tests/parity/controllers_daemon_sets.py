@@ -115,21 +115,21 @@ def _object(daemon_set: DaemonSetState) -> Object:
 
 def _pods(random: Random, now: datetime, nodes: list[DaemonNode]) -> list[Object]:
     # Usually every node has its pod, which updates require.
-    is_whole = chance(random, 0.75)
+    is_complete = chance(random, 0.75)
     places = []
     for node in nodes:
-        count = random.choice([0, 0, 1] if is_whole else [0, 0, 1, 1, 2, 3])
-        if is_whole and node.should_run:
+        count = random.choice([0, 0, 1] if is_complete else [0, 0, 1, 1, 2, 3])
+        if is_complete and node.should_run:
             count = 1
         places += [node.name] * (count + chance(random, 0.1))
     if chance(random, 0.1):
         places.append(LOST)
-    return [_pod(random, now, number, place, is_whole) for number, place in enumerate(places)]
+    return [_pod(random, now, number, place, is_complete) for number, place in enumerate(places)]
 
 
-def _pod(random: Random, now: datetime, number: int, place: str, is_whole: bool) -> Object:
+def _pod(random: Random, now: datetime, number: int, place: str, is_complete: bool) -> Object:
     is_well = chance(random, 0.75)
-    ended = [] if is_whole and chance(random, 0.9) else ["Failed", "Succeeded"]
+    ended = [] if is_complete and chance(random, 0.9) else ["Failed", "Succeeded"]
     phase = "Running" if is_well else random.choice(["Pending", "Running", *ended])
     spec: Object = {"nodeName": place}
     if place == LOST or (phase == "Pending" and chance(random, 0.5)):

@@ -17,12 +17,12 @@ from tests.parity.reference import Answer
 HOUR = 3600
 DAY = 24 * HOUR
 # Go uses insertion sort for up to twelve items, so equal pods keep their order.
-MOST_PODS = 6
+MAX_PODS = 6
 
 
 def draw_replica_set(random: Random, now: datetime) -> State:
     """Pods, some of which are deleted; they are often equal in what distinguishes them."""
-    count = random.choice([2, 2, 2, 3, 4, MOST_PODS])
+    count = random.choice([2, 2, 2, 3, 4, MAX_PODS])
     # Half of the time only the last criteria of the order differ.
     is_settled = random.random() < 0.5
     while True:

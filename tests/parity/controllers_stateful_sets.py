@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from kpreempt.controllers.actions import REVISION_LABEL, USUAL, Action, CreatePods, DeletePod, controlled_pod
+from kpreempt.controllers.actions import DEFAULT_RULES, REVISION_LABEL, Action, CreatePods, DeletePod, controlled_pod
 from kpreempt.controllers.stateful_set import StatefulSetState, reconcile_stateful_set
 from kpreempt.model.pod import Pod
 from tests.parity.controllers_states import (
@@ -73,7 +73,7 @@ def _stateful_set(random: Random) -> StatefulSetState:
         strategy=strategy,
         partition=partition,
         max_unavailable=random.choice(limits) if partition is not None else None,
-        rules=USUAL._replace(max_unavailable_stateful_set=chance(random, 0.4)),
+        rules=DEFAULT_RULES._replace(max_unavailable_stateful_set=chance(random, 0.4)),
         min_ready_seconds=random.choice([0, 0, 10]),
         current_revision=current,
         update_revision=update,
@@ -105,11 +105,11 @@ def _object(stateful_set: StatefulSetState) -> Object:
 def _pods(random: Random, now: datetime, stateful_set: StatefulSetState) -> list[Object]:
     wanted = range(stateful_set.start, stateful_set.start + stateful_set.replicas)
     # Half of the sets have all their pods, and few others: updates wait for that.
-    is_whole = chance(random, 0.5)
+    is_complete = chance(random, 0.5)
     pods = []
     for ordinal in range(wanted.stop + 3):
         likelihood = 0.6
-        if is_whole:
+        if is_complete:
             likelihood = 1 if ordinal in wanted else 0.12
         if chance(random, likelihood):
             pods.append(_pod(random, now, ordinal, [stateful_set.current_revision, stateful_set.update_revision]))

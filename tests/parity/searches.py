@@ -16,7 +16,7 @@ from tests.parity.search import Search
 # Each search ends with its first difference, so several are run, with seeds derived from the given one.
 CHUNK = 250
 SEEDS_APART = 1_000_003
-MOST_LINES = 8
+MAX_LINES = 8
 
 # Takes a number of examples and a seed. It is sent to other processes, so it must be a module-level function.
 Searcher = Callable[[int, int], Search]
@@ -57,7 +57,7 @@ def run_searches(options: argparse.Namespace, searcher: Searcher, keep: Keep, wh
     ]
     kept = {keep(found.scenario, found.genuine): found for each in searches if (found := each.difference)}
     for path, found in kept.items():
-        lines += [f"difference, kept as {path}:", *(f"  {line}" for line in found.lines[:MOST_LINES])]
+        lines += [f"difference, kept as {path}:", *(f"  {line}" for line in found.lines[:MAX_LINES])]
     lines.append(f"{len(kept)} differences" if kept else "no difference")
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if kept else 0

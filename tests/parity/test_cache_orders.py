@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpreempt.snapshot.recording.changes import Order
-from kpreempt.snapshot.recording.orders import NodeOrders, Seen
+from kpreempt.snapshot.recording.orders import CachedPod, NodeOrders
 from tests.parity.reference import Reference, program_for_tests
 
 NODES = ("n1", "n2")
@@ -80,8 +80,8 @@ class Story:
                 self.orders.delete(pod)
 
 
-def _seen(pod: str, node: str = "", *, has_failed: bool = False) -> Seen:
-    return Seen(pod, f"uid-{pod}", node, is_waiting=not node, has_failed=has_failed)
+def _seen(pod: str, node: str = "", *, has_failed: bool = False) -> CachedPod:
+    return CachedPod(pod, f"uid-{pod}", node, is_waiting=not node, has_failed=has_failed)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.explain.pods import Question, explain_pod
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pod
 from kpreempt.cli.scenarios import decode_scenario, situation_of
 from kpreempt.report.document import encode_json
 from tests.conformance.cases import NOW
@@ -38,7 +38,7 @@ def told(scenario: Scenario) -> Answer:
     situation = situation_of(read, "scenario", None)
     cluster = msgspec.structs.replace(situation.cluster, has_scheduler_order=False)
     prepared = scheduler.prepare(cluster, now=NOW, is_queued=False)
-    verdict = explain_pod(cluster, Question(pod=situation.asked), scheduler, prepared, now=NOW)
+    verdict = explain_pod(cluster, ExplainInput(pod=situation.required_pod), scheduler, prepared, now=NOW)
     return {"verdict": json.loads(encode_json(verdict))}
 
 

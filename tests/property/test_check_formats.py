@@ -45,7 +45,7 @@ _SIGNS = st.sampled_from(
     ]
 )
 _TEXTS = st.lists(st.one_of(_SIGNS, st.characters(), st.text(max_size=5)), max_size=12).map("".join)
-_MOST_CHARACTERS = 65_536
+_MAX_CHARACTERS = 65_536
 
 
 def written(text: str, format_name: str) -> str:
@@ -107,7 +107,7 @@ def test_programs_read_as_many_findings_as_there_are(text: str) -> None:
 @given(_TEXTS)
 def test_a_comment_fits_and_no_line_of_it_is_a_command_for_a_bot(text: str) -> None:
     comment = written(text * 50, "markdown")
-    assert len(comment) < _MOST_CHARACTERS
+    assert len(comment) < _MAX_CHARACTERS
     assert not [line for line in comment.splitlines() if line.startswith("/")]
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.controllers.actions import (
-    USUAL,
+    DEFAULT_RULES,
     ControlledPod,
     CreatePods,
     CreateReplicaSet,
@@ -44,7 +44,7 @@ from kpreempt.model.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 # Far more steps than any of these takes; endless loops are detected here.
-MOST_STEPS = 400
+MAX_STEPS = 400
 AMOUNTS = st.integers(0, 12) | st.integers(0, 120).map(lambda percent: f"{percent}%")
 
 
@@ -118,7 +118,7 @@ def test_a_rolling_update_finishes_within_its_limits(
     allowed = allowances(deployment)
     # Initially broken pods are not caused by the update.
     least = min(replicas - allowed.unavailable, sum(each.available for each in rollout.old))
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         rollout.step()
         assert sum(each.replicas for each in rollout.every()) <= replicas + allowed.surge
         assert sum(each.available for each in rollout.every()) >= least
@@ -137,7 +137,7 @@ def test_a_deployment_scaled_during_a_rollout_finishes(
     rollout = Rollout(deployment, old, 1)
     rollout.step()
     rollout.deployment = deployment = msgspec.structs.replace(deployment, replicas=replicas)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if rollout.step():
             continue
         if is_complete(deployment, rollout.new, rollout.old) or waits_for_ever(rollout):
@@ -181,7 +181,7 @@ def test_a_stateful_set_finishes_without_duplicate_ordinals(
         parallel,
         partition=partition,
         max_unavailable=most,
-        rules=USUAL._replace(max_unavailable_stateful_set=gated),
+        rules=DEFAULT_RULES._replace(max_unavailable_stateful_set=gated),
         current_revision="old",
         update_revision="new",
         current_replicas=len(there),
@@ -189,7 +189,7 @@ def test_a_stateful_set_finishes_without_duplicate_ordinals(
     pods = {f"db-{ordinal}": ControlledPod(f"db-{ordinal}", revision="old", **READY) for ordinal in there}
     wanted = {f"db-{start + number}" for number in range(replicas)}
     was_whole = set(pods) == wanted
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         step = reconcile_stateful_set(state, list(pods.values()), NOW)
         state = step.stateful_set
         for action in step.actions:
@@ -234,7 +234,7 @@ def test_a_daemon_set_finishes_within_its_limits(
     most_surging = scaled_value(surge, len(wanted), round_up=True)
     most_missing = scaled_value(unavailable, len(wanted), round_up=True) or 1
     made = 0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         actions = reconcile_daemon_set(state, pods, nodes, NOW)
         for action in actions:
             if isinstance(action, CreatePods):
@@ -285,7 +285,7 @@ def test_a_job_ends_and_counts_every_pod_once(
     pods: dict[str, ControlledPod] = {}
     made, now = 0, NOW
     outcomes = iter(fates)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         step = reconcile_job(job, list(pods.values()), now)
         job = step.job
         for action in step.actions:

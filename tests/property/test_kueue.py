@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
 from kpreempt.model.workloads import Namespace
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, infos_of, run_cycles
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, SnapshotQueue, infos_of, run_cycles
 from kpreempt.schedulers.kueue.objects import FairSharingConfiguration
 from kpreempt.snapshot.decode import decode_document
 
@@ -112,7 +112,7 @@ def test_the_order_in_which_objects_are_read_decides_nothing(
 ) -> None:
     # Random choices may differ.
     found = run_cycles(objects, config, now=NOW, cycles=30, heads=300)
-    if found.others or not found.are_all:
+    if found.alternatives or not found.are_all:
         return
     changed = {}
     for field in ("workloads", "cluster_queues", "local_queues"):
@@ -157,7 +157,7 @@ def _filled(objects: KueueObjects) -> set[str]:
 
 @given(clusters(cohorts=st.sampled_from(["", "left", "right"])), CONFIGURATIONS)
 def test_a_single_evaluation_equals_a_cycle_with_one_head(objects: KueueObjects, config: KueueConfiguration) -> None:
-    standing = Standing(objects, infos_of(objects, config), config, NOW)
+    standing = SnapshotQueue(objects, infos_of(objects, config), config, NOW)
     for key in standing.waiting():
         first = run_cycles(objects, config, now=NOW, cycles=1, only=[key]).cycles[0]
         targets = {each["workload"] for entry in first["entries"] for each in entry["final"]["targets"]}

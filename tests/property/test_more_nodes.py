@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending.pods import explain_pending
@@ -28,7 +28,7 @@ SOUGHT = (Outcome.UNSCHEDULABLE, Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BU
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
-    return explain_pods(AnalysisContext(cluster, SCHEDULER, NOW), [Question(pod=pod)], **wanted)[0]
+    return explain_pods(AnalysisContext(cluster, SCHEDULER, NOW), [ExplainInput(pod=pod)], **wanted)[0]
 
 
 def with_nodes(cluster: ClusterSnapshot, *texts: str) -> ClusterSnapshot:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
-from kpreempt.analysis.questions import pod_from_flags, pod_in_cluster, questions_of
+from kpreempt.analysis.questions import inputs_of, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
@@ -46,7 +46,7 @@ def _named(pod: Pod, name: str) -> Pod:
 def explained(cluster: ClusterSnapshot, key: str) -> Verdict:
     namespace, _, name = key.partition("/")
     found = pod_in_cluster(cluster, name, namespace)
-    return explain_pods(AnalysisContext(found.cluster, SCHEDULER, NOW), [Question(pod=found.pod)])[0]
+    return explain_pods(AnalysisContext(found.cluster, SCHEDULER, NOW), [ExplainInput(pod=found.pod)])[0]
 
 
 @LAWS
@@ -93,8 +93,8 @@ def hypothetical(cluster: ClusterSnapshot, options: list[str]) -> Verdict:
         assignments=[Assignment(path, parse_yaml_value(value)) for path, value in settings_],
     )
     template = pod_from_flags(**amounts, resources=resources)
-    incoming = questions_of(cluster, [template], overrides, decode_object)
-    return explain_pods(AnalysisContext(incoming.cluster, SCHEDULER, NOW), incoming.questions)[0]
+    incoming = inputs_of(cluster, [template], overrides, decode_object)
+    return explain_pods(AnalysisContext(incoming.cluster, SCHEDULER, NOW), incoming.inputs)[0]
 
 
 def victims_of(verdict: Verdict) -> set[str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.equal_pods import Alike, KeptPods, Possible, Steps, follow
+from kpreempt.schedulers.equal_pods import EquivalentPods, Possible, StayingPods, Steps, follow
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.verdict import PodChoice, PossibleOutcome
@@ -37,7 +37,7 @@ class Sized(NamedTuple):
 class Question(NamedTuple):
     """Ties of kinds of pods, the most important first, the budgets' allowances, and the free capacity."""
 
-    ties: list[list[Alike[Sized]]]
+    ties: list[list[EquivalentPods[Sized]]]
     allowed: dict[str, int]
     room: int
 
@@ -45,17 +45,17 @@ class Question(NamedTuple):
 @st.composite
 def questions(draw: st.DrawFn) -> Question:
     """Up to seven pods in up to three ties, so that there are at most some thousand orders."""
-    ties: list[list[Alike[Sized]]] = []
+    ties: list[list[EquivalentPods[Sized]]] = []
     left = 7
     for _ in range(draw(st.integers(1, 3))):
-        tie: list[Alike[Sized]] = []
+        tie: list[EquivalentPods[Sized]] = []
         for _ in range(draw(st.integers(1, 3))):
             size = draw(st.integers(0, 4))
             budgets = tuple(sorted(draw(st.sets(st.sampled_from(BUDGETS), max_size=2))))
             count = min(left, draw(st.integers(1, 3)))
             left -= count
             name = f"{len(ties)}{len(tie)}"
-            tie.append(Alike([Sized(f"{name}{number}", size, budgets) for number in range(count)], budgets))
+            tie.append(EquivalentPods([Sized(f"{name}{number}", size, budgets) for number in range(count)], budgets))
         ties.append([kind for kind in tie if kind.pods])
     allowed = {budget: draw(st.integers(0, 3)) for budget in BUDGETS}
     return Question([tie for tie in ties if tie], allowed, draw(st.integers(0, 12)))
@@ -92,7 +92,7 @@ def spelt_out(possible: Possible[Sized]) -> Iterator[tuple[frozenset[str], int]]
 def test_the_outcomes_that_are_followed_are_those_of_all_orders(question: Question) -> None:
     kinds = list(chain.from_iterable(question.ties))
 
-    def fits(kept: KeptPods, kind: int) -> bool:
+    def fits(kept: StayingPods, kind: int) -> bool:
         taken = sum(count * each.pods[0].size for count, each in zip(kept, kinds, strict=True))
         return taken + kinds[kind].pods[0].size <= question.room
 

@@ -93,7 +93,7 @@ def test_pods_are_equal_however_they_are_read(pods: list[Object]) -> None:
 
 
 def test_pods_are_the_same_after_shared_texts_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode, "_MOST_PARTS", 2)
+    monkeypatch.setattr(decode, "_MAX_PARTS", 2)
     decoder = PodDecoder()
     for number in [*range(5), *range(5)]:
         text = json.dumps({"metadata": {"labels": {"number": str(number)}}, "spec": {"priority": number}}).encode()

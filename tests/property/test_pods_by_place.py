@@ -13,7 +13,7 @@ from kpreempt.schedulers.kube.framework import cluster_state
 from kpreempt.schedulers.kube.framework.cluster_state import (
     NOWHERE,
     NominatedTo,
-    Place,
+    Position,
     add_by_position,
     moved,
     regrouped,
@@ -26,18 +26,18 @@ drawn_pods = st.lists(
 )
 
 
-def place_of(pod: Pod) -> Place:
+def place_of(pod: Pod) -> Position:
     """A place for every name, so that equal pods are in one place and others share it."""
     return pod.spec.node_name or (NominatedTo("n") if pod.metadata.name == "x" else NOWHERE)
 
 
-def grouped(pods: list[Pod]) -> dict[Place, list[Pod]]:
-    groups: dict[Place, list[Pod]] = {"a": [], "b": []}
+def grouped(pods: list[Pod]) -> dict[Position, list[Pod]]:
+    groups: dict[Position, list[Pod]] = {"a": [], "b": []}
     add_by_position(groups, pods, place_of)
     return groups
 
 
-def without_empty(groups: dict[Place, list[Pod]]) -> dict[Place, list[Pod]]:
+def without_empty(groups: dict[Position, list[Pod]]) -> dict[Position, list[Pod]]:
     return {place: pods for place, pods in groups.items() if pods}
 
 

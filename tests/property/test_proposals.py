@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.explain.single_edits import just_above
 from kpreempt.analysis.nodes.changes import changed
 from kpreempt.analysis.what_if import Assignment, Overrides, override_pod, pod_document, split_assignment
@@ -28,7 +28,7 @@ SCHEDULER = scheduler_for()
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
-    return explain_pods(AnalysisContext(cluster, SCHEDULER, NOW), [Question(pod=pod)], **wanted)[0]
+    return explain_pods(AnalysisContext(cluster, SCHEDULER, NOW), [ExplainInput(pod=pod)], **wanted)[0]
 
 
 def applied(cluster: ClusterSnapshot, pod: Pod, options: list[str]) -> tuple[ClusterSnapshot, Pod]:

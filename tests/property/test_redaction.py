@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import AnalysisContext
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.model.cluster import REDACTED_AT, ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.report import render
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
 from kpreempt.snapshot.load import cluster_from_json
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
@@ -102,7 +102,7 @@ def verdicts(cluster: ClusterSnapshot, scenario: Object, now: datetime = NOW) ->
 
 
 def _verdict(cluster: ClusterSnapshot, pod: Pod, scheduler: KubeScheduler, now: datetime) -> str:
-    answer = explain_pods(AnalysisContext(cluster, scheduler, now), [Question(pod=pod)], proposes=True)
+    answer = explain_pods(AnalysisContext(cluster, scheduler, now), [ExplainInput(pod=pod)], proposes=True)
     return render(answer, "json")
 
 
@@ -139,6 +139,6 @@ def test_decisions_on_a_redacted_cluster_equal_the_original(scenario: dict[str, 
 @given(whole_scenarios(among=AMONG))
 def test_decisions_on_a_dump_equal_the_original(scenario: dict[str, Any]) -> None:
     cluster = cluster_with_question(scenario)
-    dumped = reread(cluster, least)
+    dumped = reread(cluster, minimized)
     assert verdicts(dumped, scenario) == verdicts(cluster, scenario)
-    assert reread(dumped, least) == dumped
+    assert reread(dumped, minimized) == dumped

@@ -99,5 +99,5 @@ def test_columns_do_not_change_decisions(scenario: Object) -> None:
     with patch.object(score_columns, "_MANY", 1), patch.object(scheduler, "MIN_PODS_OF_TABLE", 0):
         assert kube.decide(kube.prepare(cluster, now=NOW), pod) == expected
         # Nodes with cached scores are not scored again.
-        remembering = kube.prepare(cluster, now=NOW, expects_alike=True)
+        remembering = kube.prepare(cluster, now=NOW, expects_equivalent_pods=True)
         assert [kube.decide(remembering, pod) for _ in range(2)] == [expected] * 2

@@ -17,7 +17,7 @@ from kpreempt.schedulers.volcano import VolcanoConfiguration, configuration_of, 
 from kpreempt.schedulers.volcano.session import Chance
 from kpreempt.snapshot.documents import parse_document
 from kpreempt.snapshot.load import cluster_from_json
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.write import dump_pieces
 from kpreempt.verdict.volcano import OperationKind, SessionVerdict, StatementOutcome
 from tests.conformance.cases import NOW
@@ -111,7 +111,7 @@ def test_a_redacted_cluster_has_the_same_outcome(scenario: Scenario) -> None:
     cluster, configuration = asked(scenario)
     redaction = redaction_of(cluster)
     names = dict(redaction.pairs())
-    plain = run_session(reread(cluster, least), configuration, now=NOW)
+    plain = run_session(reread(cluster, minimized), configuration, now=NOW)
     hidden = run_session(reread(cluster, redaction.record), configuration, now=REDACTED_AT)
 
     def named(key: str) -> str:

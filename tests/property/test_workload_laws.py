@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, event, given, reject, settings
 from hypothesis import strategies as st
 
 from kpreempt.analysis.workload.answer import Placed, Placing, capacity_answer, last_branch, workload_answer
-from kpreempt.analysis.workload.in_cluster import WorkloadQuestion, copies_of
+from kpreempt.analysis.workload.in_cluster import WorkloadInput, copies_of
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube import scheduler as kube_scheduler
@@ -100,7 +100,7 @@ class Case:
         self.pods: list[Pod] = [pod, *islice(copies_of(pod, taken), number - 1)]
 
     def placing(self, *, remembers: bool, first: bool = True) -> Placing:
-        prepared = self.scheduler.prepare(self.cluster, now=NOW, expects_alike=remembers)
+        prepared = self.scheduler.prepare(self.cluster, now=NOW, expects_equivalent_pods=remembers)
         extra = {} if first else {"choose": last_branch}
         return Placing(self.cluster, self.scheduler, prepared, NOW, **extra, remembers=remembers)
 
@@ -108,7 +108,7 @@ class Case:
 def told(placed: list[Placed]) -> list[object]:
     """Everything reported about the pods; steps are those of the best candidates."""
     return [
-        (each.pod.key, each.branch, each.victims, each.violating, each.ties, each.is_open, each.refused, each.verdict)
+        (each.pod.key, each.branch, each.victims, each.violating, each.ties, each.is_open, each.rejected, each.verdict)
         for each in placed
     ]
 
@@ -150,7 +150,7 @@ def test_what_a_victim_takes_from_a_budget_is_missing_on_a_node_that_was_tried_b
 @given(crowded() | scenarios(max_pods=4) | whole_scenarios())
 def test_nodes_that_are_filled_one_by_one_hold_what_the_scheduler_would_put_there(scenario: Object) -> None:
     case = Case(scenario, 40)
-    prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_alike=True)
+    prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_equivalent_pods=True)
     room = case.scheduler.capacity_of_nodes(prepared, case.pods[0], 1000)
     assume(room is not None and sum(room.values()) < len(case.pods))
     landed: Counter[str] = Counter()
@@ -168,8 +168,8 @@ def test_nodes_that_are_filled_one_by_one_hold_what_the_scheduler_would_put_ther
 @given(ANY_SCENARIO, st.integers(1, 5))
 def test_every_replica_counts_once_and_no_pod_is_evicted_twice(scenario: Object, number: int) -> None:
     case = Case(scenario, number)
-    prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_alike=True)
-    question = WorkloadQuestion(workload="Pod a/b", which=ReplicaScope.NEW, pods=case.pods)
+    prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_equivalent_pods=True)
+    question = WorkloadInput(workload="Pod a/b", scope=ReplicaScope.NEW, pods=case.pods)
     answer, _ = workload_answer(case.cluster, question, case.scheduler, prepared, now=NOW)
     totals = answer.totals
     assert totals.lands + totals.preempts + totals.pending + totals.uncertain + totals.rejected == number

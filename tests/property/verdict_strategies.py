@@ -34,7 +34,7 @@ NAMES = (
     "名前",
 )
 _TEXTS = st.sampled_from(NAMES) | st.text(max_size=12)
-_MOST_ITEMS = 3
+_MAX_ITEMS = 3
 _RECORDS: dict[type, st.SearchStrategy[Any]] = {}
 
 
@@ -55,9 +55,9 @@ def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
         case inspect.EnumType():
             return st.sampled_from(list(kind.cls))
         case inspect.ListType():
-            return st.lists(_strategy(kind.item_type), max_size=_MOST_ITEMS)
+            return st.lists(_strategy(kind.item_type), max_size=_MAX_ITEMS)
         case inspect.DictType():
-            return st.dictionaries(_strategy(kind.key_type), _strategy(kind.value_type), max_size=_MOST_ITEMS)
+            return st.dictionaries(_strategy(kind.key_type), _strategy(kind.value_type), max_size=_MAX_ITEMS)
         case inspect.UnionType():
             return st.one_of(*(_strategy(each) for each in kind.types))
         case inspect.StructType():

@@ -16,7 +16,7 @@ from kpreempt.verdict.volcano import GangAnswer, SessionAnswer
 NAMES = ["ml/train-0", "ml/train-1", "ml/train-2", "shop/api-7f8c", "cpu", "memory", "nvidia.com/gpu"]
 NAMES += ["proportion", "overcommit", "evil\x1b[31m/x\u202e", "", "{}", "ml/" + "long-" * 20 + "1"]
 TEXTS = st.sampled_from(NAMES) | st.text(max_size=12)
-_FEW = 2
+_SMALL_INDEX = 2
 
 
 @cache
@@ -36,9 +36,9 @@ def of_type(wanted: Any) -> st.SearchStrategy[Any]:
     if wanted is msgspec.UnsetType:
         return st.just(msgspec.UNSET)
     if origin is list:
-        return st.lists(of_type(arguments[0]), max_size=_FEW)
+        return st.lists(of_type(arguments[0]), max_size=_SMALL_INDEX)
     if origin is dict:
-        return st.dictionaries(of_type(arguments[0]), of_type(arguments[1]), max_size=_FEW)
+        return st.dictionaries(of_type(arguments[0]), of_type(arguments[1]), max_size=_SMALL_INDEX)
     if origin is tuple:
         return st.tuples(*map(of_type, arguments))
     if origin in (Union, types.UnionType):

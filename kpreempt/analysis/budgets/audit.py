@@ -125,7 +125,7 @@ def audit_budgets(
         positions = queue_positions(cluster, scheduler, FailedAttempts(cluster.events), rules)
         for key, breaches in breaches_of(decided, positions, protection).items():
             if key in items:
-                items[key] = with_breaches(items[key], breaches)
+                items[key] = with_violations(items[key], breaches)
         search = PrioritySearch(cluster, scheduler, prepared, phases=phases)
         unsearched = search_priorities(cluster, items, protection, search)
     names = {node.name for node in cluster.nodes}
@@ -314,7 +314,7 @@ class _Auditor:
     def _overlap(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> Iterator[Finding]:
         shared = [pod for pod in pods if len(self._protection.budgets_of(pod.key)) > 1]
         if shared:
-            others = {each.metadata.name for each in self._protection.beside(budget, shared)}
+            others = {each.metadata.name for each in self._protection.other_budgets(budget, shared)}
             yield _finding(
                 FindingId.OVERLAP,
                 budget,
@@ -532,7 +532,7 @@ def _disruptions_of(outcome: PossibleOutcome, protection: Protection) -> dict[st
     return taken
 
 
-def with_breaches(item: AuditedBudget, breaches: list[PossibleViolation]) -> AuditedBudget:
+def with_violations(item: AuditedBudget, breaches: list[PossibleViolation]) -> AuditedBudget:
     """The PDB with the pods that would violate it, which is also a finding."""
     namespace, _, name = item.budget.partition("/")
     priority = max(breach.priority for breach in breaches)

@@ -74,7 +74,7 @@ class Protection:
         """The number of disruptions that the PDB allows now."""
         return self._allowed[budget]
 
-    def beside(self, budget: PodDisruptionBudget, pods: Iterable[Pod]) -> list[PodDisruptionBudget]:
+    def other_budgets(self, budget: PodDisruptionBudget, pods: Iterable[Pod]) -> list[PodDisruptionBudget]:
         """The other PDBs that select one of the pods."""
         bits = 0
         for pod in pods:

@@ -21,7 +21,7 @@ from kpreempt.admission.resource_quotas import QuotaCounts
 from kpreempt.analysis.budgets.audit import audit_specs
 from kpreempt.analysis.budgets.protection import Protection
 from kpreempt.analysis.check.gate import StaticFinding
-from kpreempt.analysis.check.rollout.apply import is_whole
+from kpreempt.analysis.check.rollout.apply import is_complete
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
 from kpreempt.analysis.naming import counted, some_of
@@ -58,7 +58,7 @@ _SELECTORS = (
 )
 _KINDS_WITHOUT_SCALE = {kind for _, kind in WITHOUT_SCALE}
 # The sizes used to compare two PDBs without pods.
-_SIZES_TRIED = range(1, 11)
+_CANDIDATE_SIZES = range(1, 11)
 _ALWAYS_ALLOW = "AlwaysAllow"
 _NEVER_PREEMPTS = "Never"
 _DEFAULT_POLICY = "PreemptLowerPriority"
@@ -98,7 +98,7 @@ class ProtectionRules:
             ),
         ]
 
-    def objections(self, after: ClusterSnapshot) -> list[StaticFinding]:
+    def static_findings(self, after: ClusterSnapshot) -> list[StaticFinding]:
         """All protection violations; ``after`` is the cluster at the end."""
         namespaces = self._namespaces & {
             each.metadata.namespace for each in (*self._cluster.pod_disruption_budgets, *after.pod_disruption_budgets)
@@ -430,7 +430,7 @@ def _looser_spec(old: PodDisruptionBudgetSpec, new: PodDisruptionBudgetSpec, mem
     """Describe how a PDB that does not restrict its current pods allows more than before at another size."""
     if _amounts(old) == _amounts(new) or _allowed(old, members) < sum(members.values()):
         return ""
-    for size in _SIZES_TRIED:
+    for size in _CANDIDATE_SIZES:
         before, after = (_allowed(spec, {"Deployment": size}) for spec in (old, new))
         if after > before:
             return f"allowed {counted(before, 'disruption')} of {counted(size, 'pod')}, now {after:,}"
@@ -636,7 +636,7 @@ def _of_templates(before: ClusterSnapshot, plan: Plan) -> Iterator[StaticFinding
     pairs = [
         (each.change.object, _pod_spec(each.before), _pod_spec(each.after))
         for each in plan.workloads
-        if each.before is not None and each.after is not None and is_whole(each.before)
+        if each.before is not None and each.after is not None and is_complete(each.before)
     ]
     pairs += [(name, old, new) for name, (old, new) in plan.safeguards.cron_jobs.items()]
     running = {pod.key: pod for pod in before.pods} if plan.pods else {}

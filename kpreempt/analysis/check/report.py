@@ -15,18 +15,18 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, has_queue
 from kpreempt.analysis.check.gate import (
+    EvaluatedRun,
     Facts,
     GateRules,
-    Judged,
     PodFacts,
     StaticFinding,
     Suppressions,
+    aggregate,
     decode_json,
     evaluate,
-    least,
     measured,
+    minimum,
     passes,
-    together,
 )
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import Plan
@@ -40,8 +40,8 @@ from kpreempt.analysis.check.simulations import (
     share_of,
     shares,
 )
-from kpreempt.analysis.check.static_findings import objections, of_autoscalers, removals
-from kpreempt.analysis.check.unread import unread_besides_workloads, unread_quotas
+from kpreempt.analysis.check.static_findings import check_manifests, of_autoscalers, removals
+from kpreempt.analysis.check.unread import unread_except_workloads, unread_quotas
 from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
@@ -67,19 +67,19 @@ from kpreempt.verdict.check import (
     PreviousRun,
     Range,
 )
-from kpreempt.verdict.records import SETTING_NOT_MODELLED
+from kpreempt.verdict.records import SETTING_UNMODELED
 from kpreempt.verdict.unread import unreadable_of
 
 _PODS = "pods"
 
 
-class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class CheckInput(msgspec.Struct, frozen=True, kw_only=True):
     """The input of a check: the plan of the change, and the rules.
 
     ``base`` is the plan of the old manifests: findings that occur with it do not count. ``runs`` is the number of
     random simulations from ``seed`` on (``None``: as many as needed); ``worst_of`` instead simulates every possible
     choice, up to that many runs. ``assumptions`` are those of the input, ``is_live`` means that the cluster was just
-    read, and ``apis`` are the API versions of the change's objects. ``at_most`` is the plan in which autoscaled
+    read, and ``apis`` are the API versions of the change's objects. ``largest_plan`` is the plan in which autoscaled
     workloads of the change have their maximum replicas.
     """
 
@@ -94,10 +94,10 @@ class CheckQuestion(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: Sequence[Assumption] = ()
     is_live: bool = False
     apis: Mapping[str, str] = {}
-    at_most: Plan | None = None
+    largest_plan: Plan | None = None
 
 
-def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationContext) -> Check:
+def check_rollout(question: CheckInput, decode: Decode, context: SimulationContext) -> Check:
     """Simulate the change and evaluate the rules.
 
     Raises ``InputError`` and ``NotFoundError`` for objects that the API server would reject.
@@ -118,8 +118,8 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *extra]
         found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
         versions = (summary.version, scheduler.algorithm)
-        violations = objections(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
-        refused = (StaticFinding(RuleId.APPLY_REJECTED, *each) for each in simulated.refused.items())
+        violations = check_manifests(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
+        refused = (StaticFinding(RuleId.APPLY_REJECTED, *each) for each in simulated.rejected.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
             StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {key}", why)
@@ -129,9 +129,9 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
         violations += [*refused, *full, *unbound, *removed]
         if most is not None:
             violations += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
-        return msgspec.structs.replace(found, objections=violations, unbound=waiting)
+        return msgspec.structs.replace(found, static_findings=violations, unbound=waiting)
 
-    most = simulations(question.at_most).by_chance(question.seed) if question.at_most is not None else None
+    most = simulations(question.largest_plan).by_chance(question.seed) if question.largest_plan is not None else None
     suppressions = question.suppressions
     if question.base is not None:
         base = question.base
@@ -141,7 +141,7 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
             measured(each.simulation, base.changes, facts(each, base, base_protection), question.rules)
             for each in simulated
         ]
-        suppressions = msgspec.structs.replace(suppressions, base=least(base_amounts))
+        suppressions = msgspec.structs.replace(suppressions, base=minimum(base_amounts))
     simulated, is_all = simulations(question.plan).run_requested(question.seed, question.runs, question.worst_of)
     extra = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(question.cluster, question.plan)
@@ -165,7 +165,7 @@ def check_rollout(question: CheckQuestion, decode: Decode, context: SimulationCo
     )
 
 
-class Judgement(NamedTuple, Generic[SomeSimulated]):
+class AggregatedRuns(NamedTuple, Generic[SomeSimulated]):
     """The simulation that is shown (the only or the worst one), and the fields of the document."""
 
     shown: SomeSimulated
@@ -179,13 +179,13 @@ def judge(
     facts: Callable[[SomeSimulated], Facts],
     rules: GateRules,
     suppressions: Suppressions,
-) -> Judgement[SomeSimulated]:
+) -> AggregatedRuns[SomeSimulated]:
     """Evaluate the rules on the simulations, which are all possible ones if ``is_all``."""
     judged = []
     for each in simulated:
         results, findings = evaluate(each.simulation, changes, facts(each), rules, suppressions)
         # Random simulations already occur in proportion to their likelihood.
-        judged.append(Judged(results, findings, each.likelihood if is_all else 1.0))
+        judged.append(EvaluatedRun(results, findings, each.likelihood if is_all else 1.0))
     total = sum(each.likelihood for each in judged)
     fails = [not passes(each.results) for each in judged]
 
@@ -196,14 +196,14 @@ def judge(
         return failures, warnings, *severity_key(simulated[index].simulation), -simulated[index].seed
 
     worst = max(range(len(simulated)), key=badness_of)
-    results, findings = together(judged, worst)
+    results, findings = aggregate(judged, worst)
     outcomes = [
         share_of(each, fails=failing, share=of.likelihood / total)
         for each, of, failing in zip(simulated, judged, fails, strict=True)
     ]
     shown = simulated[worst]
     evictions = [len(each.simulation.displaced) for each in simulated]
-    return Judgement(
+    return AggregatedRuns(
         shown,
         {
             "passed": not any(fails),
@@ -243,7 +243,7 @@ def facts_of(
     )
 
 
-def _method_assumptions(question: CheckQuestion, algorithm: str) -> list[Assumption]:
+def _method_assumptions(question: CheckInput, algorithm: str) -> list[Assumption]:
     """The assumptions that result from how the change is simulated."""
     plan = question.plan
     found = [*unread_quotas(question.cluster, plan.changes), *plan.missing_namespaces.assumptions]
@@ -258,7 +258,7 @@ def _method_assumptions(question: CheckQuestion, algorithm: str) -> list[Assumpt
     pod_creators |= {"Pod"} if plan.pods else set()
     if "Deployment" in kinds:
         kinds.setdefault("ReplicaSet")
-    return [*found, *unreadable_of(question.cluster, kinds), *unread_besides_workloads(question.cluster, pod_creators)]
+    return [*found, *unreadable_of(question.cluster, kinds), *unread_except_workloads(question.cluster, pod_creators)]
 
 
 def not_all(simulations: int) -> Assumption:
@@ -301,7 +301,7 @@ def summed_up(cluster: ClusterSnapshot, now: datetime) -> ClusterSummary:
 
 def of_settings(scheduler: Scheduler) -> list[Assumption]:
     """The scheduler's unmodeled settings; feature gates also affect controllers."""
-    return [each for each in scheduler.assumptions if each.message == SETTING_NOT_MODELLED]
+    return [each for each in scheduler.assumptions if each.message == SETTING_UNMODELED]
 
 
 def of_queue(algorithm: str) -> list[Assumption]:

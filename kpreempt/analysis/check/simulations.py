@@ -45,9 +45,9 @@ _DECIDED = (StepKind.BOUND, StepKind.NOMINATED, StepKind.PENDING)
 class Simulated(msgspec.Struct, frozen=True):
     """One simulation of a change: its seed or number, its assumptions, and the cluster before and after.
 
-    ``likelihood`` is the product of the shares of its choices. It ``has_others`` if a choice had more branches than
+    ``likelihood`` is the product of the shares of its choices. It ``is_truncated`` if a choice had more branches than
     were enumerated. ``unbound`` maps claims of the change that cannot be bound to the reason; ``waiting_claims`` are
-    those that would be bound together with a pod. ``refused`` maps workloads to the reason why the API server rejects
+    those that would be bound together with a pod. ``rejected`` maps workloads to the reason why the API server rejects
     their pods, and ``exceeded`` maps quotas to the reason why they reject other objects of the change.
     """
 
@@ -57,13 +57,13 @@ class Simulated(msgspec.Struct, frozen=True):
     before: ClusterSnapshot
     after: ClusterSnapshot
     likelihood: float = 1.0
-    taken: tuple[int, ...] = ()
+    chosen: tuple[int, ...] = ()
     widths: tuple[int, ...] = ()
-    has_others: bool = False
+    is_truncated: bool = False
     decisions: int = 0
     unbound: Mapping[str, str] = {}
     waiting_claims: Mapping[str, str] = {}
-    refused: Mapping[str, str] = {}
+    rejected: Mapping[str, str] = {}
     exceeded: Mapping[str, str] = {}
 
 
@@ -86,23 +86,23 @@ class SimulationContext(NamedTuple):
     phases: Phases = NO_PHASES
 
 
-class Choices:
+class DecisionTrace:
     """Makes the choices in ``prefix``, then those of ``others``, and records the number of branches of each."""
 
     def __init__(self, prefix: Sequence[int], others: Choose) -> None:
         self._prefix = prefix
         self._others = others
         self.widths: list[int] = []
-        self.taken: list[int] = []
+        self.chosen: list[int] = []
         self.likelihood = 1.0
-        self.has_others = False
+        self.is_truncated = False
 
     def choose(self, branches: Sequence[Branch]) -> Branch:
         at = len(self.widths)
         chosen = branches[self._prefix[at]] if at < len(self._prefix) else self._others(branches)
         self.widths.append(len(branches))
-        self.has_others |= any(branch.has_others for branch in branches)
-        self.taken.append(next(index for index, branch in enumerate(branches) if branch is chosen))
+        self.is_truncated |= any(branch.is_truncated for branch in branches)
+        self.chosen.append(next(index for index, branch in enumerate(branches) if branch is chosen))
         self.likelihood *= chosen.weight / sum(branch.weight for branch in branches)
         return chosen
 
@@ -118,7 +118,7 @@ class Rollouts:
         self._phases = context.phases
         self._prepared: Any = None
 
-    def __call__(self, seed: int, choices: Choices, pace: Pace) -> Simulated:
+    def __call__(self, seed: int, choices: DecisionTrace, pace: Pace) -> Simulated:
         """Run one simulation."""
         made = start_controllers(self._plan, self._decode, self._now, self._scheduler.settings)
         if self._prepared is None:
@@ -155,7 +155,7 @@ class Rollouts:
             before=made.cluster,
             after=after,
             unbound={**made.claims.unbound, **bind_claims(after, new, self._scheduler.settings).unbound},
-            refused=made.refused,
+            rejected=made.rejected,
             exceeded=made.exceeded,
             waiting_claims=made.claims.waiting,
         )
@@ -169,7 +169,7 @@ class Simulations(Generic[SomeSimulated]):
 
     def __init__(
         self,
-        play: Callable[[int, Choices, Pace], SomeSimulated],
+        play: Callable[[int, DecisionTrace, Pace], SomeSimulated],
         context: SimulationContext,
         *,
         decisions: int = 0,
@@ -177,14 +177,14 @@ class Simulations(Generic[SomeSimulated]):
     ) -> None:
         self._is_long = decisions >= _LONG_DECISIONS
         self._shared = [cluster, *cluster.pods, *cluster.nodes] if cluster is not None else []
-        self._play = play
+        self._run = play
         self._chances = context.chances
         self._paces = context.paces
         self._spread = context.spread
 
     def by_chance(self, seed: int) -> SomeSimulated:
         """A simulation in which the seed decides random choices and the speed of components."""
-        return self._simulate(seed, Choices((), self._chances(seed)), self._paces(seed))
+        return self._simulate(seed, DecisionTrace((), self._chances(seed)), self._paces(seed))
 
     def run_requested(self, seed: int, runs: int | None, worst_of: int) -> tuple[list[SomeSimulated], bool]:
         """Run ``runs`` simulations from ``seed`` on (``None``: as many as needed), or ``worst_of`` with every choice.
@@ -192,13 +192,13 @@ class Simulations(Generic[SomeSimulated]):
         Also returns whether these are all possible simulations.
         """
         if worst_of:
-            return self.every(worst_of)
+            return self.run_exhaustive(worst_of)
         if runs is None:
-            return self.enough(seed)
-        found = list(self.several(seed, runs))
+            return self.run_adaptive(seed)
+        found = list(self.run_samples(seed, runs))
         return found, not (found[0].simulation.draws or found[1:])
 
-    def several(self, seed: int, runs: int) -> Iterator[SomeSimulated]:
+    def run_samples(self, seed: int, runs: int) -> Iterator[SomeSimulated]:
         """Run simulations with consecutive seeds; one is enough if nothing is random."""
         # Start long ones in parallel before it is known whether anything is random; if nothing is, they are discarded.
         found = self._drawn(range(seed, seed + runs), is_long=self._is_long and runs > 1)
@@ -208,7 +208,7 @@ class Simulations(Generic[SomeSimulated]):
         if first.simulation.draws or first.simulation.displaced:
             yield from found
 
-    def every(self, limit: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
+    def run_exhaustive(self, limit: int, first: SomeSimulated | None = None) -> tuple[list[SomeSimulated], bool]:
         """Simulate every possible choice, up to ``most`` runs; also returns whether these were all.
 
         The first run takes the first branch of every choice (or is ``first``, already simulated), followed by those
@@ -219,24 +219,26 @@ class Simulations(Generic[SomeSimulated]):
         while waiting and len(found) < limit:
             prefix = waiting.popleft()
             simulated = (
-                first if first is not None and not found else self._simulate(len(found), Choices(prefix, first_branch))
+                first
+                if first is not None and not found
+                else self._simulate(len(found), DecisionTrace(prefix, first_branch))
             )
             found.append(msgspec.structs.replace(simulated, seed=len(found)))
             for place in range(len(prefix), len(simulated.widths)):
                 other_branches = (
-                    branch for branch in range(simulated.widths[place]) if branch != simulated.taken[place]
+                    branch for branch in range(simulated.widths[place]) if branch != simulated.chosen[place]
                 )
-                waiting.extend((*simulated.taken[:place], branch) for branch in other_branches)
-        return found, not waiting and not any(simulated.has_others for simulated in found)
+                waiting.extend((*simulated.chosen[:place], branch) for branch in other_branches)
+        return found, not waiting and not any(simulated.is_truncated for simulated in found)
 
-    def enough(self, seed: int) -> tuple[list[SomeSimulated], bool]:
+    def run_adaptive(self, seed: int) -> tuple[list[SomeSimulated], bool]:
         """Run as many simulations as needed to cover the possible outcomes; also returns whether these are all.
 
         Runs one if nothing is random, all if there are few, and otherwise as many random ones as the budget of
         decisions allows. They do not count as all if another pace leads to another outcome. The speed of this machine
         has no influence.
         """
-        first, *more = self.several(seed, _MIN_RUNS if self._is_long else 1)
+        first, *more = self.run_samples(seed, _MIN_RUNS if self._is_long else 1)
         if not (first.simulation.draws or first.simulation.displaced):
             return [first], True
         cost = max(first.decisions * len(first.before.nodes), 1)
@@ -244,7 +246,7 @@ class Simulations(Generic[SomeSimulated]):
         if prod(first.widths) <= _DEFAULT_RUNS:
             # There may be more outcomes than one run predicts; those that were simulated still count.
             of_all = first if self._paces(seed).is_at_once else None
-            found, is_all = self.every(min(max(affordable, _MIN_RUNS), _MAX_RUNS), of_all)
+            found, is_all = self.run_exhaustive(min(max(affordable, _MIN_RUNS), _MAX_RUNS), of_all)
             # Check whether the speed of components makes a difference.
             kinds = {_key_of(share_of(each)) for each in found}
             paced = self._drawn(range(seed + 1, seed + 1 + _PACED_RUNS)) if first.simulation.displaced else ()
@@ -256,14 +258,14 @@ class Simulations(Generic[SomeSimulated]):
     def _drawn(self, seeds: range, *, is_long: bool = False) -> Iterator[SomeSimulated]:
         return self._spread(seeds, self.by_chance, is_long=is_long, shared=self._shared)
 
-    def _simulate(self, seed: int, choices: Choices, pace: Pace = AT_ONCE) -> SomeSimulated:
-        simulated = self._play(seed, choices, pace)
+    def _simulate(self, seed: int, choices: DecisionTrace, pace: Pace = AT_ONCE) -> SomeSimulated:
+        simulated = self._run(seed, choices, pace)
         return msgspec.structs.replace(
             simulated,
             likelihood=choices.likelihood,
-            taken=tuple(choices.taken),
+            chosen=tuple(choices.chosen),
             widths=tuple(choices.widths),
-            has_others=choices.has_others,
+            is_truncated=choices.is_truncated,
             decisions=sum(step.kind in _DECIDED for step in simulated.simulation.steps),
         )
 

@@ -74,7 +74,7 @@ _MINOR = re.compile(r"^(?:v|kube-)?1\.(\d+)")
 _HOST = "kubernetes.io/hostname"
 _RENAME = "Correct or remove each unknown field; kubectl apply fails because of them."
 # How a rollout can delete an old pod before it creates a new one.
-_MAKE_ROOM = {
+_EVICTING_POLICIES = {
     kind: f"Set spec.{field}.rollingUpdate to maxSurge: 0 and maxUnavailable: 1, so that an old pod is deleted first."
     for kind, field in (("Deployment", "strategy"), ("DaemonSet", "updateStrategy"))
 }
@@ -89,7 +89,7 @@ _VOLUME = "PersistentVolume"
 _ORDINAL = re.compile(r"[0-9]{1,10}")
 
 
-def objections(
+def check_manifests(
     plan: Plan,
     apis: Mapping[str, str],
     versions: Iterable[str],
@@ -114,7 +114,7 @@ def objections(
         *_of_removed_apis(apis, minor),
         *without_namespace,
         *(StaticFinding(RuleId.APPLY_REJECTED, *each, _RENAME) for each in plan.rejections.items()),
-        *protection.objections(after),
+        *protection.static_findings(after),
         *(StaticFinding(RuleId.DUPLICATE_OBJECTS, *each) for each in plan.duplicates.items()),
         *map(_of_reset, plan.resets),
         *_of_rollouts(plan.workloads, simulation),
@@ -179,7 +179,9 @@ def _of_rollouts(workloads: Sequence[PlannedWorkload], simulation: Simulation) -
             if not messages or any(words in messages[0] for words in _APART):
                 detail = "its new pods cannot share a node with old ones, and no other node fits"
                 detail = "; ".join([detail, *messages[:1]])
-                yield StaticFinding(RuleId.ROLLOUT_STUCK, name, detail, _MAKE_ROOM.get(each.kind, ""), is_critical=True)
+                yield StaticFinding(
+                    RuleId.ROLLOUT_STUCK, name, detail, _EVICTING_POLICIES.get(each.kind, ""), is_critical=True
+                )
 
 
 def _retained_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
@@ -406,7 +408,7 @@ class _PodsOf:
         before, after = self._clusters
         return Workloads(before), Workloads(after)
 
-    def of(self, workload: str) -> tuple[list[str], list[str]]:
+    def of_workload(self, workload: str) -> tuple[list[str], list[str]]:
         """The keys of a workload's pods before and after the change."""
         first, last = (
             [each.key for each in pods if workloads.of(each) == workload]
@@ -472,7 +474,7 @@ def _scaled_to_zero(changes: Mapping[str, Change], pods: _PodsOf, nodes: int) ->
         is_daemon = change.object.startswith("DaemonSet ") and change.kind is not ChangeKind.CREATED
         if change.kind is ChangeKind.DELETED or not (change.replicas == 0 or is_daemon):
             continue
-        first, last = pods.of(change.object)
+        first, last = pods.of_workload(change.object)
         if is_daemon:
             if first and not last:
                 detail = f"{len(first):,} → 0 pods: no longer runs on any of the {nodes:,} nodes"

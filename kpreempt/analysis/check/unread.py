@@ -54,7 +54,7 @@ def unread_pruned(cluster: ClusterSnapshot, pruned: Sequence[tuple[str, str]]) -
     return found
 
 
-def unread_besides_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
+def unread_except_workloads(cluster: ClusterSnapshot, kinds: Collection[str]) -> list[Assumption]:
     """Kinds that could not be read and that act on changed workloads of these kinds and their pods.
 
     Webhooks are only reported: their changes to pods are not evaluated in any case.

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
-from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.verdict import Assumption, Candidate, Outcome, Reprieve, Status, TieBreakRound, Verdict
@@ -23,7 +23,7 @@ from kpreempt.verdict.compare import ComparedPod, Comparison, Decision, Differen
 
 PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 _CRITERIA = ("pdbViolations", "highestPriority", "prioritySum", "victims", "latestStart")
-_NAMED = 4
+_MAX_LISTED = 4
 
 
 def is_same_outcome(base: Verdict, other: Verdict) -> bool:
@@ -222,8 +222,8 @@ def _reprieve(pod: str, step: Reprieve | None) -> str:
 def _values(applied: TieBreakRound) -> str:
     if not applied.values:
         return "not applied"
-    shown = [f"{node} {value}" for node, value in list(applied.values.items())[:_NAMED]]
-    return ", ".join([*shown, "…"] if len(applied.values) > _NAMED else shown)
+    shown = [f"{node} {value}" for node, value in list(applied.values.items())[:_MAX_LISTED]]
+    return ", ".join([*shown, "…"] if len(applied.values) > _MAX_LISTED else shown)
 
 
 def _shared_candidates(base: Verdict, other: Verdict) -> Iterator[tuple[Candidate, Candidate]]:
@@ -238,12 +238,15 @@ def _only_in_one(base: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_NAMED], f"{len(names) - _NAMED} more"] if len(names) > _NAMED else names) or "none"
+    return (
+        ", ".join([*names[:_MAX_LISTED], f"{len(names) - _MAX_LISTED} more"] if len(names) > _MAX_LISTED else names)
+        or "none"
+    )
 
 
 def compare_pods(
     cluster: ClusterSnapshot,
-    questions: Sequence[Question],
+    questions: Sequence[ExplainInput],
     schedulers: Mapping[str, Scheduler],
     *,
     now: datetime,
@@ -289,7 +292,7 @@ def comparison_of(
     )
 
 
-def _compared(verdicts: Mapping[str, Verdict], question: Question) -> ComparedPod:
+def _compared(verdicts: Mapping[str, Verdict], question: ExplainInput) -> ComparedPod:
     base = next(iter(verdicts.values()))
     decisions = [
         decision_of(

@@ -21,8 +21,8 @@ from kpreempt.admission import admit
 from kpreempt.analysis.algorithms import Scheduler, api_server_rules, controller_rules, equivalence_key_for
 from kpreempt.analysis.compare.differences import PREEMPTS, assumptions_of, decision_of, differences_between, outcome_of
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.explain.pods import Question
-from kpreempt.analysis.questions import Asked, Decode, questions_of
+from kpreempt.analysis.explain.pods import ExplainInput
+from kpreempt.analysis.questions import Decode, ExplainInputs, inputs_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import is_replaced, replacement_of
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def compare_upgrade(
-    asked: Iterable[Asked],
+    asked: Iterable[ExplainInputs],
     versions: Versions,
     *,
     now: datetime,
@@ -72,7 +72,7 @@ def compare_upgrade(
     return UpgradeComparison(
         base=versions.base.algorithm,
         target=versions.target.algorithm,
-        compared=comparison.asked,
+        compared=comparison.num_compared,
         differing=count[Certainty.CERTAIN],
         possibly_differing=count[Certainty.POSSIBLE],
         undecided=count[Certainty.UNKNOWN],
@@ -97,13 +97,13 @@ class _Comparison:
         # Assumptions of the input, and verdicts by version, for assumptions that only one version makes.
         self.own: list[Assumption] = []
         self.verdicts: dict[str, list[Verdict]] = {versions.base.algorithm: [], versions.target.algorithm: []}
-        self.asked = 0
+        self.num_compared = 0
 
-    def items(self, asked: Asked) -> list[UpgradedPod]:
+    def items(self, asked: ExplainInputs) -> list[UpgradedPod]:
         """The pods for which the versions differ, or may differ."""
-        self.asked += len(asked.questions)
-        kinds: dict[tuple[bytes, bytes], list[Question]] = {}
-        for question in asked.questions:
+        self.num_compared += len(asked.inputs)
+        kinds: dict[tuple[bytes, bytes], list[ExplainInput]] = {}
+        for question in asked.inputs:
             self.own += question.assumptions
             stored = (stored_by(each, question, asked.cluster) for each in self._schedulers)
             base, target = (equivalence_key_for(self._versions.base, pod) for pod in stored)
@@ -135,10 +135,12 @@ class _Comparison:
             if certainty is not None:
                 cause_names = [change.name for change in causes.get(key, ())]
                 found |= {id(each): _item(each, pairs[key][0], pairs[key][1], certainty, cause_names) for each in same}
-        return [found[id(each)] for each in asked.questions if id(each) in found]
+        return [found[id(each)] for each in asked.inputs if id(each) in found]
 
 
-def _item(question: Question, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]) -> UpgradedPod:
+def _item(
+    question: ExplainInput, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]
+) -> UpgradedPod:
     both = {base.algorithm: base, target.algorithm: target}
     return UpgradedPod(
         pod=question.pod.key,
@@ -228,12 +230,12 @@ def next_pods(
     now: datetime,
     settings: Settings,
     is_selected: Callable[[str], bool] = lambda _: True,
-) -> tuple[list[Asked], list[Assumption]]:
+) -> tuple[list[ExplainInputs], list[Assumption]]:
     """The next pod of each workload in the namespaces selected by ``is_selected``, and the resulting assumptions.
 
     ``settings`` are those of a scheduler of the cluster's version. ``documents`` are those selected by
     ``keeps_workloads``. A workload without a known template or pod is reported as an assumption. Raises the errors of
-    ``questions_of``.
+    ``inputs_of``.
     """
     templates, known = _templates(documents)
     templates = [each for each in templates if is_selected(each.namespace)]
@@ -263,9 +265,9 @@ def next_pods(
                 msgspec.structs.replace(
                     question, assumptions=[each for each in question.assumptions if each.field != "metadata.name"]
                 )
-                for question in answer.questions
+                for question in answer.inputs
             ]
-            found.append(Asked(answer.cluster, questions))
+            found.append(ExplainInputs(answer.cluster, questions))
     others = {each: pods for each, pods in owned.items() if each not in known and is_selected(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
     found += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
@@ -292,13 +294,13 @@ def _templates(documents: Iterable[Document]) -> tuple[list[PodTemplate], set[_W
 
 def _questions_for(
     cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings
-) -> Asked:
-    return questions_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
+) -> ExplainInputs:
+    return inputs_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
 
 
 def _replacement(
     cluster: ClusterSnapshot, workload: _Workload, pods: Sequence[Pod], now: datetime, settings: Settings
-) -> Asked:
+) -> ExplainInputs:
     """The replacement of the workload's newest pod, or of each pod of a DaemonSet."""
     kind, namespace, name = workload
     newest = max(
@@ -318,9 +320,9 @@ def _replacement(
             admission = admit(pod, remaining, api_server_rules(settings))
             origin = f"{kind} {namespace}/{name}"
             questions.append(
-                Question(pod=admission.pod, manifest=pod, origin=origin, assumptions=admission.assumptions)
+                ExplainInput(pod=admission.pod, manifest=pod, origin=origin, assumptions=admission.assumptions)
             )
-    return Asked(remaining, questions)
+    return ExplainInputs(remaining, questions)
 
 
 def _without(cluster: ClusterSnapshot, removed: Sequence[Pod]) -> ClusterSnapshot:
@@ -486,7 +488,7 @@ class Versions(msgspec.Struct, frozen=True):
 class Pending(msgspec.Struct, frozen=True):
     """A pod whose outcomes differ, with the outcomes of both versions."""
 
-    question: Question
+    question: ExplainInput
     base: PossibleOutcomes
     target: PossibleOutcomes
 
@@ -549,7 +551,7 @@ class CauseSearch:
         between = self._outcomes_with(changes)
         return between is not None and between(pending.question).same_as(pending.target)
 
-    def _outcomes_with(self, changes: Sequence[DescribedChange]) -> Callable[[Question], PossibleOutcomes] | None:
+    def _outcomes_with(self, changes: Sequence[DescribedChange]) -> Callable[[ExplainInput], PossibleOutcomes] | None:
         """Return a function for the outcomes with these changes alone; ``None`` if they are not possible together."""
         self._tries += 1
         try:
@@ -559,14 +561,14 @@ class CauseSearch:
             return None
         prepared: Any = scheduler.prepare(self._cluster, now=self._now)
 
-        def possible(question: Question) -> PossibleOutcomes:
+        def possible(question: ExplainInput) -> PossibleOutcomes:
             pod = stored_by(scheduler, question, self._cluster)
             return outcomes_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
 
         return possible
 
 
-def stored_by(scheduler: Scheduler, question: Question, cluster: ClusterSnapshot) -> Pod:
+def stored_by(scheduler: Scheduler, question: ExplainInput, cluster: ClusterSnapshot) -> Pod:
     """The pod as the API server of the scheduler's version stores it if it is new, else as it is stored."""
     if question.manifest is None:
         return question.pod

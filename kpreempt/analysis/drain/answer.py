@@ -23,7 +23,7 @@ from kpreempt.analysis.check.report import facts_of, judge, not_all, of_queue, o
 from kpreempt.analysis.check.simulations import SimulationContext, Simulations
 from kpreempt.analysis.check.unread import unread_quotas
 from kpreempt.analysis.drain.kubectl import DrainBatch, DrainRuns, SimulatedDrain, in_order, plain_drain
-from kpreempt.analysis.drain.unblock import Way, blocked_evictions, budgets_selecting, with_remedies
+from kpreempt.analysis.drain.unblock import DrainVariant, blocked_evictions, budgets_selecting, with_remedies
 from kpreempt.analysis.naming import counted
 from kpreempt.controllers.replacement import is_replaced
 from kpreempt.eviction.kubectl_drain import DrainOptions
@@ -65,19 +65,19 @@ _MAX_REMOVAL_DECISIONS = 3_000_000
 _IN_MEMORY = "Memory"
 
 
-class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class DrainInput(msgspec.Struct, frozen=True, kw_only=True):
     """The input of a drain: the nodes in batches, the options, and the rules.
 
     If it ``removes``, it determines which of the nodes can be removed, and drains those. If it ``seeks_order``, the
-    batches are those of an upgrade, whose nodes are drained in the order found to displace the fewest pods. ``told`` is
-    the command as a user would type it. ``runs``, ``worst_of``, ``assumptions`` and ``is_live`` are as in the input of
-    a check.
+    batches are those of an upgrade, whose nodes are drained in the order found to displace the fewest pods.
+    ``description`` is the command as a user would type it. ``runs``, ``worst_of``, ``assumptions`` and ``is_live`` are
+    as in the input of a check.
     """
 
     cluster: ClusterSnapshot
     shifts: Sequence[DrainBatch]
     options: DrainOptions
-    told: str
+    description: str
     rules: GateRules
     suppressions: Suppressions
     seed: int = 0
@@ -89,7 +89,7 @@ class DrainQuestion(msgspec.Struct, frozen=True, kw_only=True):
     seeks_order: bool = False
 
 
-def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
+def drain_nodes(question: DrainInput, context: SimulationContext) -> Drain:
     """Simulate the drain and evaluate the rules."""
     cluster, scheduler, at = question.cluster, context.scheduler, context.at
     daemon_sets, unknown_owners = _daemon_sets(cluster)
@@ -138,12 +138,12 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         moved = {victim.pod for victim in each.simulation.displaced if victim.drained}
         assumptions = [*general, *each.assumptions, *_of_owners(cluster, moved), *extra]
         found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
-        return msgspec.structs.replace(found, objections=_objections(each))
+        return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
     new_nodes = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
     judgement = judge(simulated, is_all, changes, facts, question.rules, question.suppressions)
     shown = judgement.shown
-    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, Way(again, at, new_nodes))
+    blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, DrainVariant(again, at, new_nodes))
     findings = [_with_fix(each, blocked) for each in judgement.fields["findings"]]
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced
@@ -155,7 +155,7 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
         cluster=summary,
         at=at,
         changes=changes,
-        command=question.told,
+        command=question.description,
         finishes=finishes,
         moved=sum(each.drained for each in displaced),
         preempted=sum(not each.drained for each in displaced),
@@ -175,7 +175,7 @@ def drain_nodes(question: DrainQuestion, context: SimulationContext) -> Drain:
     )
 
 
-def _objections(drain: SimulatedDrain) -> list[StaticFinding]:
+def _static_findings(drain: SimulatedDrain) -> list[StaticFinding]:
     """The blocked evictions, one per budget; further nodes with the same budget are not listed."""
     found: dict[str, tuple[BlockedEviction, list[str]]] = {}
     for each in blocked_evictions(drain):
@@ -205,7 +205,7 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
     return owners, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
 
 
-def _method_assumptions(question: DrainQuestion, scheduler: Scheduler) -> list[Assumption]:
+def _method_assumptions(question: DrainInput, scheduler: Scheduler) -> list[Assumption]:
     """The assumptions that result from the snapshot and from how the drain is simulated."""
     cluster = question.cluster
     found = of_settings(scheduler)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import timed_by_part
-from kpreempt.analysis.check.simulations import Choices, Simulated, SimulationContext
+from kpreempt.analysis.check.simulations import DecisionTrace, Simulated, SimulationContext
 from kpreempt.analysis.nodes.changes import cordoned_node
 from kpreempt.analysis.nodes.copies import Added, Copier, with_nodes
 from kpreempt.analysis.simulation.client import Client
@@ -61,7 +61,7 @@ class DrainBatch(msgspec.Struct, frozen=True, kw_only=True):
     are_deleted: bool = False
 
 
-class Try(msgspec.Struct, frozen=True):
+class RejectedAttempt(msgspec.Struct, frozen=True):
     """The last rejected eviction of a pod: its time in seconds, and the state of the cluster at that time."""
 
     pod: Pod
@@ -90,7 +90,7 @@ class NodeWork:
         self.ended: float | None = None
         self.choice = Choice([], {}, {})
         self.evicted: list[Pod] = []
-        self.refused: dict[str, Try] = {}
+        self.rejected: dict[str, RejectedAttempt] = {}
         self.first_rejected: dict[str, float] = {}
         self.going: dict[str, Pod] = {}
         self.errors: list[str] = []
@@ -111,9 +111,9 @@ class NodeWork:
 
     def due(self, client: Client) -> float | None:
         """When there is something to do."""
-        if any(not client.cluster.is_there(pod) for pod in self.going.values()) or not (self.going or self.refused):
+        if any(not client.cluster.is_running(pod) for pod in self.going.values()) or not (self.going or self.rejected):
             return client.cluster.at
-        times = [at for each in self.refused.values() if (at := each.next_at(client)) is not None]
+        times = [at for each in self.rejected.values() if (at := each.next_at(client)) is not None]
         if self.deadline < inf:
             times.append(max(self.deadline, client.cluster.at))
         return min(times) if times else None
@@ -146,7 +146,7 @@ class KubectlDrain:
     def state(self) -> object:
         """The progress of the drain."""
         return self._now, tuple(
-            (work.node, len(work.evicted), len(work.refused), len(work.going)) for work in self._busy()
+            (work.node, len(work.evicted), len(work.rejected), len(work.going)) for work in self._busy()
         )
 
     def due(self, client: Client) -> float | None:
@@ -191,7 +191,7 @@ class KubectlDrain:
         """Add new nodes, with the pods that run on them, to the existing nodes."""
         client.set_nodes([*existing, *(node for each in new for node in each.nodes)])
         for each in new:
-            client.place(each.pods)
+            client.place_bound(each.pods)
 
     def _busy(self) -> list[NodeWork]:
         if self._now == len(self._shifts):
@@ -223,7 +223,7 @@ class KubectlDrain:
     def _continue(self, work: NodeWork, client: Client) -> None:
         """Retry due evictions, and notice terminated pods."""
         self._remove_terminated(work, client)
-        for last in list(work.refused.values()):
+        for last in list(work.rejected.values()):
             at = last.next_at(client)
             if at is not None and at <= client.cluster.at + _EPSILON:
                 self._evict(work, last.pod, client)
@@ -231,7 +231,7 @@ class KubectlDrain:
         if work.ended is None and client.cluster.at >= work.deadline:
             # The timeout of the node has expired.
             reason = timed_out(self._options.timeout)
-            work.errors += [not_evicted(each.pod, reason) for each in work.refused.values()]
+            work.errors += [not_evicted(each.pod, reason) for each in work.rejected.values()]
             if self._options.disable_eviction:
                 work.errors += [DEADLINE] if work.going else []
             else:
@@ -241,7 +241,7 @@ class KubectlDrain:
     def _evict(self, work: NodeWork, pod: Pod, client: Client) -> None:
         key = pod.key
         answer = client.evict(key, self._options.grace, work.node)
-        work.refused.pop(key, None)
+        work.rejected.pop(key, None)
         if answer.status == CREATED:
             self._accepted(work, pod)
         elif answer.status == TOO_MANY_REQUESTS:
@@ -257,7 +257,7 @@ class KubectlDrain:
 
     def _refused(self, work: NodeWork, pod: Pod, answer: Answer, client: Client) -> None:
         work.first_rejected.setdefault(pod.key, client.cluster.at)
-        work.refused[pod.key] = Try(pod, answer, client.cluster.at, client.cluster.changes)
+        work.rejected[pod.key] = RejectedAttempt(pod, answer, client.cluster.at, client.cluster.changes)
 
     def _accepted(self, work: NodeWork, pod: Pod) -> None:
         work.evicted.append(pod)
@@ -265,9 +265,9 @@ class KubectlDrain:
 
     def _remove_terminated(self, work: NodeWork, client: Client) -> None:
         for key, pod in list(work.going.items()):
-            if not client.cluster.is_there(pod):
+            if not client.cluster.is_running(pod):
                 del work.going[key]
-        if not work.going and not work.refused and work.ended is None:
+        if not work.going and not work.rejected and work.ended is None:
             work.ended = client.cluster.at
 
 
@@ -277,13 +277,13 @@ def cordoned(nodes: Iterable[Node], names: Collection[str]) -> list[Node]:
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """How nodes are replaced: ``at_once`` nodes at a time, ``surge`` of them after their replacement exists.
+    """How nodes are replaced: ``max_unavailable`` nodes at a time, ``surge`` of them after their replacement exists.
 
     Other replacements are added when the old node is deleted: an empty copy that accepts pods. ``kubelet_version`` is
     that of the new nodes, if set.
     """
 
-    at_once: int = 1
+    max_unavailable: int = 1
     surge: int = 0
     kubelet_version: str = ""
 
@@ -293,7 +293,7 @@ def plain_drain(nodes: Sequence[str]) -> list[DrainBatch]:
     return [DrainBatch(nodes=list(nodes))]
 
 
-class Upgraded(msgspec.Struct, frozen=True):
+class UpgradePlan(msgspec.Struct, frozen=True):
     """The batches of an upgrade, the cluster with the objects of nodes to come, and the resulting assumptions."""
 
     cluster: ClusterSnapshot
@@ -301,20 +301,20 @@ class Upgraded(msgspec.Struct, frozen=True):
     assumptions: list[Assumption] = []
 
 
-def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *, now: datetime) -> Upgraded:
+def upgraded(cluster: ClusterSnapshot, nodes: Sequence[str], upgrade: Upgrade, *, now: datetime) -> UpgradePlan:
     """Plan the upgrade of these nodes of the cluster, in this order; new nodes are created at ``now`` or later."""
     by_name = {each.name: each for each in cluster.nodes}
     copier = Copier(cluster, now=now)
     additions = Added()
     shifts: list[DrainBatch] = []
-    for own in _batches(nodes, max(upgrade.at_once, upgrade.surge, 1)):
+    for own in _batches(nodes, max(upgrade.max_unavailable, upgrade.surge, 1)):
         made = [_with_kubelet(copier.like(by_name[name], 1), upgrade.kubelet_version) for name in own]
         for each in made:
             additions += each
         shifts.append(_shift(own, made, upgrade.surge))
     # Objects that belong to a node that does not exist yet have no effect.
     known = with_nodes(cluster, msgspec.structs.replace(additions, nodes=[], pods=[]))
-    return Upgraded(known, shifts, list(dict.fromkeys(additions.assumptions)))
+    return UpgradePlan(known, shifts, list(dict.fromkeys(additions.assumptions)))
 
 
 def in_order(shifts: Sequence[DrainBatch], nodes: Sequence[str]) -> list[DrainBatch]:
@@ -359,7 +359,7 @@ _ATTEMPTS = 100_000
 _SECONDS = 30 * 24 * 3600.0
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RejectedEviction(msgspec.Struct, frozen=True):
     """A pod that is still rejected at the end: the last response, and the time of the first rejection in seconds."""
 
     pod: Pod
@@ -372,7 +372,7 @@ class SimulatedDrain(Simulated, frozen=True):
     """A simulated drain: its nodes, the evictions rejected until the end, and pods that do not terminate in time."""
 
     works: Sequence[DrainedNode] = ()
-    rejected_evictions: Sequence[Refused] = ()
+    rejected_evictions: Sequence[RejectedEviction] = ()
     unchosen: Sequence[tuple[str, str, list[str]]] = ()
     late: Sequence[tuple[str, str]] = ()
 
@@ -403,7 +403,7 @@ class DrainRuns:
         self._now, self._arriving, self._phases = context.at, arriving, context.phases
         self._prepared: Any = None
 
-    def __call__(self, seed: int, choices: Choices, pace: Pace) -> SimulatedDrain:
+    def __call__(self, seed: int, choices: DecisionTrace, pace: Pace) -> SimulatedDrain:
         """Run one simulation."""
         if self._prepared is None:
             with self._phases.phase("prepare"):
@@ -449,9 +449,12 @@ def _drained_node(work: NodeWork, existing: Collection[str]) -> DrainedNode:
     )
 
 
-def _refused(work: NodeWork) -> list[Refused]:
+def _refused(work: NodeWork) -> list[RejectedEviction]:
     tried = [
-        Refused(each.pod, work.node, each.answer, work.first_rejected.get(key, each.at))
-        for key, each in work.refused.items()
+        RejectedEviction(each.pod, work.node, each.answer, work.first_rejected.get(key, each.at))
+        for key, each in work.rejected.items()
     ]
-    return [*tried, *(Refused(pod, work.node, answer, work.began or 0.0) for pod, answer in work.failed.values())]
+    return [
+        *tried,
+        *(RejectedEviction(pod, work.node, answer, work.began or 0.0) for pod, answer in work.failed.values()),
+    ]

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
-from kpreempt.analysis.drain.kubectl import Refused, SimulatedDrain
+from kpreempt.analysis.drain.kubectl import RejectedEviction, SimulatedDrain
 from kpreempt.analysis.nodes.copies import Copier, with_nodes
 from kpreempt.analysis.simulation.cluster import Workloads, is_serving
 from kpreempt.controllers.actions import SyncError
@@ -57,19 +57,19 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 # Drains a changed cluster, after creating some pods, with an additional option of kubectl if not empty.
-Play = Callable[[ClusterSnapshot, Sequence[Pod], str], SimulatedDrain]
+Simulate = Callable[[ClusterSnapshot, Sequence[Pod], str], SimulatedDrain]
 
 
-class Way(msgspec.Struct, frozen=True):
+class DrainVariant(msgspec.Struct, frozen=True):
     """How to simulate the drain again: the function, the time, and the names of nodes that are added later."""
 
-    play: Play
+    play: Simulate
     now: datetime
     names_to_come: Sequence[str] = ()
 
 
 def with_remedies(
-    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: Way
+    blocked: Sequence[BlockedEviction], cluster: ClusterSnapshot, shown: SimulatedDrain, way: DrainVariant
 ) -> tuple[list[BlockedEviction], int]:
     """Add remedies to the blocked evictions; also returns the number of evictions that could not be examined."""
     decisions = max(shown.decisions * len(cluster.nodes), 1)
@@ -114,7 +114,7 @@ def _helps(blocked: BlockedEviction, drain: SimulatedDrain) -> bool:
     return blocked.reason is BlockReason.OPTION_REQUIRED or not pods & set(work.remaining)
 
 
-def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: Way) -> Iterator[Changed]:
+def _candidates(blocked: BlockedEviction, cluster: ClusterSnapshot, way: DrainVariant) -> Iterator[Changed]:
     """The changes that may help, the smallest first."""
     reason = blocked.reason
     if reason is BlockReason.OPTION_REQUIRED:
@@ -251,7 +251,7 @@ def blocked_evictions(drain: SimulatedDrain) -> list[BlockedEviction]:
     ]
     if drain.rejected_evictions:
         end_state = _EndState(drain)
-        groups: dict[_Key, list[Refused]] = {}
+        groups: dict[_Key, list[RejectedEviction]] = {}
         for each in drain.rejected_evictions:
             budgets = budgets_selecting(drain.after, each.pod)
             key = (
@@ -280,7 +280,7 @@ class _EndState:
         self._workloads = Workloads(drain.after)
         self._messages = {each.pod: each.message for each in drain.simulation.pending}
 
-    def reason(self, refused: Refused, budgets: Sequence[PodDisruptionBudget]) -> BlockReason:
+    def reason(self, refused: RejectedEviction, budgets: Sequence[PodDisruptionBudget]) -> BlockReason:
         """Why the pod cannot be evicted."""
         if is_of_terminating_namespace(refused.answer):
             return BlockReason.TERMINATING
@@ -304,7 +304,7 @@ class _EndState:
             return BlockReason.PODS_NOT_READY
         return BlockReason.TOO_FEW_PODS
 
-    def record_of(self, node: str, reason: BlockReason, own: Sequence[Refused]) -> BlockedEviction:
+    def record_of(self, node: str, reason: BlockReason, own: Sequence[RejectedEviction]) -> BlockedEviction:
         """The record for rejections of one kind."""
         budgets = budgets_selecting(self._after, own[0].pod)
         answer = own[0].answer

@@ -18,15 +18,15 @@ from kpreempt.analysis.explain.single_edits import (
     Edit,
     EditContext,
     EditOptions,
-    Place,
+    FieldPath,
     allow_preemption,
     appended_toleration,
     drop_preferences,
     dropping,
     edit_cluster,
     edit_pod,
+    first_reaching,
     just_above,
-    least,
     lower_requests,
     most_requested,
     pods_on,
@@ -58,7 +58,7 @@ from kpreempt.verdict.details import (
 )
 
 _REPELLING = frozenset({"NoSchedule", "NoExecute"})
-_MOST_REMOVED = 4
+_MAX_REMOVED = 4
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
@@ -98,7 +98,7 @@ def _for_shortage(context: EditContext, detail: InsufficientResources) -> list[E
 def _for_devices(context: EditContext, detail: InsufficientDevices) -> list[EditOptions]:
     """Remove as many pods with such devices as devices are missing, up to a few."""
     missing = detail.requested - (detail.matching - detail.allocated - detail.tainted)
-    if detail.requested > detail.matching - detail.tainted or missing > _MOST_REMOVED:
+    if detail.requested > detail.matching - detail.tainted or missing > _MAX_REMOVED:
         return []
     return [remove_pods(context, [pod for holder in detail.holders for pod in holder.pods], max(missing, 1))]
 
@@ -155,12 +155,12 @@ def _for_node_affinity(context: EditContext, detail: NodeAffinityMismatch) -> li
     if any(term.match_fields for term in rules.required.node_selector_terms):
         # A term with fields was added by a controller to tie the pod to a node.
         return []
-    place: Place = ["spec", "affinity", "nodeAffinity", _REQUIRED]
+    place: FieldPath = ["spec", "affinity", "nodeAffinity", _REQUIRED]
     whole = dropping(ChangeKind.NODE_AFFINITY, {" or ".join(detail.unmet): place})
     return [[*_relaxed_terms(rules.required.node_selector_terms, node, place), whole]]
 
 
-def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) -> EditOptions:
+def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: FieldPath) -> EditOptions:
     """Each term without the expressions that the node does not match, unless none remains; the fewest changes first."""
     edits = []
     for index, term in enumerate(terms):
@@ -170,7 +170,7 @@ def _relaxed_terms(terms: Sequence[NodeSelectorTerm], node: Node, place: Place) 
             if not NodeSelectorTerm(match_expressions=[expression]).matches(node.name, node.labels)
         ]
         if 0 < len(unmet) < len(term.match_expressions):
-            path: Place = [*place, "nodeSelectorTerms", index, "matchExpressions"]
+            path: FieldPath = [*place, "nodeSelectorTerms", index, "matchExpressions"]
             # In reverse order, so that the indexes of the others remain valid.
             places = {
                 format_requirement(each.key, each.operator, each.values): [*path, number]
@@ -186,7 +186,7 @@ def _for_port(context: EditContext, detail: PortConflict) -> list[EditOptions]:
     options = [remove_pods(context, detail.holders)]
     if context.pod.spec.host_network:
         return options
-    places: dict[str, Place] = {
+    places: dict[str, FieldPath] = {
         f"{port.host_port}/{port.protocol}": ["spec", field, index, "ports", number, "hostPort"]
         for field, containers in (
             ("containers", context.pod.spec.containers),
@@ -208,7 +208,7 @@ def _for_affinity(context: EditContext, detail: AffinityConflict) -> list[EditOp
     kind = ChangeKind.POD_ANTI_AFFINITY if is_anti else ChangeKind.POD_AFFINITY
     rules = affinity and (affinity.pod_anti_affinity if is_anti else affinity.pod_affinity)
     terms = rules.required if rules else []
-    place: Place = ["spec", "affinity", str(kind), _REQUIRED]
+    place: FieldPath = ["spec", "affinity", str(kind), _REQUIRED]
     term_names = [f"{term.label_selector or 'no pod'} in {term.topology_key}" for term in terms]
     options = [dropping(kind, {name: [*place, index]}) for index, name in enumerate(term_names)]
     if len(terms) > 1:
@@ -223,7 +223,7 @@ def _for_spread(context: EditContext, detail: SpreadConflict) -> list[EditOption
     conflicting = [index for index in strict if constraints[index].topology_key == detail.topology_key]
     options: list[EditOptions] = []
     for index in conflicting:
-        place: Place = ["spec", "topologySpreadConstraints", index]
+        place: FieldPath = ["spec", "topologySpreadConstraints", index]
         constraint = constraints[index]
         name = f"{constraint.label_selector or 'no pod'} over {constraint.topology_key}"
         if detail.topology_value and detail.skew > constraint.max_skew:
@@ -288,9 +288,9 @@ class Trial(msgspec.Struct, frozen=True):
 class Search:
     """Tries edits until the goal is reached, and counts verdicts."""
 
-    def __init__(self, scheduler: Scheduler, goal: Goal, *, now: datetime, limit: int, wants_steps: bool) -> None:
+    def __init__(self, scheduler: Scheduler, goal: Goal, *, now: datetime, limit: int, with_steps: bool) -> None:
         self._scheduler, self._goal, self._now, self._limit = scheduler, goal, now, limit
-        self._wants_steps = wants_steps
+        self._wants_steps = with_steps
         self._costly_steps = 0
         self._tried: set[tuple[str, ...]] = set()
         self._has_lowest_priority = False
@@ -346,7 +346,7 @@ class Search:
             verdict = self._decide(start.prepared, edit_pod(start.pod, raised(start.pod, start.cluster, priority)))
             return verdict if self._goal(verdict) else None
 
-        found = least(priorities, decide, only_grows=is_monotonic)
+        found = first_reaching(priorities, decide, only_grows=is_monotonic)
         return None if found is None else (raised(start.pod, start.cluster, found[0]), found[1])
 
     def _decide(self, prepared: Any, pod: Pod) -> Verdict:

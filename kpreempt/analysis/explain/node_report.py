@@ -48,12 +48,12 @@ def explain_node(
     verdict = situation.verdict
     evaluation = scheduler.describe_node(situation.prepared, situation.pod, node_name)
     is_chosen = node_name in destinations(verdict)
-    found = Found([], ProposalSearch([node_name]))
+    found = ProposalsFound([], ProposalSearch([node_name]))
     if not is_chosen and verdict.outcome not in _UNANSWERED:
         failing = _failing_extender(verdict)
         limit = _limit(situation, most=60)
         if failing:
-            found = Found([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
+            found = ProposalsFound([], ProposalSearch([node_name], is_complete=False, failing_extender=failing))
         else:
             found = _propose(scheduler, situation, [node_name], stated, now=now, limit=limit, is_anywhere=False)
     score = verdict.scores.get(node_name)
@@ -73,21 +73,21 @@ def explain_node(
     )
 
 
-def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: datetime) -> Found:
+def propose(scheduler: Scheduler, situation: Situation, stated: int, *, now: datetime) -> ProposalsFound:
     """Changes that let an unschedulable pod be scheduled, searched on the closest nodes.
 
     On very large clusters only the lowest priority is searched, and nothing if an extender fails, which no change can
     fix.
     """
     if failing := _failing_extender(situation.verdict):
-        return Found([], ProposalSearch(is_complete=False, failing_extender=failing))
+        return ProposalsFound([], ProposalSearch(is_complete=False, failing_extender=failing))
     is_skipped = len(situation.cluster.nodes) > MAX_NODES_SEARCHED
     names = [] if is_skipped else nearest_nodes(scheduler, situation, _NEAREST)
     limit = _limit(situation, most=40)
     found = _propose(scheduler, situation, names, stated, now=now, limit=limit, is_anywhere=True)
     if not is_skipped:
         return found
-    return Found(found.proposals, msgspec.structs.replace(found.search, is_skipped=True, is_complete=False))
+    return ProposalsFound(found.proposals, msgspec.structs.replace(found.search, is_skipped=True, is_complete=False))
 
 
 def _failing_extender(verdict: Verdict) -> str:
@@ -142,7 +142,7 @@ def _distance(status: Status) -> float:
     return max(each.missing_share for each in detail.shortfalls)
 
 
-class Found(msgspec.Struct, frozen=True):
+class ProposalsFound(msgspec.Struct, frozen=True):
     """Proposals, the least intrusive first, and the extent of the search."""
 
     proposals: list[Proposal]
@@ -163,7 +163,7 @@ def _propose(
     now: datetime,
     limit: int,
     is_anywhere: bool,
-) -> Found:
+) -> ProposalsFound:
     """Changes that let an unschedulable pod be scheduled on one of these nodes.
 
     If not ``is_anywhere``, changes that bring the pod to the given node, alone or tied with others. ``limit`` is the
@@ -176,8 +176,8 @@ def _propose(
         is_on_node = is_anywhere or node_names[0] in destinations(verdict)
         return is_certain and verdict.outcome in _ANSWERS and is_on_node
 
-    wants_steps = not is_anywhere and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
-    search = Search(scheduler, goal, now=now, limit=limit, wants_steps=wants_steps)
+    with_steps = not is_anywhere and len(situation.cluster.nodes) <= _MAX_NODES_WITH_STEPS
+    search = Search(scheduler, goal, now=now, limit=limit, with_steps=with_steps)
     found: list[tuple[tuple[int, int, float], Proposal]] = []
     trials: dict[str, list[Trial]] = {}
     nodes = {node.name: node for node in situation.cluster.nodes}
@@ -199,7 +199,7 @@ def _propose(
         if all(change.kind in (ChangeKind.REQUEST, ChangeKind.PRIORITY) for change in proposal.changes):
             key = tuple(sorted((change.kind, change.subject) for change in proposal.changes))
         proposals.setdefault(key, proposal)
-    return Found(
+    return ProposalsFound(
         list(proposals.values())[:_MAX_PROPOSALS],
         ProposalSearch(
             list(node_names),

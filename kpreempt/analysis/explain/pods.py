@@ -40,10 +40,10 @@ from kpreempt.verdict.story import NodeUse, Occupancy, OneMoreNode
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
-_WANTS_ROOM = (Outcome.UNSCHEDULABLE, *_PREEMPTS)
+_NEEDS_CAPACITY = (Outcome.UNSCHEDULABLE, *_PREEMPTS)
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class ExplainInput(msgspec.Struct, frozen=True, kw_only=True):
     """A pod as the scheduler would see it, with its origin.
 
     ``origin`` is its workload (``Deployment shop/api``), empty for a plain pod. ``admission`` lists defaulted fields.
@@ -58,18 +58,18 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: list[Assumption] = []
 
 
-GoesOn = Callable[[int, Verdict, Any], Verdict]
+SimulateRest = Callable[[int, Verdict, Any], Verdict]
 
 
 def explain_pods(
     context: AnalysisContext,
-    questions: Iterable[Question],
+    questions: Iterable[ExplainInput],
     *,
     node_name: str = "",
     proposes: bool = False,
     simulates_on: bool = False,
     records_steps: bool = True,
-    simulate_rest: GoesOn | None = None,
+    simulate_rest: SimulateRest | None = None,
 ) -> list[Verdict]:
     """The verdict on each pod against the same cluster, in the order of the input.
 
@@ -87,7 +87,7 @@ def explain_pods(
 
         check_node(cluster, node_name)
     with phases.phase("prepare"):
-        prepared = scheduler.prepare(cluster, now=at, expects_alike=simulate_rest is not None)
+        prepared = scheduler.prepare(cluster, now=at, expects_equivalent_pods=simulate_rest is not None)
     verdicts = []
     within = timed_by_part(scheduler, phases)
     for index, question in enumerate(questions):
@@ -110,7 +110,7 @@ def explain_pods(
                 stated = _stated_tolerations(question)
                 found = requests_that_fit(within, prepared, question.pod, verdict, stated)
             verdict = verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
-        if proposes and not node_name and verdict.outcome in _WANTS_ROOM and cluster.nodes:
+        if proposes and not node_name and verdict.outcome in _NEEDS_CAPACITY and cluster.nodes:
             with phases.phase("proposals"):
                 one_more = one_more_node(within, cluster, prepared, question.pod, verdict, now=at)
             verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
@@ -139,7 +139,7 @@ def _with_node_report(
     scheduler: Scheduler,
     cluster: ClusterSnapshot,
     prepared: Any,
-    question: Question,
+    question: ExplainInput,
     node_name: str,
     *,
     now: datetime,
@@ -160,7 +160,7 @@ def _with_node_report(
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
 
 
-def _stated_tolerations(question: Question) -> int:
+def _stated_tolerations(question: ExplainInput) -> int:
     """The number of tolerations of the pod, without those that admission added."""
     added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
     return max(0, len(question.pod.spec.tolerations) - added)
@@ -168,7 +168,7 @@ def _stated_tolerations(question: Question) -> int:
 
 def explain_pod(
     cluster: ClusterSnapshot,
-    question: Question,
+    question: ExplainInput,
     scheduler: Scheduler,
     prepared: Any,
     *,

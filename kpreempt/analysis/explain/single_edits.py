@@ -160,7 +160,7 @@ def _quantity(kind: type, value: Any) -> Any:
 
 
 EditOptions = list[Edit]
-Place = list[Step]
+FieldPath = list[Step]
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _MAX_STEPS = 10
@@ -246,7 +246,7 @@ def pods_on(context: EditContext) -> list[Pod]:
 def drop_preferences(context: EditContext) -> EditOptions:
     """Drop the pod's preferences: each one alone, then all of them."""
     spec = context.pod.spec
-    places: dict[str, Place] = {}
+    places: dict[str, FieldPath] = {}
     if spec.affinity is not None:
         for field, rules in (
             ("nodeAffinity", spec.affinity.node_affinity),
@@ -318,7 +318,7 @@ def _lower_containers(pod: Pod, resource: str, available: int, unit: int) -> lis
         elif sidecars + needs > available:
             if sidecars > available:
                 return None
-            place: Place = ["spec", "initContainers", index, "resources"]
+            place: FieldPath = ["spec", "initContainers", index, "resources"]
             assignments += _settings(place, container.resources.limits, resource, (available - sidecars) // unit)
     needs_of = [_nano(container, resource) for container in spec.containers]
     if sidecars > available:
@@ -405,7 +405,7 @@ def worth_trying(cluster: ClusterSnapshot, pod: Pod, verdict: Verdict) -> list[i
     )
 
 
-def least(priorities: Sequence[int], decide: Decide, *, only_grows: bool) -> Reached | None:
+def first_reaching(priorities: Sequence[int], decide: Decide, *, only_grows: bool) -> Reached | None:
     """The first of ``priorities`` at which ``decide`` reaches the goal, with its verdict.
 
     ``only_grows`` means that success at one priority implies success at every higher one; otherwise they are tried in

@@ -28,7 +28,7 @@ from kpreempt.model.kueue import ClusterQueue, PodSet, ResourceFlavor, ResourceQ
 from kpreempt.model.meta import replace_in, with_creation_time
 from kpreempt.model.pod import Pod, PodMeta
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity, quantity_text
-from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, Standing, adjusted, infos_of
+from kpreempt.schedulers.kueue import KueueConfiguration, KueueObjects, SnapshotQueue, adjusted, infos_of
 from kpreempt.schedulers.kueue.quota import amount_text
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
@@ -44,7 +44,7 @@ from kpreempt.verdict.kueue import (
 )
 
 # The maximum number of pods per pod set that are scheduled.
-MOST_PODS = 100
+MAX_PODS = 100
 
 
 def with_workloads(workloads: Sequence[Workload], objects: KueueObjects, now: datetime) -> KueueObjects:
@@ -145,7 +145,7 @@ def _placement(
     specs = {each.name: each for each in workload.spec.pod_sets}
     found = []
     for pod_set in reading.pod_sets:
-        count = min(pod_set.count, MOST_PODS)
+        count = min(pod_set.count, MAX_PODS)
         own = [flavors[name] for name in dict.fromkeys(pod_set.flavors.values()) if name in flavors]
         if any(flavor.spec.topology_name for flavor in own):
             message = "its pods are scheduled without the topology domains that Kueue assigns"
@@ -157,7 +157,7 @@ def _placement(
         failed = next((each for each in placed if each.branch is None), None)
         reason = ""
         if failed is not None:
-            reason = failed.refused or (failed.verdict.message if failed.verdict else "")
+            reason = failed.rejected or (failed.verdict.message if failed.verdict else "")
         evicts = sorted({victim for each in bound for victim in each.victims})
         found.append(PodSetPlacement(pod_set.name, pod_set.count, count, len(bound), evicts, reason))
     return found, assumptions
@@ -223,7 +223,7 @@ def smallest_changes(
     verifier = _Verifier(workload, config, now, len(objects.workloads))
     found: list[WorkloadChange] = []
     try:
-        standing = Standing(objects, infos_of(objects, config), config, now)
+        standing = SnapshotQueue(objects, infos_of(objects, config), config, now)
         for kind in (WorkloadChangeKind.NOMINAL_QUOTA, WorkloadChangeKind.BORROWING_LIMIT):
             found += _raised(workload, queue, objects, standing, verifier, kind)
         found += [each for search in (_priority, _pods) if (each := search(workload, objects, verifier))]
@@ -241,7 +241,7 @@ def _raised(
     workload: Workload,
     queue: ClusterQueue,
     objects: KueueObjects,
-    standing: Standing,
+    standing: SnapshotQueue,
     verifier: _Verifier,
     kind: WorkloadChangeKind,
 ) -> Iterator[WorkloadChange]:

@@ -21,7 +21,7 @@ _TOPOLOGY = {
 }
 _SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 _SLICE_LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
-_KEPT = (ADMISSION_GATED_BY, ELASTIC)
+_KEPT_FIELDS = (ADMISSION_GATED_BY, ELASTIC)
 _GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 _TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 _FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
@@ -97,7 +97,7 @@ def _workload(
     name: str, metadata: Document, pod_sets: list[Document], cluster: ClusterSnapshot, source: str
 ) -> Document:
     labels, annotations = mapping_in(metadata, "labels"), mapping_in(metadata, "annotations")
-    kept = {key: annotations[key] for key in _KEPT if isinstance(annotations.get(key), str)}
+    kept = {key: annotations[key] for key in _KEPT_FIELDS if isinstance(annotations.get(key), str)}
     priority = _priority(str(labels.get(_PRIORITY_LABEL, "")), pod_sets, cluster, source)
     return {
         "apiVersion": f"{KUEUE_GROUP}/v1beta2",

@@ -119,7 +119,9 @@ _PRIORITY_CLASS = "WorkloadPriorityClass"
 Redact = Callable[[Any], Any]
 
 
-def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact | None = None) -> list[dict[str, Any]]:
+def recorded_kueue(
+    cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact | None = None
+) -> list[dict[str, Any]]:
     """Kueue's objects of a cluster that was read with ``KUEUE_EXTRAS``, as stored in a dump. Raises ``InputError``.
 
     ``redact`` renames the ``redactable`` ones; nothing else is kept then.
@@ -130,7 +132,7 @@ def kept_kueue(cluster: ClusterSnapshot, decode: DecodeDocument, redact: Redact 
             for each in redactable(cluster, decode)
         ]
     return [
-        _kept(kind.kind, document, decode)
+        _recorded(kind.kind, document, decode)
         for kind in KUEUE_EXTRAS.kinds
         for document in cluster.documents.get(kind.key, ())
     ]
@@ -157,7 +159,7 @@ def _plain(record: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-def _kept(kind: str, document: dict[str, Any], decode: DecodeDocument) -> dict[str, Any]:
+def _recorded(kind: str, document: dict[str, Any], decode: DecodeDocument) -> dict[str, Any]:
     head = {"apiVersion": document["apiVersion"], "kind": document["kind"]}
     if kind == _PRIORITY_CLASS:
         return {**head, "metadata": {"name": document["metadata"]["name"]}, "value": document.get("value")}
@@ -228,7 +230,7 @@ def _of_workload(workload: Workload) -> Iterator[Assumption]:
 
 def assumed_of_chance(outcomes: Outcomes) -> list[Assumption]:
     """The assumption that one of several outcomes was used, or that not all are known."""
-    if not outcomes.others and outcomes.are_all:
+    if not outcomes.alternatives and outcomes.are_all:
         return []
     message = "some heads or shares are equal, and their order is random; the answer has every outcome that was found"
     if not outcomes.are_all:

@@ -16,7 +16,15 @@ from kpreempt.analysis.kueue.objects import assumed_of, assumed_of_memory, assum
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kueue import ADMISSION_GATED_BY, Workload
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kueue import Info, KueueConfiguration, KueueObjects, Outcomes, Standing, infos_of, run_cycles
+from kpreempt.schedulers.kueue import (
+    Info,
+    KueueConfiguration,
+    KueueObjects,
+    Outcomes,
+    SnapshotQueue,
+    infos_of,
+    run_cycles,
+)
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.kueue import (
     AdmissionOutcome,
@@ -34,9 +42,9 @@ from kpreempt.verdict.kueue import (
     WorkloadThreat,
 )
 
-MOST_CYCLES = 200
+MAX_CYCLES = 200
 # A cycle has one head per ClusterQueue.
-MOST_HEADS = 2_000
+MAX_HEADS = 2_000
 
 _NEVER_HEAD = "it is never at the head: others are ahead of it, or one with the same requests did not fit"
 
@@ -60,8 +68,8 @@ def read_cycles(
     infos: Sequence[Info] | None = None,
 ) -> tuple[Decided, list[Assumption]]:
     """Run Kueue's cycles with all pending Workloads, or only with those with these keys."""
-    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, only=only, heads=MOST_HEADS, infos=infos)
-    return Decided(found.cycles, objects, len(found.others)), assumed_of_outcomes(found)
+    found = run_cycles(objects, config, now=now, cycles=MAX_CYCLES, only=only, heads=MAX_HEADS, infos=infos)
+    return Decided(found.cycles, objects, len(found.alternatives)), assumed_of_outcomes(found)
 
 
 class Decided:
@@ -218,8 +226,8 @@ def pending_workloads(
 
     They are in the order in which they are first at the head; those that never are come last, by position in the queue.
     """
-    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS)
-    outcomes = [Decided(each, objects) for each in (found.cycles, *found.others)]
+    found = run_cycles(objects, config, now=now, cycles=MAX_CYCLES, heads=MAX_HEADS)
+    outcomes = [Decided(each, objects) for each in (found.cycles, *found.alternatives)]
     heads = {key: number for number, key in enumerate(outcomes[0].entries)}
     order = found.cycles[0]["queueOrder"] if found.cycles else {}
     positions = {key: position for keys in order.values() for position, key in enumerate(keys, 1)}
@@ -302,8 +310,8 @@ def workloads_at_risk(
     A threat is a Workload that preempts another one as the only head, or with all pending ones.
     """
     infos = infos_of(objects, config)
-    standing = Standing(objects, infos, config, now)
-    found = run_cycles(objects, config, now=now, cycles=MOST_CYCLES, heads=MOST_HEADS, infos=infos)
+    standing = SnapshotQueue(objects, infos, config, now)
+    found = run_cycles(objects, config, now=now, cycles=MAX_CYCLES, heads=MAX_HEADS, infos=infos)
     known = _together(found)
     all_assumptions = [*assumed_of(objects, config), *assumed_of_outcomes(found), assumed_of_memory()]
     waiting = standing.waiting()
@@ -335,7 +343,7 @@ def workloads_at_risk(
 def _together(found: Outcomes) -> dict[tuple[str, str], _Known]:
     """Preemptions with all pending Workloads, by target and preemptor."""
     known: dict[tuple[str, str], _Known] = {}
-    all_preemptions = [_preemptions(each) for each in (found.cycles, *found.others)]
+    all_preemptions = [_preemptions(each) for each in (found.cycles, *found.alternatives)]
     for preemptions in all_preemptions:
         for pair, (reason, cycle) in preemptions.items():
             is_certain = found.are_all and all(pair in each for each in all_preemptions)
@@ -359,7 +367,7 @@ def _has_quota(workload: Workload) -> bool:
 
 
 def _threatened(
-    workload: Workload, threats: list[WorkloadThreat], standing: Standing, pods: PodsOfWorkloads
+    workload: Workload, threats: list[WorkloadThreat], standing: SnapshotQueue, pods: PodsOfWorkloads
 ) -> WorkloadAtRisk:
     admission = workload.status.admission
     return WorkloadAtRisk(

@@ -32,7 +32,7 @@ from kpreempt.model.taints import Taint
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.unread import missing
 
-MOST_NODES = 1000
+MAX_NODES = 1000
 _NAMES_SHOWN = 3
 _FILES = (".yaml", ".yml", ".json")
 
@@ -57,8 +57,8 @@ def numbered_name(text: str, option: str, example: str) -> NumberedName:
     if not name or (equals and not (is_number and int(digits) >= 1)):
         raise UsageError(f'{option} "{text}": expected NAME or NAME=N', hint=example)
     number = int(digits) if equals else 1
-    if number > MOST_NODES:
-        raise UsageError(f"{option} {text}: too many nodes: {number:,} (maximum {MOST_NODES:,})")
+    if number > MAX_NODES:
+        raise UsageError(f"{option} {text}: too many nodes: {number:,} (maximum {MAX_NODES:,})")
     return NumberedName(name, number, bool(equals))
 
 
@@ -117,7 +117,7 @@ def _of_file(cluster: ClusterSnapshot, copier: Copier, requested: NumberedName, 
             csi_nodes=[each for each in objects.csi_nodes if each.metadata.name == node.name],
             resource_slices=[each for each in objects.resource_slices if each.spec.node_name == node.name],
         )
-        found += copier.of_pattern(node, requested.number, keeps_name=node.name not in taken, beside=objects_of_node)
+        found += copier.of_pattern(node, requested.number, keeps_name=node.name not in taken, known=objects_of_node)
         taken.update(each.name for each in found.nodes)
     return found
 
@@ -306,7 +306,7 @@ _FIELDS = {
     "pdb": ("pod_disruption_budgets", BUDGETS),
     "resourceclaim": ("resource_claims", "ResourceClaim"),
 }
-_SHAPES = "pod/NAME, pod/NS/NAME, node/NAME, pdb/NS/NAME, resourceclaim/NS/NAME"
+_NODE_FORMS = "pod/NAME, pod/NS/NAME, node/NAME, pdb/NS/NAME, resourceclaim/NS/NAME"
 _MAX_INT32 = 2**31 - 1
 
 
@@ -350,7 +350,7 @@ def without(cluster: ClusterSnapshot, target: str, namespace: str = DEFAULT_NAME
     if len(parts) > 1 and parts[0].lower() in _KINDS:
         kind, rest = _KINDS[parts[0].lower()], parts[1:]
     if not 1 <= len(rest) <= (1 if kind == "node" else 2) or not all(rest):
-        raise UsageError(f'"{target}" is not an object name', hint=_SHAPES)
+        raise UsageError(f'"{target}" is not an object name', hint=_NODE_FORMS)
     key = rest[-1] if kind == "node" else f"{rest[0] if len(rest) == 2 else namespace}/{rest[-1]}"
     field, name = _FIELDS[kind]
     existing = [(each.name if kind == "node" else each.key, each) for each in getattr(cluster, field)]

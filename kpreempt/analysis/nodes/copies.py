@@ -109,15 +109,15 @@ class Copier:
             assumptions.append(Assumption(f"Node {node.name}", "ResourceSlice", message))
         return self._create(node, self._names(node.name, number), pods, csi_nodes, slices, assumptions)
 
-    def of_pattern(self, node: Node, number: int, *, keeps_name: bool = False, beside: Added | None = None) -> Added:
+    def of_pattern(self, node: Node, number: int, *, keeps_name: bool = False, known: Added | None = None) -> Added:
         """Copies of a node that is not in the cluster; with ``keeps_name``, the first one keeps its name.
 
-        ``beside`` has other objects of the original. DaemonSets are derived from their pods on other nodes.
+        ``known`` has other objects of the original. DaemonSets are derived from their pods on other nodes.
         """
-        beside = beside or Added()
+        known = known or Added()
         pods, assumptions = self._daemon_pods_for(node)
         names = self._names(node.name, number, first=node.name if keeps_name else "")
-        return self._create(node, names, pods, beside.csi_nodes, beside.resource_slices, assumptions)
+        return self._create(node, names, pods, known.csi_nodes, known.resource_slices, assumptions)
 
     def _names(self, base: str, number: int, first: str = "") -> list[str]:
         found = [first] if first else []
@@ -311,7 +311,7 @@ _CPU, _MEMORY, _PODS = "cpu", "memory", "pods"
 _BITS = 6
 _COMMON_RESOURCES = (_CPU, _MEMORY, _PODS, "ephemeral-storage")
 # The maximum number of kinds.
-MOST_KINDS = 40
+MAX_KINDS = 40
 # Plugins and predicates that also consider pods on other nodes, in all versions.
 _OF_MANY_NODES = frozenset(
     {
@@ -386,13 +386,13 @@ class NewNodes:
     def __init__(self, cluster: ClusterSnapshot, scheduler: Scheduler, *, now: datetime) -> None:
         kinds = kinds_of(cluster)
         self.num_kinds = len(kinds)
-        self.untried = max(len(kinds) - MOST_KINDS, 0)
+        self.untried = max(len(kinds) - MAX_KINDS, 0)
         self.copier = Copier(cluster, now=now)
-        self.samples = [Sample(kind, self.copier.like(kind.like, 1)) for kind in kinds[:MOST_KINDS]]
+        self.samples = [Sample(kind, self.copier.like(kind.like, 1)) for kind in kinds[:MAX_KINDS]]
         self._scheduler, self._cluster, self._now = scheduler, cluster, now
         self._prepared: Any = None
 
-    def alone(self, added: Added) -> ClusterSnapshot:
+    def only_new(self, added: Added) -> ClusterSnapshot:
         """The cluster with only these nodes and their pods; objects that belong to no node are kept."""
         return with_nodes(msgspec.structs.replace(self._cluster, nodes=[], pods=[], csi_nodes=[]), added)
 
@@ -400,7 +400,7 @@ class NewNodes:
         """The kinds whose new node could take the pod, ignoring constraints on other nodes, the smallest first."""
         if self._prepared is None:
             additions = sum((sample.added for sample in self.samples), Added())
-            self._prepared = self._scheduler.prepare(self.alone(additions), now=self._now)
+            self._prepared = self._scheduler.prepare(self.only_new(additions), now=self._now)
         found = []
         for sample in self.samples:
             evaluation = self._scheduler.describe_node(self._prepared, pod, sample.name)

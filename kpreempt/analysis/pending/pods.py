@@ -32,7 +32,7 @@ from kpreempt.analysis.algorithms import (
     timed_by_part,
 )
 from kpreempt.analysis.explain.change_search import Situation
-from kpreempt.analysis.explain.node_report import Found, propose
+from kpreempt.analysis.explain.node_report import ProposalsFound, propose
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.nodes.copies import (
     Added,
@@ -66,7 +66,7 @@ from kpreempt.schedulers.kube.assumptions import claims_of
 from kpreempt.verdict import ClusterSummary, Outcome, Verdict
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.pending import (
-    TELLING_STATES,
+    SHOWN_STATES,
     MoreNodes,
     NodesOfKind,
     PendingChange,
@@ -156,7 +156,7 @@ def explain_pending(
             (each.pod, each.verdict.outcome)
             for each in placed
             if each.position is not None
-            and each.situation.state not in TELLING_STATES
+            and each.situation.state not in SHOWN_STATES
             and each.verdict.outcome in (Outcome.LANDS, Outcome.UNSCHEDULABLE, *_EVICTING)
         ]
         num_omitted = len(positions) - sum(each.position is not None for each in placed)
@@ -280,14 +280,12 @@ def _with_proposals(
     decided = [
         (each.pod, each.verdict)
         for each in placed
-        if each.verdict.outcome == Outcome.UNSCHEDULABLE
-        and each.situation.state not in TELLING_STATES
-        and cluster.nodes
+        if each.verdict.outcome == Outcome.UNSCHEDULABLE and each.situation.state not in SHOWN_STATES and cluster.nodes
     ]
     keys = [equivalence_key_for(scheduler, pod) for pod, _ in decided]
     distinct = dict(zip(reversed(keys), reversed(decided), strict=True))
 
-    def search(each: tuple[Pod, Verdict]) -> Found | None:
+    def search(each: tuple[Pod, Verdict]) -> ProposalsFound | None:
         pod, verdict = each
         if not has_time():
             return None
@@ -326,7 +324,7 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
         return pod.spec.scheduler_name
     if situation.state == PendingState.HELD and verdict.held_by:
         return f"{verdict.held_by}: {verdict.reason}"
-    if situation.state in TELLING_STATES:
+    if situation.state in SHOWN_STATES:
         return verdict.reason
     if verdict.pre_filter is not None:
         return verdict.reason or verdict.pre_filter.message
@@ -344,7 +342,7 @@ def _cause(verdict: Verdict, situation: WaitingState, pod: Pod) -> str:
 def _groups(items: Sequence[PendingPod]) -> list[PendingGroup]:
     members: dict[tuple[str, Outcome, PendingState | None, bool], list[str]] = {}
     for item in items:
-        state = item.state if item.state in TELLING_STATES else None
+        state = item.state if item.state in SHOWN_STATES else None
         key = (item.cause, item.outcome, state, item.permanently_unschedulable and state is None)
         members.setdefault(key, []).append(item.pod)
     return [
@@ -381,7 +379,7 @@ def changes_since(before: PendingPods, now: PendingPods, cluster: ClusterSnapsho
 
 def _outcome_key(item: PendingPod) -> tuple[object, ...]:
     """What counts as a change for a reader; the next retry, or the node on which a pod fits, does not."""
-    if item.state in TELLING_STATES:
+    if item.state in SHOWN_STATES:
         return (item.state, item.nominated_node_name)
     return (item.outcome, *(item.nodes if item.victims else ()))
 
@@ -516,8 +514,8 @@ class _Search:
 
     def _placed(self, kind: Kind, number: int, pods: Sequence[Pod]) -> int:
         """The number of these pods that fit on ``number`` new nodes alone."""
-        new_nodes_only = self._new.alone(Copier(self._cluster, now=self._now).like(kind.like, number))
-        prepared = self._scheduler.prepare(new_nodes_only, now=self._now, expects_alike=True)
+        new_nodes_only = self._new.only_new(Copier(self._cluster, now=self._now).like(kind.like, number))
+        prepared = self._scheduler.prepare(new_nodes_only, now=self._now, expects_equivalent_pods=True)
         placing = Placing(new_nodes_only, self._scheduler, prepared, self._now).place(pods)
         return sum(each.branch is not None and not each.victims for each in placing)
 
@@ -535,7 +533,9 @@ class _Search:
             self._evaluations_left -= len(queue) * len(cluster.nodes)
             if self._evaluations_left < 0:
                 return (not_placed, _FIRST_BY_CHANCE) if by_chance else (None, "")
-            prepared = self._scheduler.prepare(cluster, now=self._now, before=self._prepared, expects_alike=True)
+            prepared = self._scheduler.prepare(
+                cluster, now=self._now, before=self._prepared, expects_equivalent_pods=True
+            )
             for placed in Placing(cluster, self._scheduler, prepared, self._now, choose).place(queue):
                 if placed.verdict is not None and placed.verdict.volume_choices is not None:
                     return None, ""

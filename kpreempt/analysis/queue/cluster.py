@@ -112,7 +112,7 @@ class QueueCluster:
         return apply_object_defaults(msgspec.structs.replace(record, metadata=metadata))
 
 
-def refused(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
+def after_failed_attempt(pod: Pod, now: datetime, *, is_error: bool) -> Pod:
     """The pod after a failed attempt, with the condition that reports it."""
     reason = "SchedulerError" if is_error else "Unschedulable"
     before = next((each for each in pod.status.conditions if each.type == _POD_SCHEDULED), None)

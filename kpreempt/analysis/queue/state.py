@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, Spread, decide_pending, is_kube_algorithm, one_by_one, pending_pods
-from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, refused
+from kpreempt.analysis.queue.cluster import Decode, EventKind, QueueCluster, TimedEvent, after_failed_attempt
 from kpreempt.analysis.queue.order import FailedAttempts, queue_time, rejection_of
 from kpreempt.analysis.unread import unread_events
 from kpreempt.model.cluster import ClusterSnapshot
@@ -34,7 +34,7 @@ EXTENDER = "Extender"
 _MAX_BACKOFF_OF_FIFO = timedelta(seconds=60)
 
 
-class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class QueueInput(msgspec.Struct, frozen=True, kw_only=True):
     """The queue to simulate.
 
     ``make`` creates an empty queue that started at a time, with the rules of out-of-tree plugins. ``scheduler``
@@ -51,7 +51,7 @@ class QueueQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 def scheduling_queue(
     cluster: ClusterSnapshot,
-    question: QueueQuestion,
+    question: QueueInput,
     events: Sequence[TimedEvent],
     decode: Decode,
     *,
@@ -75,7 +75,7 @@ def scheduling_queue(
         for pod in pending
         if pod.spec.scheduler_name in question.scheduler_names and not (pod.metadata.deletion_timestamp is not None)
     ]
-    attempted = list(filter(filling.was_tried, selected))
+    attempted = list(filter(filling.was_attempted, selected))
     # The plugins that reject each attempted pod now; assumed to be the same as then.
     if question.scheduler is None or not attempted:
         plugins_of = {}
@@ -112,7 +112,7 @@ class _QueueFiller(msgspec.Struct, frozen=True):
     attempts: FailedAttempts
     start: datetime
 
-    def was_tried(self, pod: Pod) -> bool:
+    def was_attempted(self, pod: Pod) -> bool:
         """Whether the scheduler tried the pod, as far as the cluster shows."""
         return rejection_of(pod) is not None or self.attempts.last_of(pod) is not None
 
@@ -125,7 +125,7 @@ class _QueueFiller(msgspec.Struct, frozen=True):
     def fill(self, pods: Sequence[Pod], plugins: Mapping[str, frozenset[str]]) -> None:
         """Add the pods to the queue in the order of their times, and restore the state of pods that were tried."""
         for pod in sorted(pods, key=self.time_of):
-            if self.was_tried(pod):
+            if self.was_attempted(pod):
                 self.queue.restore(pod, Attempt(plugins=plugins.get(pod.key, frozenset())), self.time_of(pod))
             else:
                 self.queue.add(pod, self.time_of(pod))
@@ -168,7 +168,7 @@ def _rejected_by(scheduler: Scheduler, now: datetime, cluster: ClusterSnapshot, 
     return rejecting_plugins(scheduler.decide(scheduler.prepare(cluster, now=now), pod, records_steps=False))
 
 
-def _assumptions(question: QueueQuestion, filling: _QueueFiller, attempted: Sequence[Pod]) -> Iterator[Assumption]:
+def _assumptions(question: QueueInput, filling: _QueueFiller, attempted: Sequence[Pod]) -> Iterator[Assumption]:
     """Facts about the queue that only the scheduler knows."""
     queue = filling.queue
     for plugin, event in queue.assumed_hints():
@@ -408,7 +408,7 @@ class QueueSimulation:
                 raise at.error(
                     problem, path="plugins", hint='"plugins": ["NodeResourcesFit"] names the plugins that rejected it'
                 )
-        pod = self._cluster.pods[pod.key] = refused(pod, at.time, is_error=at.event.is_error)
+        pod = self._cluster.pods[pod.key] = after_failed_attempt(pod, at.time, is_error=at.event.is_error)
         self.queue.add_unschedulable(pod, Attempt(cycle, plugins, frozenset(at.event.pending_plugins)), at.time)
         return pod.key
 

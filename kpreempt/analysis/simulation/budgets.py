@@ -209,7 +209,7 @@ class Budgets:
 class Quotas:
     """The usage of each quota as pods are created and deleted, without the controller's delay.
 
-    ``has_room`` are namespaces in which pods were deleted, so that rejected pods may be retried.
+    ``has_capacity`` are namespaces in which pods were deleted, so that rejected pods may be retried.
     """
 
     def __init__(self, cluster: ClusterSnapshot) -> None:
@@ -217,7 +217,7 @@ class Quotas:
         # Of the quotas that were needed so far.
         self._used: dict[int, Amounts] = {}
         self._quotas = grouped(enumerate(cluster.resource_quotas), lambda each: each[1].metadata.namespace)
-        self.has_room: set[str] = set()
+        self.has_capacity: set[str] = set()
         self.rejections = 0
         # The first rejection of a workload's pods by a quota, and its time.
         self._first: dict[tuple[str, str], tuple[str, float]] = {}
@@ -228,7 +228,7 @@ class Quotas:
         """Start counting the pods that are rejected together."""
         self._now.clear()
 
-    def ask(self, pod: Pod) -> tuple[ResourceQuota | None, str]:
+    def admit(self, pod: Pod) -> tuple[ResourceQuota | None, str]:
         """The quota that rejects the pod, with the API server's message, or nothing."""
         own = self._of(pod)
         usage = usage_of(pod) if own else {}
@@ -255,9 +255,9 @@ class Quotas:
         for index, _ in own:
             self._used[index] = changed(self._used[index], usage, by)
         if own and by < 0:
-            self.has_room.add(pod.metadata.namespace)
+            self.has_capacity.add(pod.metadata.namespace)
 
-    def told(self, left: dict[str, int]) -> list[QuotaRejection]:
+    def rejection_records(self, left: dict[str, int]) -> list[QuotaRejection]:
         """The rejections by workload and quota; ``left`` maps workloads to the pods they lack at the end."""
         return [
             QuotaRejection(

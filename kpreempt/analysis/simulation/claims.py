@@ -77,7 +77,7 @@ class _Binder:
     def __init__(self, cluster: ClusterSnapshot, settings: Settings) -> None:
         self._cluster = cluster
         has_attributes = settings.facts.get("volume_attributes_class") is True
-        self._behaviour = behavior()._replace(volume_attributes_class=has_attributes)
+        self._behavior = behavior()._replace(volume_attributes_class=has_attributes)
         self._classes = {each.metadata.name: each for each in cluster.storage_classes}
         self._volumes = {each.metadata.name: each for each in cluster.persistent_volumes}
         # The initial volumes, by class.
@@ -130,7 +130,7 @@ class _Binder:
         name = class_of_claim(claim)
         if name not in self._ready:
             self._ready[name] = ClassVolumes(self._by_class[name])
-        return SuitableVolumes(claim, self._ready[name], self._behaviour)
+        return SuitableVolumes(claim, self._ready[name], self._behavior)
 
     def _unclaimed(self, suitable: SuitableVolumes) -> list[PersistentVolume]:
         """The volumes that are not bound to this or an earlier claim."""

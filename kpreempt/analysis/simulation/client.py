@@ -50,7 +50,7 @@ class Client(Protocol):
     def kill(self, key: str, grace: int | None, node: str) -> None:
         """Delete a pod without checking its budgets."""
 
-    def place(self, pods: Sequence[Pod]) -> None:
+    def place_bound(self, pods: Sequence[Pod]) -> None:
         """Add pods that already have a node."""
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
@@ -122,7 +122,7 @@ class RunTime(msgspec.Struct, frozen=True):
     is_guess: bool = False
 
 
-class Endings:
+class PodEndings:
     """The pods that end by themselves, by owner; the owner of a plain pod is ``(namespace, "Pod", name)``."""
 
     def __init__(self, run_times: Mapping[OwnerKey, RunTime]) -> None:
@@ -196,7 +196,7 @@ class ControllerManager:
         key = owner_key(pod)
         return self._controllers.get(key) if key is not None else None
 
-    def call(self, controller: Controller | None) -> None:
+    def enqueue(self, controller: Controller | None) -> None:
         """Note that a pod of the controller changed."""
         if controller is not None:
             self._called[id(controller)] = controller
@@ -206,7 +206,7 @@ class ControllerManager:
         for key, controller in list(self._rejected.items()):
             if any(owner[0] == namespace for owner in controller.owners):
                 del self._rejected[key]
-                self.call(controller)
+                self.enqueue(controller)
 
     def act(self, client: Client) -> None:
         """Let controllers act until none of them has anything left to do now."""
@@ -250,7 +250,7 @@ class ControllerManager:
             self._called.pop(id(controller), None)
             self._assume(controller, f"its controller does nothing: {error.message}")
 
-    def lose(self, pod: Pod) -> None:
+    def pod_lost(self, pod: Pod) -> None:
         """Note that a pod of a simulated controller was evicted."""
         key = owner_key(pod)
         if key is not None:

@@ -74,7 +74,7 @@ class SimulatedCluster:
         # A hash of the state without names: the number of pods of each owner that are on a node, pending, or
         # terminating. Equal states have equal hashes, and different states have different ones, as far as 64 bits
         # allow.
-        self.shape = 0
+        self.fingerprint = 0
         self._prepared = prepared
         self._is_stale = prepared is None
         # The pods that changed since the last preparation, by key, with their previous state; ``None`` before the first
@@ -133,7 +133,7 @@ class SimulatedCluster:
             found.append(known[1])
         return found
 
-    def is_there(self, pod: Pod) -> bool:
+    def is_running(self, pod: Pod) -> bool:
         """Whether this pod (by UID) still exists."""
         current = self.pods.get(pod.key)
         return current is not None and current.metadata.uid == pod.metadata.uid
@@ -227,7 +227,7 @@ class SimulatedCluster:
         )
         self.store(replace_in(pod, "status", conditions=[*others, condition]))
 
-    def lose(self, key: str) -> None:
+    def pod_lost(self, key: str) -> None:
         """Mark a pod as not serving, without deleting it."""
         pod = self.pods[key]
         if key in self.ready:
@@ -245,13 +245,13 @@ class SimulatedCluster:
             seconds = min(max(pod.spec.grace_seconds if grace is None else grace, 0), _MAX_GRACE_SECONDS)
         deleted_at = self.at + seconds
         self._put(replace_in(pod, "metadata", deletion_timestamp=self.started + timedelta(seconds=deleted_at)))
-        self.lose(key)
+        self.pod_lost(key)
         return deleted_at
 
     def end(self, key: str, phase: str) -> Pod:
         """Mark a pod as ended; it no longer uses resources, but its object remains. Returns it."""
         pod = self.pods[key]
-        self.lose(key)
+        self.pod_lost(key)
         ended = replace_in(pod, "status", phase=phase)
         self._put(ended)
         self.quotas.count(ended, 1)
@@ -333,7 +333,7 @@ class SimulatedCluster:
         on_node = self._on_nodes.setdefault(pod.spec.node_name, set())
         (on_node.add if by > 0 else on_node.discard)(pod.key)
         count = self._shapes[kind]
-        self.shape ^= _mixed(kind, count) ^ _mixed(kind, count + by)
+        self.fingerprint ^= _mixed(kind, count) ^ _mixed(kind, count + by)
         self._shapes[kind] = count + by
 
     def _changed(self) -> None:

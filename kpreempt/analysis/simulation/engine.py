@@ -21,7 +21,7 @@ import msgspec
 
 from kpreempt.admission import admit_priority
 from kpreempt.analysis.algorithms import Scheduler, eviction_rules_of, pending_pods
-from kpreempt.analysis.simulation.client import Controller, ControllerManager, Endings, Operator, RunTime, Stage
+from kpreempt.analysis.simulation.client import Controller, ControllerManager, Operator, PodEndings, RunTime, Stage
 from kpreempt.analysis.simulation.cluster import OwnerKey, SimulatedCluster, Workloads, owner_key
 from kpreempt.analysis.simulation.kubelet import Attachments, admit_pod
 from kpreempt.analysis.simulation.result import Chain, Ended, result_of
@@ -39,9 +39,9 @@ from kpreempt.controllers.actions import JOB_FINALIZER, SyncError
 from kpreempt.controllers.disruption import Scales
 from kpreempt.controllers.job import FIRST_BACKOFF, LONGEST_BACKOFF
 from kpreempt.controllers.replacement import (
-    MOST_DOUBLINGS,
+    MAX_DOUBLINGS,
     ORPHANED_SECONDS,
-    Moment,
+    ReplacementTiming,
     is_of_node,
     is_replaced,
     replacement_of,
@@ -177,7 +177,7 @@ class _Run:
         first = Stage(controllers=start.controllers, arriving=start.arriving, is_awaited=start.is_awaited)
         # The stage that started last, and the stages that have not started.
         self._stage, self._pending_stages = first, list(start.later)
-        self._endings = Endings(start.run_times)
+        self._endings = PodEndings(start.run_times)
         self._all_controllers = [controller for stage in (first, *start.later) for controller in stage.controllers]
         self._manager = ControllerManager(start.controllers)
         waiting = pending_pods(cluster)
@@ -214,7 +214,7 @@ class _Run:
             waited_before=frozenset(self._waited_before),
             held_by=self._scheduling.held_by(),
             draws=self._scheduling.draws,
-            refused=list(self._rejected_pods.values()),
+            rejected=list(self._rejected_pods.values()),
             done={controller.workload: controller.is_done(self) for controller in self._all_controllers},
             held={each.workload: awaited for stage in self._pending_stages for each in stage.controllers},
         )
@@ -234,7 +234,7 @@ class _Run:
         while True:
             if self._scheduling.attempts > self._limits.attempts:
                 return SimulationEnd.ABORTED
-            if self.cluster.quotas.has_room:
+            if self.cluster.quotas.has_capacity:
                 self._retry()
                 self._act()
             pod = self._scheduling.next_pod()
@@ -298,7 +298,7 @@ class _Run:
 
     def _state_key(self) -> tuple[int, tuple[object, ...]]:
         worked = self._operator.state() if self._operator is not None else None
-        return self.cluster.shape, (worked, *(controller.state() for controller in self._all_controllers))
+        return self.cluster.fingerprint, (worked, *(controller.state() for controller in self._all_controllers))
 
     # Stages.
 
@@ -343,7 +343,7 @@ class _Run:
         self._note(StepKind.TERMINATED, pod, node=pod.spec.node_name, reason=COMPLETED)
         self._queue.assigned_pod_changed(self.cluster.end(key, "Succeeded"), None, self.cluster.now)
         self._release_volumes(pod)
-        self._manager.call(self._manager.of(pod))
+        self._manager.enqueue(self._manager.of(pod))
 
     # Actions of controllers.
 
@@ -429,19 +429,19 @@ class _Run:
 
     def call_again(self, controller: Controller, after: timedelta) -> None:
         """Call the controller again later."""
-        self._do_later(self.cluster.at + after.total_seconds(), lambda: self._manager.call(controller))
+        self._do_later(self.cluster.at + after.total_seconds(), lambda: self._manager.enqueue(controller))
 
     def _quota_rejection(self, pod: Pod) -> str:
         """Why a quota rejects the pod, empty if none does; the first rejection for a workload is recorded as a step."""
-        quota, message = self.cluster.quotas.ask(pod)
+        quota, message = self.cluster.quotas.admit(pod)
         if quota is not None and self.cluster.quotas.reject(self._workloads.of(pod), quota, message, self.cluster.at):
             self._note(StepKind.REJECTED, pod, message=message)
         return message
 
     def _retry(self) -> None:
         """Retry rejected pods in namespaces whose quotas have capacity again."""
-        while self.cluster.quotas.has_room:
-            namespace = self.cluster.quotas.has_room.pop()
+        while self.cluster.quotas.has_capacity:
+            namespace = self.cluster.quotas.has_capacity.pop()
             self.cluster.quotas.begin()
             self._manager.call_rejected(namespace)
             for key, (pod, cause, _) in list(self._rejected_pods.items()):
@@ -478,7 +478,7 @@ class _Run:
                 # A pod that was pending before the simulation is not a new event.
                 if pod.key not in self._still_waiting:
                     self._note(StepKind.PENDING, pod, message=message)
-        self._scheduling.not_landed(pod.key, verdict)
+        self._scheduling.unbound(pod.key, verdict)
 
     def _schedule(self, pod: Pod, verdict: Verdict) -> None:
         branch, tied = self._scheduling.draw(verdict)
@@ -495,9 +495,9 @@ class _Run:
         self._still_waiting.discard(pod.key)
         bound = self.cluster.bind(pod.key, node, verdict.devices.get(node, ()))
         self._starts_at.setdefault(pod.key, self.cluster.at)
-        self._chain.landed(pod.key, node)
+        self._chain.bound(pod.key, node)
         self._note(StepKind.BOUND, pod, node=node, tied=tied)
-        self._scheduling.landed(pod, bound)
+        self._scheduling.bound(pod, bound)
         self._start_on_node(bound)
 
     def _start_on_node(self, pod: Pod) -> None:
@@ -524,9 +524,9 @@ class _Run:
         self.cluster.become_ready(key)
         self._end_later(pod)
         controller = self._manager.of(pod)
-        self._manager.call(controller)
+        self._manager.enqueue(controller)
         if controller is not None and controller.min_ready_seconds:
-            self._do_later(self.cluster.at + controller.min_ready_seconds, lambda: self._manager.call(controller))
+            self._do_later(self.cluster.at + controller.min_ready_seconds, lambda: self._manager.enqueue(controller))
 
     def _release_volumes(self, pod: Pod) -> None:
         """Note that the containers of a pod have ended; pods that wait for one of its volumes start."""
@@ -581,18 +581,18 @@ class _Run:
         self._note_unknowns(pod)
         self._terminate(pod, grace)
         if self._manager.of(pod) is not None:
-            self._manager.lose(pod)
+            self._manager.pod_lost(pod)
         else:
             self._replace_soon(pod)
 
     def _replace_soon(self, pod: Pod) -> None:
         """Replace a pod without a simulated controller, now or after a backoff."""
         moment = timing_of(pod)
-        if moment is Moment.AT_ONCE:
+        if moment is ReplacementTiming.AT_ONCE:
             self._soon(lambda: self._replace(pod))
-        elif moment is Moment.AFTER_BACKOFF:
+        elif moment is ReplacementTiming.AFTER_BACKOFF:
             failures, _ = self._backoffs.get(owner_key(pod), (0, 0.0))
-            wait: timedelta = min(FIRST_BACKOFF * 2 ** min(failures, MOST_DOUBLINGS), LONGEST_BACKOFF)
+            wait: timedelta = min(FIRST_BACKOFF * 2 ** min(failures, MAX_DOUBLINGS), LONGEST_BACKOFF)
             end = self.cluster.at + wait.total_seconds()
             self._backoffs[owner_key(pod)] = (failures + 1, end)
             self._do_later(end, partial(self._replace_after_backoff, pod))
@@ -649,7 +649,7 @@ class _Run:
         self._chain.evicted(pod, cause, violated, is_drained=True)
         self._displace(pod, grace)
 
-    def place(self, pods: Sequence[Pod]) -> None:
+    def place_bound(self, pods: Sequence[Pod]) -> None:
         """Add pods that already have a node."""
         for pod in pods:
             self._create(self._with_free_name(pod), cause="", is_admitted=True)
@@ -686,7 +686,7 @@ class _Run:
             is_counted = pod.key in self.cluster.ready and not is_of_node(pod)
             violated = budgets.broken_by([pod])[pod.key] if is_counted else []
             self._note(StepKind.TERMINATING, pod, node=name, cause=node, reason="node-deleted", violated=list(violated))
-            self.cluster.lose(pod.key)
+            self.cluster.pod_lost(pod.key)
             if not is_of_node(pod):
                 budgets.violated(violated)
                 self._chain.evicted(pod, node, violated, is_with_node=True)
@@ -701,7 +701,7 @@ class _Run:
         self.cluster.leave(pod.key)
         has_controller = self._manager.of(pod) is not None
         if has_controller and not is_of_node(pod):
-            self._manager.lose(pod)
+            self._manager.pod_lost(pod)
         self._terminated(pod.key)
         if not has_controller and not is_of_node(pod):
             self._replace_soon(pod)
@@ -712,7 +712,7 @@ class _Run:
         """Create a pod, and return its key; with a node, it runs if ``is_admitted`` or if the kubelet admits it."""
         pod = self.cluster.create(pod)
         if not cause:
-            self._chain.came(pod.key)
+            self._chain.created(pod.key)
         self._note(StepKind.CREATED, pod, cause=cause)
         if pod.spec.node_name:
             self._queue.assigned_pod_changed(None, pod, self.cluster.now)
@@ -727,7 +727,7 @@ class _Run:
     def _terminate(self, pod: Pod, grace: int | None = None) -> None:
         """Request the deletion of a pod; one without a node is gone at once."""
         deleted_at = self.cluster.leave(pod.key, grace)
-        self._manager.call(self._manager.of(pod))
+        self._manager.enqueue(self._manager.of(pod))
         if not pod.spec.node_name:
             self._remove(pod.key)
             return
@@ -759,7 +759,7 @@ class _Run:
             # It no longer uses resources, and remains until the Job has counted it.
             self._queue.assigned_pod_changed(self.cluster.end(key, "Failed"), None, self.cluster.now)
             self._release_volumes(pod)
-            self._manager.call(controller)
+            self._manager.enqueue(controller)
             return
         self._remove(key)
 
@@ -770,12 +770,16 @@ class _Run:
         self._without_volume.pop(key, None)
         self._messages.pop(key, None)
         controller = self._manager.of(pod)
-        self._manager.call(controller)
+        self._manager.enqueue(controller)
         if pod.spec.node_name:
             self._note(StepKind.TERMINATED, pod, node=pod.spec.node_name)
             if not pod.is_terminal:
                 self._queue.assigned_pod_changed(pod, None, self.cluster.now)
-            if self._chain.was_evicted(key) and controller is None and timing_of(pod) is Moment.ONCE_GONE:
+            if (
+                self._chain.was_evicted(key)
+                and controller is None
+                and timing_of(pod) is ReplacementTiming.AFTER_DELETION
+            ):
                 self._soon(lambda: self._replace(pod))
         else:
             self._queue.delete(pod, self.cluster.now)

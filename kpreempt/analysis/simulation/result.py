@@ -1,7 +1,7 @@
 """The result of a simulation.
 
 It shows which pods were evicted for which, and their replacements (``Chain``), which pods are pending, what happened to
-workloads, and what lost pods it depends on without being evicted (``stranded``).
+workloads, and what lost pods it depends on without being evicted (``broken_dependencies``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kpreempt.verdict.simulation import (
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """The state at the end: the first pods, when they were bound, and the scheduler's last messages about others.
 
-    ``refused`` are pods that a quota rejects, each with the pod it replaces and the message. ``held_by`` are the
+    ``rejected`` are pods that a quota rejects, each with the pod it replaces and the message. ``held_by`` are the
     out-of-tree plugins that keep pods out of the queue, by pod. ``done`` has whether each changed workload is
     complete, ``held`` maps workloads that have not started to the one they wait for.
     """
@@ -50,7 +50,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     draws: int
     done: Mapping[str, bool]
     held: Mapping[str, str] = {}
-    refused: Sequence[tuple[Pod, str, str]] = ()
+    rejected: Sequence[tuple[Pod, str, str]] = ()
 
 
 def result_of(
@@ -81,8 +81,8 @@ def result_of(
         pending=waiting,
         budgets=cluster.budgets.lows(),
         workloads=simulated,
-        rejected=cluster.quotas.told(missing_pods),
-        broken_dependencies=stranded(cluster, waiting, {each.pod for each in displaced}),
+        rejected=cluster.quotas.rejection_records(missing_pods),
+        broken_dependencies=broken_dependencies(cluster, waiting, {each.pod for each in displaced}),
         loop=_loop(steps, displaced_pods={each.pod for each in displaced}, workloads=workloads, chain=chain)
         if ended.end is SimulationEnd.LOOP
         else [],
@@ -116,7 +116,7 @@ def _waiting(cluster: SimulatedCluster, chain: Chain, workloads: Workloads, ende
                 uncertain=key in ended.uncertain,
             )
         )
-    for pod, cause, message in ended.refused:
+    for pod, cause, message in ended.rejected:
         found.append(
             UnscheduledPod(
                 pod=pod.key,
@@ -196,17 +196,19 @@ def _loop(steps: Sequence[SimulationStep], displaced_pods: set[str], workloads: 
     return list(found)
 
 
-_PODS_NAMED = 5
+_PODS_LISTED = 5
 
 
-def stranded(cluster: SimulatedCluster, waiting: Sequence[UnscheduledPod], evicted: Set[str]) -> list[BrokenDependency]:
+def broken_dependencies(
+    cluster: SimulatedCluster, waiting: Sequence[UnscheduledPod], evicted: Set[str]
+) -> list[BrokenDependency]:
     """Services without a ready pod, pods without the pods they require nearby, and nodes without a DaemonSet's pod.
 
     ``evicted`` are the keys of pods that were evicted for others. A temporary outage of the changed workload's own
     Service, as with strategy Recreate, is intended.
     """
     services = [each for each in _services(cluster) if each.until is None or not evicted.isdisjoint(each.missing)]
-    services_shown = [msgspec.structs.replace(each, missing=each.missing[:_PODS_NAMED]) for each in services]
+    services_shown = [msgspec.structs.replace(each, missing=each.missing[:_PODS_LISTED]) for each in services]
     # Pods of DaemonSets that ran on their node, and cannot return to it.
     daemons = []
     for each in waiting:
@@ -301,7 +303,7 @@ def _unmet_affinities(cluster: SimulatedCluster) -> list[BrokenDependency]:
                         kind=BrokenDependencyKind.AFFINITY,
                         subject=pod.key,
                         node=pod.spec.node_name,
-                        missing=list(dict.fromkeys(missing))[:_PODS_NAMED],
+                        missing=list(dict.fromkeys(missing))[:_PODS_LISTED],
                         since=max(change.at for change in cluster.readiness if change.pod.key in missing),
                     )
                 )
@@ -364,13 +366,13 @@ class Chain:
         """Whether a pod with that key was evicted."""
         return key in self._times
 
-    def came(self, key: str) -> None:
+    def created(self, key: str) -> None:
         """Record a new pod that replaces no victim."""
         self._came[key] = self._came.get(key, 0) + 1
 
     def replaced(self, key: str, replacement: str) -> None:
         """Record a new pod that replaces the last victim with that key."""
-        self.came(replacement)
+        self.created(replacement)
         name = self._replacements[key, self._times[key]] = self._latest(replacement)
         self._replaced.add(name)
         self._were_replaced.add(replacement)
@@ -379,7 +381,7 @@ class Chain:
         """Whether a pod with that key is a replacement."""
         return key in self._were_replaced
 
-    def landed(self, key: str, node: str) -> None:
+    def bound(self, key: str, node: str) -> None:
         """Record that a pod was bound."""
         self._nodes[self._latest(key)] = node
 

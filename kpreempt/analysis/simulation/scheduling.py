@@ -20,7 +20,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for, has_queue, queue_for
-from kpreempt.analysis.queue.cluster import refused
+from kpreempt.analysis.queue.cluster import after_failed_attempt
 from kpreempt.analysis.queue.state import UNKNOWN_PLUGIN, rejecting_plugins
 from kpreempt.analysis.simulation.cluster import SimulatedCluster
 from kpreempt.controllers.actions import is_ready
@@ -35,7 +35,7 @@ from kpreempt.verdict.simulation import Simulation
 
 # The maximum backoff: a pod that was pending before the start can be tried at once.
 _SINCE_LAST_ATTEMPT = timedelta(seconds=10)
-_NOT_ALL_FOUND = Assumption(
+_SEARCH_TRUNCATED = Assumption(
     "scheduler",
     "percentageOfNodesToScore",
     "on large clusters the search for nodes stops early at an unknown position: a random one is used",
@@ -124,7 +124,7 @@ class Scheduling:
             self._failed_verdicts[key or equivalence_key_for(self._scheduler, pod)] = verdict
         self.assumptions.update(dict.fromkeys(verdict.assumptions))
         if verdict.sampling is not None:
-            self.assumptions[_NOT_ALL_FOUND] = None
+            self.assumptions[_SEARCH_TRUNCATED] = None
         return verdict
 
     def draw(self, verdict: Verdict) -> tuple[Branch, list[str]]:
@@ -168,18 +168,18 @@ class Scheduling:
         new_victims = [pods[key] for key in victims if key in pods and key not in terminating]
         return not any(_are_alike(one, other) for one in spared for other in new_victims)
 
-    def landed(self, pod: Pod, bound: Pod) -> None:
+    def bound(self, pod: Pod, bound: Pod) -> None:
         """Record that the attempt succeeded; ``bound`` is the pod on its node."""
         now = self._cluster.now
         self.queue.assigned_pod_changed(None, bound, now)
         self.queue.delete(pod, now, is_bound=True)
         self.queue.done(pod, now)
 
-    def not_landed(self, key: str, verdict: Verdict) -> None:
+    def unbound(self, key: str, verdict: Verdict) -> None:
         """Record that the attempt failed, or that victims have to terminate first."""
         plugins = rejecting_plugins(verdict) or frozenset((UNKNOWN_PLUGIN,))
         now = self._cluster.now
-        pod = self._cluster.store(refused(self._cluster.pods[key], now, is_error=False))
+        pod = self._cluster.store(after_failed_attempt(self._cluster.pods[key], now, is_error=False))
         self.queue.add_unschedulable(pod, Attempt(self.queue.scheduling_cycle or 0, plugins), now)
 
     def held_by(self) -> dict[str, str]:
@@ -218,7 +218,7 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """One possible result of a decision: the node, the pods that are evicted, and its likelihood.
 
     ``violated`` maps victims to the budgets they violate, or is ``None`` if the verdict does not show them. ``weight``
-    is relative to the other branches; orders of equal pods are equally likely. It ``has_others`` if there may be
+    is relative to the other branches; orders of equal pods are equally likely. It ``is_truncated`` if there may be
     branches that are not listed.
     """
 
@@ -226,7 +226,7 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     leaving: Sequence[str] = ()
     violated: Mapping[str, Sequence[str]] | None = None
     weight: float = 1.0
-    has_others: bool = False
+    is_truncated: bool = False
 
 
 # Picks one of several branches.
@@ -307,7 +307,7 @@ def _in_all_orders(
         or len(result) < len(branches)
         or (alternatives is not None and (alternatives.omitted or not alternatives.exact))
     ):
-        result = [msgspec.structs.replace(branch, has_others=True) for branch in result]
+        result = [msgspec.structs.replace(branch, is_truncated=True) for branch in result]
     return result
 
 

@@ -7,7 +7,7 @@ created objects remain plain data.
 The group is created first. Its pods are created once the scheduler's ``enqueue`` action has admitted it: ``syncJob``
 creates them when the group's phase is neither empty nor ``Pending``. So a submitted job needs two sessions: the first
 checks whether there is capacity for the group's ``minResources`` (``as_submitted``), the second places its pods
-(``once_enqueued``). Pods lack what no scheduler reads: environments, mounts, host names, and the volumes of the plugins
+(``after_enqueue``). Pods lack what no scheduler reads: environments, mounts, host names, and the volumes of the plugins
 ``svc`` and ``ssh``.
 """
 
@@ -321,7 +321,7 @@ def as_submitted(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> 
     return Gang(group=_group(job, priority_classes, "Pending"), claims=claims_of_job(job))
 
 
-def once_enqueued(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> Gang:
+def after_enqueue(job: VolcanoJob, priority_classes: Iterable[PriorityClass]) -> Gang:
     """The objects after the scheduler has enqueued the group: the group, and the pods of tasks that need not wait.
 
     None of the pods is running yet, so a task waits for all dependencies that require a running pod.

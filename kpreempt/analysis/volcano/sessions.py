@@ -17,7 +17,7 @@ from kpreempt.admission import admit, admit_claim
 from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
 from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.questions import Decode, without_namesakes
-from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, as_submitted, group_name, job_rejections, once_enqueued
+from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, after_enqueue, as_submitted, group_name, job_rejections
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.extra_fields import NO_EXTRAS
@@ -115,14 +115,14 @@ class VolcanoManifest(msgspec.Struct, frozen=True):
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that are submitted together, with the object of each, by id.
 
-    ``waiting`` are Volcano jobs, whose pods are only created once the job is enqueued; ``refused`` are rejected jobs,
+    ``waiting`` are Volcano jobs, whose pods are only created once the job is enqueued; ``rejected`` are rejected jobs,
     with the reasons.
     """
 
     cluster: ClusterSnapshot
     origins: dict[str, str]
     waiting: dict[str, VolcanoJob] = {}
-    refused: dict[str, tuple[VolcanoJob, list[str]]] = {}
+    rejected: dict[str, tuple[VolcanoJob, list[str]]] = {}
     assumptions: list[Assumption] = []
 
 
@@ -174,7 +174,7 @@ def submit(
     for pod in cluster.pods:
         if pod.key in keys and (job_id := job_id_of(pod)):
             origins.setdefault(job_id, keys[pod.key])
-    return Submission(cluster=cluster, origins=origins, waiting=waiting, refused=refused, assumptions=assumptions)
+    return Submission(cluster=cluster, origins=origins, waiting=waiting, rejected=refused, assumptions=assumptions)
 
 
 def explain_submission(
@@ -186,7 +186,9 @@ def explain_submission(
     places them.
     """
     cluster = submission.cluster
-    found = [_rejected_answer(key, *submission.refused[key]) for key in submission.origins if key in submission.refused]
+    found = [
+        _rejected_answer(key, *submission.rejected[key]) for key in submission.origins if key in submission.rejected
+    ]
     if len(found) == len(submission.origins):
         return found
     sessions = [volcano.session(cluster)]
@@ -197,7 +199,7 @@ def explain_submission(
         cluster = after_session(cluster, sessions[0], now=volcano.now)
         for key in sorted(enqueued):
             job = submission.waiting[key]
-            gang = once_enqueued(job, cluster.priority_classes)
+            gang = after_enqueue(job, cluster.priority_classes)
             cluster, made = _with_gang(cluster, gang, volcano.now, decode, job)
             extra_assumptions += made
         sessions.append(volcano.session(cluster))
@@ -207,7 +209,7 @@ def explain_submission(
         afterwards = volcano.session(after_session(cluster, last, now=volcano.now, is_settled=True))
     sample = volcano.sample(cluster)
     for key, origin in submission.origins.items():
-        if key in submission.refused:
+        if key in submission.rejected:
             continue
         answer = _answer(key, origin, cluster, sessions, afterwards)
         found.append(
@@ -433,7 +435,7 @@ def _end_of(session: SessionVerdict) -> SampledOutcome:
 
 
 _NO_BUDGETS = "Volcano evicts without checking PodDisruptionBudgets; violations are not counted"
-_NOT_TRIED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)
+_NOT_ATTEMPTED = (GangOutcome.IGNORED, GangOutcome.INVALID, GangOutcome.NOT_ENQUEUED, GangOutcome.PANIC)
 _SETTINGS = Settings(facts=behavior()._asdict())
 
 
@@ -465,7 +467,7 @@ class VolcanoOfPods:
         is_queued: bool = True,
         before: Prepared | None = None,
         changes: PodChanges | None = None,
-        expects_alike: bool = False,
+        expects_equivalent_pods: bool = False,
     ) -> Prepared:
         """Keep the cluster; each session reads all of it."""
         return cluster, now
@@ -527,7 +529,7 @@ def _verdict(pod: Pod, cluster: ClusterSnapshot, answer: GangAnswer) -> Verdict:
     rejected = attempts[-1].rejected if attempts else {}
     victims = [victim.task for victim in answer.victims if victim.by == pod.key]
     outcome, node = Outcome.UNSCHEDULABLE, ""
-    if answer.outcome in _NOT_TRIED:
+    if answer.outcome in _NOT_ATTEMPTED:
         outcome = Outcome.NOT_SCHEDULED
     elif task is not None and task.status in ("Bound", "Pipelined"):
         outcome, node = (Outcome.PREEMPTS if victims else Outcome.LANDS), task.node

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for
-from kpreempt.analysis.explain.pods import GoesOn
-from kpreempt.analysis.questions import Asked, with_device_claims
+from kpreempt.analysis.explain.pods import SimulateRest
+from kpreempt.analysis.questions import ExplainInputs, with_device_claims
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.cluster import is_serving
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Branch, Choose, branches_of, first_branch
-from kpreempt.analysis.workload.in_cluster import WorkloadQuestion, copies_of
+from kpreempt.analysis.workload.in_cluster import WorkloadInput, copies_of
 from kpreempt.controllers.resource_claims import allocated, released
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import ResourceClaim
@@ -41,21 +41,21 @@ from kpreempt.verdict.workload import (
 
 # Limits of the capacity search: pods per node if nodes are filled independently, and pods in total if they are
 # scheduled one by one.
-MOST_ON_NODE = 10_000
-MOST_ONE_BY_ONE = 500
+MAX_ON_NODE = 10_000
+MAX_ONE_BY_ONE = 500
 # Up to this many pods are scheduled again with other choices.
-MOST_TRIED_AGAIN = 100
+MAX_RETRIES = 100
 
 
 def going_on(
-    asked: Asked,
-    workloads: Sequence[WorkloadQuestion | None],
+    asked: ExplainInputs,
+    workloads: Sequence[WorkloadInput | None],
     scheduler: Scheduler,
     *,
     with_capacity: bool,
     now: datetime,
     phases: Phases = NO_PHASES,
-) -> GoesOn:
+) -> SimulateRest:
     """Returns a function that adds the workload's result and, if ``with_capacity``, the capacity to each verdict."""
 
     def extend(index: int, verdict: Verdict, prepared: Any) -> Verdict:
@@ -66,7 +66,7 @@ def going_on(
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, workload=answer, assumptions=list(both))
         if with_capacity:
-            pod = asked.questions[index].pod
+            pod = asked.inputs[index].pod
             with phases.phase("capacity"):
                 capacity = capacity_answer(asked.cluster, pod, scheduler, prepared, first=verdict, now=now)
             verdict = msgspec.structs.replace(verdict, capacity=capacity)
@@ -77,7 +77,7 @@ def going_on(
 
 def workload_answer(
     cluster: ClusterSnapshot,
-    question: WorkloadQuestion,
+    question: WorkloadInput,
     scheduler: Scheduler,
     prepared: Any,
     *,
@@ -95,7 +95,7 @@ def workload_answer(
     totals = _totals(question, placed)
     others: list[Totals] = []
     if _depends_on_choices(question, placed, scheduler, prepared):
-        for choose in CHOICES[1:] if len(question.pods) <= MOST_TRIED_AGAIN else ():
+        for choose in CHOICES[1:] if len(question.pods) <= MAX_RETRIES else ():
             again = Placing(cluster, scheduler, prepared, now, choose)
             placed_again = again.place(question.pods, first=first, stops_at_pending=question.in_order)
             other = _totals(question, list(placed_again))
@@ -107,7 +107,7 @@ def workload_answer(
     allowed = {budget.key: budget.allowed for budget in cluster.pod_disruption_budgets} if placing.violations else {}
     workload = Workload(
         workload=question.workload,
-        scope=question.which,
+        scope=question.scope,
         replicas=len(question.pods),
         running=msgspec.UNSET if question.running is None else question.running,
         totals=totals,
@@ -141,15 +141,15 @@ def capacity_answer(
     first = first or scheduler.decide(prepared, pod, records_steps=False)
     if first.outcome is not Outcome.LANDS:
         return Capacity(pods=0, outcome=first.outcome, message=first.message or first.reason)
-    pods_by_node = scheduler.capacity_of_nodes(prepared, pod, MOST_ON_NODE)
+    pods_by_node = scheduler.capacity_of_nodes(prepared, pod, MAX_ON_NODE)
     if pods_by_node is not None:
         return Capacity(
             pods=sum(pods_by_node.values()),
             nodes=_rooms(pods_by_node),
-            limit=MOST_ON_NODE,
-            is_bounded=any(pods >= MOST_ON_NODE for pods in pods_by_node.values()),
+            limit=MAX_ON_NODE,
+            is_bounded=any(pods >= MAX_ON_NODE for pods in pods_by_node.values()),
         )
-    pods = [pod, *islice(copies_of(pod, {each.key for each in cluster.pods}), MOST_ONE_BY_ONE - 1)]
+    pods = [pod, *islice(copies_of(pod, {each.key for each in cluster.pods}), MAX_ONE_BY_ONE - 1)]
     cluster, pods = with_device_claims(cluster, pods)
     placing = Placing(cluster, scheduler, prepared, now)
     found: Counter[str] = Counter()
@@ -159,15 +159,15 @@ def capacity_answer(
             return Capacity(
                 pods=found.total(),
                 nodes=_rooms(found),
-                limit=MOST_ONE_BY_ONE,
+                limit=MAX_ONE_BY_ONE,
                 is_by_choice=is_open,
                 outcome=placed.verdict.outcome if placed.verdict is not None else Outcome.NOT_SCHEDULED,
-                message=placed.refused or _message(placed.verdict),
+                message=placed.rejected or _message(placed.verdict),
             )
         found[placed.branch.node] += 1
         is_open |= placed.is_open
     return Capacity(
-        pods=found.total(), nodes=_rooms(found), limit=MOST_ONE_BY_ONE, is_bounded=True, is_by_choice=is_open
+        pods=found.total(), nodes=_rooms(found), limit=MAX_ONE_BY_ONE, is_bounded=True, is_by_choice=is_open
     )
 
 
@@ -182,11 +182,11 @@ def _message(verdict: Verdict | None) -> str:
     return (verdict.message or verdict.reason) if verdict is not None else ""
 
 
-def _totals(question: WorkloadQuestion, placed: Sequence[Placed]) -> Totals:
+def _totals(question: WorkloadInput, placed: Sequence[Placed]) -> Totals:
     found = [each for each in placed if each.branch is not None and each.verdict is not None]
     lands = sum(each.verdict.outcome is Outcome.LANDS for each in found if each.verdict is not None)
     uncertain = sum(each.verdict is not None and each.verdict.outcome is Outcome.UNCERTAIN for each in placed)
-    refused = sum(bool(each.refused) for each in placed)
+    refused = sum(bool(each.rejected) for each in placed)
     return Totals(
         lands=lands,
         preempts=len(found) - lands,
@@ -199,9 +199,7 @@ def _totals(question: WorkloadQuestion, placed: Sequence[Placed]) -> Totals:
     )
 
 
-def _depends_on_choices(
-    question: WorkloadQuestion, placed: Sequence[Placed], scheduler: Scheduler, prepared: Any
-) -> bool:
+def _depends_on_choices(question: WorkloadInput, placed: Sequence[Placed], scheduler: Scheduler, prepared: Any) -> bool:
     """Whether other choices between equals could lead to other totals.
 
     The node on which a pod is placed does not matter if all pods are equal and the capacity of a node does not depend
@@ -216,7 +214,7 @@ def _depends_on_choices(
     return len(specs) > 1 or scheduler.capacity_of_nodes(prepared, question.pods[0], 0) is None
 
 
-def _by_chance(question: WorkloadQuestion, placed: Sequence[Placed], others: Sequence[Totals]) -> Assumption:
+def _by_chance(question: WorkloadInput, placed: Sequence[Placed], others: Sequence[Totals]) -> Assumption:
     number = sum(each.is_open for each in placed)
     consequence = "lead to other totals" if others else "may lead to other totals"
     message = (
@@ -239,11 +237,11 @@ def _by_node(placed: Iterable[Placed]) -> list[ReplicasOnNode]:
     ]
 
 
-def _pending(question: WorkloadQuestion, placed: Sequence[Placed]) -> list[Pending]:
+def _pending(question: WorkloadInput, placed: Sequence[Placed]) -> list[Pending]:
     messages: Counter[str] = Counter()
     for each in placed:
         if each.branch is None:
-            messages[each.refused or _message(each.verdict)] += 1
+            messages[each.rejected or _message(each.verdict)] += 1
     if rest := len(question.pods) - len(placed):
         messages[f"not created before {placed[-1].pod.metadata.name} is ready"] += rest
     return [Pending(replicas=number, message=message) for message, number in messages.items()]
@@ -252,7 +250,7 @@ def _pending(question: WorkloadQuestion, placed: Sequence[Placed]) -> list[Pendi
 def _replica(placed: Placed) -> Replica:
     verdict = placed.verdict
     if verdict is None:
-        return Replica(pod=placed.pod.key, outcome=Outcome.NOT_SCHEDULED, message=placed.refused)
+        return Replica(pod=placed.pod.key, outcome=Outcome.NOT_SCHEDULED, message=placed.rejected)
     outcome = verdict.outcome
     if outcome in FINDS_A_NODE and outcome is not Outcome.LANDS:
         outcome = Outcome.PREEMPTS_VIOLATING_BUDGETS if placed.violating else verdict.outcome
@@ -283,7 +281,7 @@ class Placed(NamedTuple):
     """A pod with its verdict and result: the node, the victims, and those that violated a budget.
 
     It ``is_open`` if chance or an unknown order could have led to another result; ``ties`` are the nodes possible then.
-    ``refused`` is the quota's message if the pod was rejected at creation; it has no verdict then.
+    ``rejected`` is the quota's message if the pod was rejected at creation; it has no verdict then.
     """
 
     pod: Pod
@@ -293,7 +291,7 @@ class Placed(NamedTuple):
     violating: Sequence[str] = ()
     ties: Sequence[str] = ()
     is_open: bool = False
-    refused: str = ""
+    rejected: str = ""
 
 
 class Placing:
@@ -346,9 +344,9 @@ class Placing:
     def _place(self, pod: Pod, verdict: Verdict | None = None) -> Placed:
         is_new = pod.key not in self._pods
         if is_new:
-            _, message = self._quotas.ask(pod)
+            _, message = self._quotas.admit(pod)
             if message:
-                return Placed(pod, None, refused=message)
+                return Placed(pod, None, rejected=message)
             self._quotas.count(pod, 1)
         if verdict is None:
             verdict = self._decide(pod)
@@ -356,7 +354,7 @@ class Placing:
             return Placed(pod, verdict)
         branches = branches_of(verdict, self._kind_of)
         branch = branches[0] if len(branches) == 1 else self._choose(branches)
-        is_open = len(branches) > 1 or branch.has_others or verdict.volume_choices is not None
+        is_open = len(branches) > 1 or branch.is_truncated or verdict.volume_choices is not None
         victims, violating = self._evict(branch, verdict)
         self._bind(pod, branch.node, verdict)
         ties = list(dict.fromkeys(each.node for each in branches)) if is_open else []

@@ -14,14 +14,14 @@ import msgspec
 from kpreempt.admission import ApiServerRules
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.analysis.document_reader import Document, mapping_in
-from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.analysis.questions import (
-    Asked,
     Decode,
+    ExplainInputs,
     InCluster,
     as_new,
-    question_in_cluster,
-    questions_of,
+    input_in_cluster,
+    inputs_of,
     with_device_claims,
 )
 from kpreempt.analysis.what_if import Overrides, pod_document
@@ -72,7 +72,7 @@ def workload_name(kind: str, namespace: str, name: str) -> WorkloadName:
     return WorkloadName(kind, namespace, name)
 
 
-def questions_in_cluster(
+def inputs_in_cluster(
     cluster: ClusterSnapshot,
     workload: WorkloadName,
     documents: Iterable[Document],
@@ -80,7 +80,7 @@ def questions_in_cluster(
     decode: Decode,
     rules: ApiServerRules,
     replicas: int | None,
-) -> tuple[Asked, list[WorkloadQuestion | None]]:
+) -> tuple[ExplainInputs, list[WorkloadInput | None]]:
     """The input for the first of the workload's unscheduled pods, and for all of them.
 
     If all are scheduled, it covers one more pod; with ``replicas``, that many more. New pods are copies of the newest
@@ -116,17 +116,17 @@ def questions_in_cluster(
         message = f"new pods are copies of {model.metadata.name}, the newest one"
         assumptions.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
     if overrides:
-        pods = [question_in_cluster(InCluster(pod, cluster, pod), overrides, decode).questions[0].pod for pod in pods]
-    question = Question(pod=pods[0], origin=str(workload), assumptions=assumptions)
-    workload_question = WorkloadQuestion(
+        pods = [input_in_cluster(InCluster(pod, cluster, pod), overrides, decode).inputs[0].pod for pod in pods]
+    question = ExplainInput(pod=pods[0], origin=str(workload), assumptions=assumptions)
+    workload_question = WorkloadInput(
         workload=str(workload),
-        which=which,
+        scope=which,
         pods=pods,
         in_order=workload.kind == "StatefulSet"
         and mapping_in(document or {}, "spec").get("podManagementPolicy") != "Parallel",
         running=running,
     )
-    return Asked(cluster, [question]), [workload_question]
+    return ExplainInputs(cluster, [question]), [workload_question]
 
 
 def _of_template(
@@ -137,7 +137,7 @@ def _of_template(
     decode: Decode,
     rules: ApiServerRules,
     replicas: int | None,
-) -> tuple[Asked, list[WorkloadQuestion | None]]:
+) -> tuple[ExplainInputs, list[WorkloadInput | None]]:
     """The input for a workload without pods."""
     # Documents from kpreempt dumps may lack the pod template.
     path = ("spec", "jobTemplate", "spec") if workload.kind == "CronJob" else ("spec",)
@@ -150,13 +150,13 @@ def _of_template(
         )
     number = replicas if replicas is not None else max(templates[0].replicas, 1)
     if workload.kind == "DaemonSet" and replicas is None:
-        return workload_questions(cluster, templates, overrides, decode, rules, None)
-    asked, found = workload_questions(cluster, templates, overrides, decode, rules, number)
+        return workload_inputs(cluster, templates, overrides, decode, rules, None)
+    asked, found = workload_inputs(cluster, templates, overrides, decode, rules, number)
     which = Which.UNSCHEDULED if replicas is None and templates[0].replicas else Which.ADDITIONAL
     if workload.kind == "CronJob" and replicas is None:
         # Each of its Jobs creates its own pods.
         which = Which.NEW
-    return asked, [each and msgspec.structs.replace(each, which=which, running=0) for each in found]
+    return asked, [each and msgspec.structs.replace(each, scope=which, running=0) for each in found]
 
 
 class _Maker:
@@ -326,7 +326,7 @@ def _unknown(cluster: ClusterSnapshot, workload: WorkloadName) -> NotFoundError:
     return NotFoundError(problem, hint=", ".join(difflib.get_close_matches(name, names, n=3)))
 
 
-class WorkloadQuestion(msgspec.Struct, frozen=True, kw_only=True):
+class WorkloadInput(msgspec.Struct, frozen=True, kw_only=True):
     """The input for a workload: its ``pods``, in the order in which they are created.
 
     ``workload`` is ``Deployment shop/web``, or ``Pod shop/web`` for copies of one pod. If ``in_order``, each pod is
@@ -335,36 +335,36 @@ class WorkloadQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     workload: str
-    which: Which
+    scope: Which
     pods: Sequence[Pod]
     in_order: bool = False
     running: int | None = None
 
 
 # The maximum number of pods that are scheduled one by one, each of which takes up to some hundredths of a second.
-MOST_REPLICAS = 2_000
+MAX_REPLICAS = 2_000
 
 
 def checked_number(number: int, workload: str) -> int:
     """Check the number of pods. Raises ``UsageError`` if there are too many."""
-    if number > MOST_REPLICAS:
-        message = f"{workload}: too many replicas: {number:,} (maximum {MOST_REPLICAS:,})"
-        raise UsageError(message, hint=f"--replicas {MOST_REPLICAS}")
+    if number > MAX_REPLICAS:
+        message = f"{workload}: too many replicas: {number:,} (maximum {MAX_REPLICAS:,})"
+        raise UsageError(message, hint=f"--replicas {MAX_REPLICAS}")
     return number
 
 
-def workload_questions(
+def workload_inputs(
     cluster: ClusterSnapshot,
     templates: Sequence[PodTemplate],
     overrides: Overrides,
     decode: Decode,
     rules: ApiServerRules,
     replicas: int | None,
-) -> tuple[Asked, list[WorkloadQuestion | None]]:
+) -> tuple[ExplainInputs, list[WorkloadInput | None]]:
     """The input for the first pod of each template, and for all pods of templates with several.
 
     ``replicas`` is the number of pods per template, or ``None`` to use the template's. Raises the errors of
-    ``questions_of``, and ``UsageError`` for ``replicas`` with a DaemonSet, or for more than ``MOST_REPLICAS``.
+    ``inputs_of``, and ``UsageError`` for ``replicas`` with a DaemonSet, or for more than ``MAX_REPLICAS``.
     """
     if replicas is not None and any(template.kind == "DaemonSet" for template in templates):
         raise UsageError("--replicas: not supported for a DaemonSet, which has one pod per node", hint="--capacity")
@@ -376,8 +376,8 @@ def workload_questions(
         _one_by_one(template, number) if _are_named_apart(template) else [template]
         for template, number in zip(templates, numbers, strict=True)
     ]
-    asked = questions_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
-    questions, found = iter(asked.questions), []
+    asked = inputs_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
+    questions, found = iter(asked.inputs), []
     sizes, names = iter(asked.sizes), {pod.key for pod in asked.cluster.pods}
     first = []
     for template, group, number in zip(templates, expanded, numbers, strict=True):
@@ -389,41 +389,41 @@ def workload_questions(
             cluster, pods = with_device_claims(asked.cluster, pods)
             asked = msgspec.structs.replace(asked, cluster=cluster)
         found.append(
-            WorkloadQuestion(
+            WorkloadInput(
                 workload=template.origin or f"Pod {own[0].pod.key}",
-                which=Which.NEW,
+                scope=Which.NEW,
                 pods=pods,
                 in_order=template.in_order,
             )
             if len(pods) > 1 or replicas is not None
             else None
         )
-    return Asked(asked.cluster, first), found
+    return ExplainInputs(asked.cluster, first), found
 
 
 def more_of(
-    found: InCluster, cluster: ClusterSnapshot, asked: Asked, replicas: int | None
-) -> tuple[Asked, list[WorkloadQuestion | None]]:
+    found: InCluster, cluster: ClusterSnapshot, asked: ExplainInputs, replicas: int | None
+) -> tuple[ExplainInputs, list[WorkloadInput | None]]:
     """The input for ``replicas`` copies of a pod in the cluster, starting with the pod itself if it is pending.
 
     If the pod is running, the copies are additional; ``asked`` is the input that treats the pod as new.
     """
-    question = asked.questions[0]
+    question = asked.inputs[0]
     pod = question.pod
     if found.changes:
-        asked = Asked(cluster, [question])
+        asked = ExplainInputs(cluster, [question])
         cluster, (pod,) = with_device_claims(cluster, [next(copies_of(pod, {each.key for each in cluster.pods}))])
         asked = msgspec.structs.replace(asked, cluster=cluster)
         question = msgspec.structs.replace(question, pod=pod, found=None, admission=question.admission[1:])
     if replicas is None:
-        return Asked(asked.cluster, [question]), []
+        return ExplainInputs(asked.cluster, [question]), []
     taken = {each.key for each in asked.cluster.pods} | {pod.key}
     pods = [pod, *islice(copies_of(pod, taken), checked_number(replicas, f"Pod {pod.key}") - 1)]
     cluster, pods = with_device_claims(asked.cluster, pods)
     asked = msgspec.structs.replace(asked, cluster=cluster)
     which = Which.ADDITIONAL if found.changes else Which.NEW
-    workload = WorkloadQuestion(workload=f"Pod {found.found.key}", which=which, pods=pods)
-    return Asked(asked.cluster, [question]), [workload]
+    workload = WorkloadInput(workload=f"Pod {found.found.key}", scope=which, pods=pods)
+    return ExplainInputs(asked.cluster, [question]), [workload]
 
 
 def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:

@@ -14,7 +14,17 @@ from functools import lru_cache
 from typing import Final
 
 from kpreempt.cel.regex.classes import PERL, Chars
-from kpreempt.cel.regex.syntax import Assertion, Choice, Empty, One, RegexError, Repeat, Sequence, Tree, parse
+from kpreempt.cel.regex.syntax import (
+    Assertion,
+    CharacterMatch,
+    Choice,
+    Empty,
+    RegexError,
+    Repeat,
+    Sequence,
+    Tree,
+    parse,
+)
 
 __all__ = ["Regex", "RegexError", "RegexWorkError", "compile_regex"]
 
@@ -53,7 +63,7 @@ class _Program:
 
     def emit(self, tree: Tree, after: int) -> int:
         """Emit instructions for a tree that continue at ``after``; return where they start."""
-        if isinstance(tree, One):
+        if isinstance(tree, CharacterMatch):
             return self.add((tree.chars, after, -1))
         if isinstance(tree, Assertion):
             self.asserts = True
@@ -74,32 +84,32 @@ class _Program:
         return after
 
     def repeat(self, tree: Repeat, after: int) -> int:
-        if tree.most is None:
+        if tree.max is None:
             loop = self.add((None, -1, -1))
             start = body = self.emit(tree.part, loop)
             self.instructions[loop] = (None, body, after) if tree.greedy else (None, after, body)
-            if not tree.least:
+            if not tree.min:
                 # Like in Go, an expression that may be empty is tried once before it is skipped.
                 again = (None, body, after) if tree.greedy else (None, after, body)
                 start = self.add(again) if _may_be_empty(tree.part) else loop
         else:
             start = after
-            for _ in range(tree.most - tree.least):
+            for _ in range(tree.max - tree.min):
                 body = self.emit(tree.part, start)
                 start = self.add((None, body, after) if tree.greedy else (None, after, body))
-        for _ in range(tree.least - (tree.most is None)):
+        for _ in range(tree.min - (tree.max is None)):
             start = self.emit(tree.part, start)
         return start
 
 
 def _may_be_empty(tree: Tree) -> bool:
-    if isinstance(tree, One):
+    if isinstance(tree, CharacterMatch):
         return False
     if isinstance(tree, Sequence):
         return all(map(_may_be_empty, tree.parts))
     if isinstance(tree, Choice):
         return any(map(_may_be_empty, tree.parts))
-    return not isinstance(tree, Repeat) or tree.least == 0 or _may_be_empty(tree.part)
+    return not isinstance(tree, Repeat) or tree.min == 0 or _may_be_empty(tree.part)
 
 
 class _Automaton:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from kpreempt.cli.completion.values import DEFAULT, Candidate, Completion, Place, complete
+from kpreempt.cli.completion.values import DEFAULT, Candidate, Completion, CursorPosition, complete
 
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.flags import ConnectionFlags
@@ -103,7 +103,7 @@ _PATHS = {
     "cronjobs": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
 }
 # The column beside the name that tells one object from another.
-_TELLING_COLUMNS = {
+_DISTINCTIVE_COLUMNS = {
     "pods": "Status",
     "nodes": "Status",
     "namespaces": "Status",
@@ -140,9 +140,9 @@ class LiveNames:
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
 
-    def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
+    def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
         """Objects of a kind by its plural, those of one namespace where it has namespaces."""
-        if "--snapshot" in place.given:
+        if "--snapshot" in place.options:
             # Another cluster is asked about than the one that would answer.
             return []
         cache = names_cache(plural, place, os.environ)
@@ -154,7 +154,7 @@ class LiveNames:
             cache.write(found)
         return found or []
 
-    def in_kubeconfig(self, section: str, place: Place) -> Sequence[Candidate]:
+    def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
         """Entries of ``contexts``, ``clusters`` or ``users``."""
         return self._in_time(lambda: _entries(section, place)) or []
 
@@ -189,7 +189,7 @@ def deadline_of_process() -> float:
     return time.monotonic() + SECONDS_FROM_START - spent
 
 
-def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
+def _objects(plural: str, place: CursorPosition, deadline: float) -> list[Candidate]:
     from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.connection import connect
 
@@ -197,13 +197,13 @@ def _objects(plural: str, place: Place, deadline: float) -> list[Candidate]:
     namespace = _last(place, "--namespace") or connection.namespace
     api = Api(msgspec.structs.replace(connection, timeout=max(0.01, deadline - time.monotonic())), retries=0)
     body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
-    table, telling = msgspec.json.decode(body, type=_Table), _TELLING_COLUMNS.get(plural, "Ready")
+    table, telling = msgspec.json.decode(body, type=_Table), _DISTINCTIVE_COLUMNS.get(plural, "Ready")
     names = [column.name for column in table.column_definitions]
     name, about = names.index("Name"), names.index(telling) if telling in names else None
     return [Candidate(str(row.cells[name]), "" if about is None else str(row.cells[about])) for row in table.rows]
 
 
-def _entries(section: str, place: Place) -> list[Candidate]:
+def _entries(section: str, place: CursorPosition) -> list[Candidate]:
     from kpreempt.snapshot.live.kubeconfig import read_kubeconfig
 
     config = read_kubeconfig(_flags(place), os.environ)
@@ -212,15 +212,15 @@ def _entries(section: str, place: Place) -> list[Candidate]:
     return [Candidate(name) for name in sorted(config.clusters if section == "clusters" else config.users)]
 
 
-def _flags(place: Place) -> ConnectionFlags:
+def _flags(place: CursorPosition) -> ConnectionFlags:
     """The flags of kubectl as far as they are given."""
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
     texts = {field: _last(place, f"--{field.replace('_', '-')}") for field in _TEXT_FLAGS}
     return ConnectionFlags(
         as_user=_last(place, "--as"),
-        as_groups=tuple(place.given.get("--as-group", ())),
-        insecure_skip_tls_verify="--insecure-skip-tls-verify" in place.given,
+        as_groups=tuple(place.options.get("--as-group", ())),
+        insecure_skip_tls_verify="--insecure-skip-tls-verify" in place.options,
         **texts,
     )
 
@@ -238,18 +238,18 @@ _TEXT_FLAGS = (
 )
 
 
-def _last(place: Place, option: str) -> str:
+def _last(place: CursorPosition, option: str) -> str:
     """The value of an option, of several the last; empty where it is not given."""
-    return place.given.get(option, [""])[-1]
+    return place.options.get(option, [""])[-1]
 
 
-SECONDS_KEPT = 60
+SECONDS_CACHED = 60
 # Written for whoever answers at the keyboard; a CI system's folders are shared and seen by others.
 _NEVER_IN = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "SUDO_USER", "KPREEMPT_NO_CACHE")
 # Another server or other credentials than the kubeconfig's, or the eyes of another user.
 _NEVER_WITH = ("--token", "--as", "--as-group", "--as-uid", "--server", "--no-cache")
 _KEYED_BY = ("--kubeconfig", "--context", "--cluster", "--user", "--namespace")
-_MOST_BYTES = 4 << 20
+_MAX_BYTES = 4 << 20
 
 
 class NamesCache:
@@ -265,7 +265,7 @@ class NamesCache:
             with os.fdopen(descriptor, "rb") as file:
                 status = os.fstat(descriptor)
                 age = time.time() - status.st_mtime
-                if not _is_ours(status) or not 0 <= age <= SECONDS_KEPT or status.st_size > _MOST_BYTES:
+                if not _is_ours(status) or not 0 <= age <= SECONDS_CACHED or status.st_size > _MAX_BYTES:
                     return None
                 pairs = msgspec.json.decode(file.read(), type=list[tuple[str, str]])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -281,7 +281,7 @@ class NamesCache:
             folder.mkdir(mode=0o700, exist_ok=True)
             if folder.is_symlink() or not _is_ours(folder.stat()):
                 return
-            oldest = time.time() - SECONDS_KEPT
+            oldest = time.time() - SECONDS_CACHED
             for each in folder.iterdir():
                 with suppress(OSError):
                     if each.lstat().st_mtime < oldest:
@@ -292,9 +292,9 @@ class NamesCache:
             temporary.replace(self._path)
 
 
-def names_cache(plural: str, place: Place, environment: Mapping[str, str]) -> NamesCache | None:
+def names_cache(plural: str, place: CursorPosition, environment: Mapping[str, str]) -> NamesCache | None:
     """Where the answer to this question is kept; ``None`` where nothing may be."""
-    if any(environment.get(name) for name in _NEVER_IN) or any(option in place.given for option in _NEVER_WITH):
+    if any(environment.get(name) for name in _NEVER_IN) or any(option in place.options for option in _NEVER_WITH):
         return None
     if hasattr(os, "geteuid") and os.geteuid() != os.getuid():
         return None
@@ -305,13 +305,13 @@ def names_cache(plural: str, place: Place, environment: Mapping[str, str]) -> Na
         home = f"{environment['HOME']}/.cache"
     listed = environment.get("KUBECONFIG", "")
     usual = listed.split(os.pathsep) if listed else [f"{environment.get('HOME', '')}/.kube/config"]
-    files = place.given.get("--kubeconfig") or usual
+    files = place.options.get("--kubeconfig") or usual
     if not (states := [_state(each) for each in files if each]) or not any(states):
         # Without a kubeconfig it is a pod's service account, or nothing.
         return None
     from hashlib import sha256
 
-    options = [place.given.get(option) for option in _KEYED_BY]
+    options = [place.options.get(option) for option in _KEYED_BY]
     user = os.getuid() if hasattr(os, "getuid") else 0
     key = sha256(msgspec.json.encode([1, plural, files, states, options, user])).hexdigest()
     return NamesCache(Path(home) / "kpreempt" / "names" / key)

@@ -25,18 +25,18 @@ from kpreempt.scheduler_table import (
 Command = TyperGroup | TyperCommand
 
 
-class Place(NamedTuple):
+class CursorPosition(NamedTuple):
     """Where a command line stands.
 
     ``prefix`` is what is there of the thing that is looked for. ``parameter`` is the option or argument whose value
-    that is, None where it is an option (``prefix`` starts with a dash) or a command. ``given`` holds the values of the
-    options before it by their long names (of a flag, an empty text), ``arguments`` the words that are no options.
+    that is, None where it is an option (``prefix`` starts with a dash) or a command. ``options`` holds the values of
+    the options before it by their long names (of a flag, an empty text), ``arguments`` the words that are no options.
     """
 
     command: Command
     parameter: TyperOption | TyperArgument | None
     prefix: str
-    given: dict[str, list[str]]
+    options: dict[str, list[str]]
     arguments: list[str]
 
 
@@ -78,7 +78,7 @@ class _Reading:
             else:
                 self._waits_for_value = option
 
-    def place(self, prefix: str) -> Place:
+    def place(self, prefix: str) -> CursorPosition:
         option = self._waits_for_value
         if option is None and prefix.startswith("-") and not self._has_only_arguments:
             # The value may stand in the same word, as in ``--namespace=sh``.
@@ -91,7 +91,7 @@ class _Reading:
             arguments = [each for each in self._command.params if isinstance(each, TyperArgument)]
             last = arguments[-1] if arguments and arguments[-1].nargs == -1 else None
             parameter = next(iter(arguments[len(self._arguments) :]), last)
-        return Place(self._command, parameter, prefix, self._given, self._arguments)
+        return CursorPosition(self._command, parameter, prefix, self._given, self._arguments)
 
     def _read_letters(self, letters: str) -> None:
         """Options of one letter written as one word, the last perhaps with its value: ``-vnshop``."""
@@ -134,7 +134,7 @@ _FILE_METAVARS = ("FILE", "PATH", "DIR")
 _POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
 _AUTO = {"auto": "that of the cluster's own version"}
 _ON = {True: "on", False: "off"}
-_COLOURS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
+_COLORS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
 
 
 class Candidate(NamedTuple):
@@ -154,14 +154,14 @@ class Completion(NamedTuple):
 class Names(Protocol):
     """Where names come from that only a cluster or a kubeconfig knows. Nothing where they are not to be had in time."""
 
-    def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
+    def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
         """Objects of a kind: ``pods``, ``nodes``, ``namespaces`` or ``priorityclasses``."""
 
-    def in_kubeconfig(self, section: str, place: Place) -> Sequence[Candidate]:
+    def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
         """Entries of a section of the kubeconfig: ``contexts``, ``clusters`` or ``users``."""
 
 
-_Source = Callable[[Place, Names], Completion]
+_Source = Callable[[CursorPosition, Names], Completion]
 
 
 def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
@@ -192,7 +192,7 @@ def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
     return Completion([each for each in found.candidates if each.value.startswith(place.prefix)], found.directive)
 
 
-def _by_metavar(place: Place) -> Completion:
+def _by_metavar(place: CursorPosition) -> Completion:
     """Files for FILE and PATH, the words of ``this|that``, and otherwise nothing."""
     metavar = _metavar(place)
     if "|" in metavar:
@@ -200,25 +200,25 @@ def _by_metavar(place: Place) -> Completion:
     return Completion((), DEFAULT if metavar in _FILE_METAVARS else NO_FILES)
 
 
-def _metavar(place: Place) -> str:
+def _metavar(place: CursorPosition) -> str:
     return (place.parameter.metavar if place.parameter else "") or ""
 
 
-def _commands(place: Place) -> list[Candidate]:
+def _commands(place: CursorPosition) -> list[Candidate]:
     if not isinstance(place.command, TyperGroup) or place.arguments:
         return []
     commands = place.command.commands.items()
     return [Candidate(name, _sentence(each.help)) for name, each in commands if not each.hidden]
 
 
-def _options(place: Place) -> list[Candidate]:
+def _options(place: CursorPosition) -> list[Candidate]:
     """The options of the command that can still be given; those of one letter only after a single dash."""
     complete_help(place.command)
     shown = [Candidate("--help", "Show this message and exit")]
     for option in place.command.params:
         if not isinstance(option, TyperOption) or option.hidden:
             continue
-        if long_name(option) in place.given and not option.multiple:
+        if long_name(option) in place.options and not option.multiple:
             continue
         names = [*option.opts, *option.secondary_opts]
         extra_fields = [name for name in names if name.startswith("--") or place.prefix == "-"]
@@ -243,12 +243,12 @@ def _words(help_by_word: dict[str, str]) -> _Source:
     return lambda _place, _names: Completion([Candidate(*item) for item in help_by_word.items()])
 
 
-def _pods(place: Place, names: Names) -> Completion:
+def _pods(place: CursorPosition, names: Names) -> Completion:
     lead = next((each for each in _POD_PREFIXES if place.prefix.startswith(each)), "")
     return Completion([Candidate(lead + name, help_) for name, help_ in names.of_kind("pods", place)])
 
 
-def _pods_or_workloads(place: Place, names: Names) -> Completion:
+def _pods_or_workloads(place: CursorPosition, names: Names) -> Completion:
     """Names after their kind, in one word (``deploy/web``) or in two; pods without one."""
     kind, slash, _ = place.prefix.rpartition("/")
     if place.arguments:
@@ -264,7 +264,7 @@ def _pods_or_workloads(place: Place, names: Names) -> Completion:
     return Completion([Candidate(f"{lead}{name}", help_) for name, help_ in found])
 
 
-def _formats(place: Place, _names: Names) -> Completion:
+def _formats(place: CursorPosition, _names: Names) -> Completion:
     """The formats of ``-o``, by the table of answers; of an answer that has none there, those of the metavar."""
     from kpreempt.report.answers import TEMPLATE_FORMATS, format_names
 
@@ -278,7 +278,7 @@ def _formats(place: Place, _names: Names) -> Completion:
     return Completion([Candidate(each) for each in found], NO_FILES | NO_SPACE if has_template else NO_FILES)
 
 
-def _feature_gates(place: Place, _names: Names) -> Completion:
+def _feature_gates(place: CursorPosition, _names: Names) -> Completion:
     """``Gate=true`` after any number of others and commas, of the gates that the version that is asked lets one set."""
     earlier, comma, last = place.prefix.rpartition(",")
     gate, equals, _ = last.partition("=")
@@ -293,15 +293,15 @@ def _feature_gates(place: Place, _names: Names) -> Completion:
     return Completion(gates, NO_FILES | NO_SPACE)
 
 
-def _gates_before(place: Place) -> dict[str, str]:
+def _gates_before(place: CursorPosition) -> dict[str, str]:
     """The gates of the version that ``--algorithm`` names, or an upgrade ends with; of the newest for a cluster's own.
 
     Each with its stage, and without those that are locked. Old versions tell no stages.
     """
     from kpreempt.schedulers.kube.versions import known_gates, version_of
 
-    target = place.given.get("--upgrade-to", [""])[-1].removeprefix("v")
-    named = f"{PREFIX}{target}" if target else place.given.get("--algorithm", [""])[-1]
+    target = place.options.get("--upgrade-to", [""])[-1].removeprefix("v")
+    named = f"{PREFIX}{target}" if target else place.options.get("--algorithm", [""])[-1]
     version = version_of(named)
     if version is None and named in ALGORITHMS:
         from kpreempt.schedulers.legacy.base.gate_names import GATES_BY_ALGORITHM
@@ -314,7 +314,7 @@ def _gates_before(place: Place) -> dict[str, str]:
     }
 
 
-def _algorithm(place: Place, _names: Names) -> Completion:
+def _algorithm(place: CursorPosition, _names: Names) -> Completion:
     """What the option says that there is, every version on its own."""
     several = {
         KUBE_RANGE: KUBE_ALGORITHMS,
@@ -324,7 +324,7 @@ def _algorithm(place: Place, _names: Names) -> Completion:
     return Completion([Candidate(name, _AUTO.get(name, "")) for names in named for name in names])
 
 
-def _scheduler_configs(place: Place, _names: Names) -> Completion:
+def _scheduler_configs(place: CursorPosition, _names: Names) -> Completion:
     """The configurations that come with kpreempt, and files."""
     from kpreempt.cli.scheduler_configs import SHIPPED
 
@@ -332,23 +332,23 @@ def _scheduler_configs(place: Place, _names: Names) -> Completion:
     return Completion([Candidate(name, words) for name, words in SHIPPED.items()], files.directive)
 
 
-def _actions(place: Place, _names: Names) -> Completion:
+def _actions(place: CursorPosition, _names: Names) -> Completion:
     """One of Volcano's actions after any number of others and commas."""
     from kpreempt.schedulers.volcano.configuration import ACTIONS
 
     return _one_more(place, ACTIONS)
 
 
-def _rules(place: Place, _names: Names) -> Completion:
+def _rules(place: CursorPosition, _names: Names) -> Completion:
     """The rules of a gate, with those of the ``kpreempt.toml`` that counts."""
     return Completion([Candidate(name, words) for name, words in _gate_rules(place).items()])
 
 
-def _severities(place: Place, _names: Names) -> Completion:
+def _severities(place: CursorPosition, _names: Names) -> Completion:
     """The rules of a gate, each with what it may count for."""
-    from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+    from kpreempt.gate_rules import OptionType, RuleId, RuleSeverity
 
-    unknowns = {rule for rule in RuleId if rule.row.takes is Takes.NOTHING}
+    unknowns = {rule for rule in RuleId if rule.row.takes is OptionType.NOTHING}
     return Completion(
         [
             Candidate(f"{rule}={severity}")
@@ -359,14 +359,14 @@ def _severities(place: Place, _names: Names) -> Completion:
     )
 
 
-def _kinds(_place: Place, _names: Names) -> Completion:
+def _kinds(_place: CursorPosition, _names: Names) -> Completion:
     """The kinds that an answer may lack, as kubectl names them."""
     from kpreempt.model.cluster import SHORT_NAMES
 
     return Completion([Candidate(word, kind) for kind, word in SHORT_NAMES.items()])
 
 
-def _gate_rules(place: Place) -> dict[str, str]:
+def _gate_rules(place: CursorPosition) -> dict[str, str]:
     """The names of all rules, each with what it promises; a file that is wrong has none of its own."""
     from kpreempt.errors import KpreemptError
     from kpreempt.gate_rules import RuleId
@@ -375,13 +375,13 @@ def _gate_rules(place: Place) -> dict[str, str]:
     try:
         from kpreempt.library.gate.settings import read_config
 
-        rules = read_config(place.given.get("--config", [""])[-1])[1].rules
+        rules = read_config(place.options.get("--config", [""])[-1])[1].rules
     except KpreemptError:
         return found
     return found | {str(each.rule): each.rule.row.promise for each in rules}
 
 
-def _one_more(place: Place, values: Iterable[str]) -> Completion:
+def _one_more(place: CursorPosition, values: Iterable[str]) -> Completion:
     """The values that are not in the list before the last comma."""
     earlier, comma, _ = place.prefix.rpartition(",")
     named = earlier.split(",")
@@ -406,7 +406,7 @@ _SOURCES: dict[str, _Source] = {
     "--cluster": _in_kubeconfig("clusters"),
     "--user": _in_kubeconfig("users"),
     "--output": _formats,
-    "--color": _words(_COLOURS),
+    "--color": _words(_COLORS),
     "--preemption-policy": _words(_POLICIES),
     "--feature-gates": _feature_gates,
     "--severity": _severities,

@@ -24,7 +24,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import MAX_SECONDS
 from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError, nearest
-from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+from kpreempt.gate_rules import OptionType, RuleId, RuleSeverity
 from kpreempt.model.durations import SECOND, parse_duration
 from kpreempt.snapshot.kinds import parse_kinds
 
@@ -42,7 +42,10 @@ _SHOWN = 40
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 # In the order in which a mistake lists them.
 _LIMITS = tuple(
-    rule for takes in (Takes.NUMBER, Takes.SWITCH, Takes.TIME) for rule in RuleId if rule.row.takes is takes
+    rule
+    for takes in (OptionType.NUMBER, OptionType.SWITCH, OptionType.TIME)
+    for rule in RuleId
+    if rule.row.takes is takes
 )
 _OVERRIDABLE = tuple(rule for rule in RuleId if rule.row.is_overridable)
 _LISTS = ("override", "forbid-victims", "waive", "rule")
@@ -198,13 +201,13 @@ def _limits(table: _Table, rules: Collection[RuleId]) -> Iterator[tuple[RuleId, 
 
 def _limit(table: _Table, rule: RuleId) -> int | None:
     value = table.value(rule)
-    if rule.row.takes is Takes.SWITCH:
+    if rule.row.takes is OptionType.SWITCH:
         if not isinstance(value, bool):
             raise table.bad(rule, f"{_shown(value)} is not true or false")
         return 0 if value else None
     if value == OFF:
         return None
-    if rule.row.takes is Takes.TIME:
+    if rule.row.takes is OptionType.TIME:
         seconds = seconds_in(value) if isinstance(value, str) else None
         if seconds is None:
             raise table.bad(rule, f'{_shown(value)} is not a time such as "30m" or "12h", or "{OFF}"')

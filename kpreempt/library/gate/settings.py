@@ -33,7 +33,7 @@ from kpreempt.analysis.check.rollout.hooks import Applier
 from kpreempt.analysis.pod_selection import parse_selector
 from kpreempt.errors import InputError, UsageError
 from kpreempt.files import LARGEST_FILE, name_of, read_file
-from kpreempt.gate_rules import GateFlags, RuleId, RuleSeverity, Takes
+from kpreempt.gate_rules import GateFlags, OptionType, RuleId, RuleSeverity
 from kpreempt.library.gate.config import (
     CONFIG_NAME,
     LARGEST_LIMIT,
@@ -95,7 +95,7 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
             today=self.today, waivers=[*self.waivers, *annotated], baseline=self.baseline, base=base or {}
         )
 
-    def told(self, suppressions: Suppressions) -> GateSource:
+    def to_source(self, suppressions: Suppressions) -> GateSource:
         """Where the rules are from, and which of them count for less than by default."""
         return source_of(self.rules, suppressions, config=self.config, baseline=self.baseline_file)
 
@@ -116,7 +116,7 @@ def gate_settings(
     Raises ``UsageError`` for options and ``InputError`` for files that are wrong.
     """
     today = now.astimezone(UTC).date()
-    limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not Takes.PODS}
+    limits = {rule: _limit(rule, value) for rule, value in flags.rules.items() if rule.row.takes is not OptionType.PODS}
     forbidden = [_forbidden(text) for text in flags.rules.get(RuleId.FORBID_VICTIMS, ())]
     expires = None
     if flags.expires is None and flags.write_baseline is not None:
@@ -173,11 +173,11 @@ def read_config(path: str | None, files: GateFiles | None = None) -> tuple[str, 
 def _limit(rule: RuleId, value: Any) -> int | None:
     """The limit that an option sets, ``None`` where it switches the rule off."""
     takes = rule.row.takes
-    if takes is Takes.SWITCH:
+    if takes is OptionType.SWITCH:
         return 0 if value else None
     if value == OFF:
         return None
-    if takes is Takes.TIME:
+    if takes is OptionType.TIME:
         seconds = seconds_in(value)
         if seconds is None:
             raise UsageError(f"--{rule} {value}: this is not a time", hint=f"30m, 12h or {OFF}")
@@ -234,11 +234,11 @@ def _rule(name: str, value: Any) -> tuple[RuleId, Any]:
     """The rule and what its option would be given."""
     rule = find_rule(name, "rules")
     match rule.row.takes:
-        case Takes.PODS:
+        case OptionType.PODS:
             return rule, [value] if isinstance(value, str) else list(value)
-        case Takes.SWITCH:
+        case OptionType.SWITCH:
             return rule, value is not None and value is not False and value != OFF
-        case Takes.NOTHING:
+        case OptionType.NOTHING:
             raise UsageError(f"the rule {name} has no limit: severity switches it off")
     return rule, OFF if value is None or value is False else str(value)
 
@@ -274,7 +274,7 @@ def gate_files(config_from: str | None, folder: Path | None = None) -> GateFiles
     are: a change must not decide which of the two is meant. Raises ``UsageError`` and ``InputError``.
     """
     if config_from is None:
-        return _Here(folder)
+        return _WorkingFolder(folder)
     if not config_from.strip():
         raise UsageError("--config-from: neither a ref nor a folder is given", hint="--config-from HEAD^1")
     parts = Path(config_from).parts
@@ -283,7 +283,7 @@ def gate_files(config_from: str | None, folder: Path | None = None) -> GateFiles
     return _OfCommit(config_from, folder)
 
 
-class _Here:
+class _WorkingFolder:
     """The folder that the command runs in, and those above it in the repository."""
 
     def __init__(self, folder: Path | None) -> None:

@@ -70,7 +70,7 @@ class Requested(NamedTuple):
 class CapacityScheduling(PreFilterPlugin, PreemptionPlugin, ReservePlugin):
     """Admits pods by elastic quotas, and preempts to restore guaranteed quotas."""
 
-    wants = ExtraFields(kinds=(ELASTIC_QUOTA,))
+    extra_fields = ExtraFields(kinds=(ELASTIC_QUOTA,))
     message_prefix = ""
 
     def pre_filter(

@@ -48,7 +48,7 @@ REASON_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 # Longer numbers are slow to parse, and exceed 64 bits unless they begin with zeros.
-_MOST_DIGITS = 1000
+_MAX_DIGITS = 1000
 
 
 class PreemptionTolerationArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -96,7 +96,7 @@ class PreemptionToleration(PreemptionPlugin):
 
     args_type = PreemptionTolerationArgs
     # The conditions of pods, which record when they were scheduled.
-    wants = ExtraFields(kinds=(PRIORITY_CLASS,), pod_conditions=True)
+    extra_fields = ExtraFields(kinds=(PRIORITY_CLASS,), pod_conditions=True)
     message_prefix = ""
 
     def eligibility(self, state: CycleState, pod: Pod, filtered: NodeToStatus) -> Eligibility:
@@ -180,7 +180,7 @@ def _annotations_of(document: Mapping[str, Any]) -> tuple[str, Mapping[str, obje
 
 def _integer(text: object, *, bits: int) -> int | None:
     """Parse an integer like Go's ``strconv.ParseInt`` in base 10, or return ``None``."""
-    if not isinstance(text, str) or len(text) > _MOST_DIGITS or not _INTEGER.fullmatch(text):
+    if not isinstance(text, str) or len(text) > _MAX_DIGITS or not _INTEGER.fullmatch(text):
         return None
     number = int(text)
     return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None

@@ -378,7 +378,7 @@ SENTENCES: dict[FindingId, Callable[[Finding, AuditedBudget], Phrase]] = {
         f"{_in_pods(item, finding.number or 0)}: all pods may be disrupted simultaneously",
     ),
 }
-_BREACHES_NAMED = 3
+_VIOLATIONS_LISTED = 3
 
 
 def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
@@ -387,7 +387,7 @@ def finding_text(finding: Finding, item: AuditedBudget | None) -> str:
         return without_budget_in_words([finding])
     if finding.id is not FindingId.VIOLATED_BY_PREEMPTION:
         return text_of(SENTENCES[finding.id](finding, item))
-    parts = [text_of(breach_in_words([each])) for each in item.violations[:_BREACHES_NAMED]]
+    parts = [text_of(breach_in_words([each])) for each in item.violations[:_VIOLATIONS_LISTED]]
     if rest := len(item.violations) - len(parts):
         parts.append(f"and {count(rest, 'more pod')}")
     return "; ".join(parts)

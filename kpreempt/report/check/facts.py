@@ -33,7 +33,7 @@ from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import SimulationEnd
 
 _SHARES_SHOWN = 6
-_RULES_NAMED = 3
+_RULES_LISTED = 3
 _STREAMS = frozenset({"-", "standard input"})
 # The folders of the files that a shell substitutes for a stream.
 _STREAM_FOLDERS = ("/dev/", "/proc/")
@@ -85,8 +85,8 @@ def _what(check: Check) -> str:
 
 
 def _some(rules: Sequence[str]) -> str:
-    more = f" and {len(rules) - _RULES_NAMED:,} more" if len(rules) > _RULES_NAMED else ""
-    return f"{', '.join(rules[:_RULES_NAMED])}{more}"
+    more = f" and {len(rules) - _RULES_LISTED:,} more" if len(rules) > _RULES_LISTED else ""
+    return f"{', '.join(rules[:_RULES_LISTED])}{more}"
 
 
 def tally(check: Check) -> list[str]:
@@ -181,7 +181,7 @@ def _shares(numbers: dict[str, int]) -> Phrase:
     return tuple(parts)
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A file and a line; the file is empty if there is none, and the line is 0 if it is not a line of that file.
 
     If the input is a stream, ``stream`` and ``stream_line`` locate it there, and ``path`` is the file it claims as
@@ -218,14 +218,14 @@ class Place(NamedTuple):
         return f"{shown}:{self.line}" if self.line else shown
 
 
-def location_of(record: Change | GateFinding) -> Place:
+def location_of(record: Change | GateFinding) -> SourceLocation:
     """The place of the record. A file keeps its own lines, even if it says that it was generated from another."""
     line = max(record.line, 0)
     if not record.source:
-        return Place(_plain_path(record.origin))
+        return SourceLocation(_plain_path(record.origin))
     if record.source in _STREAMS or record.source.startswith(_STREAM_FOLDERS):
-        return Place(_plain_path(record.origin), 0, record.source, line)
-    return Place(_plain_path(record.source), line)
+        return SourceLocation(_plain_path(record.origin), 0, record.source, line)
+    return SourceLocation(_plain_path(record.source), line)
 
 
 def full_location(record: Change | GateFinding) -> str:
@@ -244,7 +244,7 @@ def digest(*parts: str) -> str:
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
-def nearest_location(finding: GateFinding, check: Check, stream_name: str) -> Place:
+def nearest_location(finding: GateFinding, check: Check, stream_name: str) -> SourceLocation:
     """The finding's place, or that of the object that causes it, or of the first object of the change.
 
     ``stream_name`` stands for streams that do not name their origin, and if nothing has a file. For systems that hide
@@ -253,7 +253,7 @@ def nearest_location(finding: GateFinding, check: Check, stream_name: str) -> Pl
     changes = sorted(check.changes, key=lambda change: change.object != finding.change)
     place = location_of(finding)
     others = [] if place.stream else map(location_of, changes)
-    as_file = Place(_plain_path(stream_name), place.stream_line)
+    as_file = SourceLocation(_plain_path(stream_name), place.stream_line)
     return next((each for each in (place, *others) if each.path), as_file)
 
 

@@ -16,7 +16,7 @@ from kpreempt.report.check.facts import (
     location_of,
     nearest_location,
 )
-from kpreempt.report.check.words import finding_text, standing_phrase
+from kpreempt.report.check.words import finding_text, status_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
@@ -59,7 +59,7 @@ def _note(name: str, words: str, check: Check, stream_name: str) -> dict[str, An
 def _issue(finding: GateFinding, check: Check, stream_name: str) -> dict[str, Any]:
     place = nearest_location(finding, check, stream_name)
     stream = location_of(finding).stream_text
-    standing = plain(standing_phrase(finding))
+    standing = plain(status_phrase(finding))
     description = f"{finding_text(finding)}{f' ({stream})' if stream else ''}{f'; {standing}' if standing else ''}"
     severities = {FindingStatus.FAILS: finding.rule.row.gitlab, FindingStatus.WARNS: "minor"}
     return {

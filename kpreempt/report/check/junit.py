@@ -18,7 +18,7 @@ from kpreempt.report.check.facts import (
     tally,
 )
 from kpreempt.report.check.summary import summary
-from kpreempt.report.check.words import chain_phrase, finding_text, standing_phrase
+from kpreempt.report.check.words import chain_phrase, finding_text, status_phrase
 from kpreempt.report.escape import printable
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain
@@ -95,7 +95,7 @@ def _case(result: RuleResult, check: Check, options: RenderOptions) -> str:
         )
     elif findings:
         more = f" (and {count(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-        message = xml_text(f"{plain(standing_phrase(findings[0]))}{more}")
+        message = xml_text(f"{plain(status_phrase(findings[0]))}{more}")
         inner = f'<skipped type="{findings[0].status}" message="{message}">{_body(findings, page)}</skipped>'
     elif not result.is_on:
         inner = '<skipped type="Off" message="the rule is off"/>'
@@ -109,7 +109,7 @@ def _body(findings: list[GateFinding], page: str) -> str:
     lines = []
     for finding in findings[:_FINDINGS_SHOWN]:
         lines.append(xml_text(finding_text(finding)))
-        details = [location_of(finding).text, plain(standing_phrase(finding))]
+        details = [location_of(finding).text, plain(status_phrase(finding))]
         if finding.chain and finding.rule is not RuleId.MAX_CASCADE_DEPTH:
             details.append(plain(chain_phrase(finding.chain)))
         lines += [f"  {xml_text(detail)}" for detail in details if detail]

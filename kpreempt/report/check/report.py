@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import OptionType, RuleId
 from kpreempt.report.amounts import count, format_amount, format_duration, format_snapshot
 from kpreempt.report.blocks import (
     Cards,
@@ -46,14 +46,14 @@ from kpreempt.report.check.facts import (
     warning,
 )
 from kpreempt.report.check.summary import summary_phrase
-from kpreempt.report.check.words import BECOMES, standing_phrase, waive_option
+from kpreempt.report.check.words import BECOMES, status_phrase, waive_option
 from kpreempt.report.drains import sections
 from kpreempt.report.evidence import assumption_sections
 from kpreempt.report.html.parts import in_order, node_maps
 from kpreempt.report.options import Extent, RenderOptions
 from kpreempt.report.quoting import message, name, names, plain
 from kpreempt.report.simulation_words import clock
-from kpreempt.report.simulations import budgets, evicted, pending, stranded, timeline, workloads
+from kpreempt.report.simulations import broken_dependencies, budgets, evicted, pending, timeline, workloads
 from kpreempt.verdict.check import ChangeKind, Check, DriftKind, FindingStatus, GateFinding, NodeUtilization, RuleResult
 from kpreempt.verdict.drain import Drain
 from kpreempt.verdict.simulation import Displaced
@@ -77,9 +77,9 @@ _LARGE_SHARE = 0.1
 # Priorities on a screen; the other sections of a drain come before and after the findings.
 _GATE, _FINDINGS, _WARNINGS, _CHANGES, _EVICTED = 120, 100, 95, 40, 30
 # Lines of findings that are kept when a screen is cut.
-_KEPT = 5
+_MAX_LISTED = 5
 _MORE = "timeline, victims, budgets, workloads, rules, how to waive a finding"
-_STANDINGS: dict[FindingStatus, tuple[str, Role]] = {
+_STATUSES: dict[FindingStatus, tuple[str, Role]] = {
     FindingStatus.FAILS: ("fails", "bad"),
     FindingStatus.WARNS: ("warns", "warn"),
     FindingStatus.NOT_NEW: ("not new", "dim"),
@@ -123,7 +123,7 @@ def report(check: Check, options: RenderOptions) -> Report:
             *([format_snapshot(check.cluster.taken_at)] if check.cluster.taken_at is not None else []),
         ],
         sections=_sections(check, gate, options),
-        standings=list(dict.fromkeys(_STANDINGS[each.status][0] for each in check.findings)),
+        standings=list(dict.fromkeys(_STATUSES[each.status][0] for each in check.findings)),
         more=[("-v", _MORE)],
         command=check.kind.lower(),
     )
@@ -142,7 +142,7 @@ def _sections(check: Check, gate: Sequence[Phrase], options: RenderOptions) -> l
         budgets(simulation),
         workloads(simulation, options),
         pending(simulation, options),
-        stranded(simulation),
+        broken_dependencies(simulation),
         _outcomes(check),
         _capacity(check, options),
         _waivers(check, options),
@@ -191,7 +191,7 @@ def _counts(check: Check) -> list[Count]:
 
 def _findings(check: Check, options: RenderOptions) -> list[Section]:
     """``FINDINGS`` that fail the gate, ``WARNINGS``, and those that are ``NOT COUNTED``, one card per cause."""
-    known = sorted(forgiven(check), key=lambda finding: list(_STANDINGS).index(finding.status))
+    known = sorted(forgiven(check), key=lambda finding: list(_STATUSES).index(finding.status))
     groups: list[tuple[str, str, list[GateFinding], Role, int]] = [
         ("FINDINGS", "", failing(check), "bad", _FINDINGS),
         ("WARNINGS", "which don't fail the check", warning(check), "warn", _WARNINGS),
@@ -214,8 +214,8 @@ def _findings(check: Check, options: RenderOptions) -> list[Section]:
                     style=style,
                     priority=priority if others else 0,
                     short=short,
-                    keeps=_KEPT,
-                    least=_KEPT,
+                    keeps=_MAX_LISTED,
+                    least=_MAX_LISTED,
                 )
             )
     if not check.findings:
@@ -237,7 +237,7 @@ def _cards(found: Sequence[Cause], check: Check, shown: int, options: RenderOpti
 def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], options: RenderOptions) -> Section:
     """The rule and the violation, the fix, the source, and, in full reports, all other facts."""
     finding = cause.first
-    standing, style = _STANDINGS[finding.status]
+    standing, style = _STATUSES[finding.status]
     sentence = cause_phrase(cause, limit=None) if options.verbose else cause_phrase(cause)
     rows: list[tuple[str, Words]] = []
     if finding.status.counts and id(cause) in fixed:
@@ -245,7 +245,7 @@ def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], optio
     place = Span(full_location(finding) if options.is_full else location_of(finding).text, "code")
     by = name(finding.change) if finding.change and finding.change != finding.subject else ""
     rows += [("object", joined([by, place] if place.text else [by]))] if by else [("file", place)] if place.text else []
-    rows += [] if finding.status.counts else [("why", standing_phrase(finding))]
+    rows += [] if finding.status.counts else [("why", status_phrase(finding))]
     if len(finding.chain) > 1 and (options.is_full or finding.rule is not RuleId.MAX_CASCADE_DEPTH):
         rows.append(("cascade", _chain(finding.chain, victims)))
     if options.is_full:
@@ -263,7 +263,7 @@ def _card(cause: Cause, fixed: set[int], victims: Mapping[str, Displaced], optio
             rows.append(("waive with", (*waived, f" and {rest:,} more" if rest > 0 else "")))
         if page := options.page_of(finding.rule):
             rows.append(("rule", Span(str(finding.rule), "name", page)))
-    return Section(str(finding.rule), sentence, [Rows(rows)], style=style, standing=standing)
+    return Section(str(finding.rule), sentence, [Rows(rows)], style=style, status=standing)
 
 
 def _chain(chain: Sequence[str], victims: Mapping[str, Displaced]) -> Phrase:
@@ -333,7 +333,7 @@ def _rules(check: Check, options: RenderOptions) -> Section:
 
 def _measured(rule: RuleResult) -> str:
     """``2 (limit 0)``; for a rule without a limit, the number of findings."""
-    is_time = rule.rule.row.takes is Takes.TIME
+    is_time = rule.rule.row.takes is OptionType.TIME
     amount, limit = (
         "" if number is None else format_duration(number) if is_time else f"{number:,}"
         for number in (rule.amount, rule.limit)

@@ -20,7 +20,7 @@ from kpreempt.report.check.facts import (
     since_phrase,
     tally,
 )
-from kpreempt.report.check.words import finding_text, standing_phrase
+from kpreempt.report.check.words import finding_text, status_phrase
 from kpreempt.report.escape import printable, printable_json
 from kpreempt.report.options import RenderOptions
 from kpreempt.report.quoting import plain, shortened
@@ -125,7 +125,7 @@ def _result(finding: GateFinding, index: int, check: Check, stream_name: str) ->
         result["baselineState"] = _state(finding, check.previous_run)
     result["partialFingerprints"] = {FINGERPRINT: fingerprint_of(finding)}
     if not finding.status.counts:
-        why = plain(standing_phrase(finding))
+        why = plain(status_phrase(finding))
         kind = "inSource" if _is_waived_in_source(finding) else "external"
         result["suppressions"] = [{"kind": kind, "justification": why}]
     result["properties"] = _properties(finding)

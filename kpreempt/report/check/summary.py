@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import OptionType, RuleId
 from kpreempt.report.amounts import agree, count
 from kpreempt.report.blocks import Part, Phrase
 from kpreempt.report.check.words import finding_phrase
@@ -167,7 +167,7 @@ def _down(simulation: Simulation) -> Iterator[Phrase]:
 def _span(workload: SimulatedWorkload, simulation: Simulation, steps: Sequence[object]) -> float | None:
     """The longest time without a ready pod, in seconds; ``None`` if the steps don't show it."""
     series = ready_series(workload, steps)  # type: ignore[arg-type]
-    if not series.is_whole:
+    if not series.is_complete:
         return None
     longest, since = 0.0, None
     for at, ready in [*series.points, (simulation.seconds, workload.ready_after)]:
@@ -195,7 +195,7 @@ def _evicted(check: Check) -> Iterator[Phrase]:
 
 def _doubts(check: Check) -> str:
     """The rules about unknowns that have a finding, even a suppressed one, and quotas that a larger size might hit."""
-    rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is Takes.NOTHING)
+    rules = dict.fromkeys(str(each.rule) for each in check.findings if each.rule.row.takes is OptionType.NOTHING)
     is_scaled = any(each.kind is ChangeKind.SCALED for each in check.changes)
     lacks_quotas = any(
         (each.subject, each.field, each.kind) == ("ResourceQuota", LIST, AssumptionKind.INFORMATIONAL)

@@ -71,7 +71,7 @@ def chain_phrase(chain: Sequence[str]) -> Phrase:
     return tuple(parts)
 
 
-def standing_phrase(finding: GateFinding) -> Phrase:
+def status_phrase(finding: GateFinding) -> Phrase:
     """Why a finding is suppressed, or an empty phrase if it is not."""
     words = {
         FindingStatus.WAIVED: "waived",

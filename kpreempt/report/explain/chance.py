@@ -22,7 +22,7 @@ from kpreempt.verdict import (
 from kpreempt.verdict.chance import VolumeOutcome
 
 _OUTCOMES_SHOWN = 4
-_PODS_NAMED = 4
+_PODS_LISTED = 4
 _NODES_SHOWN = 3
 # Rounding errors of probabilities are far below this, in percent.
 _EPSILON = 1e-7
@@ -217,8 +217,8 @@ INEXACT = "Not every order was tried, so other outcomes are possible."
 
 def possible_outcome(outcome: PossibleOutcome) -> Phrase:
     """``on n1  ml/x and 1 of ml/a, ml/b``, and how many of the evictions violate a budget."""
-    parts = [join_names(outcome.victims, limit=_PODS_NAMED)] if outcome.victims else []
-    parts += [_choice(choice, named=_PODS_NAMED) for choice in outcome.choices]
+    parts = [join_names(outcome.victims, limit=_PODS_LISTED)] if outcome.victims else []
+    parts += [_choice(choice, named=_PODS_LISTED) for choice in outcome.choices]
     violations = outcome.num_pdb_violations
     broken: Phrase = (
         (Span(f"; {count(violations, 'eviction')} {agree(violations, 'violates')} a budget", "bad"),)

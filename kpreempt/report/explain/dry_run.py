@@ -165,7 +165,7 @@ def describe_cost(candidate: Candidate, verdict: Verdict) -> Phrase:
     )
 
 
-def knows_budgets(verdict: Verdict) -> bool:
+def has_budget_counts(verdict: Verdict) -> bool:
     """Whether the scheduler considers PodDisruptionBudgets, and they could be read."""
     return row_of(verdict.algorithm).reads_budgets and not are_budgets_unread(verdict.assumptions)
 
@@ -346,7 +346,7 @@ def _uses(victim: Victim, verdict: Verdict) -> Phrase:
 _PODS_SHOWN = 4
 _NODE, _FILTERS, _DRY_RUN_THERE, _INSTEAD = 95, 94, 93, 92
 # The lowest priority among the sections of a screen about one node.
-LEAST_PRIORITY = _INSTEAD
+LOWEST_PRIORITY = _INSTEAD
 
 
 def node_sections(verdict: Verdict, options: RenderOptions) -> list[Section]:

@@ -245,15 +245,15 @@ def _rejections(verdict: Verdict, kinds: int) -> Phrase:
     ranked = Counter(map(rejection_of, verdict.filter.values())).most_common()
     if total == 1:
         return (f"the only node {ranked[0][0]}",)
-    clauses = [f"{number:,} {for_many(clause) if number > 1 else clause}" for clause, number in ranked[:kinds]]
+    clauses = [f"{number:,} {in_plural(clause) if number > 1 else clause}" for clause, number in ranked[:kinds]]
     if rest := sum(number for _, number in ranked[kinds:]):
         clauses.append(f"{rest:,} more {agree(rest, 'rejects')} it")
     if len(ranked) == 1:
-        return (f"{name_all(total)} {for_many(ranked[0][0])}",)
+        return (f"{name_all(total)} {in_plural(ranked[0][0])}",)
     return (f"of {total:,} nodes, {join_names(clauses, limit=len(clauses))}",)
 
 
-def for_many(clause: str) -> str:
+def in_plural(clause: str) -> str:
     """A clause on one node, made plural: ``are too full`` for ``is too full``."""
     verb, _, rest = clause.partition(" ")
     return f"{agree(2, verb)} {rest}".rstrip()

@@ -17,7 +17,7 @@ from kpreempt.verdict.story import NodeUse, Occupancy
 
 _LIMIT = 150_000
 _SHOWN = 12
-_PODS_NAMED = 4
+_PODS_LISTED = 4
 _RESOURCES_SHOWN = 8
 _LEGEND = (
     ("track", "allocatable"),
@@ -85,11 +85,11 @@ def _card(node: str, verdict: Verdict, occupancy: Occupancy, requests: Mapping[s
         notes += tag(
             "p",
             "victims: " if drawn.is_sure else "likely victims: ",
-            names(drawn.victims, limit=_PODS_NAMED),
+            names(drawn.victims, limit=_PODS_LISTED),
             class_="dim",
         )
     if drawn.use.nominated:
-        notes += tag("p", "nominated here: ", names(drawn.use.nominated, limit=_PODS_NAMED), class_="dim")
+        notes += tag("p", "nominated here: ", names(drawn.use.nominated, limit=_PODS_LISTED), class_="dim")
     title = tag(f"h{level}", name(node), " ", drawn.status)
     return tag("article", title, tag("dl", rows, class_="room"), notes, class_="map") + Html("\n")
 

@@ -12,7 +12,7 @@ from kpreempt.model.meta import grouped
 from kpreempt.report.amounts import agree, count, name_all
 from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Span, Words, strong
 from kpreempt.report.evidence import by_text, describe, distance, rejection_of
-from kpreempt.report.explain.headline import for_many, no_nodes
+from kpreempt.report.explain.headline import in_plural, no_nodes
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Code, Outcome, Status, Verdict
 from kpreempt.verdict.details import InsufficientResources
@@ -77,7 +77,7 @@ def _screened(verdict: Verdict) -> Section:
             return nothing
         clauses = {rejection_of(status) for status in failed.values()}
         is_one = len(clauses) == 1 and len(failed) > 1
-        why = f", which {for_many(*clauses)}" if is_one else f": {in_clauses(failed)}"
+        why = f", which {in_plural(*clauses)}" if is_one else f": {in_clauses(failed)}"
         return Section("OTHER NODES", f"{len(failed):,} of {count(len(verdict.filter), 'node')} eliminated{why}")
     is_pending = verdict.outcome in (Outcome.UNSCHEDULABLE, Outcome.UNCERTAIN)
     if not is_pending or verdict.candidates or verdict.feasible_nodes:
@@ -158,7 +158,7 @@ def in_clauses(statuses: Mapping[str, Status]) -> str:
     """Why nodes reject the pod, most frequent reason first: ``node-f is cordoned, 2 are too full``."""
     ranked = list(by_text({node: rejection_of(status) for node, status in statuses.items()}).items())
     clauses = [
-        f"{named[0]} {clause}" if len(named) == 1 else f"{len(named):,} {for_many(clause)}"
+        f"{named[0]} {clause}" if len(named) == 1 else f"{len(named):,} {in_plural(clause)}"
         for clause, named in ranked[:_CLAUSES_SHOWN]
     ]
     if rest := sum(len(named) for _, named in ranked[_CLAUSES_SHOWN:]):

@@ -41,10 +41,10 @@ from kpreempt.report.explain.chance import chance_of_volumes, equal_pods_section
 from kpreempt.report.explain.changes import changes_section
 from kpreempt.report.explain.choice import choice_section, score_section
 from kpreempt.report.explain.dry_run import (
-    LEAST_PRIORITY,
+    LOWEST_PRIORITY,
     dry_run_sections,
     eligibility_section,
-    knows_budgets,
+    has_budget_counts,
     node_sections,
     victims_in_brief,
     victims_section,
@@ -54,8 +54,8 @@ from kpreempt.report.explain.headline import (
     answer,
     cluster_facts,
     destinations,
-    for_many,
     headline,
+    in_plural,
     pod_facts,
     pod_name,
 )
@@ -79,7 +79,7 @@ _DELETIONS_SHOWN = 5
 _FIELDS_SHOWN = 4
 _STEPS_SHOWN = 12
 # The number of kinds of rejection listed on a screen: the first of these that fits into the given lines.
-_KINDS_NAMED = (8, 5, 3, 2, 1, 0)
+_KINDS_LISTED = (8, 5, 3, 2, 1, 0)
 _LINES_OF_SENTENCE = 5
 _FIRST_POD, _AFTERMATH, _EVENT = 97, 85, 50
 # A name that needs no quoting in a shell.
@@ -117,7 +117,7 @@ def report(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
     lead = short_lead = _lead(verdict)
     if verdict.workload is None:
         limit = _LINES_OF_SENTENCE * options.width
-        leads = (answer(verdict, kinds=kinds) for kinds in _KINDS_NAMED)
+        leads = (answer(verdict, kinds=kinds) for kinds in _KINDS_LISTED)
         short_lead = next((words for words in leads if len(text_of(words)) <= limit), answer(verdict, kinds=0))
         short_lead = (*short_lead, *((" ", Span(unknown, "warn")) if unknown else ()))
     return Report(
@@ -182,7 +182,7 @@ def _counts(verdict: Verdict) -> list[Count]:
     is_sure = is_known and len({(each.num_victims, each.num_pdb_violations) for each in outcomes}) == 1
     counts.append(Count("evicted" if is_sure else "evicted, most likely", likely.num_victims))
     # A 0 for budgets that were not considered would claim too much.
-    if knows_budgets(verdict):
+    if has_budget_counts(verdict):
         worst = max(each.num_pdb_violations for each in outcomes)
         label = "violate budgets" if is_sure else "violate budgets, at worst"
         counts.append(Count(label, worst, worst > 0))
@@ -224,7 +224,8 @@ def _sections(verdict: Verdict, options: RenderOptions) -> list[Section]:
         if verdict.node_report is not None:
             # A screen about one node shows nothing else.
             steps = [
-                each if each.priority >= LEAST_PRIORITY else msgspec.structs.replace(each, priority=0) for each in steps
+                each if each.priority >= LOWEST_PRIORITY else msgspec.structs.replace(each, priority=0)
+                for each in steps
             ]
         sections += steps
     # The fields that the API server sets before the scheduler sees the pod, and the source of each.
@@ -315,7 +316,7 @@ def _aftermath(verdict: Verdict, options: RenderOptions) -> list[Section]:
     page_only = (
         simulations.workloads(simulation, options),
         simulations.pending(simulation, options),
-        simulations.stranded(simulation),
+        simulations.broken_dependencies(simulation),
     )
     return [
         Section(
@@ -382,7 +383,7 @@ def _of_many(verdicts: Sequence[Verdict], options: RenderOptions) -> Report:
         is_dense=True,
     )
     counts = [
-        Count(for_many(words) if number > 1 and words.split()[0].endswith("s") else words, number, style == "bad")
+        Count(in_plural(words) if number > 1 and words.split()[0].endswith("s") else words, number, style == "bad")
         for (_, style, words, _), number in numbers.items()
     ]
     summary = ", ".join(f"{each.number:,} {each.words}" for each in counts)

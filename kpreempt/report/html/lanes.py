@@ -55,7 +55,7 @@ def lanes(simulation: Simulation) -> Html:
     if scale.unit:
         words = "The time axis is not linear: the start, when most steps happen, is stretched."
         notes += tag("p", words, class_="note")
-    if not all(each.is_whole for each in series.values()):
+    if not all(each.is_complete for each in series.values()):
         notes += tag("p", "For a dashed curve, only the start, the minimum and the end are known.", class_="note")
     return join([
         tag("ul", *legend, class_="legend"), notes, _axis(scale), *shown, _axis(scale),
@@ -123,7 +123,7 @@ def _lane(workload: SimulatedWorkload, series: Series, steps: Sequence[Simulatio
         f'preserveAspectRatio="none">{join(plot)}</svg>'
     )
     label = text(f"{workload.workload}, {ready}")
-    rough = "" if series.is_whole else ' class="rough"'
+    rough = "" if series.is_complete else ' class="rough"'
     chart = Html(
         f'<svg width="100%" height="{_HEIGHT}" role="img" aria-label="{label}"{rough}>'
         f"{_grid(scale)}{scaled}{_marks(steps, scale)}</svg>"
@@ -210,10 +210,10 @@ def scale_of(simulation: Simulation) -> Scale:
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Ready pods from each of these times on; unless ``is_whole``, only start, minimum and end are known."""
+    """Ready pods from each of these times on; unless ``is_complete``, only start, minimum and end are known."""
 
     points: list[tuple[float, int]]
-    is_whole: bool = True
+    is_complete: bool = True
 
 
 def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -> Series:
@@ -239,7 +239,7 @@ def ready_series(workload: SimulatedWorkload, steps: Sequence[SimulationStep]) -
         if ready == workload.ready_after and min(each for _, each in series) == workload.ready_min:
             return Series(series)
     known = [(0.0, workload.ready_before), (workload.ready_min_at, workload.ready_min)]
-    return Series(known, is_whole=False)
+    return Series(known, is_complete=False)
 
 
 def ready_path(series: Series, scale: Scale, ready_after: int, most: int) -> str:
@@ -252,7 +252,7 @@ def ready_path(series: Series, scale: Scale, ready_after: int, most: int) -> str
         x = scale.x(at)
         fewest, _ = positions.get(x, (ready, ready))
         positions[x] = (min(fewest, ready), ready)
-    if not series.is_whole:
+    if not series.is_complete:
         positions[WIDTH] = (ready_after, ready_after)
     last = series.points[0][1]
     commands = [f"M0 {most - last}"]

@@ -93,9 +93,9 @@ def table(
     items: Sequence[_T],
     *,
     limit: int,
-    what: str,
+    noun: str,
 ) -> Html:
-    """A table with a ``row`` per item, starting with its heading; ``what`` is the name of the items.
+    """A table with a ``row`` per item, starting with its heading; ``noun`` is the name of the items.
 
     Rows beyond the first ones are collapsed, and those after about ``limit`` bytes are omitted.
     """
@@ -107,8 +107,8 @@ def table(
     if lines[shown:]:
         continued = tag("caption", f"{caption}, continued")
         rest = tag("table", continued, head, tag("tbody", *lines[shown:]), class_="stack")
-        shown_table += fold(f"{len(lines) - shown:,} more {what}", rest)
-    return shown_table + cut_note(omitted, what)
+        shown_table += fold(f"{len(lines) - shown:,} more {noun}", rest)
+    return shown_table + cut_note(omitted, noun)
 
 
 def _head(words: str) -> Html:
@@ -152,7 +152,7 @@ def within(show: Callable[[_T], Html], items: Sequence[_T], limit: int) -> tuple
 
 
 def folded_list(
-    kind: str, show: Callable[[_T], Html], items: Sequence[_T], *, limit: int, what: str, shown: int, class_: str
+    kind: str, show: Callable[[_T], Html], items: Sequence[_T], *, limit: int, noun: str, shown: int, class_: str
 ) -> Html:
     """A list (``kind`` is ``ol`` or ``ul``) of the items rendered by ``show``; those after ``shown`` are collapsed."""
     lines, omitted = within(show, items, limit)
@@ -161,8 +161,8 @@ def folded_list(
     markup = tag(kind, *lines[:shown], class_=class_) + Html("\n")
     if lines[shown:]:
         start = shown + 1 if kind == "ol" else None
-        markup += fold(f"{len(lines) - shown:,} more {what}", tag(kind, *lines[shown:], class_=class_, start=start))
-    return markup + cut_note(omitted, what)
+        markup += fold(f"{len(lines) - shown:,} more {noun}", tag(kind, *lines[shown:], class_=class_, start=start))
+    return markup + cut_note(omitted, noun)
 
 
 def folded(pieces: Sequence[Html], shown: int, what: str, together: Callable[[Sequence[Html]], Html] = join) -> Html:

@@ -65,7 +65,7 @@ _MAIN_LIMIT = 600_000
 _CARDS_SHOWN = 3
 _LINKS_SHOWN = 12
 _LINES_SHOWN = 12
-_MOMENTS_SHOWN = 30
+_TIMES_SHOWN = 30
 # The API server truncates event messages at 1,024 characters.
 _CODE_LENGTH = 4_000
 # Longer chains continue without further indentation.
@@ -145,12 +145,10 @@ def _drawn_card(draw: Callable[[Any], Section], item: Any, prefix: str, level: i
     """A card for an item."""
     section = draw(item)
     lead = tag("p", phrase(section.lead)) if text_of(section.lead) else Html("")
-    mark = [badge(section.standing, section.style), " "] if section.standing else []
+    mark = [badge(section.status, section.style), " "] if section.status else []
     title = tag(f"h{level}", *mark, phrase(section.label))
     blocks = _blocks(section.blocks, section, prefix, level + 1)
-    article = tag(
-        "article", title, lead, blocks, class_=f"card {section.standing}".rstrip(), data_standing=section.standing
-    )
+    article = tag("article", title, lead, blocks, class_=f"card {section.status}".rstrip(), data_status=section.status)
     return article + Html("\n")
 
 
@@ -178,10 +176,10 @@ def _block(block: Block, section: Section, prefix: str, level: int) -> Html:
             kind = "ol" if block.is_numbered and len(block.items) > 1 else "ul"
             return _list(kind, _line, block.items, block.noun, "lines", _LINES_SHOWN)
         case Timeline() if block.items:
-            return _list("ul", _moment, block.items, block.noun, "clock", _MOMENTS_SHOWN)
+            return _list("ul", _moment, block.items, block.noun, "clock", _TIMES_SHOWN)
         case Tree() if block.items:
             nodes = [line for node in block.items for line in _lines_of(node, 1)]
-            return _list("ol", _branch, nodes, block.noun, "tree", _MOMENTS_SHOWN)
+            return _list("ol", _branch, nodes, block.noun, "tree", _TIMES_SHOWN)
     return Html("")
 
 
@@ -189,11 +187,11 @@ def _table(block: Table, section: Section) -> Html:
     heads = [column.title.capitalize() if column.title.isupper() else column.title for column in block.columns]
     caption = block.caption or text_of(section.lead) or section.title
     limit = _MAIN_LIMIT if block.is_main else TABLE_LIMIT
-    return table(caption, heads, partial(map, phrase), block.items, limit=limit, what=plural(block.noun))
+    return table(caption, heads, partial(map, phrase), block.items, limit=limit, noun=plural(block.noun))
 
 
 def _list(kind: str, show: Callable[[_T], Html], items: Sequence[_T], noun: str, class_: str, shown: int) -> Html:
-    return folded_list(kind, show, items, limit=_LIST_LIMIT, what=plural(noun), shown=shown, class_=class_)
+    return folded_list(kind, show, items, limit=_LIST_LIMIT, noun=plural(noun), shown=shown, class_=class_)
 
 
 def _line(item: Sequence[Words]) -> Html:

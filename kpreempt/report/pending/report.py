@@ -56,7 +56,7 @@ from kpreempt.report.pending.summary import (
     unknown_in_words,
 )
 from kpreempt.verdict import Outcome, Victim
-from kpreempt.verdict.pending import TELLING_STATES, Agreement, PendingGroup, PendingPod, PendingPods, PendingState
+from kpreempt.verdict.pending import SHOWN_STATES, Agreement, PendingGroup, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.unread import absent_sentence, are_budgets_unread
 
 _PODS_SHOWN = 40
@@ -66,7 +66,7 @@ _OUTCOMES_SHOWN = 12
 # Priorities on a screen.
 _CHANGES, _MORE_NODES, _PODS, _NOTES = 60, 50, 40, 20
 _ABOUT_ROWS = "# = queue position; each pod is evaluated as if it were next"
-_ROWS_KEPT = 10
+_MIN_ROWS = 10
 # The length of a cause in a heading, if several causes have the same label.
 _CAUSE_LENGTH = 60
 _WORDS: dict[Outcome, str] = {
@@ -152,7 +152,7 @@ def _table(pending: PendingPods) -> Section:
         last = details
     titles = columns("#", "POD", "PRIO", "OUTCOME", "NODE", "DETAILS", right=["#", "PRIO"])
     table = Table(titles, rows, noun="pod", has_details=True, numbers=[len(each) for each in pods])
-    return Section("PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, keeps=_ROWS_KEPT)
+    return Section("PENDING", _ABOUT_ROWS if rows else "", [table], only="screen", priority=_PODS, keeps=_MIN_ROWS)
 
 
 def _label(group: PendingGroup) -> tuple[str, Role]:
@@ -195,7 +195,7 @@ def _alike(items: Sequence[PendingPod], *, is_brief: bool = False) -> list[list[
     for item in items:
         what: tuple[object, ...] = (item.state, item.outcome, item.agreement, item.message)
         if is_brief:
-            what = (item.state if item.state in TELLING_STATES else item.outcome, item.cause)
+            what = (item.state if item.state in SHOWN_STATES else item.outcome, item.cause)
         key = (
             what,
             item.owner or item.pod,
@@ -300,7 +300,7 @@ def render_wide(pending: PendingPods, _options: RenderOptions) -> str:
 
 def _cells(item: PendingPod, pending: PendingPods) -> tuple[str, ...]:
     outcome, node = format_outcome(item)
-    is_rejected = item.state not in TELLING_STATES and not item.victims and item.outcome != Outcome.LANDS
+    is_rejected = item.state not in SHOWN_STATES and not item.victims and item.outcome != Outcome.LANDS
     cause = text_of(details_in_words(item, pending.at))
     if is_rejected and item.reasons:
         # The reasons have their own column.
@@ -322,7 +322,7 @@ def _smallest_change(item: PendingPod) -> str:
     """The smallest change that would let the pod land, and whether the search was complete."""
     if item.state == PendingState.GATED:
         return f"remove {'gate' if len(item.gates) == 1 else 'gates'} {join_names(item.gates)}"
-    if item.outcome != Outcome.UNSCHEDULABLE or item.state in TELLING_STATES:
+    if item.outcome != Outcome.UNSCHEDULABLE or item.state in SHOWN_STATES:
         return ""
     search = item.proposal_search
     if search is None:

@@ -16,7 +16,7 @@ from kpreempt.report.explain.chance import order_in_brief
 from kpreempt.report.explain.changes import amounts_of, join_options
 from kpreempt.verdict import Outcome
 from kpreempt.verdict.pending import (
-    TELLING_STATES,
+    SHOWN_STATES,
     Agreement,
     MoreNodes,
     PendingChange,
@@ -35,7 +35,7 @@ _CAUSES_IN_FULL = 8
 # The maximum length of each cause or list of names in a short sentence.
 _SHORT = 56
 _UNLIMITED = 1_000_000
-_CHANGES_NAMED = 3
+_CHANGES_LISTED = 3
 _EVICTING = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)
 
 
@@ -50,8 +50,8 @@ def summary(pending: PendingPods, *, is_short: bool = False) -> Phrase:
 
 def _parts(items: Sequence[PendingPod], longest: int) -> Iterator[tuple[str, Role]]:
     """Each pod is counted once, so that the numbers add up."""
-    held = Counter(item.state for item in items if item.state in TELLING_STATES)
-    free = [item for item in items if item.state not in TELLING_STATES]
+    held = Counter(item.state for item in items if item.state in SHOWN_STATES)
+    free = [item for item in items if item.state not in SHOWN_STATES]
     outcomes = Counter(item.outcome for item in free)
     if number := outcomes[Outcome.LANDS]:
         yield f"{number:,} {agree(number, 'lands')} now", "good"
@@ -148,7 +148,7 @@ def changes_in_words(pending: PendingPods) -> Phrase:
 
 
 def _named(names: Sequence[str]) -> str:
-    return join_names(names, limit=_CHANGES_NAMED)
+    return join_names(names, limit=_CHANGES_LISTED)
 
 
 def _changed(change: PendingChange, item: PendingPod) -> str:
@@ -181,7 +181,7 @@ def unknown_in_words(pending: PendingPods) -> str:
     notes = []
     unsure = sum(
         item.queue_time_source in (QueueTimeSource.CONDITION, QueueTimeSource.CREATION)
-        and item.state not in (PendingState.NEVER_ATTEMPTED, *TELLING_STATES)
+        and item.state not in (PendingState.NEVER_ATTEMPTED, *SHOWN_STATES)
         for item in pending.items
     )
     if unsure:
@@ -192,8 +192,8 @@ def unknown_in_words(pending: PendingPods) -> str:
     return " ".join(notes)
 
 
-_VICTIMS_NAMED = 3
-_NODES_NAMED = 3
+_VICTIMS_LISTED = 3
+_NODES_LISTED = 3
 # The start of the scheduler's words on preemption. Its message has none if the attempt has just evicted pods
 # (``schedulingAlgorithm`` in ``schedule_one.go``, v1.36.3).
 _PREEMPTION = " preemption: "
@@ -252,7 +252,7 @@ def leaving_in_words(leaving: TerminatingPod, at: datetime | None) -> Phrase:
 
 def describe_outcome(item: PendingPod) -> Phrase:
     """The pod's outcome: the node, and the pods it evicts; empty if it stays pending."""
-    nodes = join_names(item.nodes, limit=_NODES_NAMED).replace(" and ", " or ", 1)
+    nodes = join_names(item.nodes, limit=_NODES_LISTED).replace(" and ", " or ", 1)
     if item.outcome == Outcome.LANDS:
         return (Span("lands", "good"), f" on {nodes}")
     if not item.victims:
@@ -261,7 +261,7 @@ def describe_outcome(item: PendingPod) -> Phrase:
     sizes = sorted({len(each) for each in item.victims.values()})
     number = count(sizes[0], "pod") if len(sizes) == 1 else f"{sizes[0]:,} to {count(sizes[-1], 'pod')}"
     verb = "waits for" if _are_leaving(item) else "preempts"
-    named = f": {join_names(victims, limit=_VICTIMS_NAMED)}" if len(item.victims) == 1 else ""
+    named = f": {join_names(victims, limit=_VICTIMS_LISTED)}" if len(item.victims) == 1 else ""
     order = f"; {order_in_brief(item.alternatives)}" if item.alternatives else ""
     return (Span(f"{verb} {number}", "warn"), f" on {nodes}{named}{order}", *_violations(item))
 
@@ -333,13 +333,13 @@ def nothing_pending(pending: PendingPods) -> str:
 
 def outcome_in_brief(outcome: Outcome, state: PendingState | None) -> tuple[str, Role]:
     """The outcome of a pod in a word or two."""
-    return _STATES[state] if state is not None and state in TELLING_STATES else OUTCOMES[outcome][:2]
+    return _STATES[state] if state is not None and state in SHOWN_STATES else OUTCOMES[outcome][:2]
 
 
 def format_outcome(item: PendingPod) -> tuple[Span, str]:
     """``preempts 2``, and the node; if there are several nodes, the first."""
     words, style = outcome_in_brief(item.outcome, item.state)
-    if item.state in TELLING_STATES:
+    if item.state in SHOWN_STATES:
         return Span(words, style), item.nominated_node_name
     if item.victims:
         victims = list(item.victims.values())
@@ -356,7 +356,7 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         first, *others = item.waiting_for
         more = f" and {count(len(others), 'more pod')}" if others else ""
         return (*leaving_in_words(first, at), more)
-    if item.state in TELLING_STATES:
+    if item.state in SHOWN_STATES:
         return {
             PendingState.BEING_DELETED: ("the scheduler skips it",),
             PendingState.NO_SCHEDULER: (f"schedulerName {item.scheduler_name}",),
@@ -372,7 +372,7 @@ def details_in_words(item: PendingPod, at: datetime | None) -> Phrase:
         if len(item.victims) > 1:
             named = f"on one of {count(len(item.victims), 'tied node')}"
         else:
-            named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_NAMED)
+            named = join_names([victim.pod for each in item.victims.values() for victim in each], limit=_VICTIMS_LISTED)
         return (named, *violations, order)
     # The reasons with their node counts, the claims, and what else keeps preemption from helping.
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in item.reasons.items()) or item.cause or item.reason

@@ -29,7 +29,7 @@ from kpreempt.verdict.volcano import (
     VoteEffect,
 )
 
-_PLACES_SHOWN = 4
+_LOCATIONS_SHOWN = 4
 _NODES_SHOWN = 2
 _NODES_TIED = 3
 _REASONS_SHOWN = 3
@@ -175,7 +175,7 @@ def placements(group: Sequence[Attempt], options: RenderOptions) -> list[Phrase]
         tied = f" (or {either}, at random)" if others else ""
         by_node.setdefault((attempt.nodes[-1].node, tied), []).append(attempt.task)
     words = Span("pipelined to ", "warn") if is_promised else Span("allocated to ", "good")
-    if len(by_node) > _PLACES_SHOWN and not options.verbose:
+    if len(by_node) > _LOCATIONS_SHOWN and not options.verbose:
         tasks = tasks_in_words([attempt.task for attempt in group], home=group[0].job)
         nodes = list(dict.fromkeys(node for node, _ in by_node))
         ties = sum(len(attempt.tied) > 1 for attempt in group)
@@ -422,7 +422,7 @@ def _alone(attempt: Attempt) -> Turn:
 
 # A run of at least this many numbered tasks is shortened to its first and last.
 _SHORTEST_RUN = 3
-_PARTS_NAMED = 4
+_PARTS_LISTED = 4
 _NUMBERED = re.compile(r"(?P<stem>.*\D)(?P<number>0|[1-9]\d{0,8})", re.DOTALL)
 _THOUSANDTHS = 1000
 _PREDICATES = re.compile(
@@ -456,7 +456,7 @@ def change(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-def tasks_in_words(tasks: Iterable[str], *, home: str = "", limit: int | None = _PARTS_NAMED) -> str:
+def tasks_in_words(tasks: Iterable[str], *, home: str = "", limit: int | None = _PARTS_LISTED) -> str:
     """Task names, with runs of numbered tasks shortened: ``ml/train-0 … train-7 (8)``.
 
     The namespace of the job ``home`` is omitted; ``limit`` is the maximum number of names and runs.

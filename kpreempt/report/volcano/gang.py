@@ -36,7 +36,7 @@ from kpreempt.report.volcano.session import (
     no_eviction_section,
     panic_section,
     sample_section,
-    story,
+    session_sections,
 )
 from kpreempt.verdict.volcano import GangAnswer, GangOutcome, SessionVerdict
 
@@ -57,7 +57,7 @@ _WORDS: dict[GangOutcome, tuple[str, Role]] = {
 def report(answers: Sequence[GangAnswer], options: RenderOptions) -> Report:
     """Each job; several jobs are separate reports, followed by a table of all."""
     if not answers:
-        return Report(lead="No job matches.", sections=[], is_whole=True)
+        return Report(lead="No job matches.", sections=[], is_complete=True)
     if len(answers) == 1:
         [answer] = answers
         return Report(
@@ -65,7 +65,7 @@ def report(answers: Sequence[GangAnswer], options: RenderOptions) -> Report:
             lead=_headline(answer),
             facts=_facts(answer),
             sections=_sections(answer, options),
-            is_whole=True,
+            is_complete=True,
         )
     jobs = [
         Section(
@@ -88,7 +88,7 @@ def report(answers: Sequence[GangAnswer], options: RenderOptions) -> Report:
     ]
     titles = columns("JOB", "QUEUE", "TASKS", "VICTIMS", "OUTCOME", right=["TASKS", "VICTIMS"])
     return Report(
-        lead="", sections=[*jobs, Section("", blocks=[Table(titles, rows)], heading="All jobs")], is_whole=True
+        lead="", sections=[*jobs, Section("", blocks=[Table(titles, rows)], heading="All jobs")], is_complete=True
     )
 
 
@@ -252,7 +252,7 @@ def _session(answer: GangAnswer, session: SessionVerdict, number: int, options: 
         summary = "enqueues the job; its pods are created" if number == 1 else "schedules the pods"
         sections.append(Section(f"SESSION {number}", summary, heading=f"Session {number}"))
     if options.verbose:
-        return [*sections, *story(session, options)]
+        return [*sections, *session_sections(session, options)]
     if answer.outcome == GangOutcome.NOT_ENQUEUED:
         return sections
     sections += [

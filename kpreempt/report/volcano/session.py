@@ -60,7 +60,7 @@ from kpreempt.verdict.volcano import (
     StatementOutcome,
 )
 
-_VICTIMS_NAMED = 3
+_VICTIMS_LISTED = 3
 _QUEUES_SHOWN = 8
 _JOBS_SHOWN = 8
 _GROUPS_SHOWN = 4
@@ -84,16 +84,16 @@ def report(answer: SessionAnswer, options: RenderOptions) -> Report:
         sections=[
             panic_section(session),
             no_eviction_section(session),
-            *story(session, options),
+            *session_sections(session, options),
             Section("IGNORED", blocks=[Listing(ignored, noun="reason")], is_inline=True, style="warn"),
             sample_section(answer.sample, options),
             *assumption_sections(session.assumptions),
         ],
-        is_whole=True,
+        is_complete=True,
     )
 
 
-def story(session: SessionVerdict, options: RenderOptions) -> list[Section]:
+def session_sections(session: SessionVerdict, options: RenderOptions) -> list[Section]:
     """Queues, jobs, actions, and what users see."""
     # The conditions of pod groups that are not ready, and of pods; events if verbose.
     lists = [
@@ -126,7 +126,7 @@ def _headline(session: SessionVerdict) -> Phrase:
         if not any(action.pipelined for action in session.actions) and any(each.evictions for each in session.actions):
             note = " It pipelines no task."
         return ("The session ", strong(join_names(actions, limit=len(actions))), f".{note}")
-    undone = sum(map(tried_evictions, session.actions))
+    undone = sum(map(num_attempted_evictions, session.actions))
     tries = f" It discards {count(undone, 'eviction')}." if undone else ""
     return ("The session ", strong("changes nothing"), f".{tries}")
 
@@ -138,7 +138,7 @@ def _actions(session: SessionVerdict) -> list[str]:
     enqueued_jobs = {job for action in session.actions for job in action.enqueued or ()}
     actions: list[str] = []
     if evicted:
-        named = f" ({tasks_in_words(evicted)})" if len(evicted) <= _VICTIMS_NAMED else ""
+        named = f" ({tasks_in_words(evicted)})" if len(evicted) <= _VICTIMS_LISTED else ""
         actions.append(f"evicts {count(len(evicted), 'task')}{named}")
     if promised:
         actions.append(f"pipelines {len(promised):,}" if actions else f"pipelines {count(len(promised), 'task')}")
@@ -466,14 +466,14 @@ def _summary(action: ActionEvidence) -> Phrase:
         parts.append((Span(f"binds {count(len(action.binds), 'task')}", "good"),))
     if action.allocated:
         parts.append((Span(f"allocates {count(len(action.allocated), 'task')} without binding", "warn"),))
-    if undone := tried_evictions(action):
+    if undone := num_attempted_evictions(action):
         parts.append((Span(f"discards {count(undone, 'eviction')}", "warn"),))
     if not parts:
         return (_NOTHING.get(action.action, "does nothing"),)
     return joined(parts)
 
 
-def tried_evictions(action: ActionEvidence) -> int:
+def num_attempted_evictions(action: ActionEvidence) -> int:
     """The number of evictions that the action discarded."""
     return sum(
         operation[0] == OperationKind.EVICT

@@ -3,7 +3,7 @@
 Nothing here uses the network: a ``Call`` is passed in (``kpreempt.extenders`` makes real ones).
 """
 
-from kpreempt.schedulers.extender_protocol.answers import ExtenderError, ExtenderStatusError, HostPriority, is_whole
+from kpreempt.schedulers.extender_protocol.answers import ExtenderError, ExtenderStatusError, HostPriority, is_complete
 from kpreempt.schedulers.extender_protocol.http_extender import (
     CURRENT,
     V1_8,
@@ -42,7 +42,7 @@ __all__ = [
     "HttpExtender",
     "NodeVictims",
     "TlsSettings",
-    "is_whole",
+    "is_complete",
     "read_settings",
     "uid_of",
     "with_ignorable_last",

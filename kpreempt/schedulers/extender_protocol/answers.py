@@ -109,7 +109,7 @@ def read_priorities(body: bytes) -> list[HostPriority]:
     return found
 
 
-def is_whole(body: bytes) -> bool:
+def is_complete(body: bytes) -> bool:
     """Return whether the body starts with a complete value, which is all that is parsed."""
     try:
         _raw_value(body.decode("utf-8", "replace"))

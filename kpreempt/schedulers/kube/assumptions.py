@@ -147,7 +147,7 @@ def qos_class(pod: Pod) -> str:
     if not any(requests) and not any(limits):
         return "BestEffort"
     is_guaranteed = all(
-        own.keys() == set(_QOS) and {**own, **asked} == own for asked, own in zip(requests, limits, strict=True)
+        own.keys() == set(_QOS) and {**own, **request} == own for request, own in zip(requests, limits, strict=True)
     )
     return "Guaranteed" if is_guaranteed else "Burstable"
 
@@ -233,8 +233,8 @@ def effects_of(verdict: Verdict, pod: Pod, cluster: ClusterState, result: PostFi
 
 def _node_of(verdict: Verdict, result: PostFilterResult | None) -> str:
     """Return the node that stands for all tied nodes: the one named in the message, if any."""
-    told = result.reported_node if result is not None else ""
-    return told if told in verdict.nominated_nodes else verdict.nominated_nodes[0]
+    reported = result.reported_node if result is not None else ""
+    return reported if reported in verdict.nominated_nodes else verdict.nominated_nodes[0]
 
 
 def _preemption_effects(victims: list[Victim], node: str, pod: Pod, cluster: ClusterState) -> list[Effect]:
@@ -341,9 +341,9 @@ def _about_search(claims: PodDevices, pod: Pod) -> Iterator[Assumption]:
         yield Assumption(
             f"Pod {pod.key}", "spec.resourceClaims", "its device selectors are redacted, so its devices are unknown"
         )
-    elif claims.given_up:
+    elif claims.gave_up_on:
         yield Assumption(
-            f"Node {claims.given_up}",
+            f"Node {claims.gave_up_on}",
             "ResourceSlices",
             "the device search stopped after too many combinations; a scheduler may find devices within its 10 s limit",
         )

@@ -51,8 +51,8 @@ from kpreempt.schedulers.kube.plugins.dynamic_resources import pod_devices
 from kpreempt.schedulers.kube.preemption.evaluator import first_error, preemption_rules
 from kpreempt.schedulers.kube.preemption.odds import sampling_of
 from kpreempt.schedulers.kube.profile import Profile
-from kpreempt.schedulers.kube.versions import Behaviour
-from kpreempt.schedulers.unread import READ_BY_TODAYS, Seen, judged
+from kpreempt.schedulers.kube.versions import Behavior
+from kpreempt.schedulers.unread import READ_BY_TODAYS, DecidedPod, judged
 from kpreempt.verdict import (
     SUCCESS,
     Assumption,
@@ -78,14 +78,14 @@ class Cycle:
         self,
         framework: Framework,
         profile: Profile,
-        behavior: Behaviour,
+        behavior: Behavior,
         pod: Pod,
         state: CycleState,
         frame: Verdict,
     ) -> None:
         self._framework = framework
         self._profile = profile
-        self._behaviour = behavior
+        self._behavior = behavior
         self._cluster = framework.cluster
         self._pod = pod
         self._state = state
@@ -283,7 +283,7 @@ class Cycle:
             len(by_name) if node_names is None else len(node_names & by_name.keys()),
             feasible,
             percentage=profile.percentage_of_nodes_to_score,
-            is_scoring=not self._behaviour.searches_one_node_without_scores
+            is_scoring=not self._behavior.searches_one_node_without_scores
             or bool(self._framework.plugins.scores)
             or profile.has_extenders,
             is_restricted=node_names is not None,
@@ -372,7 +372,7 @@ class Cycle:
             restricted_by=self._restricting,
             assumptions=[
                 *self._frame.assumptions,
-                *assume_of_pod(self._pod, self._behaviour),
+                *assume_of_pod(self._pod, self._behavior),
                 *nomination_assumptions(self._pod, self._cluster),
                 *extender_node_limit_assumptions(self._extender_calls, self._passing_filters, self._search),
                 *unread,
@@ -388,7 +388,7 @@ class Cycle:
         """Adjust the outcome for what could not be read."""
         args = self._profile.plugin_args.get("PodTopologySpread") or {}
         defaults = args.get("defaultConstraints") or []
-        seen = Seen(
+        seen = DecidedPod(
             self._pod,
             self._cluster.cluster,
             outcome,
@@ -430,12 +430,12 @@ class Cycle:
 
     def _absent(self) -> Status:
         """Return the status of nodes that PreFilter excluded."""
-        if self._behaviour.dry_runs_absent_nodes:
+        if self._behavior.dry_runs_absent_nodes:
             return Status(Code.UNSCHEDULABLE)
         reasons = []
-        if self._behaviour.explains_absent_nodes:
+        if self._behavior.explains_absent_nodes:
             reasons.append(f"node(s) didn't satisfy plugin(s) [{' '.join(self._restricting)}]")
-        elif self._behaviour.reports_omitted_nodes:
+        elif self._behavior.reports_omitted_nodes:
             reasons.append("node is filtered out by the prefilter result")
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.versions import Behaviour, known_gates
+from kpreempt.schedulers.kube.versions import Behavior, known_gates
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _GROUPS = "GenericWorkload"
@@ -14,7 +14,7 @@ _LABEL_KEYS = "MatchLabelKeysInPodAffinity"
 _COMPARING = frozenset({"Lt", "Gt"})
 
 
-def assume_of_pod(pod: Pod, behavior: Behaviour) -> list[Assumption]:
+def assume_of_pod(pod: Pod, behavior: Behavior) -> list[Assumption]:
     """List assumptions about the requested pod: that no gate controlling one of its fields is enabled."""
     spec = pod.spec
     off: list[tuple[object, str, str, str]] = [
@@ -59,7 +59,7 @@ def assume_of_pod(pod: Pod, behavior: Behaviour) -> list[Assumption]:
     return found
 
 
-def assume_of_pods(pods: Iterable[Pod], behavior: Behaviour) -> list[Assumption]:
+def assume_of_pods(pods: Iterable[Pod], behavior: Behavior) -> list[Assumption]:
     """List assumptions about all pods of a cluster: that they are scheduled and evicted one by one, the default."""
     gates = known_gates(behavior.version)
     grouped: dict[str, list[str]] = {}

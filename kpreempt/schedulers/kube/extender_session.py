@@ -49,7 +49,7 @@ class ExtenderSession:
         return {node for call in self.calls for node in (*call.changed, *call.violations)}
 
     @property
-    def is_about_victims(self) -> bool:
+    def concerns_victims(self) -> bool:
         """Whether any extender takes part in preemption."""
         return any(extender.supports_preemption for extender in self._interested)
 
@@ -64,8 +64,8 @@ class ExtenderSession:
                 break
             if not extender.is_filter:
                 continue
-            asked = nodes
-            answer = self._ask(extender, "filter", len(asked), partial(self._filtered, extender, asked))
+            sent = nodes
+            answer = self._call(extender, "filter", len(sent), partial(self._filtered, extender, sent))
             if answer is None:
                 continue
             found, nodes = answer
@@ -78,7 +78,7 @@ class ExtenderSession:
                     statuses.statuses[name] = Status(code, [message], plugin=extender.name)
             left = {node_info.name for node_info in nodes}
             reasons = found.failed | found.unresolvable
-            names = [node_info.name for node_info in asked]
+            names = [node_info.name for node_info in sent]
             self.rejected_silently |= {
                 name: extender.name for name in names if name not in left and name not in reasons
             }
@@ -86,7 +86,7 @@ class ExtenderSession:
                 ExtenderCall(
                     extender.name,
                     "filter",
-                    nodes_sent=len(asked),
+                    nodes_sent=len(sent),
                     rejected={name: reasons.get(name, "") for name in names if name not in left},
                     unresolvable=[name for name in names if name in found.unresolvable],
                     added=[node_info.name for node_info in nodes if node_info.name not in names],
@@ -118,7 +118,7 @@ class ExtenderSession:
         for extender in self._interested:
             if not extender.is_prioritizer:
                 continue
-            given = self._ask(
+            given = self._call(
                 extender,
                 "prioritize",
                 len(nodes),
@@ -150,8 +150,8 @@ class ExtenderSession:
                 break
             if not extender.supports_preemption:
                 continue
-            asked = left
-            answer = self._ask(extender, "preempt", len(asked), partial(self._nodes_after, extender, asked))
+            sent = left
+            answer = self._call(extender, "preempt", len(sent), partial(self._nodes_after, extender, sent))
             if answer is None:
                 continue
             left = answer
@@ -159,18 +159,18 @@ class ExtenderSession:
                 ExtenderCall(
                     extender.name,
                     "preempt",
-                    nodes_sent=len(asked),
-                    removed=[node for node in asked if node not in left],
-                    added=[node for node in left if node not in asked],
+                    nodes_sent=len(sent),
+                    removed=[node for node in sent if node not in left],
+                    added=[node for node in left if node not in sent],
                     changed={
                         node: [pod.key for pod in victims.pods]
                         for node, victims in left.items()
-                        if _keys(victims) != _keys(asked.get(node))
+                        if _keys(victims) != _keys(sent.get(node))
                     },
                     violations={
                         node: victims.num_violations
                         for node, victims in left.items()
-                        if node not in asked or victims.num_violations != asked[node].num_violations
+                        if node not in sent or victims.num_violations != sent[node].num_violations
                     },
                 )
             )
@@ -189,8 +189,8 @@ class ExtenderSession:
         node_info = self._cluster.by_name.get(node_name)
         return None if node_info is None else [pod_info.pod for pod_info in node_info.pods]
 
-    def _ask(
-        self, extender: HttpExtender, verb: str, asked: int, call: Callable[[], _T], *, is_ignored: bool = False
+    def _call(
+        self, extender: HttpExtender, verb: str, num_nodes: int, call: Callable[[], _T], *, is_ignored: bool = False
     ) -> _T | None:
         """Call an extender; ``None`` if it fails and is ignorable."""
         from kpreempt.schedulers.extender_protocol import ExtenderError  # noqa: PLC0415
@@ -200,7 +200,7 @@ class ExtenderSession:
                 return call()
         except ExtenderError as error:
             is_ignored = is_ignored or extender.is_ignorable
-            self.calls.append(ExtenderCall(extender.name, verb, asked, error=str(error), ignored=is_ignored))
+            self.calls.append(ExtenderCall(extender.name, verb, num_nodes, error=str(error), ignored=is_ignored))
             if is_ignored:
                 return None
             raise FrameworkError(Status(Code.ERROR, [str(error)], plugin=extender.name)) from error

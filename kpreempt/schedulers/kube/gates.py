@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # These change a verdict, or what the queue, the API server or controllers do with it.
-MODELLED = """
+MODELED = """
     1.21 alpha, 1.33 gone: VolumeCapacityPriority
     1.24 alpha, 1.35 beta off, 1.37 beta on: MaxUnavailableStatefulSet
     1.25 alpha, 1.26 beta on, 1.31 locked on, 1.34 gone: PodDisruptionConditions

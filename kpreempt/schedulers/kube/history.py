@@ -13,7 +13,7 @@ from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
 from kpreempt.schedulers.kube.gates import NOT_MODELLED
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
-from kpreempt.schedulers.kube.versions import GATE_FIELDS, Behaviour, Gate, behavior, gates_of
+from kpreempt.schedulers.kube.versions import GATE_FIELDS, Behavior, Gate, behavior, gates_of
 
 _FEATURES = "pkg/features/kube_features.go"
 _DEFAULT_PLUGINS = "pkg/scheduler/apis/config/v1/default_plugins.go"
@@ -73,7 +73,7 @@ class Concern(StrEnum):
 
     DECISIONS = "decisions"
     WORDS = "words"
-    SCORES_TOLD = "scores told"
+    SCORES_REPORTED = "scores told"
     QUEUE = "queue"
     EFFECTS = "effects"
     API_SERVER = "API server"
@@ -100,7 +100,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "reports_volume_node_affinity_conflict",
         "reports_failed_constraints",
     },
-    Concern.SCORES_TOLD: {"skips_idle_scores"},
+    Concern.SCORES_REPORTED: {"skips_idle_scores"},
     Concern.QUEUE: {
         "backs_off_by_attempts",
         "scheduler_pop_from_backoff_q",
@@ -112,7 +112,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
     Concern.API_SERVER: {
         "forbidden_evictions_have_reason",
         "eviction_rejections_have_reason",
-        "eviction_refuses_unreadable_store_option",
+        "eviction_rejects_unreadable_store_option",
         "clamps_grace_end",
         "match_label_keys_in_pod_topology_spread_selector_merge",
         "pod_topology_labels_admission",
@@ -133,7 +133,7 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "has_pod_group_points",
         "has_volume_capacity_priority",
         "names_queue_sort_twice",
-        "refuses_in_tree_volume_limits",
+        "rejects_in_tree_volume_limits",
         "takes_args_of_dynamic_resources",
         "takes_binding_timeout",
         "reports_queue_sort_mismatch",
@@ -164,8 +164,8 @@ _CONCERNS: Mapping[Concern, Collection[str]] = {
         "needs_no_consent_of_csi_drivers",
         "reads_resize_from_status",
         "scores_fit_by_complete_pods",
-        "refuses_pods_for_missing_limited_claims",
-        "refuses_sidecars_before_filters",
+        "rejects_pods_for_missing_limited_claims",
+        "rejects_sidecars_before_filters",
         "rules_out_conflicting_plugins",
         "searches_one_node_without_scores",
         "sorts_pools_of_devices",
@@ -179,7 +179,7 @@ _WITHOUT_DECISIONS = frozenset(Concern) - {Concern.DECISIONS, Concern.UNUSUAL}
 class DescribedChange(NamedTuple):
     """One change in a sentence, and its upstream source.
 
-    ``name`` is the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behaviour`` that it sets,
+    ``name`` is the fact or the gate, in words with hyphens. ``facts`` are the fields of a ``Behavior`` that it sets,
     empty for an unmodeled gate. ``also_in`` lists older releases to which it was backported.
     """
 
@@ -206,7 +206,7 @@ def changes_in(minor: str) -> list[DescribedChange]:
     return changes_between(behavior(minors[place - 1]), behavior(minor)) if place else []
 
 
-def changes_between(before: Behaviour, after: Behaviour) -> list[DescribedChange]:
+def changes_between(before: Behavior, after: Behavior) -> list[DescribedChange]:
     """List the differences in a later version, each version with its own gates."""
     return [*_rules(before, after), *_gates(before, after), *_plugins(before, after)]
 
@@ -227,24 +227,24 @@ _FIRST_MINOR = 25
 _ON = {True: "on", False: "off"}
 
 
-def partly(before: Behaviour, after: Behaviour, changes: Collection[DescribedChange]) -> Behaviour:
+def partly(before: Behavior, after: Behavior, changes: Collection[DescribedChange]) -> Behavior:
     """Apply some of the changes to the later version to the earlier one, and nothing else."""
     fields = {field for change in changes for field in change.facts}
     return before._replace(**{field: getattr(after, field) for field in fields})
 
 
-def _rules(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
+def _rules(before: Behavior, after: Behavior) -> Iterator[DescribedChange]:
     for field, change in CHANGES.items():
         if getattr(before, field) == getattr(after, field):
             continue
         source = change.source if change.source.startswith(("pkg/", "k8s.io/")) else f"{_PLUGINS}/{change.source}"
-        sentence = change.came if getattr(after, field) else change.went
+        sentence = change.added if getattr(after, field) else change.removed
         concern = _CONCERN_OF.get(field, Concern.DECISIONS)
         *also_in, _ = (change.since if getattr(after, field) else change.until).split()
         yield DescribedChange(field.replace("_", "-"), sentence, source, concern, (field,), tuple(also_in))
 
 
-def _gates(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
+def _gates(before: Behavior, after: Behavior) -> Iterator[DescribedChange]:
     newly_there = plugins_in_tree(after.version).keys() - plugins_in_tree(before.version).keys()
     was, is_now = (gates_of(each.version, NOT_MODELLED) for each in (before, after))
     for name in sorted({*GATE_FIELDS, *is_now}):
@@ -261,7 +261,7 @@ def _gates(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
             yield DescribedChange(field.replace("_", "-"), sentence, _FEATURES, concern, facts)
 
 
-def _plugins(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
+def _plugins(before: Behavior, after: Behavior) -> Iterator[DescribedChange]:
     then, now = default_plugins(before), default_plugins(after)
     names, later = ([each.name for each in plugins] for plugins in (then, now))
     if former := [name for name in names if name not in later]:
@@ -275,7 +275,7 @@ def _plugins(before: Behaviour, after: Behaviour) -> Iterator[DescribedChange]:
     scoring = [name for name in names if name in later and "score" in points[1][name] - points[0][name]]
     if scoring:
         sentence = f"{_listed(scoring)} {'scores' if len(scoring) == 1 else 'score'} nodes, too."
-        yield DescribedChange("scoring-plugins", sentence, _PLUGINS, Concern.SCORES_TOLD)
+        yield DescribedChange("scoring-plugins", sentence, _PLUGINS, Concern.SCORES_REPORTED)
     # The position of the first one has no effect: it gates pods before they are tried.
     kept = [name for name in names if name in later and name != _HOLDING]
     if kept != [name for name in later if name in names and name != _HOLDING]:

@@ -29,7 +29,7 @@ from kpreempt.schedulers.kube.plugins.node_affinity import NodeAffinity
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.preemption.evaluator import preemption_rules
 from kpreempt.schedulers.kube.preemption.victims import without_potential_victims
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import Code, NodeEvaluation, Status
 from kpreempt.verdict.status import is_permanent
 
@@ -110,7 +110,7 @@ def _run_filters(
 _REPELLING = frozenset(("NoSchedule",))
 
 
-def fits_on(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
+def fits_on(pod: Pod, node_info: NodeInfo, behavior: Behavior) -> bool:
     """Check resources, required node affinity, node name, host ports and taints."""
     node = node_info.node
     return (
@@ -125,7 +125,7 @@ def fits_on(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
     )
 
 
-def _fits(pod: Pod, node_info: NodeInfo, behavior: Behaviour) -> bool:
+def _fits(pod: Pod, node_info: NodeInfo, behavior: Behavior) -> bool:
     requested = Resource.from_nano(pod_requests(pod, pod_level=behavior.pod_level_resources))
     total, used = node_info.allocatable, node_info.requested
     amounts = [

@@ -59,7 +59,7 @@ def _listed(profile: Profile, scheduler: KubeScheduler) -> ListedProfile:
                 point in NOT_RUN
                 or name in WITHOUT_CLASS
                 or registry[name].plugin is not None
-                or point in registry[name].modelled
+                or point in registry[name].is_modeled
             ):
                 here.append(
                     ListedPlugin(

@@ -33,7 +33,7 @@ from kpreempt.schedulers.kube.plugins import (
 from kpreempt.schedulers.kube.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from kpreempt.schedulers.kube.plugins.pod_topology_spread import plugin as pod_topology_spread
 from kpreempt.schedulers.kube.plugins.volume_binding import plugin as volume_binding
-from kpreempt.schedulers.kube.versions import Behaviour, holds
+from kpreempt.schedulers.kube.versions import Behavior, holds
 
 
 class EnabledPlugin(NamedTuple):
@@ -150,7 +150,7 @@ def _points(plugin: InTreePlugin) -> frozenset[str]:
     return frozenset(plugin.points.split())
 
 
-def default_plugins(facts: Behaviour) -> tuple[EnabledPlugin, ...]:
+def default_plugins(facts: Behavior) -> tuple[EnabledPlugin, ...]:
     """Return the plugins that are enabled at all their points unless a configuration says otherwise."""
     return tuple(
         EnabledPlugin(each.name, each.weight)

@@ -37,7 +37,7 @@ from kpreempt.schedulers.kube.plugin_table import (
     plugins_elsewhere,
     plugins_in_tree,
 )
-from kpreempt.schedulers.kube.versions import Behaviour, behavior
+from kpreempt.schedulers.kube.versions import Behavior, behavior
 
 # The extension points of each in-tree plugin, including plugins of other versions.
 IN_TREE = plugins_elsewhere() | plugins_in_tree()
@@ -79,7 +79,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys([*(plugin.name for plugin in self.plugins), *at_points]))
 
 
-def default_profile(facts: Behaviour) -> Profile:
+def default_profile(facts: Behavior) -> Profile:
     """Return the profile of a kube-scheduler without a configuration."""
     return Profile(plugins=default_plugins(facts))
 
@@ -87,7 +87,7 @@ def default_profile(facts: Behaviour) -> Profile:
 class PluginMaker:
     """Creates the plugins of a profile for a series of clusters; their points and order stay the same."""
 
-    def __init__(self, profile: Profile, behavior: Behaviour, registry: Registry = REGISTRY) -> None:
+    def __init__(self, profile: Profile, behavior: Behavior, registry: Registry = REGISTRY) -> None:
         self._profile = profile
         self._registrations = {name: registry[name] for name in profile.enabled_names if name in registry}
         self._args = {
@@ -101,7 +101,7 @@ class PluginMaker:
                 for name in plugins_at(profile, point, registry)
                 # For an out-of-tree plugin, its stand-in knows.
                 if (each := self._registrations.get(name)) is not None
-                and (each.plugin is not None or point in each.modelled)
+                and (each.plugin is not None or point in each.is_modeled)
             ]
             for point in EXTENSION_POINTS
         }
@@ -136,8 +136,8 @@ class PluginMaker:
                 args = self._profile.plugin_args.get(name)
                 return OutOfTreePlugin(name, registration.factory(args, handle), handle.cluster)
         except PluginError as error:
-            where = f"initializing profiles: creating profile for scheduler name {self._profile.scheduler_name}"
-            raise ConfigurationError(f'{where}: initializing plugin "{name}": {error}') from error
+            context = f"initializing profiles: creating profile for scheduler name {self._profile.scheduler_name}"
+            raise ConfigurationError(f'{context}: initializing plugin "{name}": {error}') from error
 
 
 def plugins_at(profile: Profile, point: str, registry: Registry) -> list[str]:

@@ -23,7 +23,7 @@ from kpreempt.schedulers.kube.cycle import Cycle
 from kpreempt.schedulers.kube.extender_session import ExtenderSession, call_extenders
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.decision_cache import Memory
+from kpreempt.schedulers.kube.framework.decision_cache import DecisionCache
 from kpreempt.schedulers.kube.framework.interface import (
     Handle,
     Plugin,
@@ -40,7 +40,7 @@ from kpreempt.schedulers.kube.profile import (
     plugins_at,
     queue_rules,
 )
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import (
     Assumption,
     ClusterSummary,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 # With fewer pods, columns save no time and NumPy is not worth loading.
 MIN_PODS_OF_TABLE = 2000
 # In bytes, including what OpenBLAS allocates for itself.
-_ROOM_OF_NUMPY = 96 * 2**20
+_NUMPY_MEMORY = 96 * 2**20
 
 
 class Prepared:
@@ -87,7 +87,7 @@ class KubeScheduler:
     def __init__(
         self,
         profiles: Sequence[Profile] | None = None,
-        behavior: Behaviour | None = None,
+        behavior: Behavior | None = None,
         assumptions: Sequence[Assumption] = (),
         *,
         registry: Registry | None = None,
@@ -154,7 +154,7 @@ class KubeScheduler:
         is_queued: bool = True,
         before: Prepared | None = None,
         changes: PodChanges | None = None,
-        expects_alike: bool = False,
+        expects_equivalent_pods: bool = False,
     ) -> Prepared:
         """Assign pods to nodes and create the plugins.
 
@@ -164,8 +164,8 @@ class KubeScheduler:
 
         If this scheduler prepared ``before`` in the same way, its results for unchanged nodes are reused (``changes``
         lists the changed pods, if known), and its columns over pods are reused even if nodes changed. If only pods and
-        budgets changed, what decisions find out is cached (``framework/memory.py``); with ``expects_alike`` pods on the
-        clusters that follow, from the first decision on.
+        budgets changed, what decisions find out is cached (``framework/memory.py``); with ``expects_equivalent_pods``
+        pods on the clusters that follow, from the first decision on.
         """
         names = self.scheduler_names
         own = before if before is not None and before.scheduler is self else None
@@ -186,10 +186,10 @@ class KubeScheduler:
         frameworks = {}
         for profile, maker in zip(self.profiles, self._makers, strict=True):
             handle = Handle(state, self.behavior, profile.parallelism)
-            memory = Memory(expects_alike=True) if expects_alike else None
+            memory = DecisionCache(expects_equivalent_pods=True) if expects_equivalent_pods else None
             if follows is not None and state.follows_closely:
                 # What decisions on the previous clusters left.
-                memory = follows.frameworks[profile.scheduler_name].memory or Memory()
+                memory = follows.frameworks[profile.scheduler_name].memory or DecisionCache()
                 memory.trim(state.node_infos)
             framework = Framework(maker.make(handle), state, memory)
             handle.framework = framework
@@ -208,7 +208,7 @@ class KubeScheduler:
             return None
         if before is None:
             # OpenBLAS ends the process if it cannot allocate its memory, so check for it first.
-            mmap(-1, _ROOM_OF_NUMPY).close()
+            mmap(-1, _NUMPY_MEMORY).close()
         from kpreempt.schedulers.kube.bulk import LatestTable  # noqa: PLC0415
 
         return LatestTable(state, before)
@@ -285,7 +285,9 @@ class KubeScheduler:
             records_nodes=records_nodes,
             phases=phases,
             findings=findings,
-            shape_findings=framework.memory.of_shape(pod) if framework.memory and remembers_shapes else None,
+            scheduling_findings=framework.memory.of_scheduling_key(pod)
+            if framework.memory and remembers_shapes
+            else None,
         )
         if self.extenders:
             call_extenders(state, ExtenderSession(self.extenders, prepared.cluster, pod, phases))
@@ -351,7 +353,7 @@ def _reason_unseen(pod: Pod) -> str:
     return ""
 
 
-def _summary(pod: Pod, behavior: Behaviour) -> PodSummary:
+def _summary(pod: Pod, behavior: Behavior) -> PodSummary:
     return PodSummary(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,

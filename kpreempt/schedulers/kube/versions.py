@@ -1,7 +1,7 @@
 """Facts that differ between versions of kube-scheduler; no other module compares versions.
 
 Feature gates (``gates.py``), plugins (``plugin_table.py``) and ungated changes (``changes.py``) have version bounds.
-All other modules read a ``Behaviour``, which has the facts that hold in a version under the gates that are set.
+All other modules read a ``Behavior``, which has the facts that hold in a version under the gates that are set.
 
 A version is either a release (``1.34.1``) or a minor version, which stands for one of its releases (``RELEASES`` in
 ``kpreempt/scheduler_table.py``).
@@ -19,13 +19,13 @@ from typing import Any, Literal, NamedTuple
 from kpreempt.errors import UsageError
 from kpreempt.scheduler_table import DEFAULT_VERSION, PREFIX, RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
-from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
+from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELED, NOT_MODELLED
 
 # Releases of unmodeled minor versions, and the minor version whose scheduler they share.
 ALIKE = {"1.38.0-alpha.0": "1.37"}
 
 
-class Behaviour(NamedTuple):
+class Behavior(NamedTuple):
     """Facts that hold in a version: the modeled gates, by their names in snake case, then ``CHANGES``.
 
     ``version`` is for display; decisions depend on the facts. A removed gate keeps its last value.
@@ -90,7 +90,7 @@ class Behaviour(NamedTuple):
     dry_runs_absent_nodes: bool
     forbidden_evictions_have_reason: bool
     eviction_rejections_have_reason: bool
-    eviction_refuses_unreadable_store_option: bool
+    eviction_rejects_unreadable_store_option: bool
     explains_absent_nodes: bool
     finds_shared_counters_everywhere: bool
     finds_zones_under_stable_labels: bool
@@ -118,10 +118,10 @@ class Behaviour(NamedTuple):
     reads_resize_from_status: bool
     reads_start_times_once: bool
     reads_volume_limits_of_allocatable: bool
-    refuses_in_tree_volume_limits: bool
-    refuses_pods_for_missing_limited_claims: bool
-    refuses_pods_for_zone_claims: bool
-    refuses_sidecars_before_filters: bool
+    rejects_in_tree_volume_limits: bool
+    rejects_pods_for_missing_limited_claims: bool
+    rejects_pods_for_zone_claims: bool
+    rejects_sidecars_before_filters: bool
     restricts_to_hosts_of_volumes: bool
     rounds_requests_by_container: bool
     rules_out_conflicting_plugins: bool
@@ -165,12 +165,12 @@ _ACRONYMS = {"csi": "CSI", "dra": "DRA"}
 # The fact that each modeled gate sets, by the gate's name.
 GATE_FIELDS: Mapping[str, str] = {
     "".join(_ACRONYMS.get(word, word.capitalize()) for word in field.split("_")): field
-    for field in Behaviour._fields[1:]
+    for field in Behavior._fields[1:]
     if field not in CHANGES
 }
 
 
-def behavior(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None) -> Behaviour:
+def behavior(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None) -> Behavior:
     """Return the facts of a version with ``gates`` (registered name to value) set; only modeled gates count.
 
     ``behavior_with`` checks whether the scheduler accepts the settings.
@@ -182,15 +182,15 @@ def behavior(version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = 
     return usual._replace(**settings) if settings else usual
 
 
-def modeled_gates(facts: Behaviour) -> dict[str, bool]:
+def modeled_gates(facts: Behavior) -> dict[str, bool]:
     """Return the modeled gates that exist in the version, with their values."""
-    known = gates_of(facts.version, MODELLED)
+    known = gates_of(facts.version, MODELED)
     return {name: getattr(facts, field) for name, field in GATE_FIELDS.items() if name in known}
 
 
 def known_gates(version: str = DEFAULT_VERSION) -> dict[str, Gate]:
     """Return all gates that can be set in the version."""
-    tables = (MODELLED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
+    tables = (MODELED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
     return {name: gate for table in tables for name, gate in gates_of(version, table).items()}
 
 
@@ -218,7 +218,7 @@ def needed_gates(version: str = DEFAULT_VERSION) -> Mapping[str, tuple[str, ...]
 _DEPENDENCIES_SINCE = "1.35"
 
 
-class Modelled(NamedTuple):
+class ModeledVersion(NamedTuple):
     """The algorithm used for a release, and how close it is.
 
     The match is ``exact``, or the release belongs to an unmodeled minor version that is known to decide like this one
@@ -229,7 +229,7 @@ class Modelled(NamedTuple):
     fit: Literal["exact", "alike", "nearest older", "nearest newer"]
 
 
-def modeled_version(server: str) -> Modelled | None:
+def modeled_version(server: str) -> ModeledVersion | None:
     """Find the algorithm for a server's version (``v1.33.5-eks-abc``: ``kube-1.33.5``); ``None`` if it is invalid.
 
     Without a patch level, and for a patch level that is not released yet (``v1.36.0-alpha.1``), the minor version is
@@ -241,16 +241,16 @@ def modeled_version(server: str) -> Modelled | None:
     minor, patch = f"{int(found[1])}.{int(found[2])}", found[3]
     if minor in RELEASES:
         is_release = patch is not None and not found[4]
-        return Modelled(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
+        return ModeledVersion(f"{PREFIX}{minor}.{int(patch)}" if is_release else f"{PREFIX}{minor}", "exact")
     text = server.strip().removeprefix("v")
     for release, its in ALIKE.items():
         # Ignore vendor suffixes.
         if text == release or text.startswith((f"{release}-", f"{release}+")):
-            return Modelled(f"{PREFIX}{its}", "alike")
+            return ModeledVersion(f"{PREFIX}{its}", "alike")
     older = [each for each in RELEASES if _number(each) < _number(minor)]
     if older:
-        return Modelled(f"{PREFIX}{older[-1]}", "nearest older")
-    return Modelled(f"{PREFIX}{next(iter(RELEASES))}", "nearest newer")
+        return ModeledVersion(f"{PREFIX}{older[-1]}", "nearest older")
+    return ModeledVersion(f"{PREFIX}{next(iter(RELEASES))}", "nearest newer")
 
 
 def number_of_server(server: str) -> tuple[int, ...] | None:
@@ -270,7 +270,7 @@ def version_of(algorithm: str) -> str | None:
     return found[1] if found is not None and found[2] in RELEASES else None
 
 
-def decide_alike(one: str, other: str) -> bool:
+def decide_equally(one: str, other: str) -> bool:
     """Return whether two releases of one minor version have the same rules with default gates."""
     return minor_of(one) == minor_of(other) and _usual(one)._replace(version=other) == _usual(other)
 
@@ -291,11 +291,11 @@ _ALGORITHM = re.compile(r"kube-((1\.(?:0|[1-9]\d*))(?:\.(?:0|[1-9]\d*))?)")
 
 
 @cache
-def _usual(version: str) -> Behaviour:
-    defaults = {name: gate.default for name, gate, _ in _gates(version, MODELLED)}
+def _usual(version: str) -> Behavior:
+    defaults = {name: gate.default for name, gate, _ in _gates(version, MODELED)}
     gates = {field: defaults.get(name, False) for name, field in GATE_FIELDS.items()}
     changes = {field: holds(version, each.since, each.until) for field, each in CHANGES.items()}
-    return Behaviour(version, **gates, **changes)
+    return Behavior(version, **gates, **changes)
 
 
 def _gates(version: str, table: str) -> Iterator[tuple[str, Gate, bool]]:
@@ -367,7 +367,7 @@ def parse_feature_gates(text: str) -> dict[str, bool]:
     return settings
 
 
-def behavior_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) -> tuple[Behaviour, list[str]]:
+def behavior_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) -> tuple[Behavior, list[str]]:
     """Apply ``settings`` (registered name to value) to the version's gates, and return the resulting facts.
 
     The second result lists gates that affect scheduling decisions and are set to a value that is not modeled. Raises
@@ -380,11 +380,11 @@ def behavior_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) 
     # Gates that may affect decisions and are not modeled.
     locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
     not_modelled = {**gates_of(version, NOT_MODELLED), **locked_later}
-    told = {name for name, gate in not_modelled.items() if values[name] != gate.default}
-    told |= {name for name in _OF_DEVICES & known.keys() if values[name] and known[name].stage == "alpha"}
+    unmodeled = {name for name, gate in not_modelled.items() if values[name] != gate.default}
+    unmodeled |= {name for name in _OF_DEVICES & known.keys() if values[name] and known[name].stage == "alpha"}
     if values.get(_DEVICES) and not known[_DEVICES].default:
-        told.add(_DEVICES)
-    return behavior(version, values), sorted(told)
+        unmodeled.add(_DEVICES)
+    return behavior(version, values), sorted(unmodeled)
 
 
 def _applied(

@@ -15,10 +15,10 @@ from kpreempt.verdict import Assumption, AssumptionKind, Code, Outcome, Verdict
 from kpreempt.verdict.chance import VolumeChoices, VolumeOutcome
 
 # Limits the number of other orders, so that no more nodes than this are evaluated in total.
-_MOST_ORDERS = 32
-_MOST_NODES = 5_000
-_LEAST_ORDERS = 4
-_NAMED = 4
+_MAX_ORDERS = 32
+_MAX_NODES = 5_000
+_MIN_ORDERS = 4
+_MAX_LISTED = 4
 
 # Runs a cycle with this state and returns a verdict.
 Run = Callable[[CycleState], Verdict]
@@ -37,7 +37,7 @@ def with_volume_choices(verdict: Verdict, pod: Pod, state: CycleState, framework
     assert isinstance(plugin, VolumeBinding)
     before = frozenset(each.name for each in filters[:position])
     nodes = (each.node for each in framework.cluster.node_infos if _may_come_to(verdict, each.name, before))
-    limit = max(_LEAST_ORDERS, min(_MOST_ORDERS, _MOST_NODES // max(1, len(framework.cluster.node_infos))))
+    limit = max(_MIN_ORDERS, min(_MAX_ORDERS, _MAX_NODES // max(1, len(framework.cluster.node_infos))))
     found = plugin.other_orders(state, nodes, limit)
     if found is None:
         return verdict
@@ -110,17 +110,17 @@ def _outcome_of(verdict: Verdict) -> VolumeOutcome:
 
 
 def _end(outcome: VolumeOutcome) -> str:
-    where = _join_names(outcome.nodes)
-    if not where:
+    nodes = _join_names(outcome.nodes)
+    if not nodes:
         return "stays pending"
     if outcome.outcome is Outcome.PREEMPTS_VIOLATING_BUDGETS:
-        return f"evicts pods from {where} and violates budgets"
-    return f"evicts pods from {where}" if outcome.victims else f"lands on {where}"
+        return f"evicts pods from {nodes} and violates budgets"
+    return f"evicts pods from {nodes}" if outcome.victims else f"lands on {nodes}"
 
 
 def _join_names(names: Iterable[str]) -> str:
     """Join the names, or the first few and the number of others."""
     listed = list(dict.fromkeys(names))
-    if len(listed) <= _NAMED:
+    if len(listed) <= _MAX_LISTED:
         return " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
-    return f"{', '.join(listed[:_NAMED])} and {len(listed) - _NAMED} more"
+    return f"{', '.join(listed[:_MAX_LISTED])} and {len(listed) - _MAX_LISTED} more"

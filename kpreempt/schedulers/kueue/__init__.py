@@ -2,14 +2,14 @@
 
 from kpreempt.schedulers.kueue.cluster_queues import Info
 from kpreempt.schedulers.kueue.objects import KueueConfiguration, KueueObjects, adjusted
-from kpreempt.schedulers.kueue.run import Outcomes, Standing, infos_of, run_cycles
+from kpreempt.schedulers.kueue.run import Outcomes, SnapshotQueue, infos_of, run_cycles
 
 __all__ = [
     "Info",
     "KueueConfiguration",
     "KueueObjects",
     "Outcomes",
-    "Standing",
+    "SnapshotQueue",
     "adjusted",
     "infos_of",
     "run_cycles",

@@ -141,8 +141,8 @@ class Assigner:
         # Continue with the flavor after the one that an earlier attempt tried last.
         memory = self._info.memory
         begin = 0
-        if self._has_fungibility and memory is not None and ids[0] < len(memory.tried):
-            begin = memory.tried[ids[0]].get(resource, -1) + 1
+        if self._has_fungibility and memory is not None and ids[0] < len(memory.next_flavor):
+            begin = memory.next_flavor[ids[0]].get(resource, -1) + 1
         for index in range(begin, len(group.flavors)):
             last = index
             name = group.flavors[index]
@@ -173,7 +173,7 @@ class Assigner:
                     break
         if self._has_fungibility:
             for each in best.values():
-                each.tried = -1 if last == len(group.flavors) - 1 else last
+                each.next_flavor = -1 if last == len(group.flavors) - 1 else last
         return best, [] if best_rank.possibility is Possibility.FIT else reasons, attempts
 
     def _unsuitable(self, name: str, ids: list[int], group: Group) -> str:

@@ -77,12 +77,12 @@ class Attempt:
 
 @dataclass(slots=True)
 class ChosenFlavor:
-    """The flavor of a resource. ``tried`` is the index of the last flavor tried."""
+    """The flavor of a resource. ``next_flavor`` is the index of the last flavor tried."""
 
     name: str
     mode: Mode
     borrow: int = 0
-    tried: int = 0
+    next_flavor: int = 0
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 # Limit of the runs that are tried. If more are possible, not all outcomes are known.
-MOST_WAYS = 32
+MAX_PATHS = 32
 
 
 class Chance:
@@ -15,15 +15,15 @@ class Chance:
 
     def __init__(self, script: Sequence[int] = ()) -> None:
         self._script = script
-        self._taken: list[tuple[int, int]] = []
+        self._chosen: list[tuple[int, int]] = []
 
     def pick(self, options: Sequence[_T]) -> _T:
         """Choose one of the options; there is at least one."""
         if len(options) == 1:
             return options[0]
-        place = len(self._taken)
+        place = len(self._chosen)
         choice = self._script[place] if place < len(self._script) else 0
-        self._taken.append((choice, len(options)))
+        self._chosen.append((choice, len(options)))
         return options[choice]
 
     def shuffled(self, options: Sequence[_T]) -> Iterator[_T]:
@@ -34,22 +34,22 @@ class Chance:
             left.remove(one)
             yield one
 
-    def others(self) -> list[list[int]]:
+    def alternatives(self) -> list[list[int]]:
         """Return scripts for the other choices after the end of this script."""
-        choices = [choice for choice, _ in self._taken]
+        choices = [choice for choice, _ in self._chosen]
         return [
             [*choices[:place], other]
-            for place in range(len(self._script), len(self._taken))
-            for other in range(1, self._taken[place][1])
+            for place in range(len(self._script), len(self._chosen))
+            for other in range(1, self._chosen[place][1])
         ]
 
 
-def all_branches(run: Callable[[Chance], _T], most: int = MOST_WAYS) -> tuple[list[_T], bool]:
+def all_branches(run: Callable[[Chance], _T], most: int = MAX_PATHS) -> tuple[list[_T], bool]:
     """Run up to ``most`` sequences of choices, first options first; return the results and whether all were tried."""
     found: list[_T] = []
     scripts: list[list[int]] = [[]]
     while scripts and len(found) < most:
         chance = Chance(scripts.pop(0))
         found.append(run(chance))
-        scripts += chance.others()
+        scripts += chance.alternatives()
     return found, not scripts

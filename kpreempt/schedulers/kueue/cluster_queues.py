@@ -85,12 +85,12 @@ class Queue:
             self._group_of[resource] = next((each for each in self.groups if resource in each.covered), None)
         return self._group_of[resource]
 
-    def let_in(self, info: Info) -> None:
+    def add_admitted(self, info: Info) -> None:
         """Add a Workload, which can be preempted from now on."""
         self.workloads[info.key] = info
         self._in_order.clear()
 
-    def let_go(self, info: Info) -> None:
+    def remove_admitted(self, info: Info) -> None:
         """Remove a Workload."""
         del self.workloads[info.key]
         self._in_order.clear()
@@ -258,15 +258,15 @@ class PodSetRequests:
 class FlavorMemory:
     """The last flavor tried, by pod set and resource; -1 is the end of the list."""
 
-    tried: list[dict[str, int]]
+    next_flavor: list[dict[str, int]]
     generation: int
     cycle: int
-    shape: str | None
+    scheduling_key: str | None
 
     @property
     def has_pending(self) -> bool:
         """Return whether some flavors were not tried."""
-        return any(index != -1 for each in self.tried for index in each.values())
+        return any(index != -1 for each in self.next_flavor for index in each.values())
 
 
 class Info:
@@ -408,7 +408,7 @@ class Info:
         return self._topology_usage
 
     @property
-    def shape(self) -> str | None:
+    def scheduling_key(self) -> str | None:
         """A key that is equal for Workloads with equal decisions; ``None`` if it is not needed."""
         if self._shape is None and self.config.has(Gate.EQUIVALENCE):
             pod_sets = [

@@ -217,8 +217,8 @@ _WORDS = {
     IN_COHORT_RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
 }
 _PENDING = "Pending"
-_MOST_EVENT = 1024
-_MOST_CONDITION = 32 * 1024
+_MAX_EVENT_LENGTH = 1024
+_MAX_CONDITION_LENGTH = 32 * 1024
 
 
 class Event(NamedTuple):
@@ -257,7 +257,7 @@ class Outcomes:
     def _set(self, info: Info, kind: str, status: str, reason: str, message: str) -> None:
         before = info.conditions.get(kind)
         at = before.at if before is not None and before.status == status else self._now
-        condition = Cond(status, reason, _cut(message, _MOST_CONDITION), at)
+        condition = Cond(status, reason, _cut(message, _MAX_CONDITION_LENGTH), at)
         if before is None or before[:3] != condition[:3]:
             self.conditions.setdefault(info.key, {})[kind] = condition
         self._changed.append((info, kind, condition))
@@ -268,7 +268,7 @@ class Outcomes:
         reason = entry.quota_reason if self._config.has(Gate.OBSERVABILITY) else _PENDING
         self._set(info, QUOTA_RESERVED, "False", reason, entry.message)
         self._sync_admitted(info, has_quota=False)
-        self.events.append(Event(info.key, "Warning", reason, _cut(entry.message, _MOST_EVENT)))
+        self.events.append(Event(info.key, "Warning", reason, _cut(entry.message, _MAX_EVENT_LENGTH)))
 
     def _sync_admitted(self, info: Info, *, has_quota: bool, is_delayed: bool = False) -> None:
         ready = all(each == "Ready" for each in info.check_states)
@@ -316,7 +316,7 @@ class Outcomes:
             considered = entry.assignment.considered
             text = f"Quota reserved in ClusterQueue {name}, wait time since queued was {waited}s"
             text += f"; Flavors considered: {considered}" if considered else ""
-            self.events.append(Event(info.key, "Normal", QUOTA_RESERVED, _cut(text, _MOST_EVENT)))
+            self.events.append(Event(info.key, "Normal", QUOTA_RESERVED, _cut(text, _MAX_EVENT_LENGTH)))
         admitted = self.conditions.get(info.key, {}).get(ADMITTED, info.conditions.get(ADMITTED))
         if has_checks and admitted is not None and admitted.is_true:
             text = f"Admitted by ClusterQueue {name}, wait time since reservation was 0s"
@@ -337,7 +337,7 @@ class Outcomes:
         self._set(info, EVICTED, "True", PREEMPTED, message)
         self.evicted.append(info)
         own, other = _priority(preemptor), _priority(info)
-        self.events.append(Event(info.key, "Normal", "EvictedDueToPreempted", _cut(message, _MOST_EVENT)))
+        self.events.append(Event(info.key, "Normal", "EvictedDueToPreempted", _cut(message, _MAX_EVENT_LENGTH)))
         priorities = f"preemptor effective priority: {own}; preemptee effective priority: {other}"
         self.events.append(Event(info.key, "Normal", PREEMPTED, f"{message}; {priorities}"))
         preempted = f"Preempted workload {info.key} (UID: {info.uid}) in ClusterQueue {queue.name}"
@@ -421,7 +421,7 @@ def _pod_set(given: PodSetAssignment) -> Json:
         "count": given.count,
         "mode": str(given.mode),
         "flavors": {
-            resource: {"name": each.name, "mode": str(each.mode), "triedFlavorIdx": each.tried}
+            resource: {"name": each.name, "mode": str(each.mode), "triedFlavorIdx": each.next_flavor}
             for resource, each in sorted(given.flavors.items())
         },
         "api": written_pod_set(given),

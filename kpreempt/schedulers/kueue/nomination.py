@@ -58,13 +58,16 @@ class Nominator:
             found = self._with_fewer_pods(assigner, info, queue)
         assignment, targets = found or (whole, [])
         self._assign_preemptor(assignment, info, queue, targets)
-        tried = [{name: each.tried for name, each in given.flavors.items()} for given in assignment.pod_sets]
-        info.memory = FlavorMemory(tried, queue.generation, self._cycle, info.shape)
+        tried = [{name: each.next_flavor for name, each in given.flavors.items()} for given in assignment.pod_sets]
+        info.memory = FlavorMemory(tried, queue.generation, self._cycle, info.scheduling_key)
         return assignment, targets
 
     def _is_outdated(self, memory: FlavorMemory, info: Info, queue: Queue) -> bool:
         if self._config.has(Gate.KEEP_SCAN_PROGRESS):
-            if None not in (memory.shape, info.shape) and memory.shape != info.shape:
+            if (
+                None not in (memory.scheduling_key, info.scheduling_key)
+                and memory.scheduling_key != info.scheduling_key
+            ):
                 return True
             if self._cycle - memory.cycle <= 1:
                 return False

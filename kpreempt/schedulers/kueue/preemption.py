@@ -74,13 +74,13 @@ class Stage:
         gone = list(infos)
         for each in gone:
             self.remove(each)
-            self.queues[each.cluster_queue].let_go(each)
+            self.queues[each.cluster_queue].remove_admitted(each)
         yield
         for each in gone:
             self.restore(each)
-            self.queues[each.cluster_queue].let_in(each)
+            self.queues[each.cluster_queue].add_admitted(each)
 
-    def others(self, queue: Queue) -> Iterable[Queue]:
+    def other_queues(self, queue: Queue) -> Iterable[Queue]:
         """Return the other active ClusterQueues in the tree of ``queue``."""
         for node in queue.node.root.all_queues():
             found = self.by_node.get(node)
@@ -479,7 +479,7 @@ def fair_targets(stage: Stage, need: Need) -> list[Target]:
     if preemption.within_cluster_queue != NEVER:
         found[need.queue.name] = _Stream(stage.candidates(preemption.within_cluster_queue, need, need.queue))
     if need.queue.node.parent is not None and preemption.reclaim_within_cohort != NEVER:
-        for queue in stage.others(need.queue):
+        for queue in stage.other_queues(need.queue):
             if any(queue.node.borrows_with(fr) for fr in need.short):
                 found[queue.name] = _Stream(stage.candidates(preemption.reclaim_within_cohort, need, queue))
     if all(each.first is None for each in found.values()):

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from kpreempt.schedulers.kueue.chance import MOST_WAYS, Chance, all_branches
+from kpreempt.schedulers.kueue.chance import MAX_PATHS, Chance, all_branches
 from kpreempt.schedulers.kueue.cluster_queues import (
     ADMITTED,
     EVICTED,
@@ -31,7 +31,7 @@ from kpreempt.schedulers.kueue.topology import PODS
 
 _SECOND = 1000
 _IDLE_CYCLES = 2
-_MOST_WORKLOADS = 40_000
+_MAX_WORKLOADS = 40_000
 
 Json = dict[str, Any]
 
@@ -39,11 +39,11 @@ Json = dict[str, Any]
 class Outcomes(NamedTuple):
     """Possible outcomes: the likely cycles, the number of different outcomes, and whether all were found.
 
-    ``others`` are the cycles of the other outcomes. If one ``is_cut``, more would happen after its last cycle.
+    ``alternatives`` are the cycles of the other outcomes. If one ``is_cut``, more would happen after its last cycle.
     """
 
     cycles: list[Json]
-    others: list[list[Json]]
+    alternatives: list[list[Json]]
     are_all: bool
     is_cut: bool = False
 
@@ -71,7 +71,7 @@ def run_cycles(
     that run several times. Every sequence of random choices is followed, up to a limit.
     """
     # The time of a run grows with the number of Workloads.
-    most = max(1, min(MOST_WAYS, _MOST_WORKLOADS // max(1, len(objects.workloads))))
+    most = max(1, min(MAX_PATHS, _MAX_WORKLOADS // max(1, len(objects.workloads))))
     runs: list[Run] = []
     workloads = infos if infos is not None else infos_of(objects, config)
 
@@ -146,7 +146,7 @@ class Run:
                     name,
                     pending.preemptor,
                     sorted(
-                        (key, "" if info.memory is None else repr(info.memory.tried))
+                        (key, "" if info.memory is None else repr(info.memory.next_flavor))
                         for key, info in pending.heap.items()
                     ),
                 )
@@ -219,7 +219,7 @@ class Run:
         """Dequeue admitted Workloads, and requeue evicted ones immediately."""
         for info, queue, _ in cycle.outcomes.admitted:
             self.state.pending[queue.name].forget(info.key)
-            self.state.let_in(queue, info)
+            self.state.add_admitted(queue, info)
         # Workloads evicted before the run release their quota in the first cycle.
         queues = self.state.queues
         touched = {info.cluster_queue for info in cycle.outcomes.evicted} if self.number > 1 else queues.keys()
@@ -228,7 +228,7 @@ class Run:
         roots: list[Node] = []
         for info in released:
             queue = self.state.queues[info.cluster_queue]
-            self.state.let_go(queue, info)
+            self.state.remove_admitted(queue, info)
             evicted = info.conditions[EVICTED]
             info.conditions[QUOTA_RESERVED] = Cond("False", "Pending", evicted.message, self.now)
             info.conditions[ADMITTED] = Cond("False", "NoReservation", "The workload has no reservation", self.now)
@@ -266,7 +266,7 @@ def _tournament(entry: Entry) -> list[Json]:
     ]
 
 
-class Aim(NamedTuple):
+class PreemptionTarget(NamedTuple):
     """The Workload that is preempted, the reason, and whether that holds for every random choice."""
 
     target: str
@@ -274,7 +274,7 @@ class Aim(NamedTuple):
     is_certain: bool
 
 
-class Standing:
+class SnapshotQueue:
     """The current ClusterQueues, on which Workloads are evaluated one at a time, each as the only head."""
 
     def __init__(self, objects: KueueObjects, infos: Iterable[Info], config: KueueConfiguration, now: datetime) -> None:
@@ -288,11 +288,11 @@ class Standing:
         pending = [info for name in self._state.active for info in self._state.pending[name].in_order()]
         return [each.key for each in sorted(pending, key=lambda each: (-each.effective_priority, each.queued_since))]
 
-    def aims(self, key: str) -> list[Aim]:
+    def aims(self, key: str) -> list[PreemptionTarget]:
         """Return the Workloads that a waiting Workload preempts in a cycle in which it is the only head."""
         ways, are_all = all_branches(lambda chance: self._targets(key, chance))
         found = dict.fromkeys(each for way in ways for each in way)
-        return [Aim(*each, are_all and all(each in way for way in ways)) for each in found]
+        return [PreemptionTarget(*each, are_all and all(each in way for way in ways)) for each in found]
 
     def _targets(self, key: str, chance: Chance) -> list[tuple[str, str]]:
         state = self._state

@@ -58,7 +58,7 @@ class State:
         for info in self.infos.values():
             counts = info.has_quota and not info.is_finished and info.workload.spec.active
             if counts and info.cluster_queue in self.queues:
-                self.let_in(self.queues[info.cluster_queue], info)
+                self.add_admitted(self.queues[info.cluster_queue], info)
             else:
                 self.queue(info, now)
         for node in self._nodes:
@@ -103,14 +103,14 @@ class State:
         for node, usage in self._saved_usage:
             node.usage = usage
 
-    def let_in(self, queue: Queue, info: Info) -> None:
+    def add_admitted(self, queue: Queue, info: Info) -> None:
         """Add a Workload that has quota of a ClusterQueue."""
-        queue.let_in(info)
+        queue.add_admitted(info)
         queue.node.add(info.usage)
 
-    def let_go(self, queue: Queue, info: Info) -> None:
+    def remove_admitted(self, queue: Queue, info: Info) -> None:
         """Remove a Workload that had quota of a ClusterQueue."""
-        queue.let_go(info)
+        queue.remove_admitted(info)
         queue.node.remove(info.usage)
         queue.generation += 1
 
@@ -199,7 +199,7 @@ class PendingQueue:
     def enter(self, info: Info, now: int) -> None:
         """Add a Workload that is new or returns."""
         self.parked.pop(info.key, None)
-        is_known = not self.is_strict and info.shape is not None and info.shape in self._parked_shapes
+        is_known = not self.is_strict and info.scheduling_key is not None and info.scheduling_key in self._parked_shapes
         if info.key not in self.heap and (is_known or not _is_due(info, now)):
             self.parked[info.key] = info
         else:
@@ -233,10 +233,10 @@ class PendingQueue:
             self.heap[info.key] = info
             return
         self.parked[info.key] = info
-        shape = info.shape
+        shape = info.scheduling_key
         if reason in _ALIKE and shape is not None and not self.is_strict:
             self._parked_shapes.add(shape)
-            for key in [key for key, each in self.heap.items() if each.shape == shape]:
+            for key in [key for key, each in self.heap.items() if each.scheduling_key == shape]:
                 self.parked[key] = self.heap.pop(key)
 
     def retry(self, may_return: Callable[[Info], bool], now: int) -> None:

@@ -125,7 +125,7 @@ class FlavorTopology:
         """Return whether each domain has capacity for its pods. Pod slots are not counted here."""
         for each in usage:
             leaf = self.leaves.get(domain_id(each.values))
-            if leaf is None or how_many(each.requests, remaining_of(leaf))[0] < each.pods:
+            if leaf is None or copies_that_fit(each.requests, remaining_of(leaf))[0] < each.pods:
                 return False
         return True
 
@@ -158,7 +158,7 @@ def remaining_of(leaf: Leaf, *, is_empty: bool = False) -> Requests:
     return found
 
 
-def how_many(requests: Requests, room: Requests) -> tuple[int, str]:
+def copies_that_fit(requests: Requests, room: Requests) -> tuple[int, str]:
     """Return how many times requests fit, and the resource that limits this most."""
     found: tuple[int, str] | None = None
     for name, amount in requests.items():

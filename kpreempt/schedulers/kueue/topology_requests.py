@@ -29,8 +29,8 @@ from kpreempt.schedulers.kueue.topology import (
     Leaf,
     Placed,
     add_requests,
+    copies_that_fit,
     domain_id,
-    how_many,
     remaining_of,
 )
 
@@ -320,7 +320,7 @@ class _Search:
             if leaf.id in self._assumed:
                 room = dict(room)
                 add_requests(room, self._assumed[leaf.id], -1)
-            leaf.pods, limiting = how_many(requests, room)
+            leaf.pods, limiting = copies_that_fit(requests, room)
             if leaf.pods == 0 and limiting:
                 self._excluded[f'resource "{limiting}"'] += 1
         for depth in range(len(topology.levels) - 1, -1, -1):

@@ -21,7 +21,7 @@ from kpreempt.schedulers.legacy.base.configuration import configuration_extender
 from kpreempt.schedulers.legacy.base.cycle import Cycle, evaluate_node
 from kpreempt.schedulers.legacy.base.extenders import Extender, OverHttp
 from kpreempt.schedulers.legacy.base.node_info import Cluster
-from kpreempt.schedulers.legacy.base.predicates import Filter, put_back_order
+from kpreempt.schedulers.legacy.base.predicates import Filter, reprieve_order
 from kpreempt.schedulers.legacy.base.version import Version
 from kpreempt.verdict import Assumption, ClusterSummary, NodeEvaluation, Outcome, PodSummary, Verdict
 from kpreempt.verdict.at_risk import RankedVictim
@@ -110,7 +110,7 @@ class LegacyScheduler:
         is_queued: bool = True,
         before: Cluster | None = None,
         changes: PodChanges | None = None,
-        expects_alike: bool = False,
+        expects_equivalent_pods: bool = False,
     ) -> Cluster:
         """Assign pods to nodes from scratch.
 
@@ -192,7 +192,7 @@ class LegacyScheduler:
         """
         lower = [info for info in prepared.by_name[node_name].pods if info.priority < priority]
         by_importance = sorted_as_before_go_1_19(lower, self.version.importance(prepared.now))
-        put_back = put_back_order(by_importance, self.version.budget_rule, prepared.budgets)
+        put_back = reprieve_order(by_importance, self.version.budget_rule, prepared.budgets)
         return [
             RankedVictim(
                 pod=each.pod_info.key,

@@ -70,8 +70,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     not_cordoned,
     pod_fits_resources,
     port_conflict,
-    refuses_on,
     rejection,
+    rejects_on,
     selector_mismatch,
     term_selects,
     too_many_disks,
@@ -220,7 +220,7 @@ def claim_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
 
 NODE_UNSCHEDULABLE = "node(s) were unschedulable"
 HOST_NOT_MATCHED = "node(s) didn't match the requested hostname"
-PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+PORTS_IN_USE = "node(s) didn't have free ports for the requested pod ports"
 SELECTOR_NOT_MATCHED = "node(s) didn't match node selector"
 TAINTS_NOT_TOLERATED = "node(s) had taints that the pod didn't tolerate"
 DISK_CONFLICT = "node(s) had no available disk"
@@ -245,7 +245,7 @@ class PodMetadata(Metadata):
     def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
         super().__init__(cluster, pod, request, ignored)
         self.wanted = TopologyPairs()
-        self.refused = TopologyPairs()
+        self.rejected = TopologyPairs()
         self.refusing = TopologyPairs()
         for node_info in cluster.node_infos:
             for info in node_info.pods:
@@ -253,12 +253,12 @@ class PodMetadata(Metadata):
                 if pod.has_affinity:
                     self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
                     terms = [term for term in pod.anti_affinity_terms if term_selects(pod.pod, term, info.pod)]
-                    self.refused.add(info, _pairs(terms, node_info.labels))
+                    self.rejected.add(info, _pairs(terms, node_info.labels))
 
     def clone(self) -> PodMetadata:
         """Return a copy that can be changed independently."""
         made = copy(self)
-        made.wanted, made.refused, made.refusing = self.wanted.clone(), self.refused.clone(), self.refusing.clone()
+        made.wanted, made.rejected, made.refusing = self.wanted.clone(), self.rejected.clone(), self.refusing.clone()
         return made
 
     def add_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
@@ -272,13 +272,13 @@ class PodMetadata(Metadata):
             self.wanted.add(info, self._pairs_wanted(info, node_info.labels))
             terms = self.pod.anti_affinity_terms
             if any(term_selects(self.pod.pod, term, info.pod) for term in terms):
-                self.refused.add(info, _pairs(terms, node_info.labels))
+                self.rejected.add(info, _pairs(terms, node_info.labels))
 
     def remove_pod(self, info: PodInfo, node_info: NodeInfo) -> None:
         """Remove a pod from its node."""
         self.refusing.remove(info)
         self.wanted.remove(info)
-        self.refused.remove(info)
+        self.rejected.remove(info)
 
     def check_affinity(self, node_info: NodeInfo) -> Status:
         """Check whether the pod's terms and those of existing pods allow it on the node."""
@@ -296,8 +296,8 @@ class PodMetadata(Metadata):
             return rejection(NOT_MATCHED, AFFINITY_NOT_MATCHED, detail=detail)
         for term in self.pod.anti_affinity_terms:
             refused = _pair(term, labels)
-            if refused is not None and refused in self.refused.counts:
-                detail = _conflict("antiAffinity", term, labels, self.refused.holders(refused))
+            if refused is not None and refused in self.rejected.counts:
+                detail = _conflict("antiAffinity", term, labels, self.rejected.holders(refused))
                 return rejection(NOT_MATCHED, ANTI_AFFINITY_NOT_MATCHED, detail=detail)
         return PASSES
 
@@ -336,9 +336,9 @@ ACCOUNTING = Accounting(is_counted, lambda pod: sum_of_containers(pod, is_counte
 
 
 FITS_RESOURCES = pod_fits_resources()
-FITS_HOST_PORTS = refuses_on(port_conflict, PORTS_TAKEN)
-MATCHES_SELECTOR = refuses_on(selector_mismatch, SELECTOR_NOT_MATCHED)
-FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
+FITS_HOST_PORTS = rejects_on(port_conflict, PORTS_IN_USE)
+MATCHES_SELECTOR = rejects_on(selector_mismatch, SELECTOR_NOT_MATCHED)
+FITS_HOST_NAME = rejects_on(name_mismatch, HOST_NOT_MATCHED)
 # All predicates that may be named, in the order of ``predicatesOrdering``, regardless of the file's order.
 PREDICATES = (
     Filter("CheckNodeCondition", node_condition(_REASONS_OF_CONDITIONS, NODE_UNSCHEDULABLE)),
@@ -351,8 +351,8 @@ PREDICATES = (
     Filter("PodFitsHostPorts", FITS_HOST_PORTS),
     Filter("MatchNodeSelector", MATCHES_SELECTOR),
     Filter("PodFitsResources", FITS_RESOURCES),
-    Filter("NoDiskConflict", refuses_on(disk_conflict, DISK_CONFLICT)),
-    Filter("PodToleratesNodeTaints", refuses_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
+    Filter("NoDiskConflict", rejects_on(disk_conflict, DISK_CONFLICT)),
+    Filter("PodToleratesNodeTaints", rejects_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
     *VOLUME_PREDICATES,
     Filter("CheckNodeMemoryPressure", no_pressure(MEMORY_PRESSURE, UNDER_MEMORY_PRESSURE, only_best_effort=True)),
     Filter("CheckNodePIDPressure", no_pressure(PID_PRESSURE, UNDER_PID_PRESSURE)),

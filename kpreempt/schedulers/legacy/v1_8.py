@@ -59,8 +59,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     no_pressure,
     node_condition,
     pod_fits_resources,
-    refuses_on,
     rejection,
+    rejects_on,
     selector_mismatch,
     term_selects,
     too_many_disks,
@@ -143,7 +143,7 @@ NODE_OUT_OF_DISK = "NodeOutOfDisk"
 NODE_NETWORK_UNAVAILABLE = "NodeNetworkUnavailable"
 NODE_UNSCHEDULABLE = "NodeUnschedulable"
 HOST_NOT_MATCHED = "HostName"
-PORTS_TAKEN = "PodFitsHostPorts"
+PORTS_IN_USE = "PodFitsHostPorts"
 SELECTOR_NOT_MATCHED = "MatchNodeSelector"
 TAINTS_NOT_TOLERATED = "PodToleratesNodeTaints"
 DISK_CONFLICT = "NoDiskConflict"
@@ -167,7 +167,7 @@ class PodMetadata(Metadata):
     def __init__(self, cluster: Cluster, pod: PodInfo, request: Amounts, ignored: frozenset[str] = frozenset()) -> None:
         super().__init__(cluster, pod, request, ignored)
         self._wanted = [_OwnTerm(pod, term, cluster) for term in pod.affinity_terms]
-        self._refused = [_OwnTerm(pod, term, cluster) for term in pod.anti_affinity_terms]
+        self._rejected = [_OwnTerm(pod, term, cluster) for term in pod.anti_affinity_terms]
         self._refusing = TopologyPairs()
         for node_info in cluster.node_infos:
             for info in node_info.pods:
@@ -206,7 +206,7 @@ class PodMetadata(Metadata):
         for wanted in self._wanted:
             if not wanted.is_met(node_info, allows_first=True):
                 return rejection(AFFINITY_NOT_MATCHED, detail=wanted.conflict("affinity", node_info))
-        for refused in self._refused:
+        for refused in self._rejected:
             if refused.is_met(node_info):
                 return rejection(AFFINITY_NOT_MATCHED, detail=refused.conflict("antiAffinity", node_info))
         return PASSES
@@ -270,7 +270,7 @@ def pod_fits_host_ports(meta: Metadata, node_info: NodeInfo) -> Status:
         key = ("", "", port.host_port)
         if key in node_info.used_ports:
             holders = [info.key for info in node_info.pods if key in info.ports]
-            return rejection(PORTS_TAKEN, detail=PortConflict(port.host_port, port.protocol, port.host_ip, holders))
+            return rejection(PORTS_IN_USE, detail=PortConflict(port.host_port, port.protocol, port.host_ip, holders))
     return PASSES
 
 
@@ -302,7 +302,7 @@ def _selects(pod: Pod, node_info: NodeInfo) -> bool:
 
 
 FITS_RESOURCES = pod_fits_resources(NVIDIA_GPU)
-FITS_HOST_NAME = refuses_on(name_mismatch, HOST_NOT_MATCHED)
+FITS_HOST_NAME = rejects_on(name_mismatch, HOST_NOT_MATCHED)
 # All predicates that may be named.
 PREDICATES = (
     # A cordoned node cannot be tolerated.
@@ -315,10 +315,10 @@ PREDICATES = (
     Filter("HostName", FITS_HOST_NAME),
     Filter("PodFitsHostPorts", pod_fits_host_ports),
     Filter("MatchNodeSelector", match_node_selector),
-    Filter("PodToleratesNodeTaints", refuses_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
+    Filter("PodToleratesNodeTaints", rejects_on(untolerated_taint, TAINTS_NOT_TOLERATED)),
     Filter("CheckNodeMemoryPressure", no_pressure(MEMORY_PRESSURE, UNDER_MEMORY_PRESSURE, only_best_effort=True)),
     Filter("CheckNodeDiskPressure", no_pressure(DISK_PRESSURE, UNDER_DISK_PRESSURE)),
-    Filter("NoDiskConflict", refuses_on(disk_conflict, DISK_CONFLICT)),
+    Filter("NoDiskConflict", rejects_on(disk_conflict, DISK_CONFLICT)),
     *VOLUME_PREDICATES,
     Filter("MatchInterPodAffinity", PodMetadata.check_affinity),
 )

@@ -45,7 +45,7 @@ class SchedulingQueue(ABC):
     scheduling_cycle: int | None = None
     move_request_cycle: int | None = None
     # The plugins and events whose queueing hint was assumed to be Queue, and the nominated pods.
-    unmodelled_hints: Collection[tuple[str, str]] = ()
+    unmodeled_hints: Collection[tuple[str, str]] = ()
     nominator: NominatedPods | None = None
 
     @abstractmethod
@@ -116,7 +116,7 @@ class SchedulingQueue(ABC):
 
     def assumed_hints(self) -> list[tuple[str, str]]:
         """Return the plugins and events whose queueing hint was assumed to be Queue, though the plugin might say no."""
-        return sorted(self.unmodelled_hints)
+        return sorted(self.unmodeled_hints)
 
     def nominated(self) -> dict[str, list[str]]:
         """Return the nominated pods of each node, as ``namespace/name``."""

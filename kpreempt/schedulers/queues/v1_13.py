@@ -168,7 +168,9 @@ class Queue113(SchedulingQueue):
             self.move_all(now)
             return
         wanting = [
-            each for each in self.unschedulable.values() if any(wants(each, term, new) for term in terms_of(each))
+            each
+            for each in self.unschedulable.values()
+            if any(matches_term(each, term, new) for term in terms_of(each))
         ]
         self._move_to_active_queue(wanting)
 
@@ -268,7 +270,7 @@ def terms_of(pod: Pod) -> list[PodAffinityTerm]:
     return affinity.pod_affinity.required if affinity and affinity.pod_affinity else []
 
 
-def wants(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
+def matches_term(owner: Pod, term: PodAffinityTerm, pod: Pod) -> bool:
     """Return whether a term of ``owner`` matches the pod. A term without a selector matches none."""
     namespaces = term.namespaces or [owner.metadata.namespace]
     is_there = pod.metadata.namespace in namespaces

@@ -4,7 +4,7 @@ The plugins see the state in which the session opened, and the changes that the 
 tasks count as present, evicted ones as gone. Without that plugin they see no changes.
 
 The plugins of Kubernetes 1.25 that Volcano calls follow ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``
-v1.25.0 if they differ from ``schedulers/kube`` under ``BEHAVIOUR``, and Volcano v1.8.0 around them.
+v1.25.0 if they differ from ``schedulers/kube`` under ``BEHAVIOR``, and Volcano v1.8.0 around them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kpreempt.verdict import SUCCESS, Assumption, Status
 from kpreempt.verdict.status import SKIP
 
 # Volcano embeds the plugins of Kubernetes 1.25, with default feature gates.
-BEHAVIOUR = behavior("1.25")
+BEHAVIOR = behavior("1.25")
 
 
 class KubeView:
@@ -50,8 +50,8 @@ class KubeView:
         nodes = list(nodes)
         pods = [without_sidecars(task.pod) for node in nodes for task in node.tasks_in_order()]
         seen = msgspec.structs.replace(cluster, nodes=[node.node for node in nodes], pods=pods)
-        self.state = ClusterState(seen, BEHAVIOUR, now=now, scheduler_names=frozenset())
-        self.handle = Handle(self.state, BEHAVIOUR)
+        self.state = ClusterState(seen, BEHAVIOR, now=now, scheduler_names=frozenset())
+        self.handle = Handle(self.state, BEHAVIOR)
         # Assumptions made by scores.
         self.assumptions: dict[Assumption, None] = {}
         self._spread_images(cluster.nodes)
@@ -60,7 +60,7 @@ class KubeView:
         """Add a task that was placed on its node."""
         node_info = self.state.by_name.get(task.node_name)
         if node_info is not None:
-            node_info.add_pod(PodInfo(without_sidecars(task.pod), BEHAVIOUR))
+            node_info.add_pod(PodInfo(without_sidecars(task.pod), BEHAVIOR))
 
     def remove(self, task: Task) -> None:
         """Remove a task from its node."""

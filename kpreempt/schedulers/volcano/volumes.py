@@ -35,12 +35,12 @@ from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
     sort_claims,
 )
 from kpreempt.schedulers.volcano.cache import Node, Task
-from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR
+from kpreempt.schedulers.volcano.kube_view import BEHAVIOR
 from kpreempt.verdict import Assumption, AssumptionKind
 
 _Claimed = TypeVar("_Claimed", PersistentVolumeClaim, PersistentVolume)
 
-_NAMED = 4
+_MAX_LISTED = 4
 
 REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
@@ -49,7 +49,7 @@ class VolumeError(Exception):
     """A task's volumes are not available on a node; the message is upstream's."""
 
 
-class _Taken(NamedTuple):
+class _TaskVolumes(NamedTuple):
     """What a task uses: volumes by name, and keys of claims for which volumes will be provisioned."""
 
     volumes: list[str]
@@ -64,7 +64,7 @@ class SessionVolumes:
         self._now = now
         self._volumes: dict[str, PersistentVolume] = {}
         self._claims: dict[str, PersistentVolumeClaim] = {}
-        self._by_task: dict[str, _Taken] = {}
+        self._by_task: dict[str, _TaskVolumes] = {}
         self._known: tuple[ClusterState, VolumeBinder] | None = None
         # The assumptions of the session, in order of occurrence.
         self.assumptions: dict[Assumption, None] = {}
@@ -100,7 +100,7 @@ class SessionVolumes:
             annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: node.name}
             metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
             self._claims[claim.key] = msgspec.structs.replace(claim, metadata=metadata)
-        self._by_task[task.key] = _Taken(
+        self._by_task[task.key] = _TaskVolumes(
             [volume.metadata.name for _, volume in found.bindings], [claim.key for claim, _ in found.provisions]
         )
         self._known = None
@@ -116,7 +116,9 @@ class SessionVolumes:
             if len(set(map(_use, equals))) < 2:
                 continue
             names = [each.metadata.name for each in equals]
-            named = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+            named = ", ".join(names[:_MAX_LISTED]) + (
+                f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+            )
             message = (
                 f"its claim {claim.key} binds one of the equal volumes {named} on {node.name}; the scheduler picks one"
                 " at random (here: the first in the input), which may affect what is left for other claims"
@@ -148,8 +150,8 @@ class SessionVolumes:
                 persistent_volume_claims=[_without_attributes(claim) for claim in claims],
                 persistent_volumes=[_without_attributes(volume) for volume in volumes],
             )
-            cluster = ClusterState(seen, BEHAVIOUR, now=self._now, scheduler_names=frozenset())
-            self._known = cluster, VolumeBinder(cluster, BEHAVIOUR)
+            cluster = ClusterState(seen, BEHAVIOR, now=self._now, scheduler_names=frozenset())
+            self._known = cluster, VolumeBinder(cluster, BEHAVIOR)
         return self._known
 
 

@@ -19,7 +19,7 @@ from kpreempt.version import __version__
 
 SECONDS = 30.0
 MAX_BYTES = 32 * 2**20
-_MOST_REDIRECTS = 5
+_MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _CHUNK = 2**16
 _SCHEMES = ("https", "http")
@@ -39,7 +39,7 @@ def download(
 
 
 def _download(url: str, environment: Mapping[str, str], seconds: float, max_bytes: int) -> bytes:
-    for _ in range(_MOST_REDIRECTS + 1):
+    for _ in range(_MAX_REDIRECTS + 1):
         source = without_secrets(url)
         try:
             parts = urlsplit(url)
@@ -71,7 +71,7 @@ def _download(url: str, environment: Mapping[str, str], seconds: float, max_byte
             raise failure(error, source, seconds) from None
         finally:
             response.close()
-    raise InputError(f"redirects more than {_MOST_REDIRECTS} times", source=without_secrets(url))
+    raise InputError(f"redirects more than {_MAX_REDIRECTS} times", source=without_secrets(url))
 
 
 def _request(

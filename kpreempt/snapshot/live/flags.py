@@ -29,9 +29,9 @@ class ConnectionFlags(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout: str = ""
 
     def __repr__(self) -> str:
-        return f"ConnectionFlags({', '.join(self.given())})"
+        return f"ConnectionFlags({', '.join(self.as_arguments())})"
 
-    def given(self) -> list[str]:
+    def as_arguments(self) -> list[str]:
         """The flags that were given, as they are written on a command line, in kubectl's order."""
         names = {"as_user": "--as", "as_groups": "--as-group"}
         return [

@@ -18,7 +18,7 @@ from kpreempt.model.meta import ObjectMeta
 from kpreempt.snapshot.kinds import COMPARED, plural_of
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
-from kpreempt.snapshot.object_store import is_kept_anyway
+from kpreempt.snapshot.object_store import is_always_kept
 
 # They tell what has happened, which few questions are about, and there are many of them.
 EVENTS = KINDS["Event"]
@@ -66,7 +66,7 @@ def kinds_of_plugins(extra_fields: ExtraFields) -> tuple[list[Kind], list[str]]:
     """
     kinds, without_location = [], []
     for each in extra_fields.kinds:
-        if is_kept_anyway(each):
+        if is_always_kept(each):
             continue
         if (each.kind, (each.group,)) == (CRON_JOBS.name, CRON_JOBS.groups):
             kinds.append(CRON_JOBS)

@@ -25,7 +25,7 @@ import msgspec
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import FORBIDDEN, ClusterSnapshot, Unread
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.snapshot.batches import Batch, ServerVersion, line_of_all
+from kpreempt.snapshot.batches import Batch, ServerVersion, fixed_line
 from kpreempt.snapshot.collect import NOTHING_MORE, Collector, Needs, Packs
 from kpreempt.snapshot.kinds import COMPARED, RECORDED, resource_of
 from kpreempt.snapshot.live.api import Api
@@ -53,7 +53,7 @@ Progress = Callable[[str, float], None]
 T = TypeVar("T")
 
 
-class Reading(msgspec.Struct, frozen=True):
+class LiveSnapshot(msgspec.Struct, frozen=True):
     """A live cluster, the objects that were set aside because they are bad, and what is not known of it.
 
     Which kinds could not be read the cluster says itself; the assumptions are about those that only plugins read.
@@ -77,7 +77,7 @@ def read_cluster(
     phases: Phases = NO_PHASES,
     needs: Needs = NOTHING_MORE,
     packs: Packs | None = None,
-) -> Reading:
+) -> LiveSnapshot:
     """Read everything that schedulers look at, in all namespaces, and what the question ``needs`` beyond.
 
     ``packs`` says what is kept of each document. Of a kind that plugins want and the server does not know there is
@@ -109,7 +109,7 @@ def read_cluster(
         for key in kinds_of_plugins(needs.extra_fields)[1]
     ]
     assumptions = [*reader.assumptions, *unlisted, *_inconsistencies(reader.versions, cluster)]
-    return Reading(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
+    return LiveSnapshot(cluster, collector.set_aside, assumptions, collector.documents(), reader.starts)
 
 
 class _Reader:
@@ -150,7 +150,7 @@ class _Reader:
                         message = "the server does not tell its version"
                         self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
                     source = self._api.connection.server
-                    batch = Batch(source, [], line_of_all(0), version=found.git_version, taken_at=taken_at.isoformat())
+                    batch = Batch(source, [], fixed_line(0), version=found.git_version, taken_at=taken_at.isoformat())
                     self._collector.add(batch)
                     continue
                 listing, page = found
@@ -183,7 +183,7 @@ class _Reader:
             return
         if page.begins:
             self._collector.forget(page.kind, page.api_version)
-        batch = Batch(page.source, page.items, line_of_all(0), kind=page.kind, api_version=page.api_version)
+        batch = Batch(page.source, page.items, fixed_line(0), kind=page.kind, api_version=page.api_version)
         with self._phases.phase("decode"):
             self._collector.add(batch)
         if page.ends and listing.kind == RECORDED.get(label):
@@ -292,7 +292,7 @@ _LONGEST = 320
 _API_VERSION = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[a-z0-9]+")
 
 
-class Named(Protocol):
+class ObjectNames(Protocol):
     """An object by its names; those of kinds without namespaces may say one."""
 
     @property
@@ -317,7 +317,7 @@ class Objects(msgspec.Struct, frozen=True):
     unread: dict[str, Unread]
 
 
-def read_objects(api: Api, extra_fields: Iterable[Named]) -> Objects:
+def read_objects(api: Api, extra_fields: Iterable[ObjectNames]) -> Objects:
     """Read the objects one by one. Raises ``ClusterError`` and ``InputError``."""
     documents: list[dict[str, Any]] = []
     known: dict[str, None] = {}
@@ -352,7 +352,7 @@ def read_objects(api: Api, extra_fields: Iterable[Named]) -> Objects:
     return Objects(documents, [each for each in known if each not in unread], unread)
 
 
-def _document(api: Api, extra_fields: Named, resource: Resource) -> list[dict[str, Any]]:
+def _document(api: Api, extra_fields: ObjectNames, resource: Resource) -> list[dict[str, Any]]:
     """The object, or nothing where it is not there."""
     place = f"namespaces/{quote(extra_fields.namespace, safe='')}/" if resource.namespaced else ""
     start = "apis" if "/" in extra_fields.api_version else "api"

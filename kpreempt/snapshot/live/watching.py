@@ -20,15 +20,15 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.live.listing import INDISPENSABLE, Listing, path_of
-from kpreempt.snapshot.recording.changes import What
+from kpreempt.snapshot.recording.changes import ChangeType
 from kpreempt.snapshot.recording.recorder import (
     Bookmark,
-    Holder,
+    LeaseHolder,
     Listed,
-    Refused,
     Stream,
-    Told,
     Watched,
+    WatchRejected,
+    WatchReport,
     version_number,
 )
 
@@ -38,14 +38,14 @@ _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 30.0
 # So much may wait to be written before watches are read no further.
 _QUEUED = 10_000
-_GONE = 410
+_HTTP_GONE = 410
 _UNKNOWN_USER = 401
-_REFUSED = (403, 404, 405)
+_HTTP_REJECTED = (403, 404, 405)
 
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 _LEASE_QUERY = {"fieldSelector": "metadata.name=kube-scheduler"}
 
-News = Queue[Told | KpreemptError]
+News = Queue[WatchReport | KpreemptError]
 
 
 class Start(msgspec.Struct, frozen=True):
@@ -136,8 +136,8 @@ class Watches:
         except KpreemptError as error:
             self.news.put(error)
 
-    def _tell(self, stream: Stream | None, news: Watched | Bookmark | Listed | Refused | Holder) -> None:
-        self.news.put(Told(self._clock(), stream, news))
+    def _tell(self, stream: Stream | None, news: Watched | Bookmark | Listed | WatchRejected | LeaseHolder) -> None:
+        self.news.put(WatchReport(self._clock(), stream, news))
 
     def _watch(self, stream: Stream, start: Start) -> None:
         version, failures = start.version, 0
@@ -153,17 +153,17 @@ class Watches:
                     if line.type == "BOOKMARK":
                         self._tell(stream, Bookmark(version))
                     else:
-                        self._tell(stream, Watched(What(line.type), line.object, start.api_version))
+                        self._tell(stream, Watched(ChangeType(line.type), line.object, start.api_version))
                 if not is_reported:
                     self._wait(failures)
                     failures += 1
             except _ExpiredError:
                 version = self._listed(stream)
             except ClusterError as error:
-                if error.status in _REFUSED and stream.kind.name in INDISPENSABLE:
+                if error.status in _HTTP_REJECTED and stream.kind.name in INDISPENSABLE:
                     raise
-                if error.status in _REFUSED:
-                    self._tell(stream, Refused(error.status))
+                if error.status in _HTTP_REJECTED:
+                    self._tell(stream, WatchRejected(error.status))
                     return
                 self._wait(failures, error)
                 failures += 1
@@ -184,7 +184,7 @@ class Watches:
                         break
                 version = version_number(listing.version, page.source)
             except ClusterError as error:
-                if error.status in _REFUSED:
+                if error.status in _HTTP_REJECTED:
                     raise
                 self._wait(failures, error)
                 failures += 1
@@ -198,7 +198,7 @@ class Watches:
         failures = 0
         while not self._is_over:
             holder, version = self.holder()
-            self._tell(None, Holder(holder))
+            self._tell(None, LeaseHolder(holder))
             if not holder:
                 return
             try:
@@ -206,7 +206,7 @@ class Watches:
                     failures = 0
                     if line.type != "BOOKMARK":
                         lease = msgspec.json.decode(line.object, type=_Lease)
-                        self._tell(None, Holder("" if line.type == "DELETED" else lease.spec.holder_identity))
+                        self._tell(None, LeaseHolder("" if line.type == "DELETED" else lease.spec.holder_identity))
             except _ExpiredError:
                 continue
             except (ClusterError, msgspec.DecodeError, ValueError) as error:
@@ -234,12 +234,12 @@ class Watches:
                     raise ClusterError("answers with something else than changes", source=source)
                 if line.type == "ERROR":
                     code = _object(line.object).code
-                    if code == _GONE:
+                    if code == _HTTP_GONE:
                         raise _ExpiredError
                     raise ClusterError(f"the watch fails ({code})", source=source, status=code if code >= 500 else 0)
                 yield line
         except ClusterError as error:
-            if error.status == _GONE:
+            if error.status == _HTTP_GONE:
                 raise _ExpiredError from None
             raise
 

@@ -1,7 +1,7 @@
 """The cluster of a recording as it was at a moment: a base, and the changes up to then; and what a recording holds.
 
 A moment is a resource version: versions count the changes of the whole store, so that all kinds fit together. Events
-may be in a store of their own, and are as they were seen. ``moment_of`` says which moment is meant: a time, or just
+may be in a store of their own, and are as they were seen. ``point_in_time`` says which moment is meant: a time, or just
 before a pod's scheduler decided on it.
 """
 
@@ -23,7 +23,7 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.decode import record_of
-from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, Change, Kept, What
+from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, Change, ChangeType, RecordedObjects
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import observed_pod, pod_line
 from kpreempt.snapshot.recording.recorder import ALIVE_SECONDS, follow
@@ -41,22 +41,22 @@ _BINDING = timedelta(seconds=2)
 _BATCH = 4096
 _NAMES_SHOWN = 3
 _EVENT = "Event"
-_END_OF_ALL = datetime.max.replace(tzinfo=UTC)
+_RECORDING_END = datetime.max.replace(tzinfo=UTC)
 
 
-class Moment(NamedTuple):
+class PointInTime(NamedTuple):
     """When: at a time, or with a ``version`` just after that one was made. Without either at the end."""
 
-    time: datetime = _END_OF_ALL
+    time: datetime = _RECORDING_END
     version: int | None = None
 
     @property
     def is_end(self) -> bool:
         """Whether it is the end of the recording."""
-        return self.time == _END_OF_ALL
+        return self.time == _RECORDING_END
 
 
-class Past(NamedTuple):
+class PastCluster(NamedTuple):
     """A cluster as it was at ``time``, in batches as other sources have it, with what is known of its pods' order."""
 
     batches: list[Batch]
@@ -65,7 +65,7 @@ class Past(NamedTuple):
     orders: dict[str, PodOrder]
 
 
-def state_before(folder: str, moment: Moment, input_limits: InputLimits) -> Past:
+def state_before(folder: str, moment: PointInTime, input_limits: InputLimits) -> PastCluster:
     """The cluster at a moment. Raises ``InputError`` for one that the recording does not have."""
     segments = _segments_for(folder, moment)
     state = _State(segments[0], input_limits)
@@ -87,10 +87,10 @@ def state_before(folder: str, moment: Moment, input_limits: InputLimits) -> Past
             state.note_later(change, moment, version)
     time = last_seen if moment.is_end else moment.time
     assumptions = [*state.assumptions(), *_unwatched(folder, segments[0], last_seen, time)]
-    return Past(state.batches(name_of(folder), time), time, assumptions, state.pod_orders())
+    return PastCluster(state.batches(name_of(folder), time), time, assumptions, state.pod_orders())
 
 
-def _segments_for(folder: str, moment: Moment) -> list[Segment]:
+def _segments_for(folder: str, moment: PointInTime) -> list[Segment]:
     """The segment with the last base before the moment, and the next one, if nothing was missed in between."""
     paths = segments_in(folder)
     index = max((index for index, path in enumerate(paths) if began(path) <= moment.time), default=-1)
@@ -109,7 +109,7 @@ class _State:
 
     def __init__(self, segment: Segment, input_limits: InputLimits) -> None:
         self.header = segment.header
-        self.kept = Kept()
+        self.kept = RecordedObjects()
         self._orders = NodeOrders(segment.end.orders)
         self._holder = segment.end.holder
         self._unread: dict[str, int] = {}
@@ -126,17 +126,17 @@ class _State:
         self.kept.apply(change)
         if change.kind == "Pod":
             follow(self._orders, change)
-        elif change.what is What.SCHEDULER:
+        elif change.what is ChangeType.SCHEDULER:
             self._holder = change.name
             self._orders.forget()
-        if change.what is What.UNREAD:
+        if change.what is ChangeType.UNREAD:
             self._unread[change.kind] = change.status
 
-    def note_later(self, change: Change, moment: Moment, version: int) -> None:
+    def note_later(self, change: Change, moment: PointInTime, version: int) -> None:
         """Take from a change after the moment what it says about the moment."""
-        if change.what is What.GAP and change.since < version:
+        if change.what is ChangeType.GAP and change.since < version:
             self._gaps.append(change.kind)
-        if change.kind == "Pod" and not moment.is_end and change.what is What.MODIFIED:
+        if change.kind == "Pod" and not moment.is_end and change.what is ChangeType.MODIFIED:
             known = self.kept["Pod"].get((change.namespace, change.name))
             pod = pod_line(change.object)
             node, is_close = pod.spec.node_name, pod.has_claims or change.seen <= moment.time + _BINDING
@@ -208,13 +208,13 @@ _EXAMPLES = "--at 2026-11-21T03:12:00Z, or --at pod/NAMESPACE/NAME for just befo
 _RANK = {DecisionKind.UNSCHEDULABLE: 0, DecisionKind.BOUND: 1, DecisionKind.NOMINATED: 2}
 
 
-def moment_of(folder: str, text: str | None) -> Moment:
+def point_in_time(folder: str, text: str | None) -> PointInTime:
     """The moment that ``--at`` says; the end of the recording for ``None``.
 
     Raises ``UsageError`` for a text that says none, ``InputError`` where the recording has no such decision.
     """
     if text is None:
-        return Moment()
+        return PointInTime()
     if text.startswith("pod/"):
         namespace, slash, name = text.removeprefix("pod/").partition("/")
         if not slash or not namespace or not name:
@@ -226,25 +226,25 @@ def moment_of(folder: str, text: str | None) -> Moment:
             raise InputError(f"has no decision of a scheduler about pod {key}", source=name_of(folder))
         last = max(traces, key=lambda trace: (_RANK[trace.decision.decision], trace.written))
         # What was seen up to then is what was seen before it.
-        return Moment(last.seen - timedelta(microseconds=1), last.version - 1)
+        return PointInTime(last.seen_at - timedelta(microseconds=1), last.version - 1)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         time = None
     if time is None or time.tzinfo is None:
         raise UsageError(f"--at: {text[:300]!r} is not a time with its zone", hint=_EXAMPLES)
-    return Moment(time)
+    return PointInTime(time)
 
 
 def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
-    """The time at which the recording has the last event about the eviction of a pod, as ``moment_of`` takes it.
+    """The time at which the recording has the last event about the eviction of a pod, as ``point_in_time`` takes it.
 
     ``None`` where it has none. Raises ``InputError``.
     """
     found = None
     for path in segments_in(folder):
         for change in Segment(path).changes():
-            if change.kind == "Event" and change.what in (What.ADDED, What.MODIFIED):
+            if change.kind == "Event" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
                 event = record_of(KINDS["Event"], change.object)
                 if event.reason == PREEMPTED and event.subject.key == f"{namespace}/{name}":
                     found = change.seen
@@ -304,8 +304,8 @@ def info_of(folder: str) -> RecordingInfo:
         for change in segment.changes():
             ends = max(ends, change.seen)
             changes[change.kind] += change.what in OBJECT_CHANGES
-            relisted[change.kind] += change.what is What.GAP
-            if change.what is What.UNREAD:
+            relisted[change.kind] += change.what is ChangeType.GAP
+            if change.what is ChangeType.UNREAD:
                 unread[change.kind] = None
         if segment.damage is not None:
             what = "its last record is torn, and left out" if segment.damage.is_torn else "is damaged"

@@ -12,7 +12,7 @@ from kpreempt.model.meta import Time
 from kpreempt.snapshot.kinds import RECORDED
 
 
-class What(StrEnum):
+class ChangeType(StrEnum):
     """What has happened: to an object, or to the recording itself."""
 
     ADDED = "ADDED"
@@ -28,7 +28,7 @@ class What(StrEnum):
     ALIVE = "ALIVE"
 
 
-OBJECT_CHANGES = (What.ADDED, What.MODIFIED, What.DELETED)
+OBJECT_CHANGES = (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,7 +38,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where the object is deleted.
     """
 
-    what: What
+    what: ChangeType
     seen: Time
     kind: str = ""
     namespace: str = ""
@@ -83,7 +83,7 @@ class BaseEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 Key = tuple[str, str]
 
 
-class Kept(dict[str, dict[Key, bytes]]):
+class RecordedObjects(dict[str, dict[Key, bytes]]):
     """The line of every object, by kind, then by namespace and name."""
 
     def __init__(self) -> None:
@@ -91,11 +91,11 @@ class Kept(dict[str, dict[Key, bytes]]):
 
     def apply(self, change: Change) -> None:
         """Follow a change; one that is about no object changes nothing."""
-        if change.what in (What.ADDED, What.MODIFIED):
+        if change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
             self[change.kind][change.namespace, change.name] = bytes(change.object)
-        elif change.what is What.DELETED:
+        elif change.what is ChangeType.DELETED:
             self[change.kind].pop((change.namespace, change.name), None)
-        elif change.what is What.UNREAD:
+        elif change.what is ChangeType.UNREAD:
             # What it was last is not what it is.
             self[change.kind].clear()
 

@@ -16,7 +16,7 @@ from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import record_of
 from kpreempt.snapshot.kinds import resource_of
-from kpreempt.snapshot.recording.changes import Change, What
+from kpreempt.snapshot.recording.changes import Change, ChangeType
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.runs import Run, Trace, runs_of
 from kpreempt.snapshot.recording.segments import object_name_of_line
@@ -51,7 +51,7 @@ def history_of(folder: str, subject: Subject) -> History:
         if ends is not None:
             steps.append(HistoryEvent(at=ends, type=HistoryEventType.WATCH_GAP, until=run.begins))
         begins, ends = begins or run.begins, run.ends
-        chronicler = _Chronicler(folder, subject, run)
+        chronicler = _JournalBuilder(folder, subject, run)
         steps += chronicler.steps()
         is_known |= chronicler.is_known
     if begins is None or ends is None:
@@ -62,7 +62,7 @@ def history_of(folder: str, subject: Subject) -> History:
     return History(subject=str(subject), begins=begins, ends=ends, items=steps)
 
 
-class _Chronicler:
+class _JournalBuilder:
     """Goes through a run once, with the pods, the node or the budget as they were before each change."""
 
     def __init__(self, folder: str, subject: Subject, run: Run) -> None:
@@ -91,7 +91,7 @@ class _Chronicler:
                 self.is_known = True
                 self._own = record_of(KINDS[named.kind], line)
         for change in self._run.changes():
-            if change.kind == "Pod" and change.what in (What.ADDED, What.MODIFIED, What.DELETED):
+            if change.kind == "Pod" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED):
                 self._note_pod(change)
             elif (change.kind, change.namespace, change.name) == self._subject:
                 self.is_known = True
@@ -103,15 +103,15 @@ class _Chronicler:
             else:
                 is_about = self._subject.kind == "Node" and decision.node == self._subject.name
             if is_about:
-                before = _written(trace.seen - timedelta(microseconds=1))
+                before = _written(trace.seen_at - timedelta(microseconds=1))
                 step = HistoryEvent(
-                    at=trace.seen,
+                    at=trace.seen_at,
                     type=_DECIDED[decision.decision],
                     pod=decision.pod,
                     node=decision.node,
                     message=decision.message,
                     victims=decision.victims,
-                    command=self._asked("explain", f"pod/{decision.pod.partition('/')[2]}", decision.pod, before),
+                    command=self._command("explain", f"pod/{decision.pod.partition('/')[2]}", decision.pod, before),
                 )
                 self._found.append((trace.version, step))
         self._found.sort(key=lambda each: each[0])
@@ -127,14 +127,14 @@ class _Chronicler:
         is_near = pod.metadata.namespace == self._subject.namespace
         return is_near and selector is not None and selector.matches(pod.metadata.labels)
 
-    def _asked(self, command: str, subject: str, pod: str, at: str = "") -> list[str]:
+    def _command(self, command: str, subject: str, pod: str, at: str = "") -> list[str]:
         when = ["--at", at] if at else []
         return [command, subject, "-n", pod.partition("/")[0], "--snapshot", self._folder, *when]
 
     def _note_pod(self, change: Change) -> None:
         key = f"{change.namespace}/{change.name}"
         before = self._pods.pop(key, None)
-        pod = None if change.what is What.DELETED else pod_line(change.object)
+        pod = None if change.what is ChangeType.DELETED else pod_line(change.object)
         if pod is not None:
             self._pods[key] = pod
         if not any(self._concerns(each) for each in (before, pod) if each is not None):
@@ -167,7 +167,7 @@ class _Chronicler:
 
     def _leaving(self, change: Change, key: str, pod: PodLine) -> HistoryEvent:
         """A pod begins to leave: for whom, or why."""
-        near = min(self._preemptions.get(key, ()), key=lambda each: abs(each.seen - change.seen), default=None)
+        near = min(self._preemptions.get(key, ()), key=lambda each: abs(each.seen_at - change.seen), default=None)
         node = pod.spec.node_name
         if near is not None:
             return HistoryEvent(
@@ -176,7 +176,7 @@ class _Chronicler:
                 pod=key,
                 node=node,
                 preemptor=near.decision.pod,
-                command=self._asked("who-evicted", key.partition("/")[2], key),
+                command=self._command("who-evicted", key.partition("/")[2], key),
             )
         target = pod.condition("DisruptionTarget")
         reason = target.reason if target is not None else ""
@@ -184,7 +184,7 @@ class _Chronicler:
 
     def _note_own(self, change: Change) -> None:
         """A change of the node or the budget itself."""
-        if change.what is What.DELETED:
+        if change.what is ChangeType.DELETED:
             self._own = None
             self._found.append((change.version, HistoryEvent(at=change.seen, type=HistoryEventType.DELETED)))
             return

@@ -23,7 +23,7 @@ _REMEMBERED = 16
 _A_PAIR = 2
 
 
-class Seen(NamedTuple):
+class CachedPod(NamedTuple):
     """What counts of a pod: who it is, and where a scheduler's cache has it (empty: in no node's pods).
 
     One that ``is_waiting`` has no node yet. ``has_failed`` says that its last attempt ended with something else than
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
     rejection: str = ""
     is_gated: bool = False
 
-    def is_surely_unassumed(self, before: Seen | None) -> bool:
+    def is_surely_unassumed(self, before: CachedPod | None) -> bool:
         """Whether its scheduler had it on no node when it was changed from ``before`` to this."""
         return before is None or before.is_gated or (bool(self.rejection) and self.rejection != before.rejection)
 
@@ -114,13 +114,13 @@ class NodeOrders:
             for node, order in (known or {}).items()
             if order.is_sound
         }
-        self._pods: dict[str, Seen] = {}
+        self._pods: dict[str, CachedPod] = {}
         # Since when a pod may have been assumed, counted in changes; absent where it may have been at the beginning.
         self._unassumed: dict[str, int] = {}
         self._steps: dict[str, deque[_Step]] = {}
         self._number = 0
 
-    def put(self, pod: Seen) -> None:
+    def put(self, pod: CachedPod) -> None:
         """A pod is there at the beginning; its place is the known one, or not known."""
         self._pods[pod.key] = pod
         if pod.node:
@@ -128,7 +128,7 @@ class NodeOrders:
             if pod.key not in pods.unplaced and pod.key not in pods.places:
                 self._nodes[pod.node] = pods.unknown(pod.key)
 
-    def change(self, pod: Seen) -> None:
+    def change(self, pod: CachedPod) -> None:
         """A pod was added or updated."""
         before = self._pods.get(pod.key)
         if before is not None and before.uid != pod.uid:
@@ -167,7 +167,7 @@ class NodeOrders:
             if any(pods.places):
                 yield node, Order(pods.places, sorted(pods.unplaced))
 
-    def _bind(self, pod: Seen, since: int) -> None:
+    def _bind(self, pod: CachedPod, since: int) -> None:
         """A pod has come to its node, and may have been assumed there at any time since then."""
         before = self._nodes.get(pod.node, _NONE)
         later = [step for step in self._steps.get(pod.node, ()) if step.number > since]

@@ -10,7 +10,7 @@ import msgspec
 from kpreempt.model.meta import Time
 from kpreempt.model.pod import TERMINAL_PHASES, PodCondition
 from kpreempt.snapshot.decode import Json
-from kpreempt.snapshot.recording.orders import Seen
+from kpreempt.snapshot.recording.orders import CachedPod
 from kpreempt.verdict.verify import REDACTED
 
 # How the scheduler says that no node fits, which it finds before it assumes a pod anywhere.
@@ -98,12 +98,12 @@ def pod_line(line: Json) -> PodLine:
     return _LINE.decode(line)
 
 
-def observed_pod(line: Json) -> Seen:
+def observed_pod(line: Json) -> CachedPod:
     """The pod as the order of a node's pods knows it; a finished one is on none, for schedulers do not watch it."""
     pod = _LINE.decode(line)
     is_finished = pod.status.phase in TERMINAL_PHASES
     rejection = pod.rejection
-    return Seen(
+    return CachedPod(
         key=pod.key,
         uid=pod.metadata.uid,
         node="" if is_finished else pod.spec.node_name,

@@ -18,11 +18,11 @@ from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot, Unread
 from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.pod import Pod
-from kpreempt.snapshot.collect import Keeps, Named
+from kpreempt.snapshot.collect import Keeps, NamedObject
 from kpreempt.snapshot.decode import BadObjectError, Json, Record, as_served, decoder_of, parse_json, record_of
 from kpreempt.snapshot.kinds import RECORDED, resource_of
-from kpreempt.snapshot.minimize import least
-from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Kept, Key, What
+from kpreempt.snapshot.minimize import minimized
+from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, ChangeType, Key, RecordedObjects
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import observed_pod
 from kpreempt.snapshot.recording.segments import Segments
@@ -49,7 +49,7 @@ class Stream(NamedTuple):
 class Watched(NamedTuple):
     """An object was added, modified or deleted."""
 
-    what: What
+    what: ChangeType
     object: Json
     api_version: str
 
@@ -68,24 +68,24 @@ class Listed(NamedTuple):
     api_version: str
 
 
-class Refused(NamedTuple):
+class WatchRejected(NamedTuple):
     """The stream may not be watched any more; the status is HTTP's."""
 
     status: int
 
 
-class Holder(NamedTuple):
+class LeaseHolder(NamedTuple):
     """Who holds the scheduler's lease; empty where that cannot be told."""
 
     identity: str
 
 
-class Told(NamedTuple):
+class WatchReport(NamedTuple):
     """Something that a watch told, and when. A holder is of no stream."""
 
-    seen: datetime
+    received: datetime
     stream: Stream | None
-    news: Watched | Bookmark | Listed | Refused | Holder
+    news: Watched | Bookmark | Listed | WatchRejected | LeaseHolder
 
 
 class Recorder:
@@ -114,13 +114,13 @@ class Recorder:
         self._source = source
         self._holder = holder
         self._lines = lines or Lines()
-        self._kept = Kept()
+        self._kept = RecordedObjects()
         self._orders = NodeOrders()
         self._unread = dict(header.unread)
         self._pending: list[Change] = []
         for kind in KINDS.values():
             for record in getattr(cluster, kind.field):
-                line = line_of(kind, least(record))
+                line = line_of(kind, minimized(record))
                 self._kept[kind.name][_key(record)] = line
                 if kind.name == "Pod":
                     self._orders.put(observed_pod(line))
@@ -133,14 +133,14 @@ class Recorder:
         """How many objects there are now."""
         return sum(map(len, self._kept.values()))
 
-    def take(self, told: Told) -> None:
+    def take(self, told: WatchReport) -> None:
         """Follow what a watch told. Raises ``InputError`` for an object that is bad."""
         seen, stream, news = told
-        if isinstance(news, Holder):
+        if isinstance(news, LeaseHolder):
             if news.identity != self._holder:
                 self._holder = news.identity
                 self._orders.forget()
-                self._add([Change(what=What.SCHEDULER, seen=seen, name=news.identity)])
+                self._add([Change(what=ChangeType.SCHEDULER, seen=seen, name=news.identity)])
             return
         assert stream is not None
         if isinstance(news, Bookmark):
@@ -150,16 +150,16 @@ class Recorder:
         elif isinstance(news, Listed):
             self._add(list(self._differences(stream, seen, news)))
         else:
-            self._add([Change(what=What.UNREAD, seen=seen, kind=stream.kind.name, status=news.status)])
+            self._add([Change(what=ChangeType.UNREAD, seen=seen, kind=stream.kind.name, status=news.status)])
 
     def tick(self, now: datetime) -> None:
         """Bring to the disk what is due by ``now``. Raises ``InputError`` where it cannot be written."""
         waited = (now - self._flushed).total_seconds()
         if not self._pending and waited >= ALIVE_SECONDS:
-            self._pending.append(Change(what=What.ALIVE, seen=now))
+            self._pending.append(Change(what=ChangeType.ALIVE, seen=now))
         if self._pending and waited >= FLUSH_SECONDS:
             self.flush(now)
-            if self._segments.wants_base(now):
+            if self._segments.needs_base(now):
                 self._begin(now, continues=True)
 
     def flush(self, now: datetime) -> None:
@@ -186,14 +186,14 @@ class Recorder:
             self._kept.apply(change)
             if change.kind == "Pod":
                 follow(self._orders, change)
-            if change.what is What.UNREAD:
+            if change.what is ChangeType.UNREAD:
                 self._unread[change.kind] = unread_as(change)
             self.num_changes += change.what in OBJECT_CHANGES
         self._pending += changes
 
     def _change(self, stream: Stream, seen: datetime, news: Watched) -> Change:
         record, version = self._decoded(stream.kind, news.object, news.api_version)
-        is_deleted = news.what is What.DELETED
+        is_deleted = news.what is ChangeType.DELETED
         line = b"null" if is_deleted else self._lines.line(stream.kind, record, news.object, news.api_version)
         self._versions[stream.label] = max(version, self._versions.get(stream.label, 0))
         namespace, name = _key(record)
@@ -211,7 +211,7 @@ class Recorder:
         """A list that was read anew, as changes from what was known."""
         kind = stream.kind
         yield Change(
-            what=What.GAP,
+            what=ChangeType.GAP,
             seen=seen,
             kind=kind.name,
             since=self._versions.get(stream.label, 0),
@@ -231,7 +231,7 @@ class Recorder:
             line = self._lines.line(kind, record, json, news.api_version)
             known = self._kept[kind.name].get(key)
             if line != known:
-                what = What.ADDED if known is None else What.MODIFIED
+                what = ChangeType.ADDED if known is None else ChangeType.MODIFIED
                 yield Change(
                     what=what,
                     seen=seen,
@@ -243,12 +243,12 @@ class Recorder:
                 )
         for namespace, name in sorted(gone):
             yield Change(
-                what=What.DELETED, seen=seen, kind=kind.name, namespace=namespace, name=name, version=news.version
+                what=ChangeType.DELETED, seen=seen, kind=kind.name, namespace=namespace, name=name, version=news.version
             )
 
     def _decoded(self, kind: Kind, json: Json, api_version: str) -> tuple[Record, int]:
         try:
-            decode = decoder_of(kind.record if kind.name in KINDS else Named).decode
+            decode = decoder_of(kind.record if kind.name in KINDS else NamedObject).decode
             record = as_served(record_of(kind, json, decode), api_version)
             if not record.metadata.name:
                 raise BadObjectError(kind.name, "metadata.name", "is missing")
@@ -266,11 +266,11 @@ def version_number(text: str, source: str) -> int:
 
 def follow(orders: NodeOrders, change: Change) -> None:
     """Follow a change of pods."""
-    if change.what in (What.ADDED, What.MODIFIED):
+    if change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
         orders.change(observed_pod(change.object))
-    elif change.what is What.DELETED:
+    elif change.what is ChangeType.DELETED:
         orders.delete(f"{change.namespace}/{change.name}")
-    elif change.what in (What.GAP, What.UNREAD):
+    elif change.what in (ChangeType.GAP, ChangeType.UNREAD):
         orders.forget()
 
 
@@ -306,7 +306,7 @@ class Lines(NamedTuple):
     def line(self, kind: Kind, record: Record, json: Json, api_version: str) -> bytes:
         """The line of an object that was told as ``json``, as it is served in that version."""
         if kind.name in KINDS and not self.keeps(kind.name, record):
-            return line_of(kind, least(record))
+            return line_of(kind, minimized(record))
         return self.of_document({"apiVersion": api_version, "kind": kind.name, **parse_json(json)}).text
 
     def of_document(self, document: Document) -> Line:

@@ -21,7 +21,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import BadObjectError, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED
-from kpreempt.snapshot.recording.changes import BaseEnd, Change, Order, What
+from kpreempt.snapshot.recording.changes import BaseEnd, Change, ChangeType, Order
 from kpreempt.snapshot.recording.pods import pod_line, redacted_rejection
 from kpreempt.snapshot.recording.segments import (
     END,
@@ -33,7 +33,7 @@ from kpreempt.snapshot.recording.segments import (
     segments_in,
 )
 from kpreempt.snapshot.redact import Redaction
-from kpreempt.snapshot.redact.spaces import Known, RoundedImages, public_version
+from kpreempt.snapshot.redact.spaces import KnownNames, RoundedImages, public_version
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of
 from kpreempt.version import __version__
 
@@ -62,7 +62,7 @@ def redact_recording(folder: str, to: str, key: bytes, images: Images) -> Redact
         raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
     if is_recording(to):
         raise InputError("has a recording", source=name_of(to), hint="--to another folder")
-    known, end, kinds = Known(), Segment(paths[0]).end.taken_at, set[str]()
+    known, end, kinds = KnownNames(), Segment(paths[0]).end.taken_at, set[str]()
     for segment in map(Segment, paths):
         kinds |= segment.header_cluster()[0].skipped.keys()
         end = max([end, segment.end.taken_at, *(change.seen for change in segment.changes())])
@@ -93,7 +93,7 @@ def _records(segment: Segment) -> Iterator[Record]:
     for kind, line in _lines(segment):
         yield record_of(KINDS[kind], line)
     for change in segment.changes():
-        if change.what in (What.ADDED, What.MODIFIED) and change.kind in KINDS:
+        if change.what in (ChangeType.ADDED, ChangeType.MODIFIED) and change.kind in KINDS:
             yield record_of(KINDS[change.kind], change.object)
 
 
@@ -115,16 +115,18 @@ class _Writer:
     def write(self, segments: Iterable[Segment], to: str) -> None:
         """Write all of them. Raises ``InputError``."""
         written = Segments(to, _NO_LIMITS)
-        is_whole = True
+        is_complete = True
         try:
             for segment in segments:
                 end = self._end(segment)
                 # What follows on what is damaged does not continue it.
-                written.begin(self._base(segment), msgspec.structs.replace(end, continues=end.continues and is_whole))
+                written.begin(
+                    self._base(segment), msgspec.structs.replace(end, continues=end.continues and is_complete)
+                )
                 kept = (each for each in segment.changes() if each.kind not in COMPARED)
                 for changes in _together(self._change(segment, each) for each in kept):
                     written.append(changes)
-                is_whole = segment.damage is None
+                is_complete = segment.damage is None
         finally:
             written.close()
 
@@ -174,7 +176,7 @@ class _Writer:
 
     def _change(self, segment: Segment, change: Change) -> Change:
         seen = self._redaction.time(change.seen)
-        if change.what is What.SCHEDULER:
+        if change.what is ChangeType.SCHEDULER:
             return msgspec.structs.replace(change, seen=seen, name=self._holder(change.name))
         if not change.name:
             return msgspec.structs.replace(change, seen=seen)
@@ -182,7 +184,9 @@ class _Writer:
             namespace, name = self._redaction.key(change.kind, change.namespace, change.name)
         except KeyError:
             raise segment.bad_line(_UNKNOWN) from None
-        line = change.object if change.what is What.DELETED else msgspec.Raw(self._line(change.kind, change.object))
+        line = (
+            change.object if change.what is ChangeType.DELETED else msgspec.Raw(self._line(change.kind, change.object))
+        )
         return msgspec.structs.replace(change, seen=seen, namespace=namespace, name=name, object=line)
 
     def _line(self, kind: str, line: bytes | msgspec.Raw) -> bytes:

@@ -24,7 +24,7 @@ from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import PodDecoder, Record, record_of
 from kpreempt.snapshot.kinds import COMPARED, resource_of
 from kpreempt.snapshot.recording.as_of import LATE
-from kpreempt.snapshot.recording.changes import Change, Key, What, path_of
+from kpreempt.snapshot.recording.changes import Change, ChangeType, Key, path_of
 from kpreempt.snapshot.recording.orders import NodeOrders
 from kpreempt.snapshot.recording.pods import observed_pod
 from kpreempt.snapshot.recording.recorder import follow, unread_as
@@ -46,7 +46,7 @@ class _Done(NamedTuple):
     before: Record | None
     after: Record | None
     version: int
-    seen: datetime
+    seen_at: datetime
 
 
 class Situation:
@@ -55,7 +55,7 @@ class Situation:
     def __init__(self, trace: Trace, replay: Replay) -> None:
         self.trace = trace
         self._replay = replay
-        recent = [each for each in replay.done if each.seen >= trace.seen - _MEANWHILE and _matters(each)]
+        recent = [each for each in replay.done if each.seen_at >= trace.seen_at - _MEANWHILE and _matters(each)]
         own = [
             at
             for at, each in enumerate(recent)
@@ -72,10 +72,10 @@ class Situation:
             if not (each.surely_precedes(trace) if each.written < trace.version else trace.surely_precedes(each))
         ]
         # In the order in which they were written, and in that in which they were tried, with how many come before.
-        by_place = sorted(unsure, key=lambda each: each.place)
+        by_position = sorted(unsure, key=lambda each: each.position)
         self._orders = {
             False: (unsure, sum(each.written < trace.version for each in unsure)),
-            True: (by_place, bisect_left([each.place for each in by_place], trace.place)),
+            True: (by_position, bisect_left([each.position for each in by_position], trace.position)),
         }
 
     @property
@@ -87,7 +87,7 @@ class Situation:
     @property
     def leaving(self) -> set[str]:
         """The pods that began to leave about when it was decided: who evicts them then may come too late for that."""
-        marks, seen = self._replay.marks, self.trace.seen
+        marks, seen = self._replay.marks, self.trace.seen_at
         first = bisect_left(marks, (seen - _MEANWHILE, ""))
         return {key for _, key in takewhile(lambda mark: mark[0] <= seen + _MEANWHILE, islice(marks, first, None))}
 
@@ -95,20 +95,20 @@ class Situation:
     def is_near_end(self) -> bool:
         """Whether the recording ends before all is told of what came with the decision, as late events."""
         is_late = self.trace.decision.decision is DecisionKind.NOMINATED
-        return self._replay.ends - self.trace.seen < (_EVENTS if is_late else _MEANWHILE)
+        return self._replay.ends - self.trace.seen_at < (_EVENTS if is_late else _MEANWHILE)
 
-    def bindings(self, *, by_place: bool) -> tuple[int, int]:
+    def bindings(self, *, by_position: bool) -> tuple[int, int]:
         """How many pods were bound around the decision before it and after it, in either order.
 
         Those of which it is certain whether they were decided before it do not count.
         """
-        near, before = self._orders[by_place]
+        near, before = self._orders[by_position]
         return before, len(near) - before
 
-    def cluster(self, undone: int = 0, bound: int = 0, *, by_place: bool = False) -> ClusterSnapshot:
+    def cluster(self, undone: int = 0, bound: int = 0, *, by_position: bool = False) -> ClusterSnapshot:
         """The cluster without the last changes ``meanwhile``, and with so many more (or fewer) pods bound.
 
-        They are counted in the order in which bindings were written, or the pods were tried (``by_place``).
+        They are counted in the order in which bindings were written, or the pods were tried (``by_position``).
         """
         pods = dict(self._replay.records["Pod"])
         others: dict[str, dict[Key, Record]] = {}
@@ -125,18 +125,18 @@ class Situation:
                 if isinstance(each, Pod) and each.spec.node_name:
                     doubted.add(each.spec.node_name)
         known = min((each.version for each in self._last(undone)), default=self.trace.version)
-        unsure, before = self._orders[by_place]
+        unsure, before = self._orders[by_position]
         standings = [(each, True) for each in self._known]
         standings += [(each, index < before + bound) for index, each in enumerate(unsure)]
         for each, is_there in standings:
             if is_there != (each.written < known):
-                doubted.update(_with_node(pods, each, is_there=is_there))
-        return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen, doubted)
+                doubted.update(_with_node(pods, each, is_present=is_there))
+        return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen_at, doubted)
 
-    def changes(self, undone: int, bound: int, *, by_place: bool) -> list[str]:
+    def changes(self, undone: int, bound: int, *, by_position: bool) -> list[str]:
         """In words, what lies between the state just before the decision and that of ``cluster``."""
         lines = [_told(done) for done in self._last(undone)]
-        unsure, before = self._orders[by_place]
+        unsure, before = self._orders[by_position]
         for index, each in enumerate(unsure):
             was_there = each.written < self.trace.version
             if (index < before + bound) != was_there:
@@ -190,7 +190,7 @@ class Replay:
         """What was bound a moment before and after, as far as it may have been decided the other way round."""
         at = bisect_left(self._bindings, trace.version, key=attrgetter("written"))
         near = self._bindings[max(0, at - _REMEMBERED) : at + _REMEMBERED]
-        return [each for each in near if abs(each.decision.at - trace.seen) <= _MEANWHILE]
+        return [each for each in near if abs(each.decision.at - trace.seen_at) <= _MEANWHILE]
 
     def snapshot(
         self, changed: dict[str, dict[Key, Record]], at: datetime, doubted: Iterable[str] = ()
@@ -218,20 +218,20 @@ class Replay:
     def _apply(self, change: Change) -> None:
         if change.kind in COMPARED:
             return
-        if change.what in (What.ADDED, What.MODIFIED, What.DELETED) and change.kind != "Event":
+        if change.what in (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED) and change.kind != "Event":
             records, key = self.records[change.kind], (change.namespace, change.name)
             before = records.pop(key, None)
             after = None
-            if change.what is not What.DELETED:
+            if change.what is not ChangeType.DELETED:
                 after = records[key] = self._decoded(change.kind, change.object)
             self.done.append(_Done(change.kind, key, before, after, change.version, change.seen))
-        elif change.what is What.UNREAD:
+        elif change.what is ChangeType.UNREAD:
             self.records[change.kind].clear()
             unread = {**self._header.unread, change.kind: unread_as(change)}
             self._header = msgspec.structs.replace(self._header, unread=unread)
         if change.kind == "Pod":
             follow(self._orders, change)
-        elif change.what is What.SCHEDULER:
+        elif change.what is ChangeType.SCHEDULER:
             self._holder = change.name
             self._orders.forget()
 
@@ -271,13 +271,13 @@ def _relevant_pods(pod: Pod) -> tuple[Any, ...]:
     return (meta.uid, meta.labels, *times, pod.spec, status.nominated_node_name, pod.is_terminal)
 
 
-def _with_node(pods: dict[Key, Record], trace: Trace, *, is_there: bool) -> Iterator[str]:
+def _with_node(pods: dict[Key, Record], trace: Trace, *, is_present: bool) -> Iterator[str]:
     """Put a pod on its node or nominate it there, or undo that; the nodes whose pods change by that."""
     namespace, _, name = trace.decision.pod.partition("/")
     pod = pods.get((namespace, name))
     if not isinstance(pod, Pod) or pod.metadata.uid != trace.uid:
         return
-    node = trace.decision.node if is_there else ""
+    node = trace.decision.node if is_present else ""
     if _is_nomination(trace):
         if not pod.spec.node_name:
             status = msgspec.structs.replace(pod.status, nominated_node_name=node)

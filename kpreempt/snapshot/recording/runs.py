@@ -13,7 +13,7 @@ from kpreempt.model.event import PREEMPTED, PREEMPTED_TEXT
 from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.decode import record_of
-from kpreempt.snapshot.recording.changes import Change, What
+from kpreempt.snapshot.recording.changes import Change, ChangeType
 from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.segments import Segment, segments_in
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
@@ -24,9 +24,9 @@ _POD_LINE = b'"kind":"Pod",'
 
 
 class Trace(NamedTuple):
-    """A decision, and where it shows first: at ``version``, seen at ``seen``, it was taken, and not before.
+    """A decision, and where it shows first: at ``version``, seen at ``seen_at``, it was taken, and not before.
 
-    ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why not. By ``place`` pods were
+    ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why not. By ``position`` pods were
     tried one after the other, as far as all were waiting: the most important first, then who has waited longest.
     ``is_first`` says that the pod was seen to come and that nobody had refused it; only of such the place is certain.
     """
@@ -34,9 +34,9 @@ class Trace(NamedTuple):
     decision: TakenDecision
     uid: str
     version: int
-    seen: datetime
+    seen_at: datetime
     written: int
-    place: tuple[int, int]
+    position: tuple[int, int]
     is_first: bool
     scheduler: str
 
@@ -48,7 +48,7 @@ class Trace(NamedTuple):
         """
         if self.scheduler != other.scheduler:
             return False
-        (importance, since), (others, others_since) = self.place, other.place
+        (importance, since), (others, others_since) = self.position, other.position
         if self.written < others_since:
             return True
         return self.is_first and other.is_first and since < others_since and importance <= others
@@ -100,14 +100,14 @@ class _Eviction(NamedTuple):
 
     victim: str
     preemptor: str
-    seen: datetime
+    seen_at: datetime
 
 
 class _Mark(NamedTuple):
     """A pod that is on its way out since a version."""
 
     version: int
-    seen: datetime
+    seen_at: datetime
 
 
 class _Reader:
@@ -142,9 +142,9 @@ class _Reader:
         self._segments.append(segment)
         for change in segment.changes():
             self._ends = max(self._ends, change.seen)
-            if change.what is What.GAP:
+            if change.what is ChangeType.GAP:
                 self._gaps.append(Gap(change.kind, change.since, change.version))
-            elif change.kind == "Event" and change.what in (What.ADDED, What.MODIFIED):
+            elif change.kind == "Event" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
                 event = record_of(KINDS["Event"], change.object)
                 if event.reason == PREEMPTED:
                     if event.related is not None and event.related.uid:
@@ -157,13 +157,13 @@ class _Reader:
                         (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
                         _Eviction(event.subject.key, preemptor, change.seen),
                     )
-            elif change.kind == "Pod" and change.what is What.DELETED:
+            elif change.kind == "Pod" and change.what is ChangeType.DELETED:
                 key = f"{change.namespace}/{change.name}"
                 if key not in self._leaving:
                     self._marks[key].append(_Mark(change.version, change.seen))
                 self._leaving.discard(key)
                 self._forget(key)
-            elif change.kind == "Pod" and change.what in (What.ADDED, What.MODIFIED):
+            elif change.kind == "Pod" and change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
                 self._note_pod(change)
 
     def run(self) -> Run:
@@ -174,16 +174,16 @@ class _Reader:
                 nominations[trace.uid].append(index)
         evicted: defaultdict[int, dict[str, _Mark | None]] = defaultdict(dict)
         marked: set[tuple[str, _Mark | None]] = set()
-        for eviction in sorted(self._evictions.values(), key=lambda each: each.seen):
+        for eviction in sorted(self._evictions.values(), key=lambda each: each.seen_at):
             near = [
-                (abs(self._traces[index].seen - eviction.seen), index)
+                (abs(self._traces[index].seen_at - eviction.seen_at), index)
                 for index in nominations[eviction.preemptor]
-                if abs(self._traces[index].seen - eviction.seen) <= _EVICTION
+                if abs(self._traces[index].seen_at - eviction.seen_at) <= _EVICTION
             ]
             if near:
                 # When the victim was marked first, of all that had its name the one that the event is about.
                 marks = self._marks.get(eviction.victim, ())
-                mark = min(marks, key=lambda each: abs(each.seen - eviction.seen), default=None)
+                mark = min(marks, key=lambda each: abs(each.seen_at - eviction.seen_at), default=None)
                 # Who evicts a pod that is leaving already, for another one, marks it no more.
                 is_first = (eviction.victim, mark) not in marked
                 evicted[min(near)[1]][eviction.victim] = mark if is_first else None
@@ -191,11 +191,11 @@ class _Reader:
         traces = list(self._traces)
         for index, victims in evicted.items():
             trace = traces[index]
-            version, seen = min([_Mark(trace.version, trace.seen), *(each for each in victims.values() if each)])
+            version, seen = min([_Mark(trace.version, trace.seen_at), *(each for each in victims.values() if each)])
             decision = msgspec.structs.replace(trace.decision, victims=sorted(victims))
-            traces[index] = trace._replace(decision=decision, version=version, seen=seen)
+            traces[index] = trace._replace(decision=decision, version=version, seen_at=seen)
         traces.sort(key=lambda trace: trace.version)
-        leaving = sorted((mark.seen, key) for key, of_pod in self._marks.items() for mark in of_pod)
+        leaving = sorted((mark.seen_at, key) for key, of_pod in self._marks.items() for mark in of_pod)
         return Run(self._segments, traces, self._gaps, leaving, self._begins, self._ends)
 
     def _note_pod(self, change: Change) -> None:

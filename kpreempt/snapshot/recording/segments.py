@@ -34,7 +34,7 @@ from kpreempt.snapshot.batches import TOP_LEVEL, Batch, batch_of_header
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.decode import BadObjectError, Json, describe, parse_json, record_of
 from kpreempt.snapshot.kinds import RECORDED
-from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, Key, What
+from kpreempt.snapshot.recording.changes import OBJECT_CHANGES, BaseEnd, Change, ChangeType, Key
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.write import pieces
 from kpreempt.verdict import Assumption
@@ -135,12 +135,12 @@ class NamedLine(msgspec.Struct, frozen=True, rename="camel"):
 
 _END = msgspec.json.Decoder(BaseEnd)
 _CHANGE = msgspec.json.Decoder(Change)
-_NAMED = msgspec.json.Decoder(NamedLine)
+_NAME_DECODER = msgspec.json.Decoder(NamedLine)
 
 
 def object_name_of_line(line: Json) -> NamedLine:
     """Which object a line is."""
-    return _NAMED.decode(line)
+    return _NAME_DECODER.decode(line)
 
 
 class Segment:
@@ -276,7 +276,7 @@ def _check_object(line: Json) -> tuple[str, str, str]:
 
 def _check_change(change: Change) -> None:
     _check_time(change.seen)
-    if change.what in (What.ALIVE, What.SCHEDULER):
+    if change.what in (ChangeType.ALIVE, ChangeType.SCHEDULER):
         return
     if change.kind not in RECORDED:
         raise BadObjectError("", "kind", f'"{change.kind[:40]}" is not a kind that is recorded')
@@ -286,7 +286,7 @@ def _check_change(change: Change) -> None:
     name = describe(change.kind, {"metadata": {"namespace": change.namespace, "name": change.name}})
     if not change.name:
         raise BadObjectError(name, "name", "is missing")
-    if change.what is not What.DELETED and _check_object(change.object) != key:
+    if change.what is not ChangeType.DELETED and _check_object(change.object) != key:
         raise BadObjectError(name, "object", "is another object")
 
 
@@ -414,7 +414,7 @@ class Segments:
             _onto_disk(self._file)
         self._grown += len(block)
 
-    def wants_base(self, now: datetime) -> bool:
+    def needs_base(self, now: datetime) -> bool:
         """Whether it is time for a new segment."""
         assert self._began is not None
         return now - self._began >= self._limits.base_every or self._grown * _SHARE > self._limits.max_size

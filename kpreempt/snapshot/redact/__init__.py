@@ -23,9 +23,9 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.kinds import KINDS
 from kpreempt.model.kueue import Topology, Workload
 from kpreempt.snapshot.decode import Record
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.redact import kueue_rules, rules, spaces, well_known
-from kpreempt.snapshot.redact.spaces import Known, Renamer, RoundedImages, Rule
+from kpreempt.snapshot.redact.spaces import KnownNames, Renamer, RoundedImages, Rule
 from kpreempt.snapshot.redact.times import Times, creation
 from kpreempt.snapshot.redact.tokens import Names
 from kpreempt.verdict import Assumption
@@ -35,7 +35,7 @@ _KIND_OF = {kind.record: kind.name for kind in KINDS.values()} | kueue_rules.KIN
 # Equal parts of pods are one object (``PodDecoder``), so that what becomes of them need be found once only.
 _SHARED_LISTS = (taints.Toleration, meta.OwnerReference, pod.ContainerPort, pod.PodCondition, pod.ContainerStatus)
 _SHARED_RECORDS = (pod.ResourceRequirements,)
-_TELLING_NOTHING = (inspect.IntType, inspect.BoolType, inspect.LiteralType, inspect.NoneType)
+_INSENSITIVE_TYPES = (inspect.IntType, inspect.BoolType, inspect.LiteralType, inspect.NoneType)
 
 
 # So many parts of records are remembered that others may share.
@@ -55,7 +55,7 @@ def redaction_of(
     ``queueing`` are Kueue's objects.
     """
     records = (record for kind in KINDS.values() for record in getattr(cluster, kind.field))
-    known = Known(cluster)
+    known = KnownNames(cluster)
     templates = [each.template for one in queueing if isinstance(one, Workload) for each in one.spec.pod_sets]
     known.add(ClusterSnapshot(pods=[pod.Pod(spec=each.spec) for each in templates]))
     known.places |= {level.node_label for each in queueing if isinstance(each, Topology) for level in each.spec.levels}
@@ -68,7 +68,7 @@ class Redaction:
     def __init__(
         self,
         records: Iterable[Record],
-        known: Known,
+        known: KnownNames,
         taken_at: datetime,
         key: bytes,
         images: RoundedImages,
@@ -87,7 +87,7 @@ class Redaction:
             self._names.collect(spaces.MEMBER, "")
         renamer = Renamer(known, self._names.collect, self._names, self._times.collect, images)
         for record in records:
-            redacted(renamer, _KIND_OF[type(record)], least(record))
+            redacted(renamer, _KIND_OF[type(record)], minimized(record))
         for name in kinds:
             self._names.collect(spaces.KIND, name)
         self._names.number()
@@ -96,7 +96,7 @@ class Redaction:
 
     def record(self, record: Record) -> Record:
         """An object of the cluster under its new names."""
-        return redacted(self._renamer, _KIND_OF[type(record)], least(record))
+        return redacted(self._renamer, _KIND_OF[type(record)], minimized(record))
 
     def key(self, kind: str, namespace: str, name: str) -> tuple[str, str]:
         """Namespace and name of an object, as they are now. Raises ``KeyError`` for one that was in no record."""
@@ -136,7 +136,7 @@ def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
         renamer.memo.clear()
     metadata = record.metadata
     renamer.namespace = metadata.namespace
-    renamer.has_landed = isinstance(record, pod.Pod) and bool(record.spec.node_name)
+    renamer.is_finished_renaming = isinstance(record, pod.Pod) and bool(record.spec.node_name)
     name = rules.object_name(renamer, kind, metadata.name)
     type_of_record: type[msgspec.Struct] = type(record)
     new = rule_of(type_of_record)(renamer, record)
@@ -221,8 +221,8 @@ def _rule_of_type(kind: inspect.Type) -> Rule | None:
     if isinstance(kind, inspect.DictType) and isinstance(kind.value_type, inspect.CustomType):
         return spaces.AMOUNTS
     if isinstance(kind, inspect.DateTimeType):
-        return Renamer.moment
-    return None if isinstance(kind, (*_TELLING_NOTHING, inspect.CustomType)) else _UNLISTED
+        return Renamer.time
+    return None if isinstance(kind, (*_INSENSITIVE_TYPES, inspect.CustomType)) else _UNLISTED
 
 
 def _unlisted(renamer: Renamer, value: Any) -> Any:

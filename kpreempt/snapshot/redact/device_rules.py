@@ -13,7 +13,7 @@ import msgspec
 
 from kpreempt.model import devices
 from kpreempt.snapshot.redact import spaces
-from kpreempt.snapshot.redact.spaces import AMOUNTS, WORDS, Renamer, Rule, each, joined, keyed, named, nothing
+from kpreempt.snapshot.redact.spaces import AMOUNTS, WORDS, Renamer, Rule, each_item, joined, keyed, name_rule, nothing
 from kpreempt.snapshot.redact.tokens import Space
 
 _ATTRIBUTE = Space("attribute")
@@ -29,7 +29,7 @@ def _attribute(renamer: Renamer, name: str) -> str:
 
 
 def _attributes(renamer: Renamer, value: Mapping[str, devices.DeviceAttribute]) -> Any:
-    rename = named(_ATTRIBUTE_VALUE)
+    rename = name_rule(_ATTRIBUTE_VALUE)
     texts = ("string_value", "version_value", "string_values", "version_values")
     return {
         _attribute(renamer, name): msgspec.structs.replace(
@@ -51,17 +51,17 @@ def _consumer(renamer: Renamer, reference: devices.ConsumerReference) -> devices
 
 
 _UID = Space("uid")
-_class = named(spaces.DEVICE_CLASS)
-_pool = named(Space("devicepool"))
-_device = named(Space("device"))
-_driver = named(spaces.DRIVER)
-_node = named(spaces.NODE)
-_condition = named(Space("condition"))
-_counter_set = named(Space("counterset"))
-_capacity = keyed(named(_CAPACITY))
-_counters = keyed(named(_COUNTER))
+_class = name_rule(spaces.DEVICE_CLASS)
+_pool = name_rule(Space("devicepool"))
+_device = name_rule(Space("device"))
+_driver = name_rule(spaces.DRIVER)
+_node = name_rule(spaces.NODE)
+_condition = name_rule(Space("condition"))
+_counter_set = name_rule(Space("counterset"))
+_capacity = keyed(name_rule(_CAPACITY))
+_counters = keyed(name_rule(_COUNTER))
 # A request, or one of its alternatives behind a slash.
-_request = each(joined("/", named(Space("request"))))
+_request = each_item(joined("/", name_rule(Space("request"))))
 _unread: dict[str, Rule] = {"unread_fields": lambda _, value: [devices.REDACTED_FIELD] if value else value}
 
 RECORDS: dict[type[msgspec.Struct], Rule] = {
@@ -69,7 +69,7 @@ RECORDS: dict[type[msgspec.Struct], Rule] = {
     devices.ConsumerReference: _consumer,
 }
 FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
-    devices.DerivedAttribute: {"name": named(_ATTRIBUTE), "expression": nothing},
+    devices.DerivedAttribute: {"name": name_rule(_ATTRIBUTE), "expression": nothing},
     devices.CapacityRequirements: {"requests": _capacity},
     devices.ExactDeviceRequest: {"device_class_name": _class, "allocation_mode": WORDS},
     devices.DeviceSubRequest: {"name": _request, "device_class_name": _class, "allocation_mode": WORDS},
@@ -86,13 +86,13 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "device": _device,
         "binding_conditions": _condition,
         "binding_failure_conditions": _condition,
-        "share_id": named(_UID),
+        "share_id": name_rule(_UID),
         "consumed_capacity": _capacity,
         "skip_node_operations": WORDS,
     },
     devices.AllocationResult: {"controller": nothing},
     devices.DeviceCondition: {"type": _condition, "status": WORDS},
-    devices.AllocatedDeviceStatus: {"driver": _driver, "pool": _pool, "device": _device, "share_id": named(_UID)},
+    devices.AllocatedDeviceStatus: {"driver": _driver, "pool": _pool, "device": _device, "share_id": name_rule(_UID)},
     devices.ResourceClaim: _unread,
     devices.ResourceClaimTemplate: _unread,
     devices.ResourceSlice: _unread,
@@ -102,7 +102,7 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     devices.CounterConsumption: {
         "counter_set": _counter_set,
         "counters": _counters,
-        "compatibility_groups": named(Space("compatibilitygroup")),
+        "compatibility_groups": name_rule(Space("compatibilitygroup")),
     },
     devices.BasicDevice: {
         "attributes": _attributes,

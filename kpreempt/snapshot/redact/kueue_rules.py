@@ -12,7 +12,7 @@ import msgspec
 
 from kpreempt.model import kueue, meta
 from kpreempt.snapshot.redact import spaces
-from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each, named, nothing
+from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each_item, name_rule, nothing
 from kpreempt.snapshot.redact.tokens import Space
 
 _FLAVOR = Space("flavor")
@@ -92,41 +92,41 @@ def _domains(renamer: Renamer, level: str, names: kueue.LevelValues, count: int)
 
 RECORDS: dict[type[msgspec.Struct], Rule] = {kueue.TopologyAssignment: _assignment}
 FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
-    kueue.ResourceQuota: {"name": each(Renamer.resource)},
-    kueue.FlavorQuotas: {"name": named(_FLAVOR)},
-    kueue.ResourceGroup: {"covered_resources": each(Renamer.resource)},
-    kueue.CohortSpec: {"parent_name": named(_COHORT), "parent": named(_COHORT)},
+    kueue.ResourceQuota: {"name": each_item(Renamer.resource)},
+    kueue.FlavorQuotas: {"name": name_rule(_FLAVOR)},
+    kueue.ResourceGroup: {"covered_resources": each_item(Renamer.resource)},
+    kueue.CohortSpec: {"parent_name": name_rule(_COHORT), "parent": name_rule(_COHORT)},
     kueue.BorrowWithinCohort: {"policy": WORDS},
     kueue.ClusterQueuePreemption: {"within_cluster_queue": WORDS, "reclaim_within_cohort": WORDS},
     kueue.FlavorFungibility: {"when_can_borrow": WORDS, "when_can_preempt": WORDS, "preference": WORDS},
-    kueue.AdmissionCheckRule: {"name": named(_CHECK), "on_flavors": named(_FLAVOR)},
+    kueue.AdmissionCheckRule: {"name": name_rule(_CHECK), "on_flavors": name_rule(_FLAVOR)},
     kueue.ClusterQueueSpec: {
-        "cohort_name": named(_COHORT),
-        "cohort": named(_COHORT),
+        "cohort_name": name_rule(_COHORT),
+        "cohort": name_rule(_COHORT),
         "queueing_strategy": WORDS,
-        "admission_checks": named(_CHECK),
+        "admission_checks": name_rule(_CHECK),
         "stop_policy": WORDS,
         "admission_scope": _that_there_are_some,
         "concurrent_admission_policy": _that_there_are_some,
     },
-    kueue.LocalQueueSpec: {"cluster_queue": named(_CLUSTER_QUEUE), "stop_policy": WORDS},
-    kueue.ResourceFlavorSpec: {"node_labels": Renamer.labels, "topology_name": named(_TOPOLOGY)},
-    kueue.TopologyLevel: {"node_label": named(spaces.LABEL_KEY)},
+    kueue.LocalQueueSpec: {"cluster_queue": name_rule(_CLUSTER_QUEUE), "stop_policy": WORDS},
+    kueue.ResourceFlavorSpec: {"node_labels": Renamer.labels, "topology_name": name_rule(_TOPOLOGY)},
+    kueue.TopologyLevel: {"node_label": name_rule(spaces.LABEL_KEY)},
     kueue.Condition: {"type": WORDS, "status": WORDS, "reason": WORDS, "message": nothing},
-    kueue.AdmissionCheckSpec: {"controller_name": named(_CONTROLLER)},
+    kueue.AdmissionCheckSpec: {"controller_name": name_rule(_CONTROLLER)},
     kueue.TopologyRequest: {
-        "required": named(spaces.LABEL_KEY),
-        "preferred": named(spaces.LABEL_KEY),
-        "pod_set_group_name": named(Space("podsetgroup")),
-        "pod_set_slice_required_topology": named(spaces.LABEL_KEY),
+        "required": name_rule(spaces.LABEL_KEY),
+        "preferred": name_rule(spaces.LABEL_KEY),
+        "pod_set_group_name": name_rule(Space("podsetgroup")),
+        "pod_set_slice_required_topology": name_rule(spaces.LABEL_KEY),
         "podset_slice_required_topology_constraints": _that_there_are_some,
     },
     kueue.PodTemplate: {"metadata": lambda renamer, value: meta.ObjectMeta(labels=renamer.labels(value.labels))},
-    kueue.PodSet: {"name": named(_POD_SET)},
-    kueue.WorkloadSpec: {"queue_name": named(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
-    kueue.PodSetAssignment: {"name": named(_POD_SET), "flavors": _flavors},
-    kueue.Admission: {"cluster_queue": named(_CLUSTER_QUEUE)},
-    kueue.AdmissionCheckState: {"name": named(_CHECK), "state": WORDS},
-    kueue.ReclaimablePod: {"name": named(_POD_SET)},
+    kueue.PodSet: {"name": name_rule(_POD_SET)},
+    kueue.WorkloadSpec: {"queue_name": name_rule(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
+    kueue.PodSetAssignment: {"name": name_rule(_POD_SET), "flavors": _flavors},
+    kueue.Admission: {"cluster_queue": name_rule(_CLUSTER_QUEUE)},
+    kueue.AdmissionCheckState: {"name": name_rule(_CHECK), "state": WORDS},
+    kueue.ReclaimablePod: {"name": name_rule(_POD_SET)},
     kueue.WorkloadStatus: {"unhealthy_nodes": _that_there_are_some},
 }

@@ -29,7 +29,7 @@ from kpreempt.model import (
 from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.snapshot.minimize import MIGRATED_PLUGINS
 from kpreempt.snapshot.redact import device_rules, kueue_rules, spaces, times, well_known
-from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each, joined, keyed, named, nothing
+from kpreempt.snapshot.redact.spaces import WORDS, Renamer, Rule, each_item, joined, keyed, name_rule, nothing
 from kpreempt.snapshot.redact.tokens import Space
 
 
@@ -46,29 +46,29 @@ def remembered(rule: Rule) -> Rule:
     return apply
 
 
-_label_key = named(spaces.LABEL_KEY)
-_namespace = named(spaces.NAMESPACE)
+_label_key = name_rule(spaces.LABEL_KEY)
+_namespace = name_rule(spaces.NAMESPACE)
 _storage_class_space = Space("storageclass")
-_storage_class = named(_storage_class_space)
+_storage_class = name_rule(_storage_class_space)
 _volume_space = Space("pv")
-_volume = named(_volume_space)
-_node = named(spaces.NODE)
-_driver = named(spaces.DRIVER)
-_handle = each(Renamer.handle)
-_uid = named(spaces.UID)
-_disk = named(Space("disk", is_sorted=False))
+_volume = name_rule(_volume_space)
+_node = name_rule(spaces.NODE)
+_driver = name_rule(spaces.DRIVER)
+_handle = each_item(Renamer.handle)
+_uid = name_rule(spaces.UID)
+_disk = name_rule(Space("disk", is_sorted=False))
 _resource_claim_space = Space("resourceclaim")
-_resource_claim = named(_resource_claim_space)
+_resource_claim = name_rule(_resource_claim_space)
 _claim_template_space = Space("claimtemplate")
-_pod_claim = named(Space("podclaim"))
-_container = named(Space("container", is_sorted=False))
+_pod_claim = name_rule(Space("podclaim"))
+_container = name_rule(Space("container", is_sorted=False))
 _runtime_class_space = Space("runtimeclass")
 _pod_group_space = Space("podgroup")
-_pod_group = named(_pod_group_space)
-_queue = named(spaces.QUEUE)
-_task = named(Space("task"))
-_branch = named(Space("branch", "root".__eq__))
-_attributes_class = named(Space("attributesclass", is_sorted=False))
+_pod_group = name_rule(_pod_group_space)
+_queue = name_rule(spaces.QUEUE)
+_task = name_rule(Space("task"))
+_branch = name_rule(Space("branch", "root".__eq__))
+_attributes_class = name_rule(Space("attributesclass", is_sorted=False))
 
 # The spaces of the names of objects, by kind.
 _NAMES: dict[str, Space] = {
@@ -186,7 +186,7 @@ def _images(renamer: Renamer, images: list[node.ContainerImage]) -> list[node.Co
 
 
 def _disrupted(renamer: Renamer, pods: dict[str, str]) -> dict[str, str]:
-    return {renamer.rename(spaces.POD, name): renamer.written_moment(time) for name, time in pods.items()}
+    return {renamer.rename(spaces.POD, name): renamer.written_time(time) for name, time in pods.items()}
 
 
 # What an event says to a victim (framework/preemption/executor.go).
@@ -244,11 +244,11 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "uid": _uid,
         "resource_version": nothing,
         "labels": LABELS,
-        "finalizers": named(spaces.FINALIZER),
+        "finalizers": name_rule(spaces.FINALIZER),
         "creation_timestamp": times.nothing,
         "deletion_timestamp": lambda _, __: REDACTED_AT,
     },
-    pod.PodMeta: {"deletion_timestamp": Renamer.moment},
+    pod.PodMeta: {"deletion_timestamp": Renamer.time},
     meta.AnnotatedMeta: {"annotations": _annotations},
     labels.LabelSelector: {"match_labels": LABELS},
     affinity.NodeSelectorTerm: {"match_fields": _fields},
@@ -260,19 +260,19 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     },
     node.NodeCondition: {"type": WORDS, "status": WORDS, "reason": WORDS},
     node.NodeSystemInfo: {"kubelet_version": lambda _, text: spaces.public_version(text)},
-    node.NodeStatus: {"images": _images, "declared_features": named(spaces.FEATURE)},
-    pod.ResourceClaimUse: {"name": _pod_claim, "request": named(Space("request"))},
-    pod.ContainerPort: {"host_ip": each(Renamer.address), "protocol": WORDS},
+    node.NodeStatus: {"images": _images, "declared_features": name_rule(spaces.FEATURE)},
+    pod.ResourceClaimUse: {"name": _pod_claim, "request": name_rule(Space("request"))},
+    pod.ContainerPort: {"host_ip": each_item(Renamer.address), "protocol": WORDS},
     pod.ContainerRestartRule: {"action": WORDS},
-    pod.Container: {"name": _container, "image": each(Renamer.image), "restart_policy": WORDS},
-    pod.PersistentVolumeClaimVolume: {"claim_name": each(Renamer.claim)},
+    pod.Container: {"name": _container, "image": each_item(Renamer.image), "restart_policy": WORDS},
+    pod.PersistentVolumeClaimVolume: {"claim_name": each_item(Renamer.claim)},
     pod.GCEPersistentDisk: {"pd_name": _handle},
     pod.AWSElasticBlockStore: {"volume_id": _handle},
     pod.ISCSIVolume: {"iqn": _disk},
     pod.RBDVolume: {
-        "monitors": named(Space("monitor", is_sorted=False)),
+        "monitors": name_rule(Space("monitor", is_sorted=False)),
         "image": _disk,
-        "pool": named(spaces.POOL),
+        "pool": name_rule(spaces.POOL),
     },
     pod.AzureDisk: {"disk_name": _disk, "disk_uri": _handle, "kind": WORDS},
     pod.CinderVolume: {"volume_id": _handle},
@@ -285,9 +285,9 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "volume_attributes_class_name": _attributes_class,
     },
     pod.CSIVolume: {"driver": _driver},
-    pod.ImageVolume: {"reference": each(Renamer.image)},
+    pod.ImageVolume: {"reference": each_item(Renamer.image)},
     pod.EmptyDirVolume: {"medium": WORDS},
-    pod.Volume: {"name": named(spaces.VOLUME)},
+    pod.Volume: {"name": name_rule(spaces.VOLUME)},
     pod.PodAnnotations: {
         "nominated_node_name": _node,
         "group_name": _pod_group,
@@ -296,29 +296,29 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "task_priority": _count,
         "preemptable": _boolean,
         "revocable_zone": _any_zone,
-        "template_uid": named(Space("template")),
+        "template_uid": name_rule(Space("template")),
         "numa_policy": WORDS,
         "deletion_cost": _count,
         "config_mirror": nothing,
         "safe_to_evict": _boolean,
-        "safe_local_volumes": joined(",", named(spaces.VOLUME)),
+        "safe_local_volumes": joined(",", name_rule(spaces.VOLUME)),
         "do_not_disrupt": WORDS,
     },
-    pod.PodSchedulingGate: {"name": named(spaces.GATE)},
+    pod.PodSchedulingGate: {"name": name_rule(spaces.GATE)},
     pod.TopologySpreadConstraint: {"topology_key": _label_key, "match_label_keys": _label_key},
     pod.PodResourceClaim: {
         "name": _pod_claim,
         "resource_claim_name": _resource_claim,
-        "resource_claim_template_name": named(_claim_template_space),
+        "resource_claim_template_name": name_rule(_claim_template_space),
     },
     pod.PodSchedulingGroup: {"pod_group_name": _pod_group},
-    pod.PodWorkloadReference: {"name": named(Space("workload")), "pod_group": _pod_group},
+    pod.PodWorkloadReference: {"name": name_rule(Space("workload")), "pod_group": _pod_group},
     pod.PodSpec: {
         "node_name": _node,
-        "priority_class_name": named(spaces.PRIORITY_CLASS),
-        "scheduler_name": named(spaces.SCHEDULER),
+        "priority_class_name": name_rule(spaces.PRIORITY_CLASS),
+        "scheduler_name": name_rule(spaces.SCHEDULER),
         "node_selector": LABELS,
-        "runtime_class_name": named(_runtime_class_space),
+        "runtime_class_name": name_rule(_runtime_class_space),
         "restart_policy": WORDS,
     },
     pod.PodCondition: {"type": WORDS, "status": WORDS, "reason": WORDS, "message": nothing},
@@ -353,16 +353,16 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     storage.VolumeAttachmentSource: {"persistent_volume_name": _volume},
     storage.VolumeAttachmentSpec: {"attacher": _driver, "node_name": _node},
     workloads.RuntimeClassScheduling: {"node_selector": LABELS},
-    workloads.RuntimeClass: {"handler": named(Space("handler"))},
+    workloads.RuntimeClass: {"handler": name_rule(Space("handler"))},
     workloads.LimitRangeItem: {"type": WORDS},
-    workloads.ScopeRequirement: {"scope_name": WORDS, "operator": WORDS, "values": named(spaces.PRIORITY_CLASS)},
+    workloads.ScopeRequirement: {"scope_name": WORDS, "operator": WORDS, "values": name_rule(spaces.PRIORITY_CLASS)},
     workloads.ResourceQuotaSpec: {"scopes": WORDS},
     workloads.ServiceSpec: {"selector": LABELS},
     workloads.ReplicationControllerSpec: {"selector": LABELS},
     volcano.PodGroupSpec: {
         "min_task_member": keyed(_task),
         "queue": _queue,
-        "priority_class_name": named(spaces.PRIORITY_CLASS),
+        "priority_class_name": name_rule(spaces.PRIORITY_CLASS),
     },
     volcano.PodGroupCondition: {
         "type": WORDS,
@@ -380,5 +380,5 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
     event.Event: {"reason": WORDS, "message": _event_text, "note": _event_text},
     **device_rules.FIELDS,
     **kueue_rules.FIELDS,
-    devices.DeviceClassSpec: {"extended_resource_name": each(Renamer.resource)},
+    devices.DeviceClassSpec: {"extended_resource_name": each_item(Renamer.resource)},
 }

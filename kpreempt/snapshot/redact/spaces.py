@@ -73,12 +73,12 @@ DRIVER = Space("driver", well_known.PROVISIONERS.__contains__, fences=("node(s)"
 PRIORITY_CLASS = Space("priorityclass", well_known.PRIORITY_CLASSES.__contains__)
 SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__, is_sorted=False)
 FINALIZER = Space("finalizer", well_known.FINALIZERS.__contains__, is_sorted=False)
-GATE = Space("gate", is_sorted_with_kept=False)
+GATE = Space("gate", sorts_with_kept=False)
 FEATURE = Space("feature", well_known.NODE_FEATURES.__contains__)
 ADDRESS = Space("address", well_known.ADDRESSES.__contains__, is_sorted=False)
-WORD = Space("word", well_known.WORDS.__contains__, is_sorted_with_kept=False)
-KIND = Space("kind", well_known.KINDS.__contains__, is_sorted_with_kept=False)
-API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", is_sorted_with_kept=False)
+WORD = Space("word", well_known.WORDS.__contains__, sorts_with_kept=False)
+KIND = Space("kind", well_known.KINDS.__contains__, sorts_with_kept=False)
+API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", sorts_with_kept=False)
 POOL = Space("pool", "rbd".__eq__, is_sorted=False)
 # Of Karpenter's.
 NODE_POOL = Space("nodepool", is_sorted=False)
@@ -120,7 +120,7 @@ class Retime(Protocol):
     def __call__(self, time: datetime, *, is_ordered_only: bool) -> datetime: ...
 
 
-class Known:
+class KnownNames:
     """What of all objects together decides by what single names are replaced.
 
     ``number_labels`` and ``number_taints`` are the keys whose values are compared as numbers; an empty key of a taint
@@ -175,12 +175,12 @@ class Renamer:
     """Replaces names and times while one object after the other is walked; ``namespace`` is that of the object.
 
     ``rename`` collects names in a first walk over all objects, and gives tokens in the second, as ``retime`` does with
-    times. ``has_landed`` says that the object is a pod that has a node.
+    times. ``is_finished_renaming`` says that the object is a pod that has a node.
     """
 
     def __init__(
         self,
-        known: Known,
+        known: KnownNames,
         rename: Callable[[Space, str], str],
         names: Names,
         retime: Retime,
@@ -190,7 +190,7 @@ class Renamer:
         self.rounded_images = rounded_images
         self.retime = retime
         self.namespace = ""
-        self.has_landed = False
+        self.is_finished_renaming = False
         self.memo: dict[int, tuple[Any, Any]] = {}
         self._names = names
         self._known = known
@@ -266,25 +266,25 @@ class Renamer:
         good = volume if _AWS_VOLUME.fullmatch(name) else f"x{volume}"
         return f"{_AWS}{self._zone(parts.netloc)}/{good}"
 
-    def moment(self, time: datetime) -> datetime:
+    def time(self, time: datetime) -> datetime:
         """A time that is compared with the present one."""
         return self.retime(time, is_ordered_only=False)
 
-    def place_in_time(self, time: datetime) -> datetime:
+    def relative_time(self, time: datetime) -> datetime:
         """A time that is only compared with others."""
         return self.retime(time, is_ordered_only=True)
 
     def start(self, time: datetime) -> datetime:
         """When a pod came, or began: as long as it waits for a node, that decides when it is tried again."""
-        return self.place_in_time(time) if self.has_landed else self.moment(time)
+        return self.relative_time(time) if self.is_finished_renaming else self.time(time)
 
-    def written_moment(self, text: str) -> str:
+    def written_time(self, text: str) -> str:
         """A time in a text, which stays none where it is none."""
         try:
             time = msgspec.convert(text, Time)
         except msgspec.ValidationError:
             return _NO_TIME
-        return self.moment(time).isoformat().replace("+00:00", "Z")
+        return self.time(time).isoformat().replace("+00:00", "Z")
 
     def address(self, text: str) -> str:
         """An address of a host."""
@@ -307,7 +307,7 @@ class Renamer:
 Rule = Callable[[Renamer, Any], Any]
 
 
-def each(rule: Rule) -> Rule:
+def each_item(rule: Rule) -> Rule:
     """The rule for a text, for every text of a list, and for none."""
 
     def apply(renamer: Renamer, value: Any) -> Any:
@@ -318,9 +318,9 @@ def each(rule: Rule) -> Rule:
     return apply
 
 
-def named(space: Space) -> Rule:
+def name_rule(space: Space) -> Rule:
     """The rule for a name of one space, or for several; none stays none."""
-    return each(lambda renamer, name: renamer.rename(space, name))
+    return each_item(lambda renamer, name: renamer.rename(space, name))
 
 
 def keyed(rule: Rule) -> Rule:
@@ -338,7 +338,7 @@ def nothing(_: Renamer, value: Any) -> Any:
     return type(value)()
 
 
-WORDS: Rule = each(Renamer.word)
+WORDS: Rule = each_item(Renamer.word)
 AMOUNTS: Rule = keyed(Renamer.resource)
 
 

@@ -25,7 +25,7 @@ _STEPS = (
     (8 * _YEAR, _DAY),
 )
 _SECOND = timedelta(seconds=1)
-_LEAST = timedelta.resolution
+_RESOLUTION = timedelta.resolution
 # Go's zero time, which says that there is none.
 _ZERO = datetime.min.replace(tzinfo=UTC)
 _OLDEST = REDACTED_AT - _ZERO - _DAY
@@ -60,13 +60,13 @@ class Times:
             new = age
             # It is never made older than it was, so that the next one has room.
             if age not in self._exact and age > timedelta():
-                new = max(_shown(age), last_new + (_SECOND if age - last >= _SECOND else _LEAST))
+                new = max(_shown(age), last_new + (_SECOND if age - last >= _SECOND else _RESOLUTION))
             ages[age] = new
             last, last_new = age, new
         self._new = {age: REDACTED_AT - new for age, new in ages.items() if new < _OLDEST}
         # No object is as old as that; what says so keeps its order.
         ancient = sorted(age for age, new in ages.items() if new >= _OLDEST)
-        self._new |= {age: _ZERO + place * _LEAST for place, age in enumerate(reversed(ancient), start=1)}
+        self._new |= {age: _ZERO + place * _RESOLUTION for place, age in enumerate(reversed(ancient), start=1)}
         self._new[self._now - _ZERO] = _ZERO
 
     def shifted(self, time: datetime) -> datetime:
@@ -89,8 +89,8 @@ def creation(renamer: Renamer, kind: str, time: datetime) -> datetime | None:
     if kind == "Pod":
         return renamer.start(time)
     if kind in ("Event", "Workload"):
-        return renamer.moment(time)
-    return renamer.place_in_time(time) if kind in _ORDERED_BY_AGE else None
+        return renamer.time(time)
+    return renamer.relative_time(time) if kind in _ORDERED_BY_AGE else None
 
 
 def nothing(_: Renamer, __: datetime) -> None:

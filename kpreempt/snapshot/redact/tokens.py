@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.model.labels import is_label_key, is_label_value
 
-_LEAST_DIGITS = 4
+_MIN_DIGITS = 4
 # What a DNS name is made of, letters first: a token is to look like one.
 _FIRST = "abcdefghijklmnopqrstuvwxyz0123456789"
 _NEXT = _FIRST + "-."
@@ -32,7 +32,7 @@ class Space(msgspec.Struct, frozen=True):
 
     ``stem`` is what their tokens begin with, ``is_kept`` tells well-known names, which stay, and ``ending`` what of a
     name's shape its token must have. ``fences`` are other texts beside which these names are sorted. ``joint``
-    stands before the number. ``is_sorted_with_kept`` says that the order to the names that stay matters, too, and
+    stands before the number. ``sorts_with_kept`` says that the order to the names that stay matters, too, and
     ``is_sorted`` that any order matters.
     """
 
@@ -41,7 +41,7 @@ class Space(msgspec.Struct, frozen=True):
     ending: Callable[[str], str] = lambda _: ""
     fences: tuple[str, ...] = ()
     joint: str = "-"
-    is_sorted_with_kept: bool = True
+    sorts_with_kept: bool = True
     is_sorted: bool = True
 
 
@@ -81,7 +81,7 @@ class Names:
         for space, names, kept in self._seen.values():
             # Those that nobody sorts are in an order that only the key tells.
             order = None if space.is_sorted else self._scattered
-            beside = kept - {""} if space.is_sorted_with_kept else ()
+            beside = kept - {""} if space.sorts_with_kept else ()
             fences = sorted({*beside, *space.fences}) if space.is_sorted else ()
             self._tokens[space.stem] = dict(_in_order(space, sorted(names - {""}, key=order), fences))
 
@@ -101,7 +101,7 @@ class Names:
 
 
 def _in_order(space: Space, names: Sequence[str], fences: Sequence[str]) -> Iterator[tuple[str, str]]:
-    digits = max(_LEAST_DIGITS, len(str(len(names))))
+    digits = max(_MIN_DIGITS, len(str(len(names))))
     number = 0
     for place, group in groupby(names, key=lambda name: bisect_left(fences, name)):
         below = fences[place - 1] if place else ""

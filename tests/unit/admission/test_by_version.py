@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kpreempt.admission import USUAL, Admission, ApiServerRules, admit
+from kpreempt.admission import DEFAULT_RULES, Admission, ApiServerRules, admit
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.analysis.algorithms import api_server_of, api_server_rules, controller_rules
-from kpreempt.controllers.actions import USUAL as USUAL_CONTROLLERS
+from kpreempt.controllers.actions import DEFAULT_RULES as DEFAULT_CONTROLLERS
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -99,7 +99,7 @@ def test_what_is_dropped_is_told_with_its_gate() -> None:
     assert admit(make_pod(), ClusterSnapshot(), rules_in("1.29")).assumptions == []
 
 
-USUAL_REQUESTS = {"type": "Container", "defaultRequest": {"cpu": "1"}, "default": {"cpu": "2"}}
+DEFAULT_REQUESTS = {"type": "Container", "defaultRequest": {"cpu": "1"}, "default": {"cpu": "2"}}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ USUAL_REQUESTS = {"type": "Container", "defaultRequest": {"cpu": "1"}, "default"
     ],
 )
 def test_resources_of_the_whole_pod(version: str, pod: Pod, expected: str | None) -> None:
-    usual = {"metadata": {"name": "usual", "namespace": "default"}, "spec": {"limits": [USUAL_REQUESTS]}}
+    usual = {"metadata": {"name": "usual", "namespace": "default"}, "spec": {"limits": [DEFAULT_REQUESTS]}}
     limit_range = decode_object("LimitRange", usual)
     assert isinstance(limit_range, LimitRange)
     admission = admit(pod, ClusterSnapshot(limit_ranges=[limit_range]), rules_in(version))
@@ -134,8 +134,8 @@ def test_resources_of_the_whole_pod(version: str, pod: Pod, expected: str | None
 
 def test_the_usual_rules_are_those_of_the_version_that_is_asked_where_none_is_named() -> None:
     settings = KubeScheduler().settings
-    assert api_server_rules(settings) == USUAL
-    assert controller_rules(settings) == USUAL_CONTROLLERS
+    assert api_server_rules(settings) == DEFAULT_RULES
+    assert controller_rules(settings) == DEFAULT_CONTROLLERS
 
 
 def test_a_scheduler_from_before_has_none_of_them() -> None:

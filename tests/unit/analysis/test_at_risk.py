@@ -9,7 +9,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
-from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, free_amounts_on, tried_priorities, typical_requests
+from kpreempt.analysis.hypothetical_pods import HIGHEST_PRIORITY, free_amounts_on, priorities_to_try, typical_requests
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Outcome
@@ -132,7 +132,7 @@ def test_the_limit_keeps_the_pods_at_the_highest_risk() -> None:
     ],
 )
 def test_priorities_that_make_a_difference_are_tried(priorities: list[int], above: int, tried: list[int]) -> None:
-    assert tried_priorities(priorities, above) == tried
+    assert priorities_to_try(priorities, above) == tried
 
 
 def test_sizes_come_from_the_cluster() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.compare.differences import compare_pods, differences_between, is_same_outcome
-from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import (
@@ -191,7 +191,7 @@ class Fixed:
         now: datetime,
         is_queued: bool = True,
         before: Any = None,
-        expects_alike: bool = False,
+        expects_equivalent_pods: bool = False,
     ) -> Any:
         return cluster
 
@@ -207,7 +207,7 @@ class Fixed:
 
 def compared(**verdicts: Verdict) -> Comparison:
     schedulers = {name: Fixed(verdict) for name, verdict in verdicts.items()}
-    questions = [Question(pod=make_pod(name)) for name in ("p", "q")]
+    questions = [ExplainInput(pod=make_pod(name)) for name in ("p", "q")]
     return compare_pods(ClusterSnapshot(), questions, schedulers, now=NOW)
 
 
@@ -244,7 +244,7 @@ def test_budgets_are_counted_otherwise_by_each_version() -> None:
     names = ("kube-1.13", "kube-1.18", "kube-1.36")
     comparison = compare_pods(
         cluster,
-        [Question(pod=make_pod("api", cpu="2", priority=10))],
+        [ExplainInput(pod=make_pod("api", cpu="2", priority=10))],
         {name: scheduler_for(name) for name in names},
         now=NOW,
     )

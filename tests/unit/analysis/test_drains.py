@@ -263,7 +263,7 @@ def test_an_upgrade_replaces_nodes_in_turn_and_pods_may_land_on_the_new_ones() -
     cluster = [*nodes(2), *deployment("web", ["n1", "n1"]), *deployment("api", ["n2"], cpu="2")]
     # With nothing but the old nodes there is no room.
     assert drained(cluster, "n1").pending_after == 2
-    drain = drained(cluster, "n1 n2", upgrade=Upgrade(at_once=1, surge=1, kubelet_version="v1.37.0"))
+    drain = drained(cluster, "n1 n2", upgrade=Upgrade(max_unavailable=1, surge=1, kubelet_version="v1.37.0"))
     assert drain.finishes and drain.pending_after == 0
     assert told(drain) == ["0 web-old-a", "0 web-old-b", "30 n1 empty", "30 api-old-a", "60 n2 empty"]
     assert {each.lands_on for each in drain.simulation.displaced} == {"n1-new-1", "n2-new-1"}
@@ -271,7 +271,7 @@ def test_an_upgrade_replaces_nodes_in_turn_and_pods_may_land_on_the_new_ones() -
 
 def test_an_upgrade_without_surge_drains_into_the_node_that_is_left() -> None:
     cluster = [*nodes(2, "4"), *deployment("web", ["n1", "n2"]), budget("web", maxUnavailable=1)]
-    drain = drained(cluster, "n1 n2", upgrade=Upgrade(at_once=1))
+    drain = drained(cluster, "n1 n2", upgrade=Upgrade(max_unavailable=1))
     assert drain.finishes
     # The pod from n1 goes to n2 and has to go once more.
     assert drain.moved == 3
@@ -284,8 +284,8 @@ CROWDED = [*nodes(2, "4"), *deployment("web", ["n1"] * 3), *deployment("api", ["
 
 @pytest.mark.parametrize("line", ["n1 n2", "n2 n1"])
 def test_the_order_that_displaces_least_is_found_whatever_was_given(line: str) -> None:
-    drain = drained(CROWDED, line, upgrade=Upgrade(at_once=1), seeks_order=True)
-    as_given = drained(CROWDED, line, upgrade=Upgrade(at_once=1))
+    drain = drained(CROWDED, line, upgrade=Upgrade(max_unavailable=1), seeks_order=True)
+    as_given = drained(CROWDED, line, upgrade=Upgrade(max_unavailable=1))
     assert drain.order is not None
     assert (drain.order.displaced, drain.order.displaced_in_given_order) == (drain.moved, as_given.moved)
     assert [each.node for each in drain.drained] == drain.order.nodes == ["n2", "n1"]
@@ -293,7 +293,9 @@ def test_the_order_that_displaces_least_is_found_whatever_was_given(line: str) -
 
 
 @pytest.mark.parametrize(
-    "upgrade", [Upgrade(at_once=2), Upgrade(at_once=1, surge=1), Upgrade(at_once=3, surge=2)], ids=str
+    "upgrade",
+    [Upgrade(max_unavailable=2), Upgrade(max_unavailable=1, surge=1), Upgrade(max_unavailable=3, surge=2)],
+    ids=str,
 )
 def test_the_best_order_is_never_worse_than_that_given_and_has_all_nodes(upgrade: Upgrade) -> None:
     cluster = [*nodes(3), *deployment("web", ["n1", "n3"]), *deployment("api", ["n2"]), budget("web", minAvailable=1)]
@@ -315,7 +317,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 def test_pods_of_daemon_sets_go_with_their_node_and_come_with_the_new_one() -> None:
     logs = running(workload("DaemonSet", "logs", cpu="1"), ["n1", "n2"])
     cluster = [*nodes(2), *logs, *deployment("web", ["n1"])]
-    drain = drained(cluster, "n1 --ignore-daemonsets", upgrade=Upgrade(at_once=1, surge=1))
+    drain = drained(cluster, "n1 --ignore-daemonsets", upgrade=Upgrade(max_unavailable=1, surge=1))
     assert drain.finishes and drain.moved == 1
     gone = [step.pod for step in drain.simulation.steps if step.kind is StepKind.TERMINATED]
     came = [step.pod for step in drain.simulation.steps if step.kind is StepKind.CREATED]
@@ -325,7 +327,7 @@ def test_pods_of_daemon_sets_go_with_their_node_and_come_with_the_new_one() -> N
 
 def test_a_node_that_does_not_get_empty_is_not_replaced() -> None:
     cluster = [*nodes(3), *deployment("web", ["n1"]), *deployment("api", ["n2"]), budget("web", minAvailable=1)]
-    drain = drained(cluster, "n1 n2 --timeout=40s", upgrade=Upgrade(at_once=1))
+    drain = drained(cluster, "n1 n2 --timeout=40s", upgrade=Upgrade(max_unavailable=1))
     assert [(each.drained, each.began) for each in drain.drained] == [(False, 0.0), (False, None)]
 
 

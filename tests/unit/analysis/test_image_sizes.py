@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpreempt.analysis.algorithms import AnalysisContext
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import ContainerImage, Node
@@ -127,7 +127,7 @@ def test_sizes_stay_exact_where_scores_cannot_be_foreseen(cluster: ClusterSnapsh
 
 
 def assumed(cluster: ClusterSnapshot, pod: Pod) -> list[str]:
-    verdict = explain_pods(AnalysisContext(cluster, KubeScheduler(), NOW), [Question(pod=pod)])[0]
+    verdict = explain_pods(AnalysisContext(cluster, KubeScheduler(), NOW), [ExplainInput(pod=pod)])[0]
     return [each.message for each in verdict.assumptions if each.kind is AssumptionKind.UNCERTAIN]
 
 

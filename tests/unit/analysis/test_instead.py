@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.model.affinity import Affinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
@@ -16,7 +16,7 @@ from tests.factories import NOW, make_node, make_pod
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, *, proposes: bool = True) -> Verdict:
-    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [Question(pod=pod)], proposes=proposes)[0]
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [ExplainInput(pod=pod)], proposes=proposes)[0]
 
 
 def low(name: str, node: str, cpu: str) -> Pod:

@@ -7,8 +7,8 @@ import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain import node_report
-from kpreempt.analysis.explain.pods import Question, explain_pods
-from kpreempt.analysis.explain.single_edits import least
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
+from kpreempt.analysis.explain.single_edits import first_reaching
 from kpreempt.model.affinity import Affinity, PodAffinity, PodAffinityTerm
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
@@ -22,7 +22,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod) -> Verdict:
-    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [Question(pod=pod)], proposes=True)[0]
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [ExplainInput(pod=pod)], proposes=True)[0]
 
 
 def options(cluster: ClusterSnapshot, pod: Pod) -> list[list[str]]:
@@ -133,7 +133,7 @@ def test_on_a_very_big_cluster_only_the_priority_is_sought(monkeypatch: pytest.M
 def test_the_search_finds_the_first_that_answers(number: int, only_grows: bool) -> None:
     verdict = explain(full(1), make_pod("new"))
     for first in range(number + 1):
-        found = least(
+        found = first_reaching(
             range(number), lambda each, first=first: verdict if each >= first else None, only_grows=only_grows
         )
         assert (None if found is None else found[0]) == (first if first < number else None)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.nodes.changes import MOST_NODES, is_file, with_changed_nodes
+from kpreempt.analysis.nodes.changes import MAX_NODES, is_file, with_changed_nodes
 from kpreempt.errors import KpreemptError, NotFoundError, UsageError
 from kpreempt.model.affinity import tied_to
 from kpreempt.model.cluster import ClusterSnapshot, Unread
@@ -181,7 +181,7 @@ def test_a_daemon_set_that_does_not_tolerate_a_taint_of_a_file_s_node_does_not_r
         pytest.param("a=0", UsageError, "--add-node pool-b-7=2", id="none of them"),
         pytest.param("a=-1", UsageError, "--add-node pool-b-7=2", id="less than none"),
         pytest.param("a=two", UsageError, "--add-node pool-b-7=2", id="no number"),
-        pytest.param(f"a={MOST_NODES + 1}", UsageError, "", id="more than are made"),
+        pytest.param(f"a={MAX_NODES + 1}", UsageError, "", id="more than are made"),
         pytest.param("a=9999999999", UsageError, "", id="far more than are made"),
         pytest.param("a.yaml", UsageError, "a.yaml=1", id="a node of a file that the cluster has"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from kpreempt.analysis.check.gate import StaticFinding
 from kpreempt.analysis.check.protection import ProtectionRules
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload, Reset
-from kpreempt.analysis.check.static_findings import objections
+from kpreempt.analysis.check.static_findings import check_manifests
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.verdict.check import Change, ChangeKind
 from kpreempt.verdict.simulation import SimulatedWorkload, Simulation
@@ -34,7 +34,7 @@ def plan_of(*workloads: PlannedWorkload) -> Plan:
 
 def objections_of(plan: Plan, apis: dict[str, str], versions: list[str], simulated: Simulation) -> list[StaticFinding]:
     cluster = ClusterSnapshot()
-    return objections(plan, apis, versions, cluster, simulated, ProtectionRules(cluster, plan))
+    return check_manifests(plan, apis, versions, cluster, simulated, ProtectionRules(cluster, plan))
 
 
 @pytest.mark.parametrize(

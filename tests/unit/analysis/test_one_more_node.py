@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain import pods as module
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.nodes.changes import with_changed_nodes
 from kpreempt.analysis.nodes.copies import kinds_of
 from kpreempt.analysis.pending import pods as search
@@ -44,7 +44,7 @@ def with_gpu(node: Node) -> Node:
 
 
 def of(cluster: ClusterSnapshot, pod: Pod) -> OneMoreNode | None:
-    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [Question(pod=pod)], proposes=True)[
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [ExplainInput(pod=pod)], proposes=True)[
         0
     ].one_more_node
 
@@ -69,7 +69,7 @@ CLUSTER = ClusterSnapshot(nodes=[BIG, SMALL], pods=FULL)
 )
 def test_the_kinds_that_would_place_a_pod(cpu: str, outcome: Outcome, expected: list[str]) -> None:
     pod = make_pod("new", cpu=cpu)
-    verdict = explain_pods(AnalysisContext(CLUSTER, scheduler_for(), NOW), [Question(pod=pod)], proposes=True)[0]
+    verdict = explain_pods(AnalysisContext(CLUSTER, scheduler_for(), NOW), [ExplainInput(pod=pod)], proposes=True)[0]
     assert verdict.outcome == outcome
     found = verdict.one_more_node
     assert likes(found) == expected

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
@@ -37,7 +37,7 @@ def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tu
     """The verdict on a pod, the search for changes, and how often the extenders were asked for all that."""
     scheduler = KubeScheduler(extenders=extenders)
     cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
-    questions = [Question(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
+    questions = [ExplainInput(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
     search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
     assert search is not None
@@ -59,7 +59,7 @@ def test_without_calls_nothing_is_counted() -> None:
 def test_nothing_is_sought_where_an_extender_fails(node: str) -> None:
     extender = Counting(FAILS)
     scheduler = KubeScheduler(extenders=[extender])
-    questions = [Question(pod=make_pod("p", cpu="1"))]
+    questions = [ExplainInput(pod=make_pod("p", cpu="1"))]
     cluster = ClusterSnapshot(nodes=[make_node("n")])
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
     search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
@@ -74,7 +74,7 @@ def test_one_that_fails_and_is_ignored_is_waited_for_a_few_times_only() -> None:
     scheduler = KubeScheduler(extenders=[failing, refusing])
     nodes = [make_node(f"n{number}") for number in range(5)]
     full = [make_pod(f"high-{number}", node=f"n{number}", cpu="3", priority=10) for number in range(1, 5)]
-    question = Question(pod=make_pod("p", cpu="2"))
+    question = ExplainInput(pod=make_pod("p", cpu="2"))
     cluster = ClusterSnapshot(nodes=nodes, pods=full)
     (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), [question], proposes=True)
     assert verdict.extender_calls[0].error

@@ -19,10 +19,10 @@ def test_a_pod_that_goes_for_the_replacement_of_its_own_victim_ends_a_line_and_n
     chain = Chain()
     chain.evicted(pod("web"), "shop/db-0", [])
     chain.replaced("shop/web", "shop/web-new")
-    chain.landed("shop/db-0", "n1")
+    chain.bound("shop/db-0", "n1")
     chain.evicted(pod("db-0"), "shop/web-new", [])
     chain.replaced("shop/db-0", "shop/db-0")
-    chain.landed("shop/web-new", "n1")
+    chain.bound("shop/web-new", "n1")
     assert told(chain) == [
         ("shop/web", "shop/db-0", 1, "shop/web-new", "n1"),
         ("shop/db-0", "shop/web-new", 2, "shop/db-0", ""),
@@ -33,8 +33,8 @@ def test_a_pod_that_a_controller_makes_again_begins_a_line_of_its_own() -> None:
     chain = Chain()
     chain.evicted(pod("db-0"), "shop/api", [])
     chain.replaced("shop/db-0", "shop/db-0")
-    chain.landed("shop/db-0", "n2")
+    chain.bound("shop/db-0", "n2")
     # Its template is another one now.
-    chain.came("shop/db-0")
+    chain.created("shop/db-0")
     chain.evicted(pod("web"), "shop/db-0", [])
     assert told(chain) == [("shop/db-0", "shop/api", 1, "shop/db-0", "n2"), ("shop/web", "shop/db-0", 1, "", "")]

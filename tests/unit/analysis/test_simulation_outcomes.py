@@ -106,4 +106,4 @@ def test_of_very_many_ways_to_choose_some_are_looked_at_and_that_is_told() -> No
     branches = branches_of(verdict, str)
     assert len(branches) == 64
     assert all(len(each.leaving) == 30 for each in branches[1:])
-    assert all(each.has_others for each in branches)
+    assert all(each.is_truncated for each in branches)

@@ -9,7 +9,7 @@ import pytest
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain import node_report
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.errors import NotFoundError
 from kpreempt.model.affinity import (
     Affinity,
@@ -37,7 +37,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
-    question = wanted.pop("question", Question(pod=pod))
+    question = wanted.pop("question", ExplainInput(pod=pod))
     return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [question], **wanted)[0]
 
 
@@ -351,7 +351,7 @@ def test_very_big_clusters_are_only_searched_for_a_node_that_is_named(monkeypatc
 
 def test_a_toleration_is_put_behind_those_that_the_manifest_states() -> None:
     pod = make_pod("new", tolerations=[Toleration(key="own", operator="Exists"), Toleration(key="added")])
-    question = Question(pod=pod, admission=[DefaultedField("spec.tolerations[1]", "added", "an admission plugin")])
+    question = ExplainInput(pod=pod, admission=[DefaultedField("spec.tolerations[1]", "added", "an admission plugin")])
     verdict = explain(one_node(taints=[TAINT]), pod, question=question, proposes=True)
     assert verdict.proposals[0].options[0].startswith('--set=spec.tolerations[1]={"key":"dedicated"')
 

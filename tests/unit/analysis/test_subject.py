@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from kpreempt.analysis.questions import (
-    Asked,
+    ExplainInputs,
     in_namespace,
+    input_in_cluster,
+    inputs_of,
     pod_from_flags,
     pod_in_cluster,
-    question_in_cluster,
-    questions_of,
     select,
     subjects_of,
 )
@@ -45,9 +45,9 @@ def workload(kind: str, name: str = "web", template: Any = TEMPLATE, namespace: 
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def ask(*documents: dict[str, Any], cluster: ClusterSnapshot | None = None, **overrides: Any) -> Asked:
+def ask(*documents: dict[str, Any], cluster: ClusterSnapshot | None = None, **overrides: Any) -> ExplainInputs:
     templates = subjects_of((document, "f.yaml", 1) for document in documents).templates
-    return questions_of(cluster or ClusterSnapshot(), templates, Overrides(**overrides), decode)
+    return inputs_of(cluster or ClusterSnapshot(), templates, Overrides(**overrides), decode)
 
 
 CRON_JOB = {
@@ -112,7 +112,7 @@ def test_a_deployments_replica_set_is_laid_over_the_cluster_with_its_hash() -> N
     asked = ask(workload("Deployment"))
     (replica_set,) = asked.cluster.replica_sets
     assert replica_set.metadata.owner_references[0].kind == "Deployment"
-    assert replica_set.spec.selector.matches(asked.questions[0].pod.metadata.labels)
+    assert replica_set.spec.selector.matches(asked.inputs[0].pod.metadata.labels)
     assert not replica_set.spec.selector.matches({"app": "web"})
 
 
@@ -130,7 +130,7 @@ def test_a_stateful_sets_claims_are_made_and_said() -> None:
     asked = ask(document, cluster=ClusterSnapshot(storage_classes=[fast]))
     (claim,) = asked.cluster.persistent_volume_claims
     assert (claim.key, claim.spec.storage_class_name) == ("shop/data-web-0", "fast")
-    (question,) = asked.questions
+    (question,) = asked.inputs
     assert [volume.name for volume in question.pod.spec.volumes] == ["data", "tmp"]
     assert question.pod.spec.volumes[0].persistent_volume_claim.claim_name == "data-web-0"
     said = question.admission[0]
@@ -149,7 +149,7 @@ def test_a_claim_that_is_there_is_not_made_again() -> None:
     document = workload("StatefulSet", volumeClaimTemplates=[CLAIM_TEMPLATE])
     asked = ask(document, cluster=ClusterSnapshot(persistent_volume_claims=[there]))
     assert asked.cluster.persistent_volume_claims == [there]
-    assert not any("PersistentVolumeClaim" in change.path for change in asked.questions[0].admission)
+    assert not any("PersistentVolumeClaim" in change.path for change in asked.inputs[0].admission)
 
 
 def test_an_ephemeral_volume_gets_its_claim() -> None:
@@ -168,10 +168,10 @@ def node(name: str, taint: str = "") -> Node:
 def test_a_daemon_set_is_asked_once_per_node_that_it_runs_on() -> None:
     nodes = [node("a"), node("b", "dedicated"), node("c", "node.kubernetes.io/unschedulable")]
     asked = ask(workload("DaemonSet"), cluster=ClusterSnapshot(nodes=nodes))
-    assert [question.pod.metadata.name for question in asked.questions] == ["web-a", "web-c"]
-    (term,) = asked.questions[1].pod.spec.affinity.node_affinity.required.node_selector_terms
+    assert [question.pod.metadata.name for question in asked.inputs] == ["web-a", "web-c"]
+    (term,) = asked.inputs[1].pod.spec.affinity.node_affinity.required.node_selector_terms
     assert (term.match_fields[0].key, term.match_fields[0].values) == ("metadata.name", ["c"])
-    tolerated = {(each.key, each.effect, each.toleration_seconds) for each in asked.questions[0].pod.spec.tolerations}
+    tolerated = {(each.key, each.effect, each.toleration_seconds) for each in asked.inputs[0].pod.spec.tolerations}
     prefix = "node.kubernetes.io/"
     assert tolerated == {
         (f"{prefix}not-ready", "NoExecute", None),
@@ -185,7 +185,7 @@ def test_a_daemon_set_is_asked_once_per_node_that_it_runs_on() -> None:
 
 def test_a_daemon_set_that_runs_nowhere_is_said() -> None:
     cluster = ClusterSnapshot(nodes=[node("b", "dedicated")])
-    (question,) = ask(workload("DaemonSet"), cluster=cluster).questions
+    (question,) = ask(workload("DaemonSet"), cluster=cluster).inputs
     assert "no pod on any of the 1 nodes" in question.assumptions[0].message
 
 
@@ -305,17 +305,17 @@ def test_a_running_pod_is_asked_as_if_pending_without_itself() -> None:
 
 
 def test_a_pending_pod_keeps_its_nomination_and_is_not_admitted_again() -> None:
-    asked = question_in_cluster(pod_in_cluster(CLUSTER, "web-2", "shop"), Overrides(), decode)
-    assert asked.questions[0].pod == PENDING
-    assert asked.questions[0].admission == []
+    asked = input_in_cluster(pod_in_cluster(CLUSTER, "web-2", "shop"), Overrides(), decode)
+    assert asked.inputs[0].pod == PENDING
+    assert asked.inputs[0].admission == []
 
 
 def test_a_pod_of_the_cluster_takes_overrides() -> None:
     found = pod_in_cluster(CLUSTER, "web-1", "shop")
-    asked = question_in_cluster(found, Overrides(priority_class="high"), decode)
-    assert asked.questions[0].pod.spec.priority == 1000
-    asked = question_in_cluster(found, Overrides(priority=5), decode)
-    assert (asked.questions[0].pod.spec.priority, asked.questions[0].pod.spec.priority_class_name) == (5, "low")
+    asked = input_in_cluster(found, Overrides(priority_class="high"), decode)
+    assert asked.inputs[0].pod.spec.priority == 1000
+    asked = input_in_cluster(found, Overrides(priority=5), decode)
+    assert (asked.inputs[0].pod.spec.priority, asked.inputs[0].pod.spec.priority_class_name) == (5, "low")
 
 
 @pytest.mark.parametrize(
@@ -342,4 +342,4 @@ def test_a_manifest_pod_that_exists_is_asked_without_its_namesake() -> None:
     pod = {**POD, "metadata": {"name": "web-1", "namespace": "shop"}}
     asked = ask(pod, cluster=CLUSTER)
     assert asked.cluster.pods == [PENDING]
-    assert asked.questions[0].assumptions[0].subject == "Pod shop/web-1"
+    assert asked.inputs[0].assumptions[0].subject == "Pod shop/web-1"

@@ -12,7 +12,7 @@ import pytest
 from kpreempt.admission import complete_cluster
 from kpreempt.analysis.algorithms import pending_pods
 from kpreempt.analysis.compare.upgrade import (
-    Asked,
+    ExplainInputs,
     compare_upgrade,
     effect_of,
     keeps_workloads,
@@ -22,7 +22,7 @@ from kpreempt.analysis.compare.upgrade import (
     stored_by,
     versions_between,
 )
-from kpreempt.analysis.explain.pods import Question
+from kpreempt.analysis.explain.pods import ExplainInput
 from kpreempt.analysis.questions import pod_in_cluster
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -53,7 +53,7 @@ def upgraded(
     name: str, before: str, after: str, configuration: dict[str, Any] | None = None, **gates: bool
 ) -> UpgradeComparison:
     cluster, _ = complete_cluster(load_snapshot([str(FIXTURES / f"{name}.yaml")]).cluster)
-    asked = Asked(cluster, [Question(pod=pod) for pod in pending_pods(cluster)])
+    asked = ExplainInputs(cluster, [ExplainInput(pod=pod) for pod in pending_pods(cluster)])
     return compare_upgrade([asked], versions_between(f"kube-{before}", after, configuration, gates), now=NOW)
 
 
@@ -177,7 +177,7 @@ def test_changes_that_only_together_make_the_difference_are_all_named() -> None:
     node = decode_object("Node", {"metadata": {"name": "worker"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}})
     shrinking = _pod("shrinking", "1", node="worker", statuses=[{"name": "main", "allocatedResources": {"cpu": "3"}}])
     cluster = ClusterSnapshot(nodes=[node], pods=[shrinking])  # type: ignore[list-item]
-    asked = Asked(cluster, [Question(pod=_pod("new", "2"))])
+    asked = ExplainInputs(cluster, [ExplainInput(pod=_pod("new", "2"))])
     answer = compare_upgrade([asked], versions_between("kube-1.32", "1.37"), now=NOW)
     together = ["compares-resizes-by-pod", "follows-actuated-resources-alone", "in-place-pod-vertical-scaling"]
     assert [(item.pod, sorted(item.causes)) for item in answer.items] == [("shop/new", together)]
@@ -189,7 +189,7 @@ def test_pods_that_cannot_be_told_apart_are_each_told() -> None:
     (pod,) = pending_pods(cluster)
     names = [f"new-{number}" for number in range(5)]
     same = [msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, name=name)) for name in names]
-    asked = Asked(cluster, [Question(pod=each) for each in same])
+    asked = ExplainInputs(cluster, [ExplainInput(pod=each) for each in same])
     answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
     assert [item.pod for item in answer.items] == [f"shop/{name}" for name in names]
     assert answer.groups[0].pods == [f"shop/{name}" for name in names]
@@ -222,7 +222,7 @@ def test_what_one_version_does_not_tell_is_told_as_not_known() -> None:
     cluster = load_snapshot([str(FIXTURES / "dynamic-resource-allocation.yaml")]).cluster
     claims = [msgspec.structs.replace(each, unread_fields=["spec.new"]) for each in cluster.resource_claims]
     cluster = msgspec.structs.replace(cluster, resource_claims=claims)
-    asked = Asked(cluster, [Question(pod=pod) for pod in pending_pods(cluster)])
+    asked = ExplainInputs(cluster, [ExplainInput(pod=pod) for pod in pending_pods(cluster)])
     answer = compare_upgrade([asked], versions_between("kube-1.33", "1.34"), now=NOW)
     assert told(answer) == [("shop/new", UpgradeEffect.UNKNOWN, Certainty.UNKNOWN, [])]
     assert (answer.undecided, answer.passes, answer.groups) == (1, False, [])
@@ -317,7 +317,7 @@ def _asked_about(documents: list[dict[str, Any]], *pods: Pod) -> tuple[list[str]
         jobs=records.get("Job", []),
     )
     asked, assumptions = next_pods(cluster, documents, decode_object, now=NOW, settings=KubeScheduler().settings)
-    found = [f"{q.origin or q.pod.key} beside {len(each.cluster.pods)}" for each in asked for q in each.questions]
+    found = [f"{q.origin or q.pod.key} beside {len(each.cluster.pods)}" for each in asked for q in each.inputs]
     return found, [each.subject for each in assumptions]
 
 
@@ -389,10 +389,10 @@ def test_a_new_pod_is_what_the_api_server_of_each_version_makes_of_it() -> None:
     loaded = load_snapshot([str(FIXTURES / "match-label-keys-in-pod-affinity.yaml")]).cluster
     found = pod_in_cluster(loaded, "new", "shop")
     versions = versions_between("kube-1.30", "1.31")
-    stored = Question(pod=found.pod)
-    new = Question(
-        pod=stored_by(versions.base, Question(pod=found.pod, manifest=found.pod), loaded), manifest=found.pod
+    stored = ExplainInput(pod=found.pod)
+    new = ExplainInput(
+        pod=stored_by(versions.base, ExplainInput(pod=found.pod, manifest=found.pod), loaded), manifest=found.pod
     )
-    assert compare_upgrade([Asked(found.cluster, [stored])], versions, now=NOW).differing == 0
-    (item,) = compare_upgrade([Asked(found.cluster, [new])], versions, now=NOW).items
+    assert compare_upgrade([ExplainInputs(found.cluster, [stored])], versions, now=NOW).differing == 0
+    (item,) = compare_upgrade([ExplainInputs(found.cluster, [new])], versions, now=NOW).items
     assert item.causes == ["match-label-keys-in-pod-affinity"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kpreempt.analysis.questions import select, subjects_of
-from kpreempt.analysis.volcano.jobs import as_submitted, job_rejections, once_enqueued, read_volcano_job
+from kpreempt.analysis.volcano.jobs import after_enqueue, as_submitted, job_rejections, read_volcano_job
 from kpreempt.analysis.workload_pods import is_volcano_job, pods_of
 from kpreempt.errors import InputError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -44,7 +44,7 @@ def group_of(document: Document) -> Document:
 
 
 def pods_made(document: Document) -> list[Document]:
-    return once_enqueued(read_volcano_job(document), CLASSES).pods
+    return after_enqueue(read_volcano_job(document), CLASSES).pods
 
 
 def names(documents: list[Document]) -> list[str]:
@@ -88,7 +88,7 @@ def test_before_it_is_let_in_a_job_is_a_group_without_pods() -> None:
     before = job(task("a", 2), metadata={"uid": "4f", "labels": {"l": "1"}, "annotations": {"n": "2"}})
     document = deepcopy(before)
     read = read_volcano_job(document)
-    submitted, enqueued = as_submitted(read, CLASSES), once_enqueued(read, CLASSES)
+    submitted, enqueued = as_submitted(read, CLASSES), after_enqueue(read, CLASSES)
     assert (submitted.group["status"], submitted.pods) == ({"phase": "Pending"}, [])
     assert (enqueued.group["status"], names(enqueued.pods)) == ({"phase": "Inqueue"}, ["train-a-0", "train-a-1"])
     assert {**enqueued.group, "status": {}} == {**submitted.group, "status": {}}
@@ -213,7 +213,7 @@ def test_volumes_are_claims_of_all_pods_each_once() -> None:
         {"mountPath": "/out", "volumeClaim": {"accessModes": ["ReadWriteOnce"]}},
     ]
     own = {"name": "own", "emptyDir": {}}
-    gang = once_enqueued(read_volcano_job(job(task("a", 2, spec={"volumes": [own]}), volumes=volumes)), CLASSES)
+    gang = after_enqueue(read_volcano_job(job(task("a", 2, spec={"volumes": [own]}), volumes=volumes)), CLASSES)
     for pod in gang.pods:
         first, *others = pod["spec"]["volumes"]
         assert first == own
@@ -270,7 +270,7 @@ def test_ports_that_plugins_open(plugins: Document, expected: list[int]) -> None
 def test_pods_of_tasks_that_wait_are_not_made_yet(
     tasks: list[Document], made: list[str], blocked_pods: list[str]
 ) -> None:
-    gang = once_enqueued(read_volcano_job(job(*tasks)), CLASSES)
+    gang = after_enqueue(read_volcano_job(job(*tasks)), CLASSES)
     assert names(gang.pods) == [f"train-{each}-0" for each in made]
     assert gang.blocked_pods == blocked_pods
 
@@ -329,7 +329,7 @@ def test_a_job_without_a_namespace_is_in_that_of_the_question() -> None:
 )
 def test_a_job_of_another_shape_is_one_message_with_its_path(document: Document, problem: str) -> None:
     with pytest.raises(InputError) as caught:
-        once_enqueued(read_volcano_job(document, source="job.yaml"), [])
+        after_enqueue(read_volcano_job(document, source="job.yaml"), [])
     assert problem in str(caught.value)
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kpreempt.snapshot.kinds import RECORDED
-from kpreempt.snapshot.recording.recorder import Refused, Stream, Told
+from kpreempt.snapshot.recording.recorder import Stream, WatchRejected, WatchReport
 from tests.unit.snapshot.recording.making import Document, Making, a_node, a_pod
 
 Kpreempt = Callable[..., Any]
@@ -73,7 +73,7 @@ def test_a_change_is_compared_with_the_cluster_as_it_was(
 
 
 def test_an_unread_kind_that_acts_on_pods_fails_the_check(kpreempt: Kpreempt, making: Making, tmp_path: Path) -> None:
-    rejection = Told(making.now, Stream(RECORDED["HorizontalPodAutoscaler"]), Refused(403))
+    rejection = WatchReport(making.now, Stream(RECORDED["HorizontalPodAutoscaler"]), WatchRejected(403))
     making.recorder.take(rejection)
     making.end()
     answer = answer_of(kpreempt, "-f", manifest(tmp_path, a_deployment(4, "web:2")), "--snapshot", making.folder)

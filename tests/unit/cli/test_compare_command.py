@@ -91,7 +91,7 @@ def test_a_bad_line_is_told_and_the_others_are_compared(kpreempt: Kpreempt) -> N
 
 
 def test_scenarios_without_end_are_told(kpreempt: Kpreempt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kpreempt.cli.compare._MOST_SCENARIOS", 2)
+    monkeypatch.setattr("kpreempt.cli.compare._MAX_SCENARIOS", 2)
     assert kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 2).stderr == ""
     run = kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 3)
     assert (run.returncode, run.stdout) == (3, "")

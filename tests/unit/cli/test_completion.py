@@ -16,7 +16,7 @@ from typer.main import get_command
 from kpreempt.cli.app import make_app
 from kpreempt.cli.command_line import summary
 from kpreempt.cli.completion.process import text_of, words_of_line
-from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, Place, complete
+from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, CursorPosition, complete
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = {
@@ -33,11 +33,11 @@ class NamesOfTest:
     def __init__(self) -> None:
         self.namespace: Sequence[str] = ()
 
-    def of_kind(self, plural: str, place: Place) -> Sequence[Candidate]:
-        self.namespace = place.given.get("--namespace", ())
+    def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
+        self.namespace = place.options.get("--namespace", ())
         return [Candidate(name) for name in CLUSTER[plural]]
 
-    def in_kubeconfig(self, section: str, place: Place) -> Sequence[Candidate]:
+    def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
         return [Candidate(f"one-of-{section}")]
 
 

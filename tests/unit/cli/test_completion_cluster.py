@@ -18,7 +18,13 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
-from kpreempt.cli.completion.process import _NEVER_IN, SECONDS_FROM_START, SECONDS_KEPT, LiveNames, deadline_of_process
+from kpreempt.cli.completion.process import (
+    _NEVER_IN,
+    SECONDS_CACHED,
+    SECONDS_FROM_START,
+    LiveNames,
+    deadline_of_process,
+)
 from kpreempt.cli.completion.values import complete
 
 LONG_SECONDS = 60.0
@@ -269,7 +275,7 @@ def test_a_broken_cache_is_no_cache(server: Server, kubeconfig: Path, content: b
 def test_names_count_for_a_minute_and_are_swept_then(server: Server, kubeconfig: Path) -> None:
     offered("explain", "")
     (file,) = kept(kubeconfig)
-    before = time.time() - SECONDS_KEPT - 1
+    before = time.time() - SECONDS_CACHED - 1
     os.utime(file, (before, before))
     offered("explain", "--node", "")
     assert not file.exists()

@@ -55,7 +55,7 @@ PLUGINS = """
         name = 3
 
     class Wanting(Passing):
-        wants = ["Namespace"]
+        extra_fields = ["Namespace"]
 
     class Dictionary(Passing):
         args_type = dict
@@ -157,7 +157,10 @@ def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
             "rack.py:Numbered", "the attribute name of Numbered is no name", 'name = "Numbered"', id="a number"
         ),
         pytest.param(
-            "rack.py:Wanting", "wants of Wanting is not a ExtraFields", "wants = ExtraFields(", id="wants a list"
+            "rack.py:Wanting",
+            "extra_fields of Wanting is not an ExtraFields",
+            "extra_fields = ExtraFields(",
+            id="extra_fields is a list",
         ),
         pytest.param(
             "rack.py:Dictionary", "args_type of Dictionary is not a msgspec.Struct", "class Args", id="dict args"

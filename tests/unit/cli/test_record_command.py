@@ -20,8 +20,17 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import Connection
 from kpreempt.snapshot.live.watching import Start, Watches
 from kpreempt.snapshot.load import load_snapshot
-from kpreempt.snapshot.recording.changes import Change, What
-from kpreempt.snapshot.recording.recorder import Bookmark, Holder, Listed, Recorder, Refused, Stream, Told, Watched
+from kpreempt.snapshot.recording.changes import Change, ChangeType
+from kpreempt.snapshot.recording.recorder import (
+    Bookmark,
+    LeaseHolder,
+    Listed,
+    Recorder,
+    Stream,
+    Watched,
+    WatchRejected,
+    WatchReport,
+)
 from kpreempt.snapshot.recording.segments import Segments
 from tests.fake_api import Answer, Asked, FakeApi, FakeCluster, refused
 from tests.unit.snapshot.recording.making import Making, a_node, a_pod
@@ -66,7 +75,7 @@ class Watching:
             told = self.watches.news.get(timeout=20)
             if isinstance(told, KpreemptError):
                 return told
-            assert isinstance(told, Told)
+            assert isinstance(told, WatchReport)
             if told.stream == stream:
                 return told.news
 
@@ -76,7 +85,7 @@ def test_changes_come_as_they_happen(cluster: FakeCluster, server: FakeApi) -> N
     cluster.change("ADDED", "Pod", a_pod("c"))
     cluster.change("MODIFIED", "Node", a_node("n1", "8"))
     cluster.change("DELETED", "Pod", a_pod("a"))
-    assert [watching.next().what for _ in range(2)] == [What.ADDED, What.DELETED]
+    assert [watching.next().what for _ in range(2)] == [ChangeType.ADDED, ChangeType.DELETED]
     asked = next(each for each in server.asked if each.query.get("watch") and each.path == "/api/v1/pods")
     assert (asked.query["resourceVersion"], asked.query["allowWatchBookmarks"]) == ("100", "true")
 
@@ -137,11 +146,11 @@ def test_a_kind_that_may_not_be_watched(cluster: FakeCluster, server: FakeApi, k
     watches = Watches(Api(Connection(server=server.url), retries=0))
     _WATCHES.append(watches)
     watches.begin({stream: Start("policy/v1" if simulate_rest else "v1", 100)})
-    while isinstance(told := watches.news.get(timeout=20), Told) and isinstance(told.news, Holder):
+    while isinstance(told := watches.news.get(timeout=20), WatchReport) and isinstance(told.news, LeaseHolder):
         pass
     if simulate_rest:
-        assert isinstance(told, Told)
-        assert told.news == Refused(403)
+        assert isinstance(told, WatchReport)
+        assert told.news == WatchRejected(403)
     else:
         assert isinstance(told, KpreemptError)
         assert "not allowed (403)" in told.message
@@ -149,9 +158,9 @@ def test_a_kind_that_may_not_be_watched(cluster: FakeCluster, server: FakeApi, k
 
 def test_who_holds_the_lease_is_told_as_it_changes(cluster: FakeCluster, server: FakeApi) -> None:
     watching = Watching(server)
-    assert watching.watches.news.get(timeout=20).news == Holder("one")  # type: ignore[union-attr]
+    assert watching.watches.news.get(timeout=20).news == LeaseHolder("one")  # type: ignore[union-attr]
     cluster.change("MODIFIED", "Lease", {"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": "two"}})
-    assert watching.watches.news.get(timeout=20).news == Holder("two")  # type: ignore[union-attr]
+    assert watching.watches.news.get(timeout=20).news == LeaseHolder("two")  # type: ignore[union-attr]
 
 
 def test_a_cluster_is_recorded_and_read_back(
@@ -160,7 +169,7 @@ def test_a_cluster_is_recorded_and_read_back(
     changed = []
     take = Recorder.take
 
-    def take_and_end(self: Recorder, told: Told) -> None:
+    def take_and_end(self: Recorder, told: WatchReport) -> None:
         take(self, told)
         if isinstance(told.news, Watched):
             signal.raise_signal(signal.SIGINT)
@@ -234,7 +243,9 @@ def test_options_of_redaction_that_make_no_sense_are_told(
 
 def test_a_recording_that_tells_of_what_it_has_not_is_refused(kpreempt: Kpreempt, tmp_path: Path) -> None:
     making = Making(tmp_path / "rec", {"Node": [a_node("n1")]})
-    making.recorder._add([Change(what=What.DELETED, seen=making.now, kind="Pod", namespace="a", name="b", version=9)])
+    making.recorder._add(
+        [Change(what=ChangeType.DELETED, seen=making.now, kind="Pod", namespace="a", name="b", version=9)]
+    )
     making.end()
     result = kpreempt("record", "--redact", "--from", making.folder, "--to", str(tmp_path / "to"))
     assert result.returncode == 3

@@ -116,7 +116,7 @@ def test_nothing_is_shown_beside_a_line_of_somebody_elses(monkeypatch: pytest.Mo
     times = iter([0.0, 9.0, 9.0, 9.0])
     activity = terminal.Activity(clock=lambda: next(times))
     activity.begin("read")
-    with activity.held():
+    with activity.paused():
         activity.update()
         assert screen.getvalue() == ""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import USUAL, Action, ControlledPod, CreatePods, DeletePod, SyncError
+from kpreempt.controllers.actions import DEFAULT_RULES, Action, ControlledPod, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.daemon_set import DaemonNode, DaemonSetState, reconcile_daemon_set
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -148,7 +148,7 @@ def test_update_with_surge(pods: str, options: dict[str, Any], expected: str) ->
 def test_replaced_pods_did_not_count_as_missing_of_old() -> None:
     pods, fields = "a! b!n c! d", {"max_unavailable": 2}
     assert step(pods, **fields) == "-b1 -a1"
-    assert step(pods, rules=USUAL._replace(counts_replaced_daemon_pods=False), **fields) == "-b1 -a1 -c1"
+    assert step(pods, rules=DEFAULT_RULES._replace(counts_replaced_daemon_pods=False), **fields) == "-b1 -a1 -c1"
 
 
 @pytest.mark.parametrize("field", ["max_surge", "max_unavailable"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import USUAL, Action, ControlledPod, CreatePods, DeletePod, ReleasePod
+from kpreempt.controllers.actions import DEFAULT_RULES, Action, ControlledPod, CreatePods, DeletePod, ReleasePod
 from kpreempt.controllers.job import FailureRule, JobState, JobStep, first_missing, reconcile_job, total, with_indexes
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -216,7 +216,7 @@ def test_ends(state: JobState, pods: str, actions: str, expected: tuple[str, str
 
 @pytest.mark.parametrize(("keeps", "ended"), [(True, False), (False, True)], ids=["since 1.31", "before"])
 def test_whether_a_job_has_ended_while_its_pods_leave(keeps: bool, ended: bool) -> None:
-    rules = USUAL._replace(keeps_jobs_until_their_pods_end=keeps)
+    rules = DEFAULT_RULES._replace(keeps_jobs_until_their_pods_end=keeps)
     assert step(job(backoff_limit=0, rules=rules), "af b").job.has_ended is ended
     assert step(job(1, 1, replaces_failed_only=True, rules=rules), "as bt").job.has_ended is ended
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.controllers.actions import USUAL, ControlledPod, controlled_pod
+from kpreempt.controllers.actions import DEFAULT_RULES, ControlledPod, controlled_pod
 from kpreempt.controllers.replacement import is_replaced, replacement_of
 from kpreempt.model.affinity import Affinity
 from kpreempt.model.pod import Pod
@@ -220,7 +220,7 @@ def test_an_index_that_is_none(index: str) -> None:
 
 
 def test_labels_of_the_node_are_the_template_s_own_where_binding_copies_none() -> None:
-    rules = USUAL._replace(pod_topology_labels_admission=False)
+    rules = DEFAULT_RULES._replace(pod_topology_labels_admission=False)
     zone = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "r"}
     old = owned("ReplicaSet")
     assert zone.items() <= replaced(old, rules=rules).metadata.labels.items()
@@ -229,6 +229,6 @@ def test_labels_of_the_node_are_the_template_s_own_where_binding_copies_none() -
 
 def test_restarts_of_sidecars_count_since_1_32() -> None:
     old = owned("ReplicaSet")
-    before = controlled_pod(old, USUAL._replace(counts_restarts_of_sidecars=False))
+    before = controlled_pod(old, DEFAULT_RULES._replace(counts_restarts_of_sidecars=False))
     assert (before.restarts, before.sidecar_restarts) == (2, 0)
     assert controlled_pod(old).sidecar_restarts == 3

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from kpreempt.controllers.actions import USUAL, Action, ControlledPod, CreatePods, DeletePod, SyncError
+from kpreempt.controllers.actions import DEFAULT_RULES, Action, ControlledPod, CreatePods, DeletePod, SyncError
 from kpreempt.controllers.stateful_set import StatefulSetState, ordinal_of, reconcile_stateful_set
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-GATE_IS_ON = USUAL._replace(max_unavailable_stateful_set=True)
+GATE_IS_ON = DEFAULT_RULES._replace(max_unavailable_stateful_set=True)
 PHASES = {"p": "Pending", "f": "Failed", "s": "Succeeded"}
 
 
@@ -196,7 +196,7 @@ def test_a_parallel_set_replaces_what_is_unavailable_first_since_1_37() -> None:
     ],
 )
 def test_min_ready_seconds_by_version(waits: bool, fields: dict[str, Any], pods: str, expected: str) -> None:
-    rules = USUAL._replace(waits_for_min_ready_seconds=waits)
+    rules = DEFAULT_RULES._replace(waits_for_min_ready_seconds=waits)
     assert step(stateful_set(**{"replicas": 3, "min_ready_seconds": 10, "rules": rules, **fields}), pods) == expected
 
 

@@ -11,7 +11,7 @@ import yaml
 from dask.utils import parse_bytes
 
 from kpreempt.fleet.dataset import Dataset, summary_of
-from kpreempt.fleet.plan import KINDS, Given, Plan, make_plan
+from kpreempt.fleet.plan import KINDS, Plan, PlanOverrides, make_plan
 from kpreempt.fleet.rows import TABLES
 from kpreempt.fleet.sources import Target, targets_of
 from kpreempt.fleet.work import failed, sweep_cluster
@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m"
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's dataset, and a cluster of a hostile name that failed."""
-    plan: Plan = make_plan(str(ROOT / "fixtures" / "sweep" / "sweep.toml"), Given())
+    plan: Plan = make_plan(str(ROOT / "fixtures" / "sweep" / "sweep.toml"), PlanOverrides())
     folder = tmp_path_factory.mktemp("sweep")
     written = Dataset(str(folder))
     for target in targets_of([str(ROOT / each) for each in plan.snapshots], (), ""):
@@ -103,7 +103,7 @@ def test_the_plan_on_the_page_is_one_and_the_keys_are_those_that_there_are(tmp_p
     for source in (fixtures / "demo" / "api.yaml", fixtures / "check" / "outage" / "rollout.yaml"):
         (tmp_path / source.name).write_bytes(source.read_bytes())
     (tmp_path / "sweep.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
-    plan = make_plan(str(tmp_path / "sweep.toml"), Given())
+    plan = make_plan(str(tmp_path / "sweep.toml"), PlanOverrides())
     assert [each.kind for each in plan.queries] == [
         *["explain"] * 6,
         *("pending", "budgets", "check"),

@@ -6,7 +6,7 @@ import pytest
 
 from kpreempt.errors import KpreemptError
 from kpreempt.fleet import plan as plans
-from kpreempt.fleet.plan import Given, make_plan
+from kpreempt.fleet.plan import PlanOverrides, make_plan
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 API = FIXTURES / "demo" / "api.yaml"
@@ -22,7 +22,7 @@ def written(folder: Path, text: str) -> str:
 def test_ladders_ask_once_for_each_of_their_values(tmp_path: Path) -> None:
     (tmp_path / "api.yaml").write_bytes(API.read_bytes())
     text = f'{CLUSTERS}[[query]]\nid = "api"\nmanifest = "api.yaml"\npriority = [0, 10]\nreplicas = [1, 3]\n'
-    plan = make_plan(written(tmp_path, text), Given())
+    plan = make_plan(written(tmp_path, text), PlanOverrides())
     assert [each.id for each in plan.queries] == [
         "api[priority=0,replicas=1]",
         "api[priority=0,replicas=3]",
@@ -35,7 +35,9 @@ def test_ladders_ask_once_for_each_of_their_values(tmp_path: Path) -> None:
 
 def test_options_count_before_the_file_and_add_queries(tmp_path: Path) -> None:
     path = written(tmp_path, f'algorithms = ["kube-1.30"]\n{CLUSTERS}[[query]]\nkind = "pending"\n')
-    given = Given(snapshots=["b"], algorithms=["auto"], manifests=[str(API)], priorities=[1, 2], kinds=["budgets"])
+    given = PlanOverrides(
+        snapshots=["b"], algorithms=["auto"], manifests=[str(API)], priorities=[1, 2], kinds=["budgets"]
+    )
     plan = make_plan(path, given)
     assert plan.snapshots == ("b",)
     assert plan.algorithms == ("auto",)
@@ -44,7 +46,7 @@ def test_options_count_before_the_file_and_add_queries(tmp_path: Path) -> None:
 
 def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
     def digest(text: str, **given: object) -> str:
-        return make_plan(written(tmp_path, text), Given(**given)).digest  # type: ignore[arg-type]
+        return make_plan(written(tmp_path, text), PlanOverrides(**given)).digest  # type: ignore[arg-type]
 
     pending = f'{CLUSTERS}[[query]]\nkind = "pending"\n'
     assert digest(pending) == digest(pending, snapshots=["other"])
@@ -86,7 +88,7 @@ def test_a_wrong_plan_is_one_message_that_names_the_key(tmp_path: Path, text: st
     if "[[query]]" not in text and text.startswith(("alg", "now", "max")):
         text += '\n[[query]]\nkind = "pending"\n'
     with pytest.raises(KpreemptError) as raised:
-        make_plan(written(tmp_path, text), Given(snapshots=["x"]))
+        make_plan(written(tmp_path, text), PlanOverrides(snapshots=["x"]))
     assert message in raised.value.message
     assert hint in raised.value.hint
     assert "\n" not in raised.value.message
@@ -95,15 +97,15 @@ def test_a_wrong_plan_is_one_message_that_names_the_key(tmp_path: Path, text: st
 def test_more_questions_than_anybody_asks_are_refused_before_they_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plans, "MOST_QUESTIONS", 100)
+    monkeypatch.setattr(plans, "MAX_QUERIES", 100)
     many = list(range(10_000))
     text = f"[[query]]\npod = 'a'\npriority = {many}\nreplicas = {many[1:]}\n"
     with pytest.raises(KpreemptError, match="more than 100 queries"):
-        make_plan(written(tmp_path, text), Given(snapshots=["x"]))
+        make_plan(written(tmp_path, text), PlanOverrides(snapshots=["x"]))
 
 
 def test_a_plan_without_questions_or_clusters_says_how_to_name_them() -> None:
     with pytest.raises(KpreemptError, match="asks nothing"):
-        make_plan("", Given(snapshots=["x"]))
+        make_plan("", PlanOverrides(snapshots=["x"]))
     with pytest.raises(KpreemptError, match="names no cluster"):
-        make_plan("", Given(kinds=["pending"]))
+        make_plan("", PlanOverrides(kinds=["pending"]))

@@ -11,7 +11,7 @@ import pytest
 
 from kpreempt.errors import KpreemptError
 from kpreempt.fleet import work
-from kpreempt.fleet.plan import KINDS, Given, Kind, Plan, make_plan
+from kpreempt.fleet.plan import KINDS, Kind, Plan, PlanOverrides, make_plan
 from kpreempt.fleet.rows import TABLES
 from kpreempt.fleet.sources import Target
 from kpreempt.fleet.work import Done, sweep_cluster
@@ -22,7 +22,7 @@ API = str(FIXTURES / "demo" / "api.yaml")
 
 
 def plan_of(**given: Any) -> Plan:
-    return make_plan("", Given(snapshots=["x"], **given))
+    return make_plan("", PlanOverrides(snapshots=["x"], **given))
 
 
 def rows(done: Done, table: str) -> list[dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_an_answer_with_an_assumption_that_matters_is_not_certain(tmp_path: Path
 def test_one_pod_that_is_not_there_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text('[[query]]\nid = "a"\npod = "shop/nobody"\n[[query]]\nkind = "budgets"\n', encoding="utf-8")
-    plan = make_plan(str(path), Given(snapshots=["x"]))
+    plan = make_plan(str(path), PlanOverrides(snapshots=["x"]))
     done = sweep_cluster(DEMO, plan, plan.digest, 0)
     (failure,) = rows(done, "failures")
     assert (failure["query"], failure["reason"]) == ("a", "NotFound")
@@ -129,7 +129,7 @@ def test_equal_work_gives_equal_bytes_and_files_of_all_tables() -> None:
 def test_replicas_that_find_no_node_make_the_outcome_worse(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(f'[[query]]\nmanifest = "{API}"\nreplicas = [1, 200]\ncapacity = true\n', encoding="utf-8")
-    plan = make_plan(str(path), Given(snapshots=["x"]))
+    plan = make_plan(str(path), PlanOverrides(snapshots=["x"]))
     one, many = rows(sweep_cluster(DEMO, plan, plan.digest, 0), "verdicts")
     assert (one["replicas"], many["replicas"]) == (1, 200)
     assert many["placed"] < 200
@@ -156,7 +156,7 @@ def test_checks_and_drains_are_what_the_library_answers(tmp_path: Path) -> None:
 
     path = tmp_path / "plan.toml"
     path.write_text(GATED.format(manifest=API), encoding="utf-8")
-    plan = make_plan(str(path), Given(snapshots=["x"]))
+    plan = make_plan(str(path), PlanOverrides(snapshots=["x"]))
     done = sweep_cluster(DEMO, plan, plan.digest, 0)
     assert not rows(done, "failures")
     cluster = Cluster.load(DEMO.place)
@@ -187,4 +187,4 @@ def test_a_plan_that_asks_for_no_drain_or_check_is_refused(tmp_path: Path, words
     path = tmp_path / "plan.toml"
     path.write_text(f"[[query]]\n{words}\n", encoding="utf-8")
     with pytest.raises(KpreemptError, match=message):
-        make_plan(str(path), Given(snapshots=["x"]))
+        make_plan(str(path), PlanOverrides(snapshots=["x"]))

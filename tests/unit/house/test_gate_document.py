@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from kpreempt.analysis.check.gate import GateRules, Suppressions, with_custom_rules
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import OptionType, RuleId
 from kpreempt.library.gate.config import parse_config
 from tests.checks import passed, whole_check
 
@@ -16,7 +16,7 @@ _EXAMPLES = re.findall(r"```toml\n(.*?)```", _TEXT, re.DOTALL)
 
 
 def test_the_last_rules_are_those_that_have_no_option() -> None:
-    without = [rule for rule in RuleId if rule.row.takes is Takes.NOTHING]
+    without = [rule for rule in RuleId if rule.row.takes is OptionType.NOTHING]
     assert without == list(RuleId)[-len(without) :]
 
 

@@ -29,7 +29,7 @@ _ANSWER_NOTHING = {
     "sweep",
 }
 _KUEUE = "--snapshot fixtures/kueue/cluster.yaml --algorithm kueue-0.19"
-_OTHER_WAYS = {
+_OTHER_ACTIONS = {
     "explain, Volcano": (
         "explain -f fixtures/volcano/job-single.yaml --snapshot fixtures/volcano/either-node.yaml"
         " --algorithm volcano-1.8",
@@ -71,7 +71,7 @@ def test_a_command_is_answered_by_the_library(command: str, asked: list[type[Req
     assert asked
 
 
-@pytest.mark.parametrize(("line", "kind"), _OTHER_WAYS.values(), ids=_OTHER_WAYS)
+@pytest.mark.parametrize(("line", "kind"), _OTHER_ACTIONS.values(), ids=_OTHER_ACTIONS)
 def test_a_family_is_answered_by_the_library(line: str, kind: type[Request], asked: list[type[Request]]) -> None:
     process.run(shlex.split(line))
     assert kind in asked

@@ -21,7 +21,7 @@ from kpreempt import Cluster
 from kpreempt.mcp.server import (
     INVALID_PARAMS,
     INVALID_REQUEST,
-    LEAST,
+    MIN_CHARACTERS,
     PARSE_ERROR,
     TOOLS,
     answer_text,
@@ -86,9 +86,9 @@ def test_a_client_lists_the_tools_and_is_answered(cluster: Cluster) -> None:
 )
 def test_each_tool_answers_within_its_size(cluster: Cluster, tool: str, arguments: Any, kind: str | None) -> None:
     assert answer(cluster, tool, **arguments)["answer"].get("kind") == kind
-    text, is_error = answer_text(tool, {**arguments, "max_chars": LEAST}, lambda: cluster)
+    text, is_error = answer_text(tool, {**arguments, "max_chars": MIN_CHARACTERS}, lambda: cluster)
     assert not is_error
-    assert len(text) <= LEAST
+    assert len(text) <= MIN_CHARACTERS
     whole = answer(cluster, tool, max_chars=1_000_000, **arguments)["answer"]
     found = json.loads(text)
     assert ("cut" in found) == (found["answer"] != whole)
@@ -103,7 +103,7 @@ def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
     assert answer(cluster, "check", manifest=API).get("warnings") is None
     told = answer(cluster, "check", manifest=manifest, max_chars=1_000_000)["warnings"]
     assert told
-    for size in (LEAST, 2 * LEAST, 5 * LEAST):
+    for size in (MIN_CHARACTERS, 2 * MIN_CHARACTERS, 5 * MIN_CHARACTERS):
         text, _ = answer_text("check", {"manifest": manifest, "max_chars": size}, lambda: cluster)
         assert len(text) <= size
         assert json.loads(text).get("warnings") == told or "warnings" in str(json.loads(text)["cut"])

@@ -446,13 +446,13 @@ def test_ready_pods_follow_the_steps(
     series = ready_series(
         SimulatedWorkload(workload="w", ready_before=before, ready_min=least, ready_after=after), steps
     )
-    assert (series.points, series.is_whole) == (points, True)
+    assert (series.points, series.is_complete) == (points, True)
 
 
 def test_where_the_steps_do_not_come_to_the_record_only_what_is_known_is_drawn() -> None:
     workload = SimulatedWorkload(workload="w", ready_before=3, ready_min=1, ready_min_at=20.0, ready_after=2)
     series = ready_series(workload, [step(LANDS, 5, "b")])
-    assert (series.points, series.is_whole) == ([(0.0, 3), (20.0, 1)], False)
+    assert (series.points, series.is_complete) == ([(0.0, 3), (20.0, 1)], False)
     assert ready_path(series, Scale(100.0), 2, 3) == "M0 0H200V2H1000V1H1000"
 
 
@@ -535,9 +535,9 @@ def test_items_are_taken_until_the_limit_and_no_further() -> None:
 
 def test_a_table_unfolds_its_later_rows_and_counts_those_that_are_cut() -> None:
     rows = [f"row-{number:02}" for number in range(40)]
-    long = parse(table("All", ["Name"], lambda row: [row], rows, limit=10_000, what="rows"))
+    long = parse(table("All", ["Name"], lambda row: [row], rows, limit=10_000, noun="rows"))
     assert [len(each.all("tr")) for each in long.all("tbody")] == [12, 28]
     assert [each.text for each in long.all("summary")] == ["28 more rows"]
-    short = parse(table("All", ["Name"], lambda row: [row], rows, limit=100, what="rows"))
+    short = parse(table("All", ["Name"], lambda row: [row], rows, limit=100, noun="rows"))
     kept = len(short.all("tbody")[0].all("tr"))
     assert f"{40 - kept} more rows are" in short.text

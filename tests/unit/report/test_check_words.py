@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from kpreempt.gate_rules import RuleId, Takes
+from kpreempt.gate_rules import OptionType, RuleId
 from kpreempt.report.answers import render_answer
 from kpreempt.report.blocks import Span
 from kpreempt.report.check.facts import location_of, nearest_location, outcome_phrase, replicas_text, verdict_phrase
@@ -14,7 +14,7 @@ from kpreempt.report.check.words import (
     chain_phrase,
     finding_phrase,
     finding_text,
-    standing_phrase,
+    status_phrase,
     waive_option,
 )
 from kpreempt.report.options import RenderOptions
@@ -281,9 +281,9 @@ def test_every_rule_has_words_of_its_own_and_a_sentence() -> None:
     assert special <= {about.rule for about, _ in FINDINGS.values()}
     for rule_id in RuleId:
         row = rule_id.row
-        assert row.example.story and row.example.fails and row.example.fix and row.sentence
+        assert row.example.explanation and row.example.fails and row.example.fix and row.sentence
         assert row.promise and row.meaning and row.advice
-        assert bool(row.option) is (row.takes is not Takes.NOTHING)
+        assert bool(row.option) is (row.takes is not OptionType.NOTHING)
     assert len({rule_id.row.promise for rule_id in RuleId}) == len(RuleId)
 
 
@@ -331,7 +331,7 @@ STANDINGS = {
 @pytest.mark.parametrize(("standing", "words"), STANDINGS.values(), ids=STANDINGS.keys())
 def test_what_does_not_count_says_why(standing: FindingStatus, words: str) -> None:
     about = finding(RuleId.MAX_VICTIMS, status=standing, by="file", expires="2027-01-01", reason="reason")
-    assert plain(standing_phrase(about)) == words
+    assert plain(status_phrase(about)) == words
 
 
 PLACES = {

@@ -8,7 +8,7 @@ from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
-from kpreempt.analysis.questions import pod_in_cluster, question_in_cluster
+from kpreempt.analysis.questions import input_in_cluster, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.extra_fields import NO_EXTRAS
@@ -119,8 +119,8 @@ def test_a_claim_that_is_missing_is_named_as_the_scheduler_names_it() -> None:
 )
 def test_where_a_pod_is_comes_before_where_it_would_land(phase: str, words: str) -> None:
     cluster = ClusterSnapshot(nodes=[make_node("a"), make_node("b")], pods=[make_pod("x", node="b", phase=phase)])
-    asked = question_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NO_EXTRAS))
-    [verdict] = explain_pods(AnalysisContext(asked.cluster, scheduler_for(), NOW), asked.questions)
+    asked = input_in_cluster(pod_in_cluster(cluster, "x", "shop"), Overrides(), object_decoder(NO_EXTRAS))
+    [verdict] = explain_pods(AnalysisContext(asked.cluster, scheduler_for(), NOW), asked.inputs)
     assert render([verdict], "text", options=WIDE).startswith(words)
     assert verdict.pod.current_node == "b"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
-from kpreempt.analysis.explain.pods import Question, explain_pods
+from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.model.affinity import Affinity, PodAffinityTerm, PodAntiAffinity
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.labels import LabelSelector
@@ -28,7 +28,10 @@ def both_texts(cluster: ClusterSnapshot, pod: Pod) -> tuple[str, str]:
     for least in (10**9, 0):
         with patch.object(scheduler, "MIN_PODS_OF_TABLE", least):
             [verdict] = explain_pods(
-                AnalysisContext(cluster, scheduler_for(), NOW), [Question(pod=pod)], proposes=True, records_steps=False
+                AnalysisContext(cluster, scheduler_for(), NOW),
+                [ExplainInput(pod=pod)],
+                proposes=True,
+                records_steps=False,
             )
         texts.append(render([verdict], "text", options=RenderOptions(width=120)))
     return texts[0], texts[1]

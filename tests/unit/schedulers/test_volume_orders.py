@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from kpreempt.schedulers.volume_orders import MAX_WAYS, Search, Wishes, results_of_orders
+from kpreempt.schedulers.volume_orders import MAX_ORDERS, Search, Wishes, results_of_orders
 
 # Two claims; the second takes nothing but volume 1, which the first may take from it.
 RIVALS = Wishes((((0, 1),), ((1,),)))
@@ -69,7 +69,7 @@ def test_nobody_can_say_where_there_are_too_many_ways() -> None:
     claims = 14
     tiers = [tuple(range(claim, 2 * claims)) for claim in range(claims)]
     assert results_of_orders([Wishes(tuple((tier,) for tier in tiers))], list(range(2 * claims))) is None
-    assert MAX_WAYS == 2_000
+    assert MAX_ORDERS == 2_000
 
 
 def by_brute_force(nodes: list[Wishes], number: int) -> set[tuple[tuple[bool, ...], ...]]:

@@ -24,7 +24,7 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.schedulers.kube.framework import csi_translation as volumes
 from kpreempt.snapshot.kinds import RECORDED
 from kpreempt.snapshot.load import load_snapshot
-from kpreempt.snapshot.minimize import ANNOTATIONS, least
+from kpreempt.snapshot.minimize import ANNOTATIONS, minimized
 from kpreempt.snapshot.write import ENDS, DumpHeader, dump_pieces, form_of, packed
 from kpreempt.verdict import Assumption, AssumptionKind
 from tests.factories import make_budget, make_node, make_pod
@@ -70,7 +70,7 @@ VOLCANO_ANNOTATIONS = (
 
 def write(path: Path, cluster: ClusterSnapshot, header: DumpHeader = HEADER) -> bytes:
     form = form_of(str(path))
-    content = b"".join(packed(dump_pieces(cluster, header, least, as_lines=form.as_lines), form))
+    content = b"".join(packed(dump_pieces(cluster, header, minimized, as_lines=form.as_lines), form))
     path.write_bytes(content)
     return content
 
@@ -275,7 +275,7 @@ def test_no_record_is_written_with_fields_that_say_nothing(kind: str) -> None:
 @pytest.mark.parametrize("field", ["message", "note"])
 def test_of_events_only_the_schedulers_own_words_are_written(text: str, kept: bool, field: str) -> None:
     event = Event(reason="Preempted", **{field: text})
-    assert getattr(least(event), field) == (text if kept else "")
+    assert getattr(minimized(event), field) == (text if kept else "")
     # One does not hide behind the other.
     both = {"note": "Preempted by a pod on node n1", "message": text}
-    assert least(Event(reason="Preempted", **both)).message == (text if kept else "")
+    assert minimized(Event(reason="Preempted", **both)).message == (text if kept else "")

@@ -203,14 +203,14 @@ def test_no_room_for_temporary_files_is_one_message(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(tempfile, "TemporaryFile", no_room)
     # What is small needs none.
     assert len(load_snapshot([str(path)]).cluster.pods) == 1
-    monkeypatch.setattr(sources, "_MOST_IN_MEMORY", 2**20)
+    monkeypatch.setattr(sources, "_MAX_IN_MEMORY", 2**20)
     error = error_of(path)
     assert error.message == f"{path}: cannot be unpacked into a temporary file: no space left on device"
     assert error.hint == "TMPDIR=DIR, a folder with room for it; or unpack it first"
 
 
 def test_what_is_large_goes_through_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_MOST_IN_MEMORY", 2**20)
+    monkeypatch.setattr(sources, "_MAX_IN_MEMORY", 2**20)
     path = tmp_path / "prod"
     path.write_bytes(gzip.compress(POD + padding(2**22)))
     assert [each.key for each in load_snapshot([str(path)]).cluster.pods] == ["shop/api"]

@@ -17,7 +17,7 @@ from kpreempt.model.pod import PodAnnotations
 from kpreempt.model.quantity import quantity
 from kpreempt.model.volcano import HIERARCHY, HIERARCHY_WEIGHTS, PREEMPTABLE
 from kpreempt.snapshot.load import cluster_from_json, load_snapshot
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.redact import Redaction
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 from tests.factories import redaction_of
@@ -52,7 +52,7 @@ def cluster_of(*documents: Document) -> ClusterSnapshot:
 
 
 def dumped(cluster: ClusterSnapshot, redaction: Redaction | None = None) -> list[Document]:
-    rewrite = redaction.record if redaction else least
+    rewrite = redaction.record if redaction else minimized
     text = b"".join(dump_pieces(cluster, HEADER, rewrite, as_lines=False))
     items: list[Document] = msgspec.json.decode(text)["items"]
     return items

@@ -18,7 +18,7 @@ from kpreempt.model.pod import PodAnnotations, annotations_of
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.decode import decode_object, object_decoder
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot, merge_clusters
-from kpreempt.snapshot.minimize import least
+from kpreempt.snapshot.minimize import minimized
 from kpreempt.snapshot.write import DumpHeader, dump_pieces
 
 Document = dict[str, Any]
@@ -262,7 +262,7 @@ OBJECTS = [quota("q"), priority_class("high", note="x"), pod("a", {"example.com/
 
 def dump_of(*objects: Document, as_lines: bool = False) -> bytes:
     cluster = cluster_from_json([json.dumps(each).encode() for each in objects], "here")
-    return b"".join(dump_pieces(cluster, HEADER, least, as_lines=as_lines))
+    return b"".join(dump_pieces(cluster, HEADER, minimized, as_lines=as_lines))
 
 
 @pytest.mark.parametrize("as_lines", [False, True], ids=["a list", "lines"])
@@ -341,6 +341,6 @@ def test_a_dump_of_kubectls_lacks_nothing(load: Callable[..., Loaded]) -> None:
 
 def test_what_was_wanted_is_in_no_dump(load: Callable[..., Loaded]) -> None:
     cluster = load([*OBJECTS[1:], quota("q", password=SECRET)]).cluster
-    text = b"".join(dump_pieces(cluster, HEADER, least, as_lines=False))
+    text = b"".join(dump_pieces(cluster, HEADER, minimized, as_lines=False))
     assert SECRET.encode() not in text
     assert b"ElasticQuota" not in text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import msgspec
 
-from kpreempt.analysis.check.gate.measures import MEASURES, Case, Facts, Measure, Part
+from kpreempt.analysis.check.gate.measures import MEASURES, EvaluationContext, Facts, Measure, Part
 from kpreempt.analysis.check.gate.rules import GateRules, find_rule, matches
 from kpreempt.errors import InputError, UsageError
 from kpreempt.gate_rules import CLUSTER, RuleId, RuleSeverity
@@ -33,7 +33,7 @@ _Kind = TypeVar("_Kind")
 _ORDER = {rule: index for index, rule in enumerate(RuleId)}
 
 
-class Judged(msgspec.Struct, frozen=True):
+class EvaluatedRun(msgspec.Struct, frozen=True):
     """The results and findings of one run, and its likelihood relative to the other runs."""
 
     results: Sequence[RuleResult]
@@ -45,7 +45,7 @@ class _Counted(NamedTuple):
     """A finding, the amount of it that counts, and what suppresses the rest of one that fails."""
 
     finding: GateFinding
-    left: int
+    remaining: int
     suppression: Suppression | None
 
 
@@ -70,7 +70,7 @@ def evaluate(
     critical = {each.fingerprint for pool in pools.values() for each in pool if each.is_critical}
     findings = [_by_severity(each, rules, critical) for each in _worst_chains(findings)]
     findings.sort(key=lambda each: (_ORDER[each.rule], each.subject, each.change, each.fingerprint))
-    return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in rules.asked], findings
+    return [_result(rule, rules, amounts.get(rule, 0), findings) for rule in rules.requested], findings
 
 
 def _by_severity(finding: GateFinding, rules: GateRules, critical: Collection[str]) -> GateFinding:
@@ -108,8 +108,8 @@ def measured(simulation: Simulation, changes: Sequence[Change], facts: Facts, ru
 
 
 def _measures(simulation: Simulation, changes: Sequence[Change], facts: Facts, rules: GateRules) -> list[Measure]:
-    case = Case(simulation, changes, facts, rules)
-    enabled = set(rules.asked)
+    case = EvaluationContext(simulation, changes, facts, rules)
+    enabled = set(rules.requested)
     found = (each for measure in MEASURES for each in measure(case) if each.rule in enabled)
     return [each for each in found if each.amount or each.is_broken]
 
@@ -125,7 +125,7 @@ def _violated(
     if sum(measure.amount for measure in pool) <= limit and not is_broken:
         return []
     counted = [_finding_of(measure, limit, suppressions, written) for measure in pool]
-    if not is_broken and sum(each.left for each in counted) <= limit:
+    if not is_broken and sum(each.remaining for each in counted) <= limit:
         # The rest is within the limit, so report only what is suppressed.
         suppressed = [each for each in counted if each.finding.status is not FindingStatus.FAILS or each.suppression]
         return [_with(each.finding, each.suppression) if each.suppression else each.finding for each in suppressed]
@@ -165,7 +165,7 @@ def _finding_of(measure: Measure, limit: int, suppressions: Suppressions, writte
 
 def _with(finding: GateFinding, suppression: Suppression) -> GateFinding:
     return msgspec.structs.replace(
-        finding, status=suppression.standing, reason=suppression.reason, by=suppression.by, expires=suppression.expires
+        finding, status=suppression.status, reason=suppression.reason, by=suppression.by, expires=suppression.expires
     )
 
 
@@ -204,7 +204,7 @@ def _counts(findings: Sequence[GateFinding], rule: RuleId) -> dict[str, int]:
     }
 
 
-def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
+def aggregate(simulations: Sequence[EvaluatedRun], shown: int) -> tuple[list[RuleResult], list[GateFinding]]:
     """Combine the results of all simulations; each finding has the number of simulations that have it.
 
     If several simulations have the same finding, the worst one counts; simulation ``shown`` wins a tie.
@@ -236,7 +236,7 @@ def together(simulations: Sequence[Judged], shown: int) -> tuple[list[RuleResult
     return results, findings
 
 
-def least(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def minimum(simulations: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """The amounts that occur in every simulation, as minima: a merely possible amount suppresses nothing."""
     found: dict[str, int] | None = None
     for simulation in simulations:
@@ -351,11 +351,11 @@ def waiver_of_option(text: str, custom: Sequence[RuleId] = ()) -> Waiver:
 
 
 def waivers_of_object(
-    name: str, annotations: Mapping[str, str], *, source: str = "", line: int = 0, are_ignored: bool = False
+    name: str, annotations: Mapping[str, str], *, source: str = "", line: int = 0, ignores_waivers: bool = False
 ) -> list[Waiver]:
     """The waivers in the annotations of an object of the change (``Deployment shop/api``), for what it causes.
 
-    If they ``are_ignored``, they have no effect and findings say so. Raises ``InputError`` if a rule is unknown.
+    If they ``ignores_waivers``, they have no effect and findings say so. Raises ``InputError`` if a rule is unknown.
     """
     text = annotations.get(WAIVE, "")
     reason = annotations.get(WAIVE_REASON, "").strip()
@@ -374,7 +374,7 @@ def waivers_of_object(
                 hint=error.hint,
             ) from None
         found.append(
-            Waiver(rule=known, change=name, reason=reason, by=by, lacks_reason=not reason, is_ignored=are_ignored)
+            Waiver(rule=known, change=name, reason=reason, by=by, lacks_reason=not reason, is_ignored=ignores_waivers)
         )
     return found
 
@@ -476,7 +476,7 @@ class Suppressions(msgspec.Struct, frozen=True, kw_only=True):
 class Suppression(NamedTuple):
     """Why a finding or a part of it is suppressed, and by what."""
 
-    standing: FindingStatus
+    status: FindingStatus
     reason: str = ""
     by: str = ""
     expires: str = ""
@@ -509,7 +509,7 @@ def shared_suppressions(suppressions: Sequence[Suppression]) -> Suppression | No
     """Combine several suppressions; the result is a waiver if one of them is."""
     if not suppressions:
         return None
-    standings = {suppression.standing for suppression in suppressions}
+    standings = {suppression.status for suppression in suppressions}
     return Suppression(
         FindingStatus.WAIVED if FindingStatus.WAIVED in standings else FindingStatus.NOT_NEW,
         "; ".join(dict.fromkeys(suppression.reason for suppression in suppressions if suppression.reason)),
@@ -539,7 +539,7 @@ def source_of(rules: GateRules, suppressions: Suppressions, *, config: str, base
     Waivers without effect (expired, or without a reason) are left out.
     """
     limits = list(_limits(rules))
-    errors = [rule for rule in rules.asked if rule.row.severity is RuleSeverity.ERROR and rules.is_on(rule)]
+    errors = [rule for rule in rules.requested if rule.row.severity is RuleSeverity.ERROR and rules.is_on(rule)]
     waived = [
         f"{each.rule}{f' ({name})' if (name := ', '.join(filter(None, (each.subject, each.change)))) else ''}"
         for each in suppressions.waivers
@@ -564,7 +564,7 @@ def _limits(rules: GateRules) -> Iterator[tuple[str, RuleId, int | None]]:
 
     ``forbid-victims`` without protected pods has no limit and is left out.
     """
-    for rule in rules.asked:
+    for rule in rules.requested:
         if rule is RuleId.FORBID_VICTIMS and not rules.forbidden:
             continue
         general = rules.general(rule)

@@ -1,7 +1,7 @@
 """Measure what the rules limit: victims, pending pods, broken dependencies and missing information.
 
-Each function takes a ``Case`` (a simulation with its changes and rules) and yields the measures of one rule or of one
-family of rules. ``MEASURES`` lists all of them.
+Each function takes a ``EvaluationContext`` (a simulation with its changes and rules) and yields the measures of one
+rule or of one family of rules. ``MEASURES`` lists all of them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     ``pods`` has the pods of the cluster and of the change by key (``shop/api-0``); a replacement has the facts of the
     pod it replaces. ``workloads`` maps each object to its topmost owner, such as ``ReplicaSet shop/api-7f9c`` to
     ``Deployment shop/api``, or a Job to its CronJob; an object that is missing belongs to itself. ``assumptions`` are
-    those of the input and the simulation, ``objections`` the violations by objects of the change. ``unbound`` maps
+    those of the input and the simulation, ``static_findings`` the violations by objects of the change. ``unbound`` maps
     workloads to the reason why the claims of their pods cannot be bound. ``snapshot_age`` is in seconds, or ``None`` if
     the snapshot has no time; it is ignored for a live cluster (``is_live``).
     """
@@ -70,7 +70,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     pods: Mapping[str, PodFacts] = {}
     workloads: Mapping[str, str] = {}
     assumptions: Sequence[Assumption] = ()
-    objections: Sequence[StaticFinding] = ()
+    static_findings: Sequence[StaticFinding] = ()
     unbound: Mapping[str, str] = {}
     snapshot_age: float | None = None
     is_live: bool = False
@@ -148,7 +148,7 @@ def parts_of(pods: Iterable[tuple[str, str]], unnamed: int = 0) -> list[Part]:
     ]
 
 
-class Case:
+class EvaluationContext:
     """A simulation of changes with the gate's rules, the owners of its pods, and the cause of each eviction.
 
     A victim is identified by its index in ``Simulation.displaced``, because a StatefulSet's pod can be evicted twice
@@ -290,7 +290,7 @@ _RULE_ABOUT = {
 }
 
 
-def _violations(case: Case) -> Iterator[Measure]:
+def _violations(case: EvaluationContext) -> Iterator[Measure]:
     """The victims that violate each budget."""
     rule = RuleId.MAX_PDB_VIOLATIONS
     found: dict[str, list[int]] = {}
@@ -313,7 +313,7 @@ def _violations(case: Case) -> Iterator[Measure]:
         )
 
 
-def _all_victims(case: Case) -> Iterator[Measure]:
+def _all_victims(case: EvaluationContext) -> Iterator[Measure]:
     """The total number of victims; those that an override covers are counted separately."""
     rule = RuleId.MAX_VICTIMS
 
@@ -325,14 +325,14 @@ def _all_victims(case: Case) -> Iterator[Measure]:
         yield Measure(rule=rule, subject=subject, parts=case.parts(own), group=group, since=case.since[own[0]])
 
 
-def _victims_by_workload(case: Case) -> Iterator[Measure]:
+def _victims_by_workload(case: EvaluationContext) -> Iterator[Measure]:
     """The victims of each workload, and those that no controller will recreate."""
     yield from _of_workloads(case, RuleId.MAX_VICTIMS_PER_WORKLOAD, case.order)
     lost = [index for index in case.order if case.simulation.displaced[index].lost]
     yield from _of_workloads(case, RuleId.LOST_PODS, lost)
 
 
-def _forbidden_victims(case: Case) -> Iterator[Measure]:
+def _forbidden_victims(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads with protected victims. A pod whose labels are unknown is assumed to match."""
     known = dict(case.facts.pods)
     for victim in case.simulation.displaced:
@@ -364,7 +364,7 @@ def _forbidden_by(forbidden: Sequence[ForbiddenVictims], pod: str, known: PodFac
 
 
 def _of_workloads(
-    case: Case, rule: RuleId, victims: Iterable[int], details: Mapping[int, str] | None = None
+    case: EvaluationContext, rule: RuleId, victims: Iterable[int], details: Mapping[int, str] | None = None
 ) -> Iterator[Measure]:
     """Group these victims by workload, with the detail of the first one."""
     for workload, own in grouped(victims, lambda index: case.workloads[index]).items():
@@ -378,7 +378,7 @@ def _of_workloads(
         )
 
 
-def _cascades(case: Case) -> Iterator[Measure]:
+def _cascades(case: EvaluationContext) -> Iterator[Measure]:
     """The longest chain of evictions for each workload that starts one, and for each override of a last victim."""
     rule = RuleId.MAX_CASCADE_DEPTH
     victims = case.simulation.displaced
@@ -399,7 +399,7 @@ def _cascades(case: Case) -> Iterator[Measure]:
         )
 
 
-def _unscheduled(case: Case) -> Iterator[Measure]:
+def _unscheduled(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads with new pods that are pending at the end, and those that the change did not complete."""
     rule, simulation = RuleId.REQUIRE_SCHEDULABLE, case.simulation
     creating_pods = {change.object for change in case.changes if change.kind in _CREATES_PODS}
@@ -426,7 +426,7 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
     # node but are known not to start there.
     not_started = {
         each.subject
-        for each in case.facts.objections
+        for each in case.facts.static_findings
         if each.pods and each.rule in _NOT_STARTED and case.rules.is_on(each.rule)
     }
     explained = {*kept, *not_started, *(each for each in refused if _fails_for_quota(case, each))}
@@ -456,22 +456,22 @@ def _unscheduled(case: Case) -> Iterator[Measure]:
         )
 
 
-def _fails_for_quota(case: Case, workload: str) -> bool:
+def _fails_for_quota(case: EvaluationContext, workload: str) -> bool:
     """Whether the gate fails if a quota rejects a single pod of the workload."""
     rule = RuleId.QUOTA_REJECTIONS
     is_error = case.rules.severity_of(rule) is RuleSeverity.ERROR
     return is_error and case.rules.limit_of(rule, case.group_of(rule, workload)) == 0
 
 
-def _stuck_rollouts(case: Case) -> dict[str, bool]:
+def _stuck_rollouts(case: EvaluationContext) -> dict[str, bool]:
     """The workloads with a ``rollout-stuck`` finding, and whether it fails the gate."""
     rule = RuleId.ROLLOUT_STUCK
     is_reported, is_critical = case.rules.is_on(rule), rule not in case.rules.severities
-    own = (each for each in case.facts.objections if is_reported and each.rule is rule)
+    own = (each for each in case.facts.static_findings if is_reported and each.rule is rule)
     return {each.subject: each.is_critical and is_critical for each in own}
 
 
-def _pending(case: Case) -> Iterator[Measure]:
+def _pending(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads with evicted pods whose replacements are pending at the end."""
     behind = {
         victim.replacement: case.behind[index]
@@ -491,12 +491,12 @@ def _pending(case: Case) -> Iterator[Measure]:
         )
 
 
-def _broken_dependencies(case: Case) -> Iterator[Measure]:
+def _broken_dependencies(case: EvaluationContext) -> Iterator[Measure]:
     """What loses a dependency, even temporarily; pods count under their workload.
 
     A Service that the change itself leaves without pods violates another rule.
     """
-    cut_off = {each.subject for each in case.facts.objections if each.rule is RuleId.SERVICE_OUTAGE}
+    cut_off = {each.subject for each in case.facts.static_findings if each.rule is RuleId.SERVICE_OUTAGE}
     behind = {victim.pod: case.behind[index] for index, victim in enumerate(case.simulation.displaced)}
 
     def key(each: BrokenDependency) -> tuple[str, BrokenDependencyKind]:
@@ -519,7 +519,7 @@ def _broken_dependencies(case: Case) -> Iterator[Measure]:
         )
 
 
-def _deletions(case: Case) -> Iterator[Measure]:
+def _deletions(case: EvaluationContext) -> Iterator[Measure]:
     """The running workloads that the change deletes although the user did not list them."""
     for each in case.changes:
         is_running = each.pods or (each.replicas_before and not each.object.startswith("Job "))
@@ -534,7 +534,7 @@ def _deletions(case: Case) -> Iterator[Measure]:
         )
 
 
-def _quota_rejections(case: Case) -> Iterator[Measure]:
+def _quota_rejections(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads with pods that a ResourceQuota rejects, even temporarily."""
     for each in case.simulation.rejected:
         yield Measure(
@@ -548,7 +548,7 @@ def _quota_rejections(case: Case) -> Iterator[Measure]:
         )
 
 
-def _loops(case: Case) -> Iterator[Measure]:
+def _loops(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads whose pods preempt one another in an endless loop."""
     if case.simulation.end is not SimulationEnd.LOOP:
         return
@@ -565,7 +565,7 @@ def _loops(case: Case) -> Iterator[Measure]:
         )
 
 
-def _too_few_ready(case: Case) -> Iterator[Measure]:
+def _too_few_ready(case: EvaluationContext) -> Iterator[Measure]:
     """The workloads whose ready pods drop to the limit or below.
 
     A workload with one pod usually cannot be replaced without a gap, so it is exempt. If a Service loses its last pod,
@@ -578,7 +578,7 @@ def _too_few_ready(case: Case) -> Iterator[Measure]:
         if each.kind is BrokenDependencyKind.SERVICE
         for pod in each.missing
     }
-    cut_off |= {each.subject for each in case.facts.objections if each.rule is RuleId.SCALED_TO_ZERO}
+    cut_off |= {each.subject for each in case.facts.static_findings if each.rule is RuleId.SCALED_TO_ZERO}
     behind = {case.workloads[index]: case.behind[index] for index in case.order}
     deleted = {each.object for each in case.changes if each.kind is ChangeKind.DELETED}
     for each in case.simulation.workloads:
@@ -607,9 +607,9 @@ def _too_few_ready(case: Case) -> Iterator[Measure]:
         )
 
 
-def _objections(case: Case) -> Iterator[Measure]:
+def _objections(case: EvaluationContext) -> Iterator[Measure]:
     """The violations by objects of the change itself."""
-    for each in case.facts.objections:
+    for each in case.facts.static_findings:
         change = each.change or case.change_of(each.subject)
         yield Measure(
             rule=each.rule,
@@ -621,7 +621,7 @@ def _objections(case: Case) -> Iterator[Measure]:
         )
 
 
-def _snapshot_age(case: Case) -> Iterator[Measure]:
+def _snapshot_age(case: EvaluationContext) -> Iterator[Measure]:
     """The age of the snapshot. An unknown age is too old; a live cluster has no age."""
     if case.facts.is_live:
         return
@@ -636,7 +636,7 @@ def _snapshot_age(case: Case) -> Iterator[Measure]:
     )
 
 
-def _not_known(case: Case) -> Iterator[Measure]:
+def _not_known(case: EvaluationContext) -> Iterator[Measure]:
     """What is unknown and could change the result, by subject."""
     found: dict[tuple[RuleId, str, str], list[Assumption]] = {}
     for each in dict.fromkeys(case.facts.assumptions):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kpreempt.errors import UsageError, nearest
-from kpreempt.gate_rules import RuleId, RuleSeverity, Takes
+from kpreempt.gate_rules import OptionType, RuleId, RuleSeverity
 from kpreempt.model.labels import LabelSelector
 
 
@@ -66,7 +66,7 @@ class GateRules(msgspec.Struct, frozen=True, kw_only=True):
     command: str = "check"
 
     @property
-    def asked(self) -> list[RuleId]:
+    def requested(self) -> list[RuleId]:
         """The rules that the command evaluates, in order."""
         return [rule for rule in RuleId if self.command in rule.row.commands]
 
@@ -121,7 +121,7 @@ def parse_severity(rule: RuleId, name: str, location: str) -> RuleSeverity:
         severity = RuleSeverity(name)
     except ValueError:
         raise UsageError(f'{location}: unknown severity "{name}"', hint=", ".join(RuleSeverity)) from None
-    if severity is RuleSeverity.OFF and rule.row.takes is Takes.NOTHING:
+    if severity is RuleSeverity.OFF and rule.row.takes is OptionType.NOTHING:
         raise UsageError(f"{location}: {rule} cannot be turned off", hint=f"{RuleSeverity.WARN}, or waive it by name")
     return severity
 

@@ -280,7 +280,7 @@ def last_applied(live: Document) -> Document | None:
     return document if isinstance(document, dict) and not is_nested_too_deeply(document) else None
 
 
-def is_whole(live: Document) -> bool:
+def is_complete(live: Document) -> bool:
     """Whether a document of the cluster is complete; a snapshot leaves out the template."""
     spec = mapping_in(live, "spec")
     return isinstance(spec.get("jobTemplate" if live.get("kind") == "CronJob" else "template"), dict)
@@ -294,20 +294,20 @@ def find_differences(document: Document, live: Document) -> Differences:
     template = ["spec.template"]
     if document["kind"] == "CronJob":
         template = []
-    elif is_whole(live):
+    elif is_complete(live):
         before = None if last is None else mapping_in(last, "spec", "template")
         manifest_template, full_template, live_template = (
             mapping_in(each, "spec", "template") for each in (desired, full, full_live)
         )
         found = path_differences(manifest_template, full_template, live_template, before, "spec.template", "template")
         template = list(islice(found, _FIELDS_SHOWN))
-    return Differences(template, _in_the_rest(desired, full, full_live, last or {}, is_whole=is_whole(live)))
+    return Differences(template, _in_the_rest(desired, full, full_live, last or {}, is_complete=is_complete(live)))
 
 
-def _in_the_rest(desired: Document, full: Document, live: Document, last: Document, *, is_whole: bool) -> list[str]:
+def _in_the_rest(desired: Document, full: Document, live: Document, last: Document, *, is_complete: bool) -> list[str]:
     """Differences outside the template. Fields that only the cluster has are kept, unless they were applied before."""
     # A snapshot without the template has only these fields of a spec.
-    known = None if is_whole else {"selector", SIZE_FIELDS.get(str(desired["kind"]), "")}
+    known = None if is_complete else {"selector", SIZE_FIELDS.get(str(desired["kind"]), "")}
 
     def of_spec(document: Document) -> Document:
         spec = mapping_in(document, "spec")
@@ -315,7 +315,7 @@ def _in_the_rest(desired: Document, full: Document, live: Document, last: Docume
 
     def of_metadata(document: Document) -> Document:
         metadata = mapping_in(document, "metadata")
-        keys = ("labels", "annotations") if is_whole else ("labels",)
+        keys = ("labels", "annotations") if is_complete else ("labels",)
         return {key: metadata[key] for key in keys if metadata.get(key)}
 
     of_metadata_wanted = of_metadata(desired)

@@ -28,8 +28,8 @@ class Autoscaler(msgspec.Struct, frozen=True):
 
     name: str
     target: Target
-    least: int
-    most: int
+    min: int
+    max: int
 
 
 def is_autoscaler(document: Document) -> bool:
@@ -59,16 +59,16 @@ def minimum_sizes(documents: Iterable[Document]) -> dict[Target, int]:
     found: dict[Target, int] = {}
     for each in by_name.values():
         if each is not None:
-            found[each.target] = min(each.least, found.get(each.target, each.least))
+            found[each.target] = min(each.min, found.get(each.target, each.min))
     return found
 
 
 class Autoscalers:
     """The autoscalers after the change is applied."""
 
-    def __init__(self, live: Iterable[Document], given: Iterable[Document], *, at_most: bool) -> None:
-        """With ``at_most``, all autoscaled workloads of the change are simulated at their maximum."""
-        self._at_most = at_most
+    def __init__(self, live: Iterable[Document], given: Iterable[Document], *, uses_max: bool) -> None:
+        """With ``uses_max``, all autoscaled workloads of the change are simulated at their maximum."""
+        self._at_most = uses_max
         by_name = {describe(each): autoscaler_of(each) for each in (*live, *given)}
         self._by_target = grouped((each for each in by_name.values() if each is not None), lambda each: each.target)
 
@@ -87,9 +87,9 @@ class Autoscalers:
             return given, []
         size = (written or 1) if current is None else current
         if self._at_most:
-            size = max(each.most for each in found)
+            size = max(each.max for each in found)
         elif len(found) == 1:
-            size = min(max(size, found[0].least), found[0].most)
+            size = min(max(size, found[0].min), found[0].max)
         assumptions = []
         if written is not None:
             names = " and ".join(each.name for each in found)
@@ -116,7 +116,7 @@ class Autoscalers:
             return None
         return Reset(describe(document), found[0].name, current, written)
 
-    def what_is_not_known(self, document: Document, workloads: Iterable[Target]) -> str:
+    def unknown_effect(self, document: Document, workloads: Iterable[Target]) -> str:
         """What is unknown about a new or changed autoscaler; empty if it scales one of the change's ``workloads``."""
         found = autoscaler_of(document)
         if found is None:

@@ -31,7 +31,7 @@ from kpreempt.model.meta import ObjectMeta, controller_of
 
 Identity = tuple[str, str, str]
 # They affect the pods of a change, even if the change does not include them.
-ALWAYS_KEPT = ("HorizontalPodAutoscaler", *MUTATING)
+ALWAYS_RECORDED = ("HorizontalPodAutoscaler", *MUTATING)
 
 
 class LiveDocuments:
@@ -70,7 +70,7 @@ class LiveDocuments:
         # Only the cluster knows whether such a kind is namespaced.
         return found if found is not None else self._others.get((group, (kind, "", name)))
 
-    def others(self, group: str, kind: str) -> list[Document]:
+    def other_kinds(self, group: str, kind: str) -> list[Document]:
         """The kept documents of a kind that no snapshot holds."""
         return [
             each for (group_name, (name, _, _)), each in self._others.items() if (group_name, name) == (group, kind)
@@ -132,7 +132,7 @@ class NeededObjects:
     def keeps(self, kind: str, record: Any) -> bool:
         """Whether the document of a record of the cluster is needed."""
         metadata: ObjectMeta = record.metadata
-        if kind in ALWAYS_KEPT or (self._others and (kind, metadata.name) in self._others):
+        if kind in ALWAYS_RECORDED or (self._others and (kind, metadata.name) in self._others):
             return True
         if (kind == "CronJob" and metadata.namespace in self._emptied) or (self._has_classes and kind in POD_OWNERS):
             return True
@@ -155,14 +155,18 @@ class NeededObjects:
         # Snapshots have no CronJobs, including those in a deleted namespace and those that use a PriorityClass.
         kinds |= self._deleted_kinds | ({"CronJob"} if self._emptied or self._has_classes else set())
         creates_pods = any(map(_has_pods, self._given))
-        return [kind for kind in ("CronJob", *ALWAYS_KEPT) if kind in kinds or (creates_pods and kind in ALWAYS_KEPT)]
+        return [
+            kind
+            for kind in ("CronJob", *ALWAYS_RECORDED)
+            if kind in kinds or (creates_pods and kind in ALWAYS_RECORDED)
+        ]
 
     @property
     def objects(self) -> list[NeededObject]:
         """The objects of the change to look up one by one in the cluster, such as custom resources."""
         others = (each for each in self._given if is_other(each))
         found = (NeededObject(str(each.get("apiVersion") or ""), *_identity(each, self._namespace)) for each in others)
-        return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_KEPT))
+        return list(dict.fromkeys(each for each in found if each.name and each.kind not in ALWAYS_RECORDED))
 
 
 def _has_pods(document: Document) -> bool:

@@ -110,7 +110,7 @@ def job_state(after: Document, before: Document | None, rules: ControllerRules) 
     )
 
 
-def unmodelled_of_job(subject: str, job: Document, rules: ControllerRules) -> list[Assumption]:
+def unmodeled_of_job(subject: str, job: Document, rules: ControllerRules) -> list[Assumption]:
     """Fields of a Job that its controller uses and that are not modeled, except those that the API server drops."""
     spec = job["spec"]
     found = []
@@ -165,7 +165,8 @@ def _intervals(indexes: str) -> tuple[tuple[int, int], ...]:
 class Prototypes:
     """Creates typed, admitted pods from documents, and adds claims to the cluster if needed.
 
-    ``refused`` maps workloads to the reason why the API server rejects their pods; ``new_claims`` are the added claims.
+    ``rejected`` maps workloads to the reason why the API server rejects their pods; ``new_claims`` are the added
+    claims.
     """
 
     def __init__(self, cluster: ClusterSnapshot, decode: Decode, now: datetime, settings: Settings) -> None:
@@ -173,7 +174,7 @@ class Prototypes:
         self._api_server, self._rules = api_server_rules(settings), controller_rules(settings)
         self.assumptions: dict[Assumption, None] = {}
         self.new_claims: list[str] = []
-        self.refused: dict[str, str] = {}
+        self.rejected: dict[str, str] = {}
         self._decode = decode
         self._now = now
 
@@ -195,7 +196,7 @@ class Prototypes:
         try:
             admission = admit(pod, self.cluster, self._api_server)
         except PodRejectedError as error:
-            self.refused[template.origin or f"Pod {pod.key}"] = f"{_REJECTED_PODS}{error.reason}"
+            self.rejected[template.origin or f"Pod {pod.key}"] = f"{_REJECTED_PODS}{error.reason}"
             bare = msgspec.structs.replace(pod.spec, runtime_class_name="", overhead={})
             within = msgspec.structs.replace(self.cluster, limit_ranges=[])
             admission = admit(msgspec.structs.replace(pod, spec=bare), within, self._api_server)

@@ -29,7 +29,7 @@ from kpreempt.analysis.check.rollout.controller_inputs import (
     owned_by_replica_set,
     part,
     text,
-    unmodelled_of_job,
+    unmodeled_of_job,
     with_injected,
 )
 from kpreempt.analysis.check.rollout.kept_documents import alike
@@ -77,7 +77,7 @@ _OF_CLASS = ".storageclass.storage.k8s.io/"
 class Started(msgspec.Struct, frozen=True, kw_only=True):
     """The controllers of a simulation and the plain pods to create, by stages, and the cluster at the start.
 
-    ``run_times`` are for pods that end, ``claims`` the result of binding the change's claims. ``refused`` maps
+    ``run_times`` are for pods that end, ``claims`` the result of binding the change's claims. ``rejected`` maps
     workloads to the reason why the API server rejects their pods, ``exceeded`` maps quotas (``shop/compute``) to the
     other objects that exceed them; all of these are simulated anyway.
     """
@@ -87,7 +87,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
     run_times: dict[OwnerKey, RunTime]
     assumptions: list[Assumption]
     claims: Bound
-    refused: dict[str, str]
+    rejected: dict[str, str]
     exceeded: dict[str, str]
 
 
@@ -121,7 +121,7 @@ def start_controllers(plan: Plan, decode: Decode, now: datetime, settings: Setti
         cluster=claims.cluster,
         exceeded=exceeded,
         claims=claims,
-        refused=starter.prototypes.refused,
+        rejected=starter.prototypes.rejected,
         stages=[
             Stage(controllers=own, arriving=pods, is_awaited=is_awaited)
             for own, pods, is_awaited in zip(controllers, arriving, order.awaited, strict=True)
@@ -360,7 +360,7 @@ class _Starter:
         owned = self._owned.get(self._owner(workload), []) if is_another else []
         state = job_state(document, None if is_another else workload.before, self._rules)
         other_pods = frozenset(pod.key for pod in owned)
-        unmodelled = unmodelled_of_job(workload.change.object, document, self._rules)
+        unmodelled = unmodeled_of_job(workload.change.object, document, self._rules)
         self.prototypes.assumptions.update(dict.fromkeys(unmodelled))
         return JobController(self._owner(workload), state, maker, workload.change.object, other_pods)
 

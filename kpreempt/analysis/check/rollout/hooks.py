@@ -137,7 +137,7 @@ def is_omitted(document: Document, applier: Applier) -> bool:
     return bool(sign) and not any(each in _PHASES[sign] for each in events)
 
 
-def left_out(document: Document, applier: Applier) -> Assumption:
+def skipped_hook(document: Document, applier: Applier) -> Assumption:
     """The assumption for a hook that is left out."""
     sign, events = hook_of(document, applier)
     when = f"that only runs at {', '.join(events)}" if events else f"without an event that {_NAMES[applier]} knows"

@@ -171,7 +171,7 @@ def makes_no_pods(group: str, kind: str) -> bool:
     return _ANY in words or kind.lower() in words
 
 
-def what_is_not_known(document: Document) -> tuple[str, str]:
+def unknown_effect(document: Document) -> tuple[str, str]:
     """What is unknown about an object whose kind no snapshot holds, and the field; empty if it does not matter."""
     group, kind = group_of(document), str(document["kind"])
     if message := _UNMODELED.get((group, kind)):

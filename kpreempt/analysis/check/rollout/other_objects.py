@@ -27,7 +27,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     is_mutating,
     makes_no_pods,
     plural_of,
-    what_is_not_known,
+    unknown_effect,
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument, position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
@@ -100,7 +100,7 @@ class OtherObjects:
         self._webhooks = {
             webhook.name: webhook
             for kind in MUTATING
-            for each in live.others(ADMISSION, kind)
+            for each in live.other_kinds(ADMISSION, kind)
             # These kinds are cluster-scoped, even if a document names a namespace.
             if (webhook := pod_webhook(each, f"{kind} {each['metadata']['name']}")) is not None
         }
@@ -149,7 +149,7 @@ class OtherObjects:
                     found[Assumption(subject, "spec", message)] = None
                     continue
             if key in _ALWAYS_REPORTED or self._is_known(*key):
-                message, field = what_is_not_known(document)
+                message, field = unknown_effect(document)
                 found[Assumption(subject, field, message)] = None
             else:
                 missing.setdefault(key, []).append(subject.partition(" ")[2])

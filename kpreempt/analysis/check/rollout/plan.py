@@ -22,9 +22,9 @@ from kpreempt.analysis.check.rollout.hooks import (
     deletion_by_hook,
     hook_of,
     is_omitted,
-    left_out,
     not_applied_as_hooks,
     order_of,
+    skipped_hook,
 )
 from kpreempt.analysis.check.rollout.kinds import (
     CLUSTER_KINDS,
@@ -37,7 +37,7 @@ from kpreempt.analysis.check.rollout.kinds import (
     is_pod_owner,
     makes_no_pods,
     parse_deletion,
-    what_is_not_known,
+    unknown_effect,
 )
 from kpreempt.analysis.check.rollout.other_objects import OtherObjects, Overlay
 from kpreempt.analysis.check.rollout.records import (
@@ -118,7 +118,7 @@ def plan_change(
     applier, prunes = options.applier, options.prunes
     deletions = dict.fromkeys(parse_deletion(text, options.namespace) for text in deleted)
     scaled_by = Autoscalers(
-        live.others(GROUP, KIND), (each.document for each in manifests.documents), at_most=options.autoscaled_at_most
+        live.other_kinds(GROUP, KIND), (each.document for each in manifests.documents), uses_max=options.max_autoscaled
     )
     listed = {each.described for each in deletions}
     pruned = [each for each in only_in_base if each.described not in listed] if prunes else []
@@ -127,7 +127,7 @@ def plan_change(
         return _Planner(cluster, live, decode, listed, scaled_by, applier)
 
     planner = new_planner()
-    missing = missing_namespaces(manifests.given, options.namespace, cluster, live, applier)
+    missing = missing_namespaces(manifests.input, options.namespace, cluster, live, applier)
     if options.creates_namespaces:
         planner.make_namespaces([*missing.absent, *missing.late])
         missing = MissingNamespaces()
@@ -151,10 +151,10 @@ def plan_change(
     remaining = [] if prunes else [each.described for each in only_in_base if planner.has(each) or not each.has_meaning]
     duplicates, same = _duplicates(manifests.replaced, new_planner(), applier)
     order = order_of([each.document for each in applied], applier)
-    hooks = [left_out(each.document, applier) for each in manifests.hooks if is_omitted(each.document, applier)]
+    hooks = [skipped_hook(each.document, applier) for each in manifests.hooks if is_omitted(each.document, applier)]
     if options.applied_by is None:
-        hooks += not_applied_as_hooks(each.document for each in manifests.given)
-    scalers = live.others(GROUP, KIND)
+        hooks += not_applied_as_hooks(each.document for each in manifests.input)
+    scalers = live.other_kinds(GROUP, KIND)
     sizes = minimum_sizes(scalers), minimum_sizes([*scalers, *(each.document for each in manifests.documents)])
     plan = planner.plan()
     return msgspec.structs.replace(
@@ -278,7 +278,7 @@ class _Planner:
             self._apply_workload(given)
         elif kind is None:
             # No snapshot holds objects of this kind; if it affects pods, note what is assumed.
-            message, _ = what_is_not_known(document)
+            message, _ = unknown_effect(document)
             if message:
                 self._changes += self._others.take(given)
             else:
@@ -411,7 +411,7 @@ class _Planner:
                 *self._overlay.assumptions,
                 *self._others.assumptions(
                     namespace_labels,
-                    lambda document: self._autoscalers.what_is_not_known(document, self._given_workloads),
+                    lambda document: self._autoscalers.unknown_effect(document, self._given_workloads),
                 ),
                 *unread_workloads(self._cluster, self._orphans()),
             ],

@@ -177,12 +177,12 @@ _MAX_DEPTH = 60
 class Prepared(msgspec.Struct, frozen=True):
     """The objects of the input, with names and namespaces.
 
-    ``given`` is the input. ``documents`` are the applied objects, each once. ``replaced`` pairs superseded documents
+    ``input`` is the input. ``documents`` are the applied objects, each once. ``replaced`` pairs superseded documents
     with the one that counts. ``hooks`` are all objects that the tool treats as hooks and that are not ordinary objects
     as well; hooks that no installation or upgrade runs are not among ``documents``.
     """
 
-    given: Sequence[ManifestDocument]
+    input: Sequence[ManifestDocument]
     documents: list[ManifestDocument]
     replaced: list[tuple[ManifestDocument, ManifestDocument]]
     hooks: list[ManifestDocument]
@@ -193,14 +193,14 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Documents and deletions without a namespace are in ``namespace``. With ``prunes``, objects that only the base has
     are deleted. Autoscaled workloads are simulated at their current size, or at their maximum with
-    ``autoscaled_at_most``. ``job_seconds`` is the run time of Jobs' pods (``None``: a guess). With
+    ``max_autoscaled``. ``job_seconds`` is the run time of Jobs' pods (``None``: a guess). With
     ``creates_namespaces``, missing namespaces are created first. Annotations of hooks and waves count if ``applied_by``
     is the tool that reads them (default: kubectl).
     """
 
     namespace: str
     prunes: bool = False
-    autoscaled_at_most: bool = False
+    max_autoscaled: bool = False
     job_seconds: int | None = None
     creates_namespaces: bool = False
     applied_by: Applier | None = None
@@ -231,7 +231,7 @@ class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
                 versions[key] = [*versions.pop(key, []), each]
         ordinary = {key for key, own in versions.items() for each in own if not hook_of(each.document, self.applier)[0]}
         return Prepared(
-            given=documents,
+            input=documents,
             documents=[own[-1] for own in versions.values()],
             replaced=[(each, own[-1]) for own in versions.values() for each in own[:-1]],
             hooks=[each for key, each in hooks.items() if key not in ordinary],

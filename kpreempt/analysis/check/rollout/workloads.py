@@ -24,7 +24,7 @@ from kpreempt.analysis.check.rollout.apply import (
     Differences,
     applied,
     find_differences,
-    is_whole,
+    is_complete,
     last_applied,
     path_differences,
 )
@@ -172,7 +172,7 @@ def _changed(
     if change.kind is ChangeKind.UNCHANGED:
         return WorkloadPlan(change)
     message = "the snapshot lacks its current template, so it is assumed to change"
-    assumptions = [] if is_whole(before) else [Assumption(subject, "spec.template", message)]
+    assumptions = [] if is_complete(before) else [Assumption(subject, "spec.template", message)]
     if immutable and not recreated_by_hook:
         consequence = "replaced together with its pods" if is_replaced else "changed anyway"
         message = f"field is immutable, so the API server rejects the apply; assumed to be {consequence}"
@@ -330,7 +330,7 @@ def plan_deletion(
         object=f"{kind} {namespace}/{name}",
         kind=ChangeKind.DELETED,
         strategy=_strategy(before),
-        replicas_before=_size(before) if is_whole(before) or kind in _SIZED_RECORDS else None,
+        replicas_before=_size(before) if is_complete(before) or kind in _SIZED_RECORDS else None,
     )
     if kind == _CRON_JOB:
         return WorkloadPlan(msgspec.structs.replace(change, replicas_before=_size_of_run(before)))

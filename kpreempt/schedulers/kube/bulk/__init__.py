@@ -19,7 +19,7 @@ from kpreempt.schedulers.equal_pods import Steps
 from kpreempt.schedulers.kube.bulk.dry_run import dry_run
 from kpreempt.schedulers.kube.bulk.pod_table import LatestTable, PodTable
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
-from kpreempt.schedulers.kube.framework.interface import AtOnce, Handle
+from kpreempt.schedulers.kube.framework.interface import BulkDryRun, Handle
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.framework.runner import Framework
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
@@ -30,7 +30,7 @@ def serve(handle: Handle, framework: Framework, tables: LatestTable) -> None:
 
     def dry_run_at_once(
         state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], budgets: BudgetIndex, orders: Steps | None
-    ) -> AtOnce:
+    ) -> BulkDryRun:
         table = tables.table_of(nodes) if framework.all_filters_are_node_local(state) else tables.table
         return dry_run(
             table, framework.plugins.filters, state, pod, nodes, budgets, orders, framework.nominated_pods_except

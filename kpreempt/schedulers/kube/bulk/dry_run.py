@@ -19,7 +19,7 @@ from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable
 from kpreempt.schedulers.kube.bulk.ties import other_orders
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.in_tree import LimitedFilterPlugin, NodeFilterPlugin
-from kpreempt.schedulers.kube.framework.interface import AtOnce, FilterPlugin, Victims
+from kpreempt.schedulers.kube.framework.interface import BulkDryRun, FilterPlugin, Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.importance import NO_START, BudgetIndex, sort_by_importance
 from kpreempt.schedulers.kube.preemption.rules import REASON_NO_VICTIMS
@@ -36,39 +36,39 @@ def dry_run(
     nodes: Sequence[NodeInfo],
     budgets: BudgetIndex,
     orders: Steps | None,
-    beside: Callable[[Pod, str], Sequence[PodInfo]],
-) -> AtOnce:
+    nominated_on: Callable[[Pod, str], Sequence[PodInfo]],
+) -> BulkDryRun:
     """Return the victims on each of ``nodes`` that can be handled here; the others are missing from the result.
 
     All of ``nodes``, which are in snapshot order, must have passed the filters that ignore pods. ``state`` is the state
     after PreFilter. If it requests steps, nodes on which a plugin rejects without its details are missing, too.
-    ``orders`` has the steps that may be used to follow the orders of equal pods, if the order is unknown. ``beside``
-    returns the pods nominated to a node that count there. Nothing is changed.
+    ``orders`` has the steps that may be used to follow the orders of equal pods, if the order is unknown.
+    ``nominated_on`` returns the pods nominated to a node that count there. Nothing is changed.
     """
     limits = all_limits(table, filters, state, nodes)
     if limits is None or not nodes:
-        return AtOnce({})
+        return BulkDryRun({})
     position = table.cluster.position
     question = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
     question[[position[node_info.name] for node_info in nodes]] = np.arange(len(nodes))
     is_victim = (table.priority < pod.priority) & (question[table.node] >= 0)
     order = table.importance.order
     victims = order[is_victim[order]]
-    where = question[table.node[victims]]
+    victim_nodes = question[table.node[victims]]
     # Whether the pod fits on each node once all pods of lower priority are removed. On other nodes, no pod is put back,
     # so neither order nor budgets matter there.
-    asked = np.flatnonzero(question >= 0)
-    can_help = np.ones(len(asked), dtype=np.bool_)
+    selected = np.flatnonzero(question >= 0)
+    can_help = np.ones(len(selected), dtype=np.bool_)
     for limit in [limit for each in limits for limit in each.limits]:
-        freed = table.total(np.where(table.priority < pod.priority, limit.amounts, 0))[asked]
+        freed = table.total(np.where(table.priority < pod.priority, limit.amounts, 0))[selected]
         can_help &= limit.used - freed <= limit.limit
-    helpful = np.flatnonzero(can_help[where])
+    helpful = np.flatnonzero(can_help[victim_nodes])
     victims[helpful] = table.in_likely_order(victims[helpful])
-    in_go = GoOrder(table, victims, where, len(nodes)) if orders is None else None
+    in_go = GoOrder(table, victims, victim_nodes, len(nodes)) if orders is None else None
     if in_go is not None:
         victims = in_go.sort(victims)
     nominated = {
-        index: beside(pod, node_info.name)
+        index: nominated_on(pod, node_info.name)
         for index, node_info in enumerate(nodes)
         if node_info.name in table.cluster.nominated_pods
     }
@@ -79,10 +79,10 @@ def dry_run(
     uses = uses_of(table, victims, helpful, budgets)
     if budgets.stops_at_violated:
         # What remains of a budget depends on the pods before it here.
-        is_omitted[where[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
+        is_omitted[victim_nodes[np.bincount(uses.victim, minlength=len(victims)) > 1]] = True
     # Pods that violate a budget are put back before all others.
-    tried = np.argsort(2 * where + ~uses.violates, kind="stable")
-    search = Lockstep(limits, victims[tried], where[tried], len(nodes))
+    tried = np.argsort(2 * victim_nodes + ~uses.violates, kind="stable")
+    search = Lockstep(limits, victims[tried], victim_nodes[tried], len(nodes))
     # Pods that stay in any case.
     num_others = [
         node_info.num_pods - count + len(nominated.get(index, ()))
@@ -90,7 +90,7 @@ def dry_run(
     ]
     steps_on = _steps_on_nodes(table, search, victims[tried], uses, tried, num_others)
     others = other_orders(table, search, victims, tried, uses, budgets, orders) if orders is not None else {}
-    is_evicted = ~search.kept & search.fits[search.where]
+    is_evicted = ~search.is_kept & search.fits[search.nodes]
     goes = _removed_pods(table, search, is_evicted, victims[tried], tried, uses.violates[tried], in_go).tolist()
     gone = [table.pods[position] for position in goes]
     outcomes = _outcomes(nodes, search, is_evicted, gone, uses.violates[tried], is_omitted, others, num_others)
@@ -109,11 +109,13 @@ def dry_run(
         return found if is_reported else None
 
     if not state.records_steps:
-        return AtOnce(outcomes, steps_of)
+        return BulkDryRun(outcomes, steps_of)
     # Nodes whose steps cannot be reconstructed are omitted.
-    told = {name: steps_of(name) if outcome.pods else [] for name, outcome in outcomes.items()}
-    with_steps = {name: outcomes[name]._replace(steps=steps) for name, steps in told.items() if steps is not None}
-    return AtOnce(with_steps, steps_of)
+    steps_by_node = {name: steps_of(name) if outcome.pods else [] for name, outcome in outcomes.items()}
+    with_steps = {
+        name: outcomes[name]._replace(steps=steps) for name, steps in steps_by_node.items() if steps is not None
+    }
+    return BulkDryRun(with_steps, steps_of)
 
 
 def _add_nominated(
@@ -153,9 +155,9 @@ def _removed_pods(
     if in_go is None:
         # A likely order stays unchanged.
         return goes[order_by(table.importance.rank[goes], tried[is_evicted])]
-    num_violating = np.bincount(search.where[violates], minlength=len(search.counts))
+    num_violating = np.bincount(search.nodes[violates], minlength=len(search.counts))
     has_both = (num_violating > 0) & (num_violating < search.counts)
-    first = np.searchsorted(search.where[is_evicted], np.arange(len(search.counts) + 1)).tolist()
+    first = np.searchsorted(search.nodes[is_evicted], np.arange(len(search.counts) + 1)).tolist()
     return in_go.sort_again(goes, first, has_both.tolist().__getitem__)
 
 
@@ -169,9 +171,9 @@ def _outcomes(
     others: Mapping[int, Outcomes[Pod]],
     num_others: Sequence[int],
 ) -> dict[str, Victims]:
-    where = search.where[is_evicted]
-    num_violations = np.bincount(where[violates[is_evicted]], minlength=len(nodes)).tolist()
-    bounds = np.searchsorted(where, np.arange(len(nodes) + 1)).tolist()
+    evicted_nodes = search.nodes[is_evicted]
+    num_violations = np.bincount(evicted_nodes[violates[is_evicted]], minlength=len(nodes)).tolist()
+    bounds = np.searchsorted(evicted_nodes, np.arange(len(nodes) + 1)).tolist()
     counts, fits, left_out = search.counts.tolist(), search.fits.tolist(), is_omitted.tolist()
     result: dict[str, Victims] = {}
     for index, node_info in enumerate(nodes):
@@ -260,16 +262,16 @@ class GoOrder:
     order; ``where`` is the node of each, one of ``num_nodes``.
     """
 
-    def __init__(self, table: PodTable, victims: Integers, where: Integers, num_nodes: int) -> None:
+    def __init__(self, table: PodTable, victims: Integers, nodes: Integers, num_nodes: int) -> None:
         self._table = table
-        self._first = np.searchsorted(where, np.arange(num_nodes + 1)).tolist()
+        self._first = np.searchsorted(nodes, np.arange(num_nodes + 1)).tolist()
         self._rank: list[int] = table.importance.rank.tolist()
         rank = table.importance.rank[victims]
         self._is_tied = np.zeros(num_nodes, dtype=np.bool_)
-        self._is_tied[where[1:][rank[1:] == rank[:-1]]] = True
+        self._is_tied[nodes[1:][rank[1:] == rank[:-1]]] = True
         # Missing start times count as now, by a clock that advances while it is read.
         self._lacks_start = np.zeros(num_nodes, dtype=np.bool_)
-        self._lacks_start[where[table.start[victims] == NO_START]] = True
+        self._lacks_start[nodes[table.start[victims] == NO_START]] = True
         self._listed: dict[int, dict[str, int]] = {}
 
     def sort(self, victims: Integers) -> Integers:

@@ -115,12 +115,12 @@ def resource_limits(
 
     ``rejection`` builds the status of a node with the given number of pods on which these resources are insufficient.
     """
-    asked = _places(table, nodes)
-    checks = [_Check(name, amount, table.allocatable(name)[asked]) for name, amount in {PODS: 1, **requested}.items()]
+    rows = _places(table, nodes)
+    checks = [_Check(name, amount, table.allocatable(name)[rows]) for name, amount in {PODS: 1, **requested}.items()]
     limits = []
     for check in checks:
         amounts = table.resource(check.resource) if check.resource != PODS else np.ones(len(table.pods), np.int64)
-        limits.append(Limit(table.total(amounts)[asked], check.allocatable - check.requested, amounts))
+        limits.append(Limit(table.total(amounts)[rows], check.allocatable - check.requested, amounts))
     # Plain integers, because reading single values of a column is slow.
     offered: list[list[int]] = [check.allocatable.tolist() for check in checks]
 
@@ -161,12 +161,12 @@ def port_limits(
     """
     behavior = table.cluster.behavior
     limits, clashing = [], np.zeros(len(table.pods), dtype=np.bool_)
-    asked = _places(table, nodes)
+    rows = _places(table, nodes)
     nothing = np.zeros(len(nodes), dtype=np.int64)
     for port in requested:
         amounts = table.per_host_ports(partial(_num_used, port))
         clashing |= amounts > 0
-        limits.append(Limit(table.total(amounts)[asked], nothing, amounts))
+        limits.append(Limit(table.total(amounts)[rows], nothing, amounts))
     holders: Counter[tuple[int, str, str, int]] = Counter()
     for index in np.flatnonzero(clashing).tolist():
         held = host_ports_of(table.pods[index], counts_sidecars=behavior.counts_ports_of_sidecars)
@@ -186,7 +186,7 @@ def port_limits(
     def adds(info: PodInfo) -> list[int]:
         return [int(takes_port(info.host_ports, port)) for port in requested]
 
-    return PluginLimits(plugin, limits, reject, is_shared[asked], adds=adds)
+    return PluginLimits(plugin, limits, reject, is_shared[rows], adds=adds)
 
 
 def _num_used(requested: ContainerPort, held: Sequence[ContainerPort]) -> int:
@@ -229,8 +229,8 @@ def volume_limits(
         holders.setdefault(int(table.node[place]), []).append(place)
     requested: list[Mapping[str, int]] = []
     for index, (room, node_info) in enumerate(zip(rooms, nodes, strict=True)):
-        asked = list(room.new.values()) if room else []
-        requested.append({driver: asked.count(driver) for driver in dict.fromkeys(asked)})
+        new_volumes = list(room.new.values()) if room else []
+        requested.append({driver: new_volumes.count(driver) for driver in dict.fromkeys(new_volumes)})
         limited = [driver for driver in requested[-1] if room and driver in room.limits]
         if room is None or not limited:
             continue

@@ -20,9 +20,9 @@ from kpreempt.verdict import BudgetUse, Status
 
 
 class _Scarce(NamedTuple):
-    """A limit: the ``room`` that it leaves to the victims of each node, and where that ``is_short`` for all of them."""
+    """The ``capacity`` that a limit leaves to each node's victims, and on which nodes it ``is_short`` for all."""
 
-    room: Integers
+    capacity: Integers
     amounts: Integers
     is_short: Booleans
 
@@ -30,23 +30,23 @@ class _Scarce(NamedTuple):
 class Lockstep:
     """Decides which pods stay with the incoming one.
 
-    ``victims`` are positions in the table, node by node, on each node in reprieve order, and ``where`` is the node of
-    each, as an index into the nodes of the query. ``kept`` has a flag for each victim that stays, and ``fits`` for each
-    node on which the incoming pod fits without any of them.
+    ``victims`` are positions in the table, node by node, on each node in reprieve order, and ``nodes`` is the node of
+    each, as an index into the nodes of the query. ``is_kept`` has a flag for each victim that stays, and ``fits`` for
+    each node on which the incoming pod fits without any of them.
     """
 
     def __init__(
         self,
         limits: Sequence[PluginLimits],
         victims: Integers,
-        where: Integers,
+        nodes: Integers,
         num_nodes: int,
     ) -> None:
         self._by_plugin = limits
         self._limits = [limit for each in limits for limit in each.limits]
-        self.where = where
+        self.nodes = nodes
         # The number of victims per node, and the index in ``victims`` at which they start.
-        self.counts = np.bincount(where, minlength=num_nodes)
+        self.counts = np.bincount(nodes, minlength=num_nodes)
         self.first = np.concatenate(([0], np.cumsum(self.counts)))
         self._amounts = [limit.amounts[victims] for limit in self._limits]
         # Sums without any lower-priority pod.
@@ -58,7 +58,7 @@ class Lockstep:
         self.fits = np.ones(num_nodes, dtype=np.bool_)
         for limit, total in zip(self._limits, self._bare_sums, strict=True):
             self.fits &= total <= limit.limit
-        self.kept = np.zeros(len(victims), dtype=np.bool_)
+        self.is_kept = np.zeros(len(victims), dtype=np.bool_)
         # Decide every pod of the feasible nodes.
         sums = [total.copy() for total in self._bare_sums]
         active = np.flatnonzero(self.fits & (self.counts > 0))
@@ -69,7 +69,7 @@ class Lockstep:
             stays = np.ones(len(active), dtype=np.bool_)
             for limit, total in zip(self._limits, totals, strict=True):
                 stays &= total <= limit.limit[active]
-            self.kept[each] = stays
+            self.is_kept[each] = stays
             staying = active[stays]
             for mine, total in zip(sums, totals, strict=True):
                 mine[staying] = total[stays]
@@ -85,21 +85,21 @@ class Lockstep:
 
     def amounts_in(self, order: Integers) -> list[Integers]:
         """Return for each scarce limit what each of these victims uses; nothing on nodes where all victims fit."""
-        return [np.where(each.is_short[self.where[order]], each.amounts[order], 0) for each in self._scarce]
+        return [np.where(each.is_short[self.nodes[order]], each.amounts[order], 0) for each in self._scarce]
 
-    def rooms_before(self, order: Integers) -> list[Integers]:
+    def capacity_before(self, order: Integers) -> list[Integers]:
         """Return for each scarce limit what is still free when each of these victims is tried."""
-        nodes = self.where[order]
+        nodes = self.nodes[order]
         rooms = []
         for each in self._scarce:
-            taken = np.where(self.kept, each.amounts, 0)
+            taken = np.where(self.is_kept, each.amounts, 0)
             before = np.cumsum(taken) - taken
-            rooms.append(each.room[nodes] - (before[order] - before[self.first[nodes]]))
+            rooms.append(each.capacity[nodes] - (before[order] - before[self.first[nodes]]))
         return rooms
 
-    def limits_besides(self, node: int) -> list[int]:
+    def other_limits(self, node: int) -> list[int]:
         """Return what every scarce limit leaves to the victims of a node."""
-        return [int(each.room[node]) for each in self._scarce]
+        return [int(each.capacity[node]) for each in self._scarce]
 
     # Plain integers, because reading single values of a column is slow.
 
@@ -124,11 +124,11 @@ class Lockstep:
         sums = [total[node] for total in self._bare_sums_of_nodes]
         amounts = zip(*(_integers(column[victims]) for column in self._amounts), strict=True)
         num_pods, rejections = num_others, list[Status | None]()
-        for is_kept, mine in zip(self.kept[victims].tolist(), amounts, strict=True):
-            beside = list(map(add, sums, mine))
+        for is_kept, mine in zip(self.is_kept[victims].tolist(), amounts, strict=True):
+            totals = list(map(add, sums, mine))
             if is_kept:
-                sums, num_pods = beside, num_pods + 1
-            rejections.append(None if is_kept else self._rejection(node, beside, num_pods + 1, is_bare=False))
+                sums, num_pods = totals, num_pods + 1
+            rejections.append(None if is_kept else self._rejection(node, totals, num_pods + 1, is_bare=False))
         return rejections
 
     def _rejection(self, node: int, sums: list[int], num_pods: int, *, is_bare: bool) -> Status:
@@ -183,25 +183,25 @@ class BudgetUses(NamedTuple):
         return of_range
 
 
-def uses_of(table: PodTable, victims: Integers, asked: Integers, budgets: BudgetIndex) -> BudgetUses:
+def uses_of(table: PodTable, victims: Integers, nodes: Integers, budgets: BudgetIndex) -> BudgetUses:
     """Return what evicting each of ``victims``, after those before it on its node, uses of ``budgets``.
 
-    ``victims`` are positions in the table, node by node, on each node the most important first, and ``asked`` the
+    ``victims`` are positions in the table, node by node, on each node the most important first, and ``nodes`` the
     indices of the relevant ones, with all or none of a node.
     """
     groups, representatives = table.label_groups
-    there = distinct(groups[victims[asked]])
+    there = distinct(groups[victims[nodes]])
     protecting = [budgets.positions_of(representatives[group]) for group in there.tolist()]
     numbered = list(budgets.budgets)
     none = np.zeros(0, dtype=np.int64)
-    of_victims = np.searchsorted(there, groups[victims[asked]])
+    of_victims = np.searchsorted(there, groups[victims[nodes]])
     victim, budget = [none], [none]
     for column in range(max(map(len, protecting), default=0)):
         by_group = np.array([each[column] if column < len(each) else -1 for each in protecting], dtype=np.int64)
         used = by_group[of_victims]
-        where = np.flatnonzero(used >= 0)
-        victim.append(asked[where])
-        budget.append(used[where])
+        indices = np.flatnonzero(used >= 0)
+        victim.append(nodes[indices])
+        budget.append(used[indices])
     protected, protects = _without_disrupted(table, victims, np.concatenate(victim), np.concatenate(budget), numbered)
     allowed = _allowed_before(table.node[victims[protected]], protected, protects, numbered)
     violates = np.zeros(len(victims), dtype=np.bool_)

@@ -31,7 +31,7 @@ from kpreempt.schedulers.kube.framework.resources import (
     resource_calculator,
 )
 from kpreempt.schedulers.kube.preemption.importance import NO_START
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
@@ -390,7 +390,7 @@ class LabelGroups:
 class ResourceGroups:
     """Pods that use the same resources; ``values`` has what the pods of each group use."""
 
-    def __init__(self, behavior: Behaviour) -> None:
+    def __init__(self, behavior: Behavior) -> None:
         self.values: list[PodResource] = []
         self._calculate = resource_calculator(behavior).of
         self._by_containers: dict[int, int] = {}
@@ -417,7 +417,7 @@ class ResourceGroups:
 class PortGroups:
     """Pods that share their containers use the same host ports; ``values`` has those of each group."""
 
-    def __init__(self, behavior: Behaviour) -> None:
+    def __init__(self, behavior: Behavior) -> None:
         self.values: list[list[ContainerPort]] = []
         self._counts_sidecars = behavior.counts_ports_of_sidecars
         self._by_containers: dict[tuple[int, int], int] = {}
@@ -467,7 +467,7 @@ class AntiAffinityGroups:
 class Groups:
     """The groups of all pods that a table and those derived from it have seen. They only grow."""
 
-    def __init__(self, behavior: Behaviour) -> None:
+    def __init__(self, behavior: Behavior) -> None:
         self.labels = LabelGroups()
         self.resources = ResourceGroups(behavior)
         self.ports = PortGroups(behavior)
@@ -477,9 +477,9 @@ class Groups:
 # A table of at most this share of the nodes is made for these only.
 _SMALL = 4
 # This many tables are derived from one before it is rebuilt, because more and more nodes have other pods.
-_MOST_MADE_FROM = 64
+_MAX_DERIVED_FROM = 64
 # And this many from the cluster's own table; then sorting all of its pods is worthwhile.
-_MOST_MADE_HERE = 2
+_MAX_DERIVED_HERE = 2
 
 
 class LatestTable:
@@ -505,7 +505,7 @@ class LatestTable:
         latest = self._latest
         is_small = len(nodes) * _SMALL < len(self._cluster.node_infos)
         is_here = latest.cluster is self._cluster
-        most = _MOST_MADE_HERE if is_here else _MOST_MADE_FROM
+        most = _MAX_DERIVED_HERE if is_here else _MAX_DERIVED_FROM
         # Whether the order of importance is already known.
         is_ordered = is_here and "importance" in latest.__dict__
         if not is_small or latest.num_made_from >= most or is_ordered:

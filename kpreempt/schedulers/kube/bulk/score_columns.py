@@ -35,7 +35,7 @@ from kpreempt.schedulers.kube.framework.resources import CPU, MEMORY
 # From this many nodes on, they are scored in columns.
 _MANY = 100
 # Below this, products with 100 fit into 64 bits, and doubles represent every amount exactly.
-_MOST = 2**53
+_MAX_EXACT = 2**53
 
 
 class NumberColumn:
@@ -75,8 +75,8 @@ class ScoresAtOnce:
         """Return the plugin's normalized scores. Raises ``PluginError``."""
         state, pod, nodes = self._state, self._pod, self._nodes
         # A pod's images are not part of its scheduling key.
-        looks_at_images = isinstance(plugin, BulkScorePlugin) and plugin.looks_at_images
-        findings = state.findings if looks_at_images else state.shape_findings or state.findings
+        scores_images = isinstance(plugin, BulkScorePlugin) and plugin.scores_images
+        findings = state.findings if scores_images else state.scheduling_findings or state.findings
         if findings is None or not plugin.is_local:
             raw: Integers = np.array(rated(plugin, state, pod, nodes), np.int64)
         else:
@@ -109,7 +109,7 @@ def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Seque
     allocatable, allocated, requested = [], [], []
     for name, request in zip(names, requests, strict=True):
         pairs = [scorer.on_node(name, each) for each in nodes]
-        if any(not 0 <= total < _MOST or not 0 <= used + request < _MOST for total, used in pairs):
+        if any(not 0 <= total < _MAX_EXACT or not 0 <= used + request < _MAX_EXACT for total, used in pairs):
             return None
         totals, uses = np.array(pairs, dtype=np.int64).T
         allocatable.append(totals)
@@ -118,8 +118,8 @@ def scores_at_once(scorer: ResourceScorer, requests: Sequence[int], nodes: Seque
     if isinstance(score, WeightedMean) and score.rate in (least_allocated, most_allocated):
         is_free = score.rate is least_allocated
         parts = [
-            np.maximum(total - asked, 0) if is_free else np.minimum(asked, total)
-            for asked, total in zip(requested, allocatable, strict=True)
+            np.maximum(total - amount, 0) if is_free else np.minimum(amount, total)
+            for amount, total in zip(requested, allocatable, strict=True)
         ]
         return _means(parts, allocatable, [weight for _, weight in scorer.weights])
     if score is balanced_allocation:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.equal_pods import Alike, Choice, KeptPods, Outcomes, Possible, Steps
+from kpreempt.schedulers.equal_pods import Choice, EquivalentPods, Outcomes, Possible, StayingPods, Steps
 from kpreempt.schedulers.kube.bulk.lockstep import BudgetUses, Lockstep
 from kpreempt.schedulers.kube.bulk.pod_table import Booleans, Integers, PodTable, dense
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
@@ -37,31 +37,31 @@ def other_orders(
     if not len(victims):
         return {}
     # Both orders are node by node.
-    where = search.where
+    victim_nodes = search.nodes
     place = np.empty_like(tried)
     place[tried] = np.arange(len(tried))
-    gone = ~search.kept[place]
+    gone = ~search.is_kept[place]
     rank = table.importance.rank[victims]
     tie = np.concatenate(([0], np.cumsum(rank[1:] != rank[:-1])))
     parted = _parted(tie, uses)
     num_removed = np.bincount(tie, weights=gone)
     is_undecided = (num_removed > 0) & (num_removed < np.bincount(tie))
     is_undecided[tie[parted.victim]] = True
-    is_candidate = search.fits & (np.bincount(where, weights=gone, minlength=len(search.fits)) > 0)
-    asked = np.flatnonzero(is_undecided[tie] & is_candidate[where])
-    if not len(asked):
+    is_candidate = search.fits & (np.bincount(victim_nodes, weights=gone, minlength=len(search.fits)) > 0)
+    undecided = np.flatnonzero(is_undecided[tie] & is_candidate[victim_nodes])
+    if not len(undecided):
         return {}
-    kind = _kinds(asked, search.amounts_in(place[asked]), tie, parted)
+    kind = _kinds(undecided, search.amounts_in(place[undecided]), tie, parted)
     is_open = np.zeros(len(search.fits), dtype=np.bool_)
-    is_open[where[_if_order_matters(search, asked, place, kind, tie, uses)]] = True
-    is_open[where[_if_kinds_share_a_budget(asked, kind, tie, parted)]] = True
-    num_removed = np.bincount(kind, weights=gone[asked])
+    is_open[victim_nodes[_if_order_matters(search, undecided, place, kind, tie, uses)]] = True
+    is_open[victim_nodes[_if_kinds_share_a_budget(undecided, kind, tie, parted)]] = True
+    num_removed = np.bincount(kind, weights=gone[undecided])
     parts = ((num_removed > 0) & (num_removed < np.bincount(kind)))[kind]
     is_chosen = np.zeros(len(search.fits), dtype=np.bool_)
-    is_chosen[where[asked[parts]]] = True
+    is_chosen[victim_nodes[undecided[parts]]] = True
     chosen = np.flatnonzero(is_chosen & ~is_open)
-    found = _as_they_went(table, search, victims, asked[parts], kind[parts], gone, uses.violates, chosen)
-    followed = np.flatnonzero(is_open[where])
+    found = _as_they_went(table, search, victims, undecided[parts], kind[parts], gone, uses.violates, chosen)
+    followed = np.flatnonzero(is_open[victim_nodes])
     if len(followed):
         for node, ties in _ties_of_nodes(table, search, victims, followed, place, tie, parted, budgets):
             outcomes = follow_on_node(ties.ties, ties.allowed, ties.fits, steps)
@@ -95,10 +95,10 @@ def _parted(tie: Integers, uses: BudgetUses) -> _Parted:
     return _Parted(uses.victim[parted], uses.budget[parted], uses.allowed[parted], violates)
 
 
-def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: _Parted) -> Integers:
+def _kinds(undecided: Integers, amounts: Iterable[Integers], tie: Integers, parted: _Parted) -> Integers:
     """Return the kind of each of these victims: pods of a tie that no relevant limit and no budget distinguishes."""
     # Rows that are equal in all columns get the same number, from 0 on.
-    columns = [tie[asked], parted.violates[asked].astype(np.int64), *_budgets_of(asked, parted), *amounts]
+    columns = [tie[undecided], parted.violates[undecided].astype(np.int64), *_budgets_of(undecided, parted), *amounts]
     number: Integers | None = None
     for column in columns:
         index = dense(column)
@@ -108,21 +108,21 @@ def _kinds(asked: Integers, amounts: Iterable[Integers], tie: Integers, parted: 
 
 
 def _if_order_matters(
-    search: Lockstep, asked: Integers, place: Integers, kind: Integers, tie: Integers, uses: BudgetUses
+    search: Lockstep, undecided: Integers, place: Integers, kind: Integers, tie: Integers, uses: BudgetUses
 ) -> Integers:
-    """Return victims of ties, among the ``asked`` ones, for which another order may keep other kinds.
+    """Return victims of ties, among the ``undecided`` ones, for which another order may keep other kinds.
 
     This is the case if the pods put back in one pass do not all fit although each fits alone, and their kinds differ.
     It is computed for what the likely order leaves to them: up to the first such tie of a node, all orders leave the
     same.
     """
-    order = np.argsort(place[asked])
-    put, kind = place[asked][order], kind[order]
-    group = 2 * tie[asked][order] + uses.violates[asked][order]
+    order = np.argsort(place[undecided])
+    put, kind = place[undecided][order], kind[order]
+    group = 2 * tie[undecided][order] + uses.violates[undecided][order]
     first = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
     size = np.diff(np.append(first, len(group)))
     amounts = search.amounts_in(put)
-    rooms = search.rooms_before(put[first])
+    rooms = search.capacity_before(put[first])
     has_room = np.ones(len(put), dtype=np.bool_)
     takes_room = np.zeros(len(put), dtype=np.bool_)
     for amount, room in zip(amounts, rooms, strict=True):
@@ -134,17 +134,17 @@ def _if_order_matters(
         is_crowded |= np.add.reduceat(np.where(is_rival, amount, 0), first) > room
     least = np.minimum.reduceat(np.where(is_rival, kind, len(kind)), first)
     most = np.maximum.reduceat(np.where(is_rival, kind, -1), first)
-    open_ones: Integers = asked[order[first[is_crowded & (least < most)]]]
+    open_ones: Integers = undecided[order[first[is_crowded & (least < most)]]]
     return open_ones
 
 
-def _if_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, parted: _Parted) -> Integers:
-    """Return victims of ties, among the ``asked`` ones, if the order decides how many of a kind violate a budget.
+def _if_kinds_share_a_budget(undecided: Integers, kind: Integers, tie: Integers, parted: _Parted) -> Integers:
+    """Return victims of ties, among the ``undecided`` ones, if the order decides how many of a kind violate a budget.
 
     If the budget that splits them protects pods of only one kind, the number that violates it is the same in any order.
     """
     kind_of = np.full(len(tie), -1, dtype=np.int64)
-    kind_of[asked] = kind
+    kind_of[undecided] = kind
     mine = np.flatnonzero(kind_of[parted.victim] >= 0)
     victim = parted.victim[mine]
     index = dense(tie[victim] * (int(parted.budget.max(initial=0)) + 1) + parted.budget[mine])
@@ -154,16 +154,16 @@ def _if_kinds_share_a_budget(asked: Integers, kind: Integers, tie: Integers, par
     return shared
 
 
-def _budgets_of(asked: Integers, parted: _Parted) -> Iterable[Integers]:
-    """Yield the first such budget of each of the victims ``asked``, then the second, and so on; -1 for none."""
+def _budgets_of(undecided: Integers, parted: _Parted) -> Iterable[Integers]:
+    """Yield the first such budget of each of the victims ``undecided``, then the second, and so on; -1 for none."""
     place = np.full(len(parted.violates), -1, dtype=np.int64)
-    place[asked] = np.arange(len(asked))
+    place[undecided] = np.arange(len(undecided))
     victim, budget = place[parted.victim], parted.budget
     order = np.argsort(victim, kind="stable")
     victim, budget = victim[order], budget[order]
     which = np.arange(len(victim)) - np.searchsorted(victim, victim)
     for number in range(int(which[victim >= 0].max(initial=-1)) + 1):
-        column = np.full(len(asked), -1, dtype=np.int64)
+        column = np.full(len(undecided), -1, dtype=np.int64)
         is_it = (which == number) & (victim >= 0)
         column[victim[is_it]] = budget[is_it]
         yield column
@@ -183,19 +183,21 @@ def _as_they_went(
 
     ``parted`` are the victims of a ``kind`` of which some are evicted and some stay.
     """
-    where = search.where
+    victim_nodes = search.nodes
     is_selected = np.zeros(len(search.counts), dtype=np.bool_)
     is_selected[nodes] = True
-    num_violations = np.bincount(where, weights=violates & gone, minlength=len(search.counts))
-    is_certain = gone & is_selected[where]
+    num_violations = np.bincount(victim_nodes, weights=violates & gone, minlength=len(search.counts))
+    is_certain = gone & is_selected[victim_nodes]
     is_certain[parted] = False
     certain = np.flatnonzero(is_certain)
-    bounds = np.searchsorted(where[certain], [nodes, nodes + 1]).tolist()
+    bounds = np.searchsorted(victim_nodes[certain], [nodes, nodes + 1]).tolist()
     pods = [table.pods[position] for position in victims[certain].tolist()]
     choices: dict[int, dict[int, Choice[Pod]]] = {}
-    parted, kind = parted[is_selected[where[parted]]], kind[is_selected[where[parted]]]
+    parted, kind = parted[is_selected[victim_nodes[parted]]], kind[is_selected[victim_nodes[parted]]]
     of_kind: dict[int, list[Pod]] = {}
-    for node, number, position in zip(where[parted].tolist(), kind.tolist(), victims[parted].tolist(), strict=True):
+    for node, number, position in zip(
+        victim_nodes[parted].tolist(), kind.tolist(), victims[parted].tolist(), strict=True
+    ):
         of_node = choices.setdefault(node, {})
         if number not in of_node:
             of_kind[number] = []
@@ -219,12 +221,12 @@ def _as_they_went(
 class _TiesOfNode(NamedTuple):
     """The ties of a node, what the budgets that distinguish their pods allow, and what limits leave free."""
 
-    ties: list[list[Alike[Pod]]]
+    ties: list[list[EquivalentPods[Pod]]]
     allowed: dict[str, int]
     # By limit, what it leaves to the victims, and what a pod of each kind uses.
     rooms: list[tuple[int, tuple[int, ...]]]
 
-    def fits(self, kept: KeptPods, kind: int) -> bool:
+    def fits(self, kept: StayingPods, kind: int) -> bool:
         """Return whether one more pod of the kind fits with these."""
         return all(sum(map(mul, kept, amounts), amounts[kind]) <= room for room, amounts in self.rooms)
 
@@ -243,7 +245,7 @@ def _ties_of_nodes(
     amounts = search.amounts_in(place[followed])
     keys, allowed = _keys(followed, tie, parted, budgets)
     columns = zip(
-        search.where[followed].tolist(),
+        search.nodes[followed].tolist(),
         tie[followed].tolist(),
         _kinds(followed, amounts, tie, parted).tolist(),
         zip(*(column.tolist() for column in amounts), strict=True),
@@ -252,15 +254,15 @@ def _ties_of_nodes(
         strict=True,
     )
     for node, rows in groupby(columns, key=itemgetter(0)):
-        kinds: dict[int, dict[int, Alike[Pod]]] = {}
+        kinds: dict[int, dict[int, EquivalentPods[Pod]]] = {}
         takes = []
         for _, number, kind, taken, protected_by, position in rows:
             of_tie = kinds.setdefault(number, {})
             if kind not in of_tie:
-                of_tie[kind] = Alike([], protected_by)
+                of_tie[kind] = EquivalentPods([], protected_by)
                 takes.append(taken)
             of_tie[kind].pods.append(table.pods[position])
-        rooms = zip(search.limits_besides(node), zip(*takes, strict=True), strict=True)
+        rooms = zip(search.other_limits(node), zip(*takes, strict=True), strict=True)
         ties = [list(of_tie.values()) for of_tie in kinds.values()]
         yield node, _TiesOfNode(ties, allowed, [each for each in rooms if any(each[1])])
 

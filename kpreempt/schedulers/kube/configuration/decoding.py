@@ -40,7 +40,7 @@ from kpreempt.schedulers.kube.framework.arg_types import (
 from kpreempt.schedulers.kube.framework.label_selectors import label_key_problems
 from kpreempt.schedulers.kube.framework.resources import is_extended_resource
 from kpreempt.schedulers.kube.plugin_table import REGISTRY
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 _INTEGER_BITS = {"int32": 32, "int64": 64}
 _META_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -55,7 +55,7 @@ class _StrictError(Exception):
         self.problems = problems
 
 
-def decode_configuration(document: Mapping[str, Any], behavior: Behaviour | None = None) -> dict[str, Any]:
+def decode_configuration(document: Mapping[str, Any], behavior: Behavior | None = None) -> dict[str, Any]:
     """Decode a configuration and its plugins' arguments as the version does (``None``: the default version).
 
     Raises ``ConfigurationError`` for another kind or API version, a wrong type, or an unknown field.
@@ -72,14 +72,14 @@ def decode_configuration(document: Mapping[str, Any], behavior: Behaviour | None
     decoded: dict[str, Any] = _decoded(document, configuration_of(behavior), problems)
     for profile_index, profile in enumerate(decoded.get("profiles", [])):
         for index, config in enumerate(profile.get("pluginConfig", [])):
-            where = f"decoding .profiles[{profile_index}].pluginConfig[{index}]"
+            context = f"decoding .profiles[{profile_index}].pluginConfig[{index}]"
             name = config.get("name", "")
             try:
                 _decode_args(config, name, args_of(behavior).get(name))
             except _StrictError as strictness:
-                problems.append(f"{where}: strict decoding error: decoding args for plugin {name}: {strictness}")
+                problems.append(f"{context}: strict decoding error: decoding args for plugin {name}: {strictness}")
             except ConfigurationError as error:
-                raise ConfigurationError(f"{where}: {error.message}") from error
+                raise ConfigurationError(f"{context}: {error.message}") from error
     if problems:
         raise ConfigurationError(str(_StrictError(problems)))
     return decoded
@@ -123,8 +123,8 @@ def _kind_and_version(document: object) -> tuple[str, str]:
 
 def _check_registered(kind: str, version: str) -> None:
     if version != API_VERSION or kind not in _KINDS:
-        where = f'for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
-        raise ConfigurationError(f'no kind "{kind}" is registered {where}')
+        scheme = f'for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise ConfigurationError(f'no kind "{kind}" is registered {scheme}')
 
 
 def _decoded(
@@ -230,7 +230,7 @@ _CHECKED_POINTS = (
 )
 
 
-def validate_configuration(configuration: Mapping[str, Any], behavior: Behaviour) -> None:
+def validate_configuration(configuration: Mapping[str, Any], behavior: Behavior) -> None:
     """Raise ``ConfigurationError`` with all problems, in the scheduler's words."""
     profiles = configuration["profiles"]
     burst = configuration.get("clientConnection", {}).get("burst", 0)
@@ -282,8 +282,8 @@ def _percentage(path: str, percentage: int | None) -> list[str]:
     return [] if is_valid else [invalid(path, percentage, "not in valid range [0-100]")]
 
 
-def _profile(path: str, profile: Mapping[str, Any], behavior: Behaviour) -> list[str]:
-    removed = REMOVED_PLUGINS if behavior.refuses_in_tree_volume_limits else frozenset[str]()
+def _profile(path: str, profile: Mapping[str, Any], behavior: Behavior) -> list[str]:
+    removed = REMOVED_PLUGINS if behavior.rejects_in_tree_volume_limits else frozenset[str]()
     problems = [] if profile.get("schedulerName") else [required(f"{path}.schedulerName")]
     problems += _percentage(f"{path}.percentageOfNodesToScore", profile.get("percentageOfNodesToScore"))
     problems += [
@@ -294,18 +294,18 @@ def _profile(path: str, profile: Mapping[str, Any], behavior: Behaviour) -> list
     ]
     seen: set[str] = set()
     for index, config in enumerate(profile["pluginConfig"]):
-        where, name = f"{path}.pluginConfig[{index}]", config["name"]
+        location, name = f"{path}.pluginConfig[{index}]", config["name"]
         if name in seen:
-            problems.append(duplicate(where, name))
+            problems.append(duplicate(location, name))
         seen.add(name)
         if name in removed:
-            problems.append(invalid(where, name, _REMOVED))
+            problems.append(invalid(location, name, _REMOVED))
         elif name in PLUGIN_ARGS:
-            problems += REGISTRY[name].arg_problems(f"{where}.args", config["args"], behavior)
+            problems += REGISTRY[name].arg_problems(f"{location}.args", config["args"], behavior)
     return problems
 
 
-def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behavior: Behaviour) -> list[str]:
+def _common_queue_sort(profiles: Sequence[Mapping[str, Any]], behavior: Behavior) -> list[str]:
     first = profiles[0]["plugins"]["queueSort"]
     words = words_of_args = "queueSort must be the same for all profiles"
     if behavior.reports_queue_sort_mismatch:
@@ -348,13 +348,13 @@ def _extenders(extenders: Sequence[Mapping[str, Any]]) -> list[str]:
         if extender.get("prioritizeVerb") and weight <= 0:
             problems.append(invalid(f"{path}.weight", weight, "must have a positive weight applied to it"))
         for number, resource in enumerate(extender.get("managedResources", [])):
-            where, name = f"{path}.managedResources[{number}].name", resource.get("name", "")
+            location, name = f"{path}.managedResources[{number}].name", resource.get("name", "")
             about_name = label_key_problems(name)
             if not about_name and not is_extended_resource(name):
                 about_name = ["is an invalid extended resource name"]
-            problems += [invalid(where, name, problem) for problem in about_name]
+            problems += [invalid(location, name, problem) for problem in about_name]
             if name in managed:
-                problems.append(invalid(where, name, "duplicate extender managed resource name"))
+                problems.append(invalid(location, name, "duplicate extender managed resource name"))
             managed.add(name)
     binders = sum(bool(extender.get("bindVerb")) for extender in extenders)
     if binders > 1:

@@ -43,9 +43,9 @@ from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.preemption.evaluator import PreemptionPlugin
 from kpreempt.schedulers.kube.profile import PointConfig, Profile, out_of_tree_names
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import Behaviour, behavior_with
+from kpreempt.schedulers.kube.versions import Behavior, behavior_with
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_UNMODELED
 
 _SUBJECT = KIND
 _FIT = NodeResourcesFit.name
@@ -57,7 +57,7 @@ def scheduler_from_configuration(
     plugins: Sequence[FoundPlugin] = (),
     connect: Connect | None = None,
     version: str = DEFAULT_VERSION,
-    facts: Behaviour | None = None,
+    facts: Behavior | None = None,
 ) -> KubeScheduler:
     """Create the scheduler that kube-scheduler would be with this configuration and these feature gates.
 
@@ -72,12 +72,12 @@ def scheduler_from_configuration(
     version = facts.version if facts is not None else version
     registry = registry_with(plugins, version)
     behavior, not_modelled = (facts, []) if facts is not None else behavior_with(feature_gates or {}, version)
-    assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_NOT_MODELLED) for name in not_modelled]
-    asked_for = [each for each in plugins if each.is_requested]
-    if document is None and not asked_for:
+    assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_UNMODELED) for name in not_modelled]
+    requested = [each for each in plugins if each.is_requested]
+    if document is None and not requested:
         return KubeScheduler(behavior=behavior, assumptions=assumptions)
-    decoded = decode_configuration(configuration_running(asked_for) if document is None else document, behavior)
-    check_requested(asked_for, decoded.get("profiles", ()))
+    decoded = decode_configuration(configuration_running(requested) if document is None else document, behavior)
+    check_requested(requested, decoded.get("profiles", ()))
     configuration = with_defaults(decoded, default_plugins(behavior), behavior)
     validate_configuration(configuration, behavior)
     extenders = configuration["extenders"]
@@ -98,7 +98,7 @@ def scheduler_from_configuration(
         called = [HttpExtender(each, CURRENT, connect(each)) for each in with_ignorable_last(settings)]
     foreign = out_of_tree_names((name for profile in profiles for name in profile.enabled_names), registry).values()
     assumptions += [assumption for plugin in foreign for assumption in not_run(plugin)]
-    extra_fields = all_extras(plugin.wants for plugin in foreign)
+    extra_fields = all_extras(plugin.extra_fields for plugin in foreign)
     if called:
         # Pods are sent with their annotations, which some extenders depend on.
         extra_fields |= ExtraFields(pod_annotations=True)
@@ -136,7 +136,7 @@ def _profile(
     configuration: Mapping[str, Any],
     registry: Registry,
     in_tree: Points,
-    behavior: Behaviour,
+    behavior: Behavior,
 ) -> Profile:
     name, plugins = profile["schedulerName"], profile["plugins"]
     args = {config["name"]: config.get("args", {}) for config in profile["pluginConfig"]}

@@ -25,7 +25,7 @@ from kpreempt.schedulers.kube.framework.arg_types import (
     Type,
 )
 from kpreempt.schedulers.kube.plugin_table import REGISTRY, EnabledPlugin
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 GROUP = "kubescheduler.config.k8s.io"
 VERSION = "v1"
@@ -140,7 +140,7 @@ PLUGIN_ARGS: dict[str, Struct] = {
 
 
 @cache
-def configuration_of(behavior: Behaviour) -> Struct:
+def configuration_of(behavior: Behavior) -> Struct:
     """Return the configuration's type in a version."""
     points = dict.fromkeys(EXTENSION_POINTS)
     if not behavior.has_placement_points:
@@ -151,7 +151,7 @@ def configuration_of(behavior: Behaviour) -> Struct:
 
 
 @cache
-def args_of(behavior: Behaviour) -> Mapping[str, Struct]:
+def args_of(behavior: Behavior) -> Mapping[str, Struct]:
     """Return the types of plugin arguments in a version, by plugin."""
     args = dict(PLUGIN_ARGS)
     devices = args.pop("DynamicResources")
@@ -177,7 +177,7 @@ _LEADER_ELECTION = {
 
 
 def with_defaults(
-    decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], behavior: Behaviour
+    decoded: Mapping[str, Any], default_plugins: tuple[EnabledPlugin, ...], behavior: Behavior
 ) -> dict[str, Any]:
     """Return the decoded configuration with all defaults set; ``decoded`` is not changed.
 
@@ -210,7 +210,7 @@ def with_defaults(
     }
 
 
-def _plugin_config(profile: Mapping[str, Any], behavior: Behaviour) -> list[dict[str, Any]]:
+def _plugin_config(profile: Mapping[str, Any], behavior: Behavior) -> list[dict[str, Any]]:
     """Return the given arguments with their defaults, then those of enabled plugins that were given none."""
     configs = [
         {"name": "", **config, "args": REGISTRY[config["name"]].default_args(config.get("args", {}), behavior)}

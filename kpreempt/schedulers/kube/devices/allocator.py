@@ -16,7 +16,7 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.devices import (
     ALL_DEVICES,
     EXACT_COUNT,
-    MOST_RESULTS,
+    MAX_RESULTS,
     Device,
     DeviceClass,
     DeviceId,
@@ -44,7 +44,7 @@ from kpreempt.schedulers.kube.devices.search import (
     is_selected,
 )
 from kpreempt.schedulers.kube.devices.selectors import Selectors
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 INVALID_POOLS = "invalid resource pools were encountered"
 NOT_ALLOCATED = "cannot allocate all claims"
@@ -53,7 +53,7 @@ NOT_ALLOCATED = "cannot allocate all claims"
 class Devices:
     """The devices of a cluster and their allocations. Immutable."""
 
-    def __init__(self, cluster: ClusterSnapshot, behavior: Behaviour) -> None:
+    def __init__(self, cluster: ClusterSnapshot, behavior: Behavior) -> None:
         self.rules = allocator_rules(behavior)
         tainting = cluster.device_taint_rules if behavior.dra_device_taint_rules else []
         needs_selector = not behavior.taints_all_devices_without_selector
@@ -105,7 +105,7 @@ class Allocator:
     def allocate(self, node: Node, claims: Sequence[ResourceClaim]) -> Attempt:
         """Find devices for ``claims`` on the node.
 
-        Raises ``AllocationError`` if a claim or a class is invalid, and ``GivenUpError``.
+        Raises ``AllocationError`` if a claim or a class is invalid, and ``SearchLimitError``.
         """
         pools = self.devices.slices.pools_of(node)
         wishes = [self._wishes_of(claim, node, pools) for claim in claims]
@@ -159,22 +159,22 @@ class Allocator:
             stated: Sequence[ExactDeviceRequest | DeviceSubRequest] = request.first_available
             if stated and not self.rules.alternatives:
                 raise AllocationError(f"{key}: has subrequests, but the DRAPrioritizedList feature is disabled")
-            if self.rules.refuses_capacity:
+            if self.rules.rejects_capacity:
                 _reject_capacity(claim.key, request, names_alternatives=self.rules.names_alternatives)
             if not stated:
                 stated = [request.exactly or ExactDeviceRequest()]
             wishes = [self._wish(claim, request.name, each, node, pools) for each in stated]
             requests.append(wishes)
             fewest = min(wish.number for wish in wishes)
-            if self.rules.reports_limit_by_request and fewest > MOST_RESULTS - least:
+            if self.rules.reports_limit_by_request and fewest > MAX_RESULTS - least:
                 raise AllocationError(
-                    f"{key}: adding {fewest} devices exceeds the claim limit of {MOST_RESULTS}, with {least} already"
+                    f"{key}: adding {fewest} devices exceeds the claim limit of {MAX_RESULTS}, with {least} already"
                     " accounted for"
                 )
             least += fewest
-        if least > MOST_RESULTS:
+        if least > MAX_RESULTS:
             raise AllocationError(
-                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_RESULTS}"
             )
         constraints = []
         for index, constrained in enumerate(claim.spec.devices.constraints):

@@ -74,9 +74,10 @@ class UnrepresentableError(Exception):
 
 def used_by(request: CapacityRequirements | None, device: Device, *, fractions: bool = False) -> Consumed:
     """Return what the request uses of each of the device's capacities. Raises ``UnrepresentableError``."""
-    asked = request.requests if request is not None else {}
+    requested = request.requests if request is not None else {}
     return {
-        name: _rounded_up(asked.get(name), capacity, fractions=fractions) for name, capacity in device.capacity.items()
+        name: _rounded_up(requested.get(name), capacity, fractions=fractions)
+        for name, capacity in device.capacity.items()
     }
 
 
@@ -108,42 +109,42 @@ def has_room(
     return True
 
 
-def _rounded_up(asked: Quantity | None, capacity: DeviceCapacity, *, fractions: bool) -> int:
-    """Return the amount used for ``asked``, rounded up as the policy says; by default everything."""
+def _rounded_up(requested: Quantity | None, capacity: DeviceCapacity, *, fractions: bool) -> int:
+    """Return the amount used for ``requested``, rounded up as the policy says; by default everything."""
     policy = capacity.request_policy
-    if asked is None:
+    if requested is None:
         default = policy.default if policy is not None else None
         return (default if default is not None else capacity.value).nano
     if policy is None:
-        return asked.nano
+        return requested.nano
     if policy.valid_range is not None and policy.valid_range.min is not None:
         # The next step from the minimum.
-        if asked.nano < policy.valid_range.min.nano:
+        if requested.nano < policy.valid_range.min.nano:
             return policy.valid_range.min.nano
         if policy.valid_range.step is None:
-            return asked.nano
+            return requested.nano
         unit = NANO_PER_MILLI if fractions and _is_in_milli(policy.valid_range) else NANO_PER_UNIT
         step = _in(unit, policy.valid_range.step)
         if not step:
-            return asked.nano
+            return requested.nano
         if fractions:
             # From 1.37 on, a request that does not fit int64 in this unit ends the attempt.
             if unit == NANO_PER_MILLI:
-                if asked.nano % unit or abs(asked.nano // unit) > MAX_INT64:
+                if requested.nano % unit or abs(requested.nano // unit) > MAX_INT64:
                     raise UnrepresentableError(
-                        f"{_UNREPRESENTABLE}: request {asked} is not a representable milli value"
+                        f"{_UNREPRESENTABLE}: request {requested} is not a representable milli value"
                     )
-            elif asked.nano > MAX_INT64 * NANO_PER_UNIT:
-                raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {asked} exceeds MaxInt64")
+            elif requested.nano > MAX_INT64 * NANO_PER_UNIT:
+                raise UnrepresentableError(f"{_UNREPRESENTABLE}: request {requested} exceeds MaxInt64")
         base = _in(unit, policy.valid_range.min)
-        rounded = base - (base - _in(unit, asked)) // step * step
+        rounded = base - (base - _in(unit, requested)) // step * step
         if fractions and rounded > MAX_INT64:
             passes = "the milli-value range" if unit == NANO_PER_MILLI else "MaxInt64"
             raise UnrepresentableError(
-                f"{_UNREPRESENTABLE}: rounding request {asked} up to the next step passes {passes}"
+                f"{_UNREPRESENTABLE}: rounding request {requested} up to the next step passes {passes}"
             )
         return rounded * unit
-    return next((valid.nano for valid in policy.valid_values if asked.nano <= valid.nano), asked.nano)
+    return next((valid.nano for valid in policy.valid_values if requested.nano <= valid.nano), requested.nano)
 
 
 _UNREPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"

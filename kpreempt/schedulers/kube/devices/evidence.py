@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.devices.capacity import devices_in_use, results_of
 from kpreempt.schedulers.kube.devices.pools import Pool, PoolDevice
 from kpreempt.schedulers.kube.devices.search import (
     AllocationError,
-    GivenUpError,
+    SearchLimitError,
     Wish,
     is_selected,
     tolerates_taints,
@@ -20,7 +20,7 @@ from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict.details import ClaimUnavailable, DeviceHolder, InsufficientDevices
 
-_HOLDERS_TOLD = 20
+_MAX_HOLDERS = 20
 _PODS = "pods"
 
 
@@ -61,7 +61,7 @@ def shortage(
         tainted=len(tainted),
         holders=[
             DeviceHolder("/".join(each.device), each.claim.key, list(each.pods), each.is_lower)
-            for each in holders[:_HOLDERS_TOLD]
+            for each in holders[:_MAX_HOLDERS]
         ],
         updating=[str(pool) for pool in attempt.pools if pool.is_incomplete],
         invalid=[f"{pool}: {pool.invalid}" for pool in attempt.pools if pool.invalid],
@@ -109,15 +109,15 @@ def _fits_without(allocator: Allocator, claims: Sequence[ResourceClaim], node_in
     kept = []
     for claim in devices.claims:
         users = users_of(claim)
-        is_whole = bool(users) and len(users) == len(claim.status.reserved_for)
-        if not is_whole or not lower.issuperset(users):
+        is_complete = bool(users) and len(users) == len(claim.status.reserved_for)
+        if not is_complete or not lower.issuperset(users):
             kept.append(claim)
     if len(kept) == len(devices.claims):
         return False
     in_use = devices_in_use(kept, shares=devices.rules.shares)
     try:
         return Allocator(devices, in_use, allocator.steps).allocate(node_info.node, claims).found is not None
-    except (AllocationError, GivenUpError, HiddenSelectorError):
+    except (AllocationError, SearchLimitError, HiddenSelectorError):
         return False
 
 
@@ -129,7 +129,7 @@ def unavailable(claims: Iterable[ResourceClaim], node_info: NodeInfo) -> ClaimUn
     is_out_of_reach = selector is not None and not selector.matches(node_info.name, node_info.node.labels)
     return ClaimUnavailable(
         claim=claim.key,
-        devices=["/".join(each.id) for each in results_of(claim)][:_HOLDERS_TOLD],
+        devices=["/".join(each.id) for each in results_of(claim)][:_MAX_HOLDERS],
         reachable_from=_terms(selector) if selector is not None and is_out_of_reach else [],
     )
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kpreempt.model.devices import (
     CLASS_RESOURCE_PREFIX,
-    MOST_ALTERNATIVES,
+    MAX_ALTERNATIVES,
     AllocationResult,
     DeviceClass,
     ResourceClaim,
@@ -24,7 +24,7 @@ from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, PodResourceClaim
 from kpreempt.schedulers.kube.devices.allocator import NOT_ALLOCATED, Allocator
 from kpreempt.schedulers.kube.devices.extended import is_virtual, requests_for, special_claim, with_requests
-from kpreempt.schedulers.kube.devices.search import Allocated, AllocationError, GivenUpError
+from kpreempt.schedulers.kube.devices.search import Allocated, AllocationError, SearchLimitError
 from kpreempt.schedulers.kube.devices.selectors import HiddenSelectorError
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
@@ -125,7 +125,7 @@ class PodDevices:
     ) -> None:
         self._pod = pod
         self._cluster = cluster
-        self._behaviour = cluster.behavior
+        self._behavior = cluster.behavior
         self._binding_timeout = binding_timeout
         self._resources = resources
         self._has_own_claims = bool(claims)
@@ -142,7 +142,7 @@ class PodDevices:
         self.deleted: list[str] = []
         self.rivals: list[str] = []
         # A node on which the search was stopped, and whether it was stopped because a device selector is redacted.
-        self.given_up = ""
+        self.gave_up_on = ""
         self.is_hidden = False
 
     def status_on(self, node_info: NodeInfo) -> Status:
@@ -177,8 +177,8 @@ class PodDevices:
             from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
 
             self._unavailable.update(unavailable)
-            told = evidence.unavailable((self.claims[index] for index in unavailable), node_info)
-            return _rejection(REASON_UNAVAILABLE, told)
+            detail = evidence.unavailable((self.claims[index] for index in unavailable), node_info)
+            return _rejection(REASON_UNAVAILABLE, detail)
         return SUCCESS
 
     def _allocate(self, allocator: Allocator, needed: Mapping[str, DeviceClass], node_info: NodeInfo) -> Status | None:
@@ -195,15 +195,15 @@ class PodDevices:
             attempt = allocator.allocate(node_info.node, requested)
         except AllocationError as error:
             return Status(Code.ERROR, [str(error)])
-        except (GivenUpError, HiddenSelectorError) as error:
-            self.given_up = self.given_up or node_info.name
+        except (SearchLimitError, HiddenSelectorError) as error:
+            self.gave_up_on = self.gave_up_on or node_info.name
             self.is_hidden |= isinstance(error, HiddenSelectorError)
             return _rejection(NOT_ALLOCATED)
         if attempt.found is None:
             from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
 
-            told = evidence.shortage(allocator, requested, attempt, node_info, self._pod.priority)
-            return _rejection(attempt.reason, told)
+            detail = evidence.shortage(allocator, requested, attempt, node_info, self._pod.priority)
+            return _rejection(attempt.reason, detail)
         self.found[node_info.name] = FoundDevices(requested, attempt.found)
         return None
 
@@ -227,7 +227,7 @@ class PodDevices:
     def _unavailable_on(self, node: Node) -> list[int]:
         """Return the indices of the allocated claims that the node cannot use."""
         found = []
-        behavior = self._behaviour
+        behavior = self._behavior
         checks_conditions = behavior.dra_device_binding_conditions and behavior.dra_resource_claim_device_status
         for index, claim in enumerate(self.claims):
             allocation = claim.status.allocation
@@ -262,7 +262,7 @@ class PodDevices:
     def score_on(self, node_name: str) -> int:
         """Return a higher score for earlier alternatives; 0 if nothing had to be allocated."""
         found = self.found.get(node_name)
-        if found is None or not self._behaviour.dra_prioritized_list:
+        if found is None or not self._behavior.dra_prioritized_list:
             return 0
         allocated = iter(found.devices)
         total = 0
@@ -273,7 +273,7 @@ class PodDevices:
                 names = (each.request for each in next(allocated))
             requests = frozenset(names)
             total += sum(
-                MOST_ALTERNATIVES - index
+                MAX_ALTERNATIVES - index
                 for request in claim.spec.devices.requests
                 if request.exactly is None
                 for index, each in enumerate(request.first_available)

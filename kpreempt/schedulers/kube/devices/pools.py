@@ -72,7 +72,7 @@ class PoolRules(NamedTuple):
 
     partitions: bool = True
     uses_incomplete: bool = False
-    refuses_compatibility_groups: bool = False
+    rejects_compatibility_groups: bool = False
     finds_counters_everywhere: bool = False
 
 
@@ -125,7 +125,7 @@ class Slices:
 
     def _is_relevant(self, slice_: Slice, node: Node) -> bool:
         spec = slice_.spec
-        if self._rules.refuses_compatibility_groups and _has_groups(slice_):
+        if self._rules.rejects_compatibility_groups and _has_groups(slice_):
             return False
         if spec.shared_counters and not self._rules.finds_counters_everywhere:
             return True
@@ -139,15 +139,15 @@ class Slices:
         """Return the pool of the slices that the node can access; ``None`` if they are outdated."""
         pool = slices[0].spec.pool
         whole: list[Slice] = []
-        is_whole = len(slices) == pool.resource_slice_count
+        is_complete = len(slices) == pool.resource_slice_count
         if self._rules.uses_incomplete:
             built = self._built(pool_id, sorted(slices, key=lambda each: each.name), whole)
-            return built._replace(is_incomplete=not is_whole)
-        if not is_whole:
+            return built._replace(is_incomplete=not is_complete)
+        if not is_complete:
             whole = [each for each in self._of_pool[pool_id] if each.spec.pool.generation == pool.generation]
             if any(each.spec.pool.generation > pool.generation for each in self._of_pool[pool_id]):
                 return None
-            if self._rules.refuses_compatibility_groups:
+            if self._rules.rejects_compatibility_groups:
                 whole = [each for each in whole if not _has_groups(each)]
             if len(whole) != pool.resource_slice_count:
                 return Pool(pool_id, is_incomplete=True)

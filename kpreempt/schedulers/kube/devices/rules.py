@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kpreempt.schedulers.kube.devices.pools import PoolRules
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 
 class AllocatorRules(NamedTuple):
@@ -13,7 +13,7 @@ class AllocatorRules(NamedTuple):
 
     ``counts_every_share``: a device shared without any capacity already counts as shared. ``compares_all``: a distinct
     attribute is compared across all devices. ``fails_at_invalid_pools``: the search ends with an error if it reaches
-    one. ``refuses_capacity``: an amount of capacity is an error instead of being ignored if devices cannot be shared;
+    one. ``rejects_capacity``: an amount of capacity is an error instead of being ignored if devices cannot be shared;
     ``names_alternatives``: that error names the alternative instead of its request. ``names_devices``: a selector error
     names the device and suggests how to handle missing keys. ``leaves_alternatives``: after the first of all devices,
     the search continues with the first alternative. ``reports_limit_by_request``: exceeding the device limit is an
@@ -34,11 +34,11 @@ class AllocatorRules(NamedTuple):
     names_alternatives: bool
     names_devices: bool
     leaves_alternatives: bool
-    refuses_capacity: bool
+    rejects_capacity: bool
     reports_limit_by_request: bool
 
 
-def allocator_rules(behavior: Behaviour) -> AllocatorRules:
+def allocator_rules(behavior: Behavior) -> AllocatorRules:
     """Return the rules under the gates that are set.
 
     Of upstream's allocators, the oldest one with all enabled features is used (``structured/allocator.go``).
@@ -56,7 +56,7 @@ def allocator_rules(behavior: Behaviour) -> AllocatorRules:
         pools=PoolRules(
             partitions=behavior.dra_partitionable_devices,
             uses_incomplete=behavior.allocates_from_incomplete_pools,
-            refuses_compatibility_groups=is_latest,
+            rejects_compatibility_groups=is_latest,
             finds_counters_everywhere=is_latest,
         ),
         admin_access=behavior.dra_admin_access,
@@ -69,7 +69,7 @@ def allocator_rules(behavior: Behaviour) -> AllocatorRules:
         counts_every_share=is_latest,
         fails_at_invalid_pools=behavior.allocates_from_incomplete_pools,
         knows_distinct=is_newer,
-        refuses_capacity=is_newer and not shares,
+        rejects_capacity=is_newer and not shares,
         names_alternatives=not behavior.allocates_from_incomplete_pools,
         names_devices=behavior.reports_devices_of_errors,
         leaves_alternatives=behavior.leaves_alternatives_of_all_devices,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.devices import (
-    MOST_RESULTS,
+    MAX_RESULTS,
     Device,
     DeviceClass,
     DeviceConstraint,
@@ -124,7 +124,7 @@ class _DistinctByRequest(Constraint):
 
 
 # Devices that are tried for one pod, over all nodes, before the search stops.
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 # Devices of one pod: up to three times as many calls are nested, and the interpreter allows a thousand.
 _DEEPEST = 250
 
@@ -133,11 +133,11 @@ class AllocationError(Exception):
     """A claim or a class is invalid, which ends the attempt; ``str`` is upstream's text."""
 
 
-class GivenUpError(Exception):
+class SearchLimitError(Exception):
     """The search takes too long: whether there are devices is unknown."""
 
 
-class _TooManyError(Exception):
+class _TooManyResultsError(Exception):
     """A claim would exceed the maximum number of results; another alternative may need fewer."""
 
 
@@ -183,10 +183,10 @@ class Allocated(NamedTuple):
 class Steps:
     """The number of devices that may still be tried."""
 
-    __slots__ = ("left",)
+    __slots__ = ("remaining",)
 
     def __init__(self) -> None:
-        self.left = MOST_STEPS
+        self.remaining = MAX_STEPS
 
 
 class Search:
@@ -223,7 +223,7 @@ class Search:
         """Return whether there are devices for all claims, which are then in ``found``. Raises ``AllocationError``."""
         try:
             return self._request(0, 0)
-        except _TooManyError:
+        except _TooManyResultsError:
             raise AllocationError("allocation max size exceeded") from None
 
     def _request(self, claim: int, index: int) -> bool:
@@ -235,7 +235,7 @@ class Search:
             # After the first claim, too many results are a dead end, not an error.
             try:
                 return self._request(claim + 1, 0)
-            except _TooManyError:
+            except _TooManyResultsError:
                 return False
         self.reached = max(self.reached, (claim, index))
         if not requests[index][0].alternative:
@@ -245,11 +245,11 @@ class Search:
             try:
                 if self._devices(claim, index, wish, 0):
                     return True
-            except _TooManyError:
+            except _TooManyResultsError:
                 continue
             exceeds = False
         if exceeds:
-            raise _TooManyError
+            raise _TooManyResultsError
         return False
 
     def _devices(self, claim: int, request: int, wish: Wish, taken: int, start: tuple[int, int] = (0, 0)) -> bool:
@@ -258,10 +258,10 @@ class Search:
             return False
         if taken >= wish.number:
             return self._request(claim, request + 1)
-        if len(self.found[claim]) + wish.number - taken > MOST_RESULTS:
-            raise _TooManyError
+        if len(self.found[claim]) + wish.number - taken > MAX_RESULTS:
+            raise _TooManyResultsError
         if len(self._path) > _DEEPEST:
-            raise GivenUpError
+            raise SearchLimitError
         leaves = wish.devices is not None and self._rules.leaves_alternatives
         following = self._claims[claim].requests[request][0] if leaves else wish
         for pool, device, after in self._candidates(claim, wish, taken, start):
@@ -310,9 +310,9 @@ class Search:
             begin = 0
 
     def _count_step(self) -> None:
-        self._steps.left -= 1
-        if self._steps.left < 0:
-            raise GivenUpError
+        self._steps.remaining -= 1
+        if self._steps.remaining < 0:
+            raise SearchLimitError
 
     def _is_free(self, claim: int, wish: Wish, device: PoolDevice) -> bool:
         taken = self._taken.get(device.id)
@@ -331,8 +331,8 @@ class Search:
         try:
             return has_room(wish.request.capacity, device.device, consumed, allocating, fractions=self._rules.fractions)
         except UnrepresentableError as error:
-            where = f"claim {self._claims[claim].key}, request {wish.own_name}: checking capacity for device"
-            raise AllocationError(f"{where} {'/'.join(device.id)}: {error}") from None
+            context = f"claim {self._claims[claim].key}, request {wish.own_name}: checking capacity for device"
+            raise AllocationError(f"{context} {'/'.join(device.id)}: {error}") from None
 
     def _take(self, claim: int, wish: Wish, pool: Pool, device: PoolDevice) -> _Undo | None:
         """Allocate the device if possible; return what to undo to release it."""

@@ -83,9 +83,9 @@ class Selectors:
         try:
             return selector.matches(self._view(device))
         except EvaluationError as error:
-            where = f" on device {'/'.join(device.id)}" if self._names_devices else ""
+            suffix = f" on device {'/'.join(device.id)}" if self._names_devices else ""
             hint = _HINT if self._names_devices and "no such key:" in str(error) else ""
-            raise SelectorError(f"selector #{index}{where}: CEL runtime error: {error}{hint}") from None
+            raise SelectorError(f"selector #{index}{suffix}: CEL runtime error: {error}{hint}") from None
 
     def _what_counts(self, names: Collection[AttributeName] | None, device: PoolDevice) -> Hashable | None:
         """Return what can affect the result if only these attributes are read; ``None`` if any may be.

@@ -18,9 +18,9 @@ _T = TypeVar("_T")
 
 LONGEST_TEXT = 1000
 
-_REFUSALS = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
+_REJECTIONS = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
 # The codes that are valid at an extension point; upstream treats all others as errors.
-CODES_OF_FILTER = frozenset((Code.SUCCESS, Code.ERROR)) | _REFUSALS
+CODES_OF_FILTER = frozenset((Code.SUCCESS, Code.ERROR)) | _REJECTIONS
 CODES_OF_PRE_FILTER = CODES_OF_FILTER | {Code.SKIP}
 CODES_OF_PRE_SCORE = frozenset((Code.SUCCESS, Code.ERROR, Code.SKIP))
 

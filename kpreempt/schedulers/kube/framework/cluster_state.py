@@ -30,7 +30,7 @@ from kpreempt.model.node import ContainerImage, Node
 from kpreempt.model.pod import TERMINAL_PHASES, Pod, PodMeta
 from kpreempt.model.storage import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kpreempt.schedulers.kube.framework.node_info import ImageState, NodeInfo, PodInfo, is_same_pod
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.interface import PodChanges
@@ -59,7 +59,7 @@ class ClusterState:
     def __init__(
         self,
         cluster: ClusterSnapshot,
-        behavior: Behaviour,
+        behavior: Behavior,
         *,
         now: datetime,
         scheduler_names: frozenset[str],
@@ -83,7 +83,7 @@ class ClusterState:
         if before is None:
             nodes = in_zone_order(cluster.nodes)
             self.position = {node.metadata.name: index for index, node in enumerate(nodes)}
-            self._groups: dict[Place, list[Pod]] = {name: [] for name in self.position}
+            self._groups: dict[Position, list[Pod]] = {name: [] for name in self.position}
             add_by_position(self._groups, cluster.pods, self._place_of)
             changed = self._groups
         else:
@@ -109,7 +109,7 @@ class ClusterState:
         else:
             self._take_nodes(before, [place for place in changed if isinstance(place, str)])
 
-    def _place_of(self, pod: Pod) -> Place:
+    def _place_of(self, pod: Pod) -> Position:
         """Return the node whose resources the pod uses, or on which they are reserved for it."""
         if pod.status.phase in TERMINAL_PHASES:
             return NOWHERE
@@ -436,17 +436,17 @@ class NominatedTo(NamedTuple):
 
 
 # The name of a node, a reservation on one, or that a pod uses no resources at all.
-Place = str | NominatedTo
-NOWHERE: Place = ""
+Position = str | NominatedTo
+NOWHERE: Position = ""
 
-PlaceOf = Callable[[Pod], Place]
+PositionOf = Callable[[Pod], Position]
 
 _STRETCH = 512
 # How far ahead both lists are searched for a common pod.
 _NEAR = 32
 
 
-def add_by_position(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_of: PlaceOf) -> None:
+def add_by_position(groups: dict[Position, list[Pod]], pods: Iterable[Pod], place_of: PositionOf) -> None:
     """Append every pod that has a place to that place's group, in the order of ``pods``."""
     for pod in pods:
         place = place_of(pod)
@@ -459,19 +459,19 @@ def add_by_position(groups: dict[Place, list[Pod]], pods: Iterable[Pod], place_o
 
 
 def regrouped(
-    groups: Mapping[Place, list[Pod]], pods: Sequence[Pod], now: Sequence[Pod], place_of: PlaceOf
-) -> dict[Place, list[Pod]]:
+    groups: Mapping[Position, list[Pod]], pods: Sequence[Pod], now: Sequence[Pod], place_of: PositionOf
+) -> dict[Position, list[Pod]]:
     """Return the groups of the list ``now`` that differ, given the groups of ``pods``. Neither is changed.
 
     Only pods that are not the same objects in both lists are considered: in a simulation, few of many pods change
     between decisions.
     """
     start, old, new = _differences(pods, now)
-    gone: dict[Place, list[Pod]] = {}
-    come: dict[Place, list[Pod]] = {}
+    gone: dict[Position, list[Pod]] = {}
+    come: dict[Position, list[Pod]] = {}
     add_by_position(gone, old, place_of)
     add_by_position(come, new, place_of)
-    after: dict[Place, list[Pod]] = {}
+    after: dict[Position, list[Pod]] = {}
     for place in gone.keys() | come.keys():
         leaving = set(map(id, gone.get(place, ())))
         after[place] = [pod for pod in groups.get(place, ()) if id(pod) not in leaving]
@@ -480,10 +480,10 @@ def regrouped(
     return {place: group for place, group in after.items() if not _are_same(group, groups.get(place, ()))}
 
 
-def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: PlaceOf) -> dict[Place, list[Pod]]:
+def moved(groups: Mapping[Position, list[Pod]], changes: PodChanges, place_of: PositionOf) -> dict[Position, list[Pod]]:
     """Do the same as ``regrouped``, with known changes."""
-    gone: dict[Place, list[Pod]] = {}
-    come: dict[Place, list[Pod]] = {}
+    gone: dict[Position, list[Pod]] = {}
+    come: dict[Position, list[Pod]] = {}
     add_by_position(gone, (old for old, new in changes.pods if old is not None and old is not new), place_of)
     add_by_position(come, (new for old, new in changes.pods if new is not None and old is not new), place_of)
     changed = {}
@@ -495,10 +495,12 @@ def moved(groups: Mapping[Place, list[Pod]], changes: PodChanges, place_of: Plac
     return changed
 
 
-def _insert(groups: dict[Place, list[Pod]], come: Mapping[Place, list[Pod]], now: Sequence[Pod], start: int) -> None:
+def _insert(
+    groups: dict[Position, list[Pod]], come: Mapping[Position, list[Pod]], now: Sequence[Pod], start: int
+) -> None:
     """Insert added pods into their groups, in the order of ``now``, where all of them come after ``start``."""
     places = {id(pod): place for place in come for pod in (*groups[place], *come[place])}
-    behind: dict[Place, list[Pod]] = {place: [] for place in come}
+    behind: dict[Position, list[Pod]] = {place: [] for place in come}
     tail = now[start:]
     for pod in compress(tail, map(places.__contains__, map(id, tail))):
         behind[places[id(pod)]].append(pod)

@@ -155,8 +155,8 @@ def translated_nodes(volume: PersistentVolume) -> NodeSelector | None:
     labels = volume.metadata.labels
     # The labels for the volume's zone and region come from its node affinity, or else from its own labels.
     keys = {each.key for term in terms for each in term.match_expressions}
-    told = next((known for known in (keys, labels) if ZONE in known or BETA_ZONE in known), (ZONE,))
-    zone_label, region_label = (ZONE, REGION) if ZONE in told else (BETA_ZONE, BETA_REGION)
+    zone_keys = next((known for known in (keys, labels) if ZONE in known or BETA_ZONE in known), (ZONE,))
+    zone_label, region_label = (ZONE, REGION) if ZONE in zone_keys else (BETA_ZONE, BETA_REGION)
     if selector is not None and _values(selector, zone_label):
         selector = _renamed(selector, zone_label, key)
     elif zones := {zone.strip() for zone in labels.get(zone_label, "").split(ZONE_DELIMITER)} - {""}:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kpreempt.phases import NO_PHASES, Phases
-from kpreempt.schedulers.kube.framework.decision_cache import Findings
+from kpreempt.schedulers.kube.framework.decision_cache import PodCache
 
 if TYPE_CHECKING:
     from kpreempt.schedulers.kube.bulk.pod_table import Integers
@@ -40,9 +40,9 @@ class CycleState:
     ``records_steps`` requests every step of every dry run as evidence, not just for the best candidates;
     ``records_scores`` requests each plugin's scores, not just the totals; without both, no steps are recorded.
     ``records_nodes`` requests the rejection of every node, not just of some. ``phases`` measures time. ``findings`` has
-    cached results for equivalent pods on the cluster's nodes, if there is a cache, and ``shape_findings`` those for
-    pods with the same requirements on a node. ``places`` are the positions of the feasible nodes in the cluster's list,
-    if they are scored in bulk.
+    cached results for equivalent pods on the cluster's nodes, if there is a cache, and ``scheduling_findings`` those
+    for pods with the same requirements on a node. ``places`` are the positions of the feasible nodes in the cluster's
+    list, if they are scored in bulk.
     """
 
     __slots__ = (
@@ -54,7 +54,7 @@ class CycleState:
         "records_nodes",
         "records_scores",
         "records_steps",
-        "shape_findings",
+        "scheduling_findings",
     )
 
     def __init__(
@@ -64,12 +64,12 @@ class CycleState:
         records_scores: bool = True,
         records_nodes: bool = True,
         phases: Phases = NO_PHASES,
-        findings: Findings | None = None,
-        shape_findings: Findings | None = None,
+        findings: PodCache | None = None,
+        scheduling_findings: PodCache | None = None,
     ) -> None:
         self.phases = phases
         self.findings = findings
-        self.shape_findings = shape_findings
+        self.scheduling_findings = scheduling_findings
         self.records_steps = records_steps
         self.records_scores = records_scores
         self.records_nodes = records_nodes
@@ -101,7 +101,7 @@ class CycleState:
             records_nodes=self.records_nodes,
             phases=self.phases,
             findings=self.findings,
-            shape_findings=self.shape_findings,
+            scheduling_findings=self.scheduling_findings,
         )
         for key, state in self._data.items():
             try:

@@ -31,11 +31,11 @@ SomeColumn = TypeVar("SomeColumn")
 
 # How many kinds of pods are cached: the most recent ones, up to this number of kinds or of nodes with results.
 MIN_KEYS = 8
-MOST_ON_NODES = 50_000
+MAX_ON_NODES = 50_000
 # The same for pods with the same requirements on a node, whatever else differs.
 MAX_SHAPES = 256
 # How many nodes of earlier clusters may stay cached in addition to the current ones.
-MOST_OUTDATED = 100
+MAX_OUTDATED = 100
 
 
 class Changes:
@@ -66,7 +66,7 @@ class Changes:
         self._nodes, self._nominated = nodes, nominated
 
 
-class Findings:
+class PodCache:
     """Cached results for equivalent pods, by query and node. Results are immutable."""
 
     __slots__ = ("_answers", "_changes", "_given", "_kept")
@@ -79,9 +79,9 @@ class Findings:
 
     def column(self, question: Hashable, size: int, make: Callable[[int, Changes], SomeColumn]) -> SomeColumn:
         """Return the results of all nodes for one query; ``size`` is their number."""
-        return self.kept(("column", question), lambda: make(size, self._changes))
+        return self.cached(("column", question), lambda: make(size, self._changes))
 
-    def kept(self, question: Hashable, find_out: Callable[[], Answer]) -> Answer:
+    def cached(self, question: Hashable, find_out: Callable[[], Answer]) -> Answer:
         """Return the result of a query that depends only on the nodes, not on their pods."""
         if question not in self._kept:
             self._kept[question] = find_out()
@@ -98,36 +98,36 @@ class Findings:
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
         """Drop nodes that no longer exist, once there are many."""
         for question, known in self._answers.items():
-            if len(known) > len(nodes) + MOST_OUTDATED:
+            if len(known) > len(nodes) + MAX_OUTDATED:
                 self._answers[question] = {node_info: known[node_info] for node_info in nodes if node_info in known}
 
 
-class Memory:
+class DecisionCache:
     """Cached results for the most recent kinds of pods.
 
-    The first pod of a kind is only recorded, unless the cache ``expects_alike`` ones to follow.
+    The first pod of a kind is only recorded, unless the cache ``expects_equivalent_pods`` ones to follow.
     """
 
-    def __init__(self, *, expects_alike: bool = False) -> None:
-        self._expects_alike = expects_alike
+    def __init__(self, *, expects_equivalent_pods: bool = False) -> None:
+        self._expects_equivalent_pods = expects_equivalent_pods
         self._changes = Changes()
         self._max_keys = MIN_KEYS
         # The nodes of the cluster used last.
         self.budgets: SelectingBudgets | None = None
         # Most recent last.
-        self._findings: dict[bytes, Findings | None] = {}
-        self._shapes: dict[bytes, Findings | None] = {}
+        self._findings: dict[bytes, PodCache | None] = {}
+        self._shapes: dict[bytes, PodCache | None] = {}
 
     def follow(self, cluster: ClusterState) -> None:
         """Use this cluster from now on."""
         self._changes.follow(cluster)
-        self._max_keys = max(MIN_KEYS, MOST_ON_NODES // max(len(cluster.node_infos), 1))
+        self._max_keys = max(MIN_KEYS, MAX_ON_NODES // max(len(cluster.node_infos), 1))
 
-    def of(self, pod: Pod) -> Findings | None:
+    def of(self, pod: Pod) -> PodCache | None:
         """Return the results for pods equivalent to this one; ``None`` if it is the first and nothing is cached."""
         return self._latest(self._findings, equivalence_key(pod), self._max_keys)
 
-    def of_shape(self, pod: Pod) -> Findings | None:
+    def of_scheduling_key(self, pod: Pod) -> PodCache | None:
         """Return the results for pods with the same requirements on a node, for in-tree plugins that read no more.
 
         ``None`` if it is the first one, and for pods whose volumes or claims matter.
@@ -135,11 +135,11 @@ class Memory:
         key = shape(pod)
         return self._latest(self._shapes, key, MAX_SHAPES) if key is not None else None
 
-    def _latest(self, findings: dict[bytes, Findings | None], key: bytes, most: int) -> Findings | None:
-        has_come = key in findings or self._expects_alike
+    def _latest(self, findings: dict[bytes, PodCache | None], key: bytes, most: int) -> PodCache | None:
+        has_come = key in findings or self._expects_equivalent_pods
         known = findings.pop(key, None)
         if has_come and known is None:
-            known = Findings(self._changes)
+            known = PodCache(self._changes)
         findings[key] = known
         if len(findings) > most:
             del findings[next(iter(findings))]

@@ -12,23 +12,23 @@ from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.events import Awaited
 from kpreempt.schedulers.kube.framework.interface import FilterPlugin, Handle, Plugin, ScorePlugin, points_of
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 if TYPE_CHECKING:
     # These need NumPy, which is loaded only for big clusters.
     from kpreempt.schedulers.kube.bulk.limits import PluginLimits
     from kpreempt.schedulers.kube.bulk.pod_table import PodTable
 
-DefaultArgs = Callable[[Mapping[str, Any], Behaviour], dict[str, Any]]
-ArgProblems = Callable[[str, Mapping[str, Any], Behaviour], list[str]]
+DefaultArgs = Callable[[Mapping[str, Any], Behavior], dict[str, Any]]
+ArgProblems = Callable[[str, Mapping[str, Any], Behavior], list[str]]
 Awaits = Callable[[], Sequence[Awaited]]
 
 
 class Registration(NamedTuple):
     """A plugin that a profile can enable, and how to create it.
 
-    ``points`` are the extension points that it implements; ``modelled`` are the ones implemented here. ``args`` are the
-    types of its arguments, by name; empty if it has none. ``default_args`` sets defaults as loading does,
+    ``points`` are the extension points that it implements; ``is_modeled`` are the ones implemented here. ``args`` are
+    the types of its arguments, by name; empty if it has none. ``default_args`` sets defaults as loading does,
     ``arg_problems`` validates the result, and ``making_problems`` returns problems found only when the plugin is
     created. ``awaits`` returns the events that may help a pod that it rejected, used only by the queue; if it returns
     none, every event may help.
@@ -43,7 +43,7 @@ class Registration(NamedTuple):
     making_problems: ArgProblems = lambda *_: []
     awaits: Awaits = tuple
     points: frozenset[str] = frozenset()
-    modelled: frozenset[str] = frozenset()
+    is_modeled: frozenset[str] = frozenset()
     plugin: type[Plugin] | None = None
     source: str = ""
 
@@ -51,14 +51,14 @@ class Registration(NamedTuple):
 def in_tree(
     kind: type[Plugin],
     *,
-    not_modelled: str = "",
+    unmodeled: str = "",
     args: Mapping[str, Type] | None = None,
     default_args: DefaultArgs = lambda args, _: dict(args),
     arg_problems: ArgProblems = lambda *_: [],
     making_problems: ArgProblems = lambda *_: [],
     awaits: Awaits = tuple,
 ) -> Registration:
-    """Register an in-tree plugin; ``not_modelled`` are points that upstream's plugin has and ``kind`` lacks."""
+    """Register an in-tree plugin; ``unmodeled`` are points that upstream's plugin has and ``kind`` lacks."""
     modelled = points_of(kind)
     return Registration(
         factory=kind,
@@ -67,8 +67,8 @@ def in_tree(
         arg_problems=arg_problems,
         making_problems=making_problems,
         awaits=awaits,
-        points=modelled.union(not_modelled.split()),
-        modelled=modelled,
+        points=modelled.union(unmodeled.split()),
+        is_modeled=modelled,
     )
 
 
@@ -87,10 +87,10 @@ class SparseFilterPlugin(FilterPlugin):
 class BulkScorePlugin(ScorePlugin):
     """Scores many nodes faster than one by one.
 
-    ``looks_at_images`` means that pods that differ only in their images may get different scores.
+    ``scores_images`` means that pods that differ only in their images may get different scores.
     """
 
-    looks_at_images: ClassVar[bool] = False
+    scores_images: ClassVar[bool] = False
 
     @abstractmethod
     def score_all(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Sequence[int]:

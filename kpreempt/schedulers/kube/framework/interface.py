@@ -27,7 +27,7 @@ from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.read_only import SnapshotView
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import Alternatives, Candidate, Code, Eligibility, Odds, Reprieve, Selection, Status
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ class Plugin:
     """Something that the scheduler's configuration can enable by ``name``, by default the class name.
 
     ``args_type`` is the type into which the configured arguments are decoded; without one, ``args`` are plain data.
-    ``wants`` lists objects and annotations that the plugin reads and that a snapshot would otherwise not keep.
+    ``extra_fields`` lists objects and annotations that the plugin reads and that a snapshot would otherwise not keep.
     """
 
     name: str
     args_type: ClassVar[type[msgspec.Struct] | None] = None
-    wants: ClassVar[ExtraFields] = NO_EXTRAS
+    extra_fields: ClassVar[ExtraFields] = NO_EXTRAS
     # Whether the plugin's result for a node, before score normalization, depends only on this node and its pods, on the
     # pod in question without its name and status, and on objects other than pods and budgets.
     is_local: bool = False
@@ -290,7 +290,7 @@ class Victims(NamedTuple):
     hangs_on_budget_order: bool = False
 
 
-class AtOnce(NamedTuple):
+class BulkDryRun(NamedTuple):
     """The victims on many nodes, and a function that lists the steps on one node.
 
     It returns ``None`` if only the ordinary path can list them.
@@ -301,7 +301,7 @@ class AtOnce(NamedTuple):
 
 
 # Finds the victims on those of many nodes that can be evaluated in bulk (``kpreempt.schedulers.kube.bulk``).
-DryRunAtOnce = Callable[[CycleState, Pod, Sequence[NodeInfo], "BudgetIndex", Steps | None], AtOnce]
+DryRunAtOnce = Callable[[CycleState, Pod, Sequence[NodeInfo], "BudgetIndex", Steps | None], BulkDryRun]
 
 
 class Handle:
@@ -310,7 +310,7 @@ class Handle:
     ``snapshot`` is for out-of-tree plugins; in-tree plugins read ``cluster``, which it wraps, and the columns.
     """
 
-    def __init__(self, cluster: ClusterState, behavior: Behaviour, parallelism: int = DEFAULT_PARALLELISM) -> None:
+    def __init__(self, cluster: ClusterState, behavior: Behavior, parallelism: int = DEFAULT_PARALLELISM) -> None:
         self.cluster = cluster
         self.behavior = behavior
         self.parallelism = parallelism

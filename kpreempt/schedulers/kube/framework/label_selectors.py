@@ -58,11 +58,11 @@ def selector_error(selector: LabelSelector | None, *, as_json: bool = True) -> s
     return None
 
 
-def _problems(requirement: LabelSelectorRequirement, told: Callable[[object], str]) -> list[str]:
+def _problems(requirement: LabelSelectorRequirement, quote: Callable[[object], str]) -> list[str]:
     """List everything wrong with one expression, in upstream's order."""
 
     def invalid(path: str, value: object, problem: str) -> str:
-        return f"{path}: Invalid value: {told(value)}: {problem}"
+        return f"{path}: Invalid value: {quote(value)}: {problem}"
 
     key, values = requirement.key, requirement.values
     problems = []

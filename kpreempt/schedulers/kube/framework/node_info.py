@@ -21,7 +21,7 @@ from kpreempt.schedulers.kube.framework.label_selectors import (
     weighted_affinity_terms,
 )
 from kpreempt.schedulers.kube.framework.resources import PodResource, Resource, resource_calculator
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 _AFFINITY_LISTS = frozenset({"pods_with_affinity", "pods_with_required_anti_affinity"})
 _AMOUNTS = frozenset({"requested", "non_zero_milli_cpu", "non_zero_memory"})
@@ -31,7 +31,7 @@ class PodInfo:
     """A pod with values derived from it, each computed once on first use: requests, ports, affinity terms."""
 
     __slots__ = (
-        "_behaviour",
+        "_behavior",
         "_pod_resource",
         "frozen_pod",
         "host_ports",
@@ -58,11 +58,11 @@ class PodInfo:
     frozen_pod: Pod
     _pod_resource: PodResource
 
-    def __init__(self, pod: Pod, behavior: Behaviour) -> None:
+    def __init__(self, pod: Pod, behavior: Behavior) -> None:
         self.pod = pod
         self.priority = pod.spec.priority or 0
         self.start = pod.start
-        self._behaviour = behavior
+        self._behavior = behavior
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
@@ -110,7 +110,7 @@ def _stated(info: PodInfo, kind: str, strength: str) -> list[Any]:
 _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
     "frozen_pod": lambda info: frozen(info.pod),
     "key": lambda info: info.pod.key,
-    "host_ports": lambda info: host_ports_of(info.pod, counts_sidecars=info._behaviour.counts_ports_of_sidecars),
+    "host_ports": lambda info: host_ports_of(info.pod, counts_sidecars=info._behavior.counts_ports_of_sidecars),
     "required_affinity_terms": lambda info: affinity_terms(info.pod, _stated(info, "pod_affinity", "required")),
     "required_anti_affinity_terms": lambda info: affinity_terms(
         info.pod, _stated(info, "pod_anti_affinity", "required")
@@ -121,7 +121,7 @@ _COMPUTED: dict[str, Callable[[PodInfo], object]] = {
     "preferred_anti_affinity_terms": lambda info: weighted_affinity_terms(
         info.pod, _stated(info, "pod_anti_affinity", "preferred")
     ),
-    "_pod_resource": lambda info: resource_calculator(info._behaviour).of(info.pod),
+    "_pod_resource": lambda info: resource_calculator(info._behavior).of(info.pod),
 }
 
 
@@ -152,7 +152,7 @@ class NodeInfo:
 
     __slots__ = (
         "_assigned",
-        "_behaviour",
+        "_behavior",
         "allocatable",
         "frozen_node",
         "image_states",
@@ -186,7 +186,7 @@ class NodeInfo:
         self,
         node: Node,
         assigned: Sequence[Pod] = (),
-        behavior: Behaviour | None = None,
+        behavior: Behavior | None = None,
         allocatable: Resource | None = None,
     ) -> None:
         """``allocatable`` is the node's allocatable, if it is already known."""
@@ -196,7 +196,7 @@ class NodeInfo:
         self.image_states: dict[str, ImageState] = {}
         self.num_pods = len(assigned)
         self._assigned = assigned
-        self._behaviour = behavior or versions.behavior()
+        self._behavior = behavior or versions.behavior()
 
     def __getattr__(self, name: str) -> object:
         # Called only for slots that are not set yet.
@@ -204,7 +204,7 @@ class NodeInfo:
             if (pods := self._known("pods")) is not None:
                 infos = [info for info in pods if info.pod.spec.affinity is not None]
             else:
-                infos = [PodInfo(pod, self._behaviour) for pod in self._assigned if pod.spec.affinity is not None]
+                infos = [PodInfo(pod, self._behavior) for pod in self._assigned if pod.spec.affinity is not None]
             self.pods_with_affinity = [info for info in infos if info.has_affinity]
             self.pods_with_required_anti_affinity = [
                 info for info in self.pods_with_affinity if info.has_required_anti_affinity
@@ -239,16 +239,16 @@ class NodeInfo:
 
     def _list_pods(self) -> None:
         known = {id(info.pod): info for info in self.pods_with_affinity}
-        self.pods = [known.get(id(pod)) or PodInfo(pod, self._behaviour) for pod in self._assigned]
+        self.pods = [known.get(id(pod)) or PodInfo(pod, self._behavior) for pod in self._assigned]
 
     def with_pods(self, assigned: Sequence[Pod]) -> NodeInfo:
         """Return the node with other pods; known totals are updated by the pods that differ."""
-        changed = NodeInfo(self.node, assigned, self._behaviour, self.allocatable)
+        changed = NodeInfo(self.node, assigned, self._behavior, self.allocatable)
         changed.image_states = self.image_states
         if (pods := self._known("pods")) is None:
             return changed
         gone = {id(info.pod): info for info in pods}
-        changed.pods = [gone.pop(id(pod), None) or PodInfo(pod, self._behaviour) for pod in assigned]
+        changed.pods = [gone.pop(id(pod), None) or PodInfo(pod, self._behavior) for pod in assigned]
         if self._known("requested") is None:
             return changed
         there = set(pods)
@@ -281,7 +281,7 @@ class NodeInfo:
         copy.node = self.node
         copy.name = self.name
         copy._assigned = self._assigned
-        copy._behaviour = self._behaviour
+        copy._behavior = self._behavior
         copy.num_pods = self.num_pods
         copy.pods = list(self.pods)
         copy.pods_with_affinity = list(self.pods_with_affinity)

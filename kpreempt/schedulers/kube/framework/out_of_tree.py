@@ -167,10 +167,10 @@ class OutOfTreePlugin(
         with phases.part(self.name), attributed_to(self.name):
             yield
 
-    def _status(self, ask: Callable[[], object], point: str, codes: Collection[Code]) -> Status:
+    def _status(self, call: Callable[[], object], point: str, codes: Collection[Code]) -> Status:
         try:
             with attributed_to(self.name):
-                return checked_status(ask(), point, codes)
+                return checked_status(call(), point, codes)
         except PluginError as error:
             return Status(Code.ERROR, [str(error)])
 
@@ -224,5 +224,5 @@ def description(error: BaseException, plugin: str) -> str:
     # The first frames belong to kpreempt; the last one may be in a library that the plugin uses.
     own = [frame for frame in frames if "/kpreempt/schedulers/" not in frame[0]]
     place = f" ({own[0][0].rpartition('/')[2]}, line {own[0][1]})" if own else ""
-    said = " ".join(text_of(error)[:_LONGEST_MESSAGE].split())
-    return f"{plugin} raised {type(error).__name__}{f': {said}' if said else ''}{readable(place)}"
+    message = " ".join(text_of(error)[:_LONGEST_MESSAGE].split())
+    return f"{plugin} raised {type(error).__name__}{f': {message}' if message else ''}{readable(place)}"

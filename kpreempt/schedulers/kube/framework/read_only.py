@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import HostPorts, ImageState, NodeInfo, PodInfo
 from kpreempt.schedulers.kube.framework.resources import Resource
 
-_REFUSAL = "is read-only; change a copy: node_info.snapshot()"
+_READ_ONLY = "is read-only; change a copy: node_info.snapshot()"
 
 
 class _ReadOnlyNode(NodeInfo):
@@ -39,7 +39,7 @@ class _ReadOnlyNode(NodeInfo):
         return behind.frozen_node if name == "node" else _seen(getattr(behind, name))
 
     def _reject(self, *_: Any, **__: Any) -> NoReturn:
-        raise AttributeError(f"node {self._behind.name} {_REFUSAL}")
+        raise AttributeError(f"node {self._behind.name} {_READ_ONLY}")
 
     __setattr__ = __delattr__ = add_pod = remove_pod = _reject
 

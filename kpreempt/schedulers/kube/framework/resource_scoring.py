@@ -267,9 +267,9 @@ def shape_problems(path: str, shape: Sequence[Mapping[str, Any]], *, names_utili
     problems = []
     for index in range(1, len(points)):
         if points[index - 1][0] >= points[index][0]:
-            where = f"{path}[{index}].utilization"
+            location = f"{path}[{index}].utilization"
             what = "utilization values" if names_utilization else "values"
-            problems.append(invalid(where, points[index][0], f"{what} must be sorted in increasing order"))
+            problems.append(invalid(location, points[index][0], f"{what} must be sorted in increasing order"))
             break
     for index, (utilization, score) in enumerate(points):
         if not 0 <= utilization <= 100:

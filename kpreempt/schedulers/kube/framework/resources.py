@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from kpreempt.model.pod import Container, ContainerStatus, Pod, ResourceList, ResourceRequirements
 from kpreempt.model.quantity import NANO_PER_MILLI, NANO_PER_UNIT, ceil_milli, ceil_units
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 # Exact amounts in 1e-9 units, by resource.
 NanoRequests = dict[str, int]
@@ -367,7 +367,7 @@ class ResourceCalculator:
     """Computes what running pods use, once for all pods with the same requests."""
 
     # Enough for any real cluster; cleared when full, so that a long batch of many clusters stays small.
-    _MOST_KEPT = 65536
+    _MAX_CACHED = 65536
 
     def __init__(
         self, use_status: bool, pod_level: bool, pod_level_status: bool, resizes: Resizes, adds_sidecars: bool
@@ -389,7 +389,7 @@ class ResourceCalculator:
         key = _requests_key(pod)
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= self._MOST_KEPT:
+            if len(self._known) >= self._MAX_CACHED:
                 self._known.clear()
             known = self._known[key] = self._compute(pod)
         return known
@@ -408,7 +408,7 @@ class ResourceCalculator:
         )
 
 
-def resource_calculator(behavior: Behaviour) -> ResourceCalculator:
+def resource_calculator(behavior: Behavior) -> ResourceCalculator:
     """Return the calculator for this behavior, shared by all clusters."""
     if behavior.follows_allocated_resources_alone:
         resizes = Resizes.BY_ALLOCATION

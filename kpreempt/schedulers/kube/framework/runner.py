@@ -18,7 +18,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.answers import readable
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
 from kpreempt.schedulers.kube.framework.cycle_state import CloneError, CycleState
-from kpreempt.schedulers.kube.framework.decision_cache import Changes, Memory
+from kpreempt.schedulers.kube.framework.decision_cache import Changes, DecisionCache
 from kpreempt.schedulers.kube.framework.in_tree import SparseFilterPlugin, rated
 from kpreempt.schedulers.kube.framework.interface import (
     MAX_NODE_SCORE,
@@ -53,21 +53,21 @@ class FilterColumn:
         self.names = names
         self.feasible: set[int] = set()
         # Names are in insertion order.
-        self.refused: dict[_Kind, dict[str, None]] = {}
+        self.rejected: dict[_Kind, dict[str, None]] = {}
         self.reasons: Counter[str] = Counter()
         self.statuses: list[Status | None] = [None] * len(names)
         self._changes = changes
         self._seen = len(changes.places)
         self._open = set(range(len(names)))
 
-    def renew(self, find_out: Callable[[int], Status], *, but_at: Collection[int] = ()) -> None:
-        """Recompute the statuses at all positions that changed, except ``but_at`` some, which stay open."""
-        for place in {*self._changes.places[self._seen :], *but_at} - self._open:
+    def refresh(self, find_out: Callable[[int], Status], *, except_for: Collection[int] = ()) -> None:
+        """Recompute the statuses at all positions that changed, except ``except_for`` some, which stay open."""
+        for place in {*self._changes.places[self._seen :], *except_for} - self._open:
             self._count(place, -1)
             self.statuses[place] = None
             self._open.add(place)
         self._seen = len(self._changes.places)
-        for place in sorted(self._open.difference(but_at)):
+        for place in sorted(self._open.difference(except_for)):
             self.statuses[place] = find_out(place)
             self._count(place, 1)
             self._open.discard(place)
@@ -78,7 +78,7 @@ class FilterColumn:
         if status is SUCCESS:
             (self.feasible.add if by > 0 else self.feasible.discard)(place)
             return
-        names = self.refused.setdefault((status.plugin, status.code), {})
+        names = self.rejected.setdefault((status.plugin, status.code), {})
         if by > 0:
             names[self.names[place]] = None
         else:
@@ -130,9 +130,9 @@ class FilteredNodes(NodeToStatus):
         return counts
 
     @property
-    def refused(self) -> dict[_Kind, Collection[str]]:
+    def rejected(self) -> dict[_Kind, Collection[str]]:
         """The rejected nodes by plugin and code."""
-        found: dict[_Kind, Collection[str]] = {kind: names for kind, names in self._column.refused.items() if names}
+        found: dict[_Kind, Collection[str]] = {kind: names for kind, names in self._column.rejected.items() if names}
         for place, status in self._given.items():
             if status is not SUCCESS:
                 kind = (status.plugin, status.code)
@@ -142,7 +142,7 @@ class FilteredNodes(NodeToStatus):
     @property
     def examples(self) -> dict[str, Status]:
         """Return one node, with its status, for each plugin and code."""
-        return {(name := next(iter(names))): self.get(name) for names in self.refused.values()}
+        return {(name := next(iter(names))): self.get(name) for names in self.rejected.values()}
 
     def get(self, node_name: str) -> Status:
         place = self._position.get(node_name)
@@ -152,7 +152,7 @@ class FilteredNodes(NodeToStatus):
 
 SomeScores = TypeVar("SomeScores")
 # Weights whose total is at most this cannot make a sum overflow 64 bits.
-_MOST_WEIGHT = 2**48
+_MAX_WEIGHT = 2**48
 
 
 class ProfilePlugins(NamedTuple):
@@ -177,11 +177,11 @@ class ProfilePlugins(NamedTuple):
 class Framework:
     """One profile's plugins on one cluster; ``memory`` has the results cached from earlier clusters, if any."""
 
-    def __init__(self, plugins: ProfilePlugins, cluster: ClusterState, memory: Memory | None = None) -> None:
+    def __init__(self, plugins: ProfilePlugins, cluster: ClusterState, memory: DecisionCache | None = None) -> None:
         self.plugins = plugins
         self.cluster = cluster
         self.memory = memory
-        self._behaviour = cluster.behavior
+        self._behavior = cluster.behavior
         self._extended = [plugin for plugin in plugins.pre_filters if plugin.has_extensions]
         self.has_out_of_tree_plugins = plugins.has_out_of_tree
         # Whether NumPy is loaded, as it is for big clusters.
@@ -223,7 +223,7 @@ class Framework:
                     return None, status.of_plugin(plugin.name), []
                 elif status.code == Code.UNSCHEDULABLE:
                     rejected = status.of_plugin(plugin.name)
-                    if not self._behaviour.continues_after_a_rejection:
+                    if not self._behavior.continues_after_a_rejection:
                         return None, rejected, []
                 elif not status.is_success:
                     raise FrameworkError(wrapped(f'running PreFilter plugin "{plugin.name}"', status, plugin.name))
@@ -231,11 +231,11 @@ class Framework:
                     restricting.append(plugin.name)
                     node_names = result.node_names if node_names is None else node_names & result.node_names
                     if not node_names:
-                        names = sorted(restricting) if self._behaviour.sorts_conflicting_plugins else restricting
+                        names = sorted(restricting) if self._behavior.sorts_conflicting_plugins else restricting
                         reason = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
                         if len(names) == 1:
                             reason = f"node(s) didn't satisfy plugin {names[0]}"
-                        is_final = self._behaviour.rules_out_conflicting_plugins
+                        is_final = self._behavior.rules_out_conflicting_plugins
                         code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_final else Code.UNSCHEDULABLE
                         return node_names, Status(code, [reason]), sorted(restricting)
             return node_names, rejected, sorted(restricting)
@@ -314,21 +314,21 @@ class Framework:
 
         Also ``None`` if one of them ends with an error on a node that it might not have reached.
         """
-        findings = state.shape_findings or state.findings
+        findings = state.scheduling_findings or state.findings
         if findings is None:
             return None
         cluster, names = self.cluster, list(self.cluster.by_name)
         question = ("local filters", state.skip_filter_plugins)
         column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
         try:
-            column.renew(lambda place: _first_rejection(local, state, pod, cluster.node_infos[place]))
+            column.refresh(lambda place: _first_rejection(local, state, pod, cluster.node_infos[place]))
         except FrameworkError:
             return None
         return column
 
     def filtered_nodes(self, state: CycleState, pod: Pod) -> FilteredNodes | None:
         """Return the same for all nodes from the cache; ``None`` without one, or if a filter is not node-local."""
-        findings = state.shape_findings or state.findings
+        findings = state.scheduling_findings or state.findings
         if findings is None or not self.all_filters_are_node_local(state):
             return None
         cluster = self.cluster
@@ -341,7 +341,7 @@ class Framework:
         question = ("filter", pod.priority, state.skip_filter_plugins)
         names = list(cluster.by_name)
         column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
-        column.renew(status_at, but_at=own)
+        column.refresh(status_at, except_for=own)
         return FilteredNodes(column, cluster.position, {place: status_at(place) for place in sorted(own)})
 
     def all_filters_are_node_local(self, state: CycleState) -> bool:
@@ -446,7 +446,7 @@ class Framework:
         Nodes whose ``places`` are in the state are scored in bulk, if no plugin is out-of-tree and no sum can overflow.
         """
         weights = self.plugins.weights
-        if state.places is None or self.has_out_of_tree_plugins or sum(map(abs, weights.values())) > _MOST_WEIGHT:
+        if state.places is None or self.has_out_of_tree_plugins or sum(map(abs, weights.values())) > _MAX_WEIGHT:
             return None
         from kpreempt.schedulers.kube.bulk.score_columns import ScoresAtOnce  # noqa: PLC0415 - it needs NumPy
 
@@ -507,5 +507,5 @@ def cloned(state: CycleState) -> CycleState:
     try:
         return state.clone()
     except CloneError as error:
-        said = description(error.__cause__ or error, f'state "{error.key}"')
-        raise FrameworkError(Status(Code.ERROR, [f"cloning the CycleState: {readable(said)}"])) from error
+        message = description(error.__cause__ or error, f'state "{error.key}"')
+        raise FrameworkError(Status(Code.ERROR, [f"cloning the CycleState: {readable(message)}"])) from error

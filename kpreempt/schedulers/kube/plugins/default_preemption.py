@@ -11,7 +11,7 @@ from kpreempt.schedulers.kube.framework.in_tree import in_tree
 from kpreempt.schedulers.kube.preemption.evaluator import PreemptionPlugin
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
 from kpreempt.schedulers.kube.preemption.rules import MIN_CANDIDATE_NODES_ABSOLUTE, MIN_CANDIDATE_NODES_PERCENTAGE
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 
 class DefaultPreemption(PreemptionPlugin):
@@ -25,7 +25,7 @@ class DefaultPreemption(PreemptionPlugin):
         return num_candidates(num_nodes, args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"])
 
 
-def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behavior) -> dict[str, Any]:
     """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {
         "minCandidateNodesPercentage": MIN_CANDIDATE_NODES_PERCENTAGE,
@@ -34,7 +34,7 @@ def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]
     }
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     percentage, absolute = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
     percentage_path = child(path, "minCandidateNodesPercentage")
@@ -53,7 +53,7 @@ def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> lis
 
 PLUGIN = in_tree(
     DefaultPreemption,
-    not_modelled="preEnqueue",
+    unmodeled="preEnqueue",
     args={"minCandidateNodesPercentage": INT32, "minCandidateNodesAbsolute": INT32},
     default_args=default_args,
     arg_problems=arg_problems,

@@ -29,7 +29,7 @@ from kpreempt.schedulers.kube.framework.interface import (
     normalize_to_max,
 )
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
@@ -119,9 +119,9 @@ class DynamicResources(
             return None, Status(Code.ERROR, [REASON_NO_STATE])
         if own.devices is None:
             return None, Status(Code.UNSCHEDULABLE, [REASON_NO_CLAIMS] if self._reports_claims else [])
-        told = own.devices.deallocate_claims()
+        message = own.devices.deallocate_claims()
         is_reported = self._reports_claims or own.devices.deallocated or own.devices.deleted
-        return None, Status(Code.UNSCHEDULABLE, [told] if is_reported else [])
+        return None, Status(Code.UNSCHEDULABLE, [message] if is_reported else [])
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """Return a higher score for earlier alternatives; an error if PreFilter is not enabled."""
@@ -153,7 +153,7 @@ def _state_of(state: CycleState) -> _State:
     return own
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     problems: list[str] = []
     if not behavior.takes_args_of_dynamic_resources:
@@ -172,7 +172,7 @@ def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> lis
 
 PLUGIN = in_tree(
     DynamicResources,
-    not_modelled="preEnqueue",
+    unmodeled="preEnqueue",
     args={"filterTimeout": DURATION, "bindingTimeout": DURATION},
     arg_problems=arg_problems,
     awaits=lambda: [

@@ -20,11 +20,11 @@ class ImageLocality(BulkScorePlugin):
 
     name = "ImageLocality"
     is_local = True
-    looks_at_images = True
+    scores_images = True
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._num_nodes = len(handle.cluster.node_infos)
-        self._behaviour = handle.behavior
+        self._behavior = handle.behavior
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         """Return 0 below 23 MiB in total, 100 from 1000 MiB per container."""
@@ -60,20 +60,20 @@ class ImageLocality(BulkScorePlugin):
     def num_counted(self, pod: Pod) -> int:
         """Return the number of images on which the upper threshold depends."""
         counted = len(self.containers_of(pod))
-        if self._behaviour.counts_image_volumes_in_threshold:
+        if self._behavior.counts_image_volumes_in_threshold:
             counted += sum(volume.image is not None for volume in pod.spec.volumes)
         return counted
 
     def containers_of(self, pod: Pod) -> list[Container]:
         """Return the containers whose images count."""
-        if not self._behaviour.counts_images_of_init_containers:
+        if not self._behavior.counts_images_of_init_containers:
             return pod.spec.containers
         return [*pod.spec.init_containers, *pod.spec.containers]
 
     def images_of(self, pod: Pod) -> list[str]:
         """Return the images that count, as the pod names them."""
         names = [container.image for container in self.containers_of(pod)]
-        if not self._behaviour.counts_image_volumes:
+        if not self._behavior.counts_image_volumes:
             return names
         return names + [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
 

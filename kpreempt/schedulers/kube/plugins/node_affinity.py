@@ -37,7 +37,7 @@ from kpreempt.schedulers.kube.framework.interface import (
 )
 from kpreempt.schedulers.kube.framework.label_selectors import label_key_problems, label_value_problems
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.status import SKIP
 
@@ -173,7 +173,7 @@ def _refused(reason: str, detail: details.NodeAffinityMismatch) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [reason], detail=detail)
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     affinity = args.get("addedAffinity", {})
     path = child(path, "addedAffinity")
@@ -194,13 +194,13 @@ def _node_term(path: str, term: Mapping[str, Any]) -> list[str]:
     for index, requirement in enumerate(term.get("matchExpressions", [])):
         problems += _node_expression(f"{path}.matchExpressions[{index}]", requirement)
     for index, requirement in enumerate(term.get("matchFields", [])):
-        where = f"{path}.matchFields[{index}]"
+        location = f"{path}.matchFields[{index}]"
         values = requirement.get("values")
         operator = requirement.get("operator", "")
         if operator not in _FIELD_OPERATORS:
-            problems.append(unsupported(child(where, "operator"), operator, _FIELD_OPERATORS))
+            problems.append(unsupported(child(location, "operator"), operator, _FIELD_OPERATORS))
         elif len(values or ()) != 1:
-            problems.append(invalid(child(where, "values"), values, "must have one element"))
+            problems.append(invalid(child(location, "values"), values, "must have one element"))
     return problems
 
 

@@ -31,7 +31,7 @@ REASON_PORTS = "node(s) didn't have free ports for the requested pod ports"
 _STATE_KEY = TreeKey("NodePorts")
 
 
-class _Wanted(NamedTuple):
+class _PodPorts(NamedTuple):
     """The incoming pod, and the host ports that it requests."""
 
     pod: Pod
@@ -57,7 +57,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
         ports = host_ports_of(pod, counts_sidecars=self._counts_sidecars)
         if not ports:
             return None, SKIP
-        state.write(_STATE_KEY, _Wanted(pod, ports))
+        state.write(_STATE_KEY, _PodPorts(pod, ports))
         tables = self._handle.tables
         if tables is not None and tables.current is not None:
             self._holders = tables.current.port_holders
@@ -66,7 +66,7 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Reject the node at the first port that is in use."""
         requested = state.read(_STATE_KEY)
-        if not isinstance(requested, _Wanted):
+        if not isinstance(requested, _PodPorts):
             raise PluginError(f'reading "PreFilter{self.name}" from cycleState: not found')
         for port in requested.ports:
             if node_info.used_ports.conflicts(port.host_ip, port.protocol, port.host_port):
@@ -80,7 +80,9 @@ class NodePorts(PreFilterPlugin, LimitedFilterPlugin):
 
         requested = state.read(_STATE_KEY)
         return (
-            port_limits(self.name, conflict_among, *requested, table, nodes) if isinstance(requested, _Wanted) else None
+            port_limits(self.name, conflict_among, *requested, table, nodes)
+            if isinstance(requested, _PodPorts)
+            else None
         )
 
 

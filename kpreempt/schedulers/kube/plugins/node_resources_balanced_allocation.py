@@ -21,7 +21,7 @@ from kpreempt.schedulers.kube.framework.resource_scoring import (
     resource_weights,
     weighted_resources,
 )
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Status
 from kpreempt.verdict.status import SKIP
 
@@ -89,22 +89,22 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, BulkScorePlugin):
         return [self.score(state, pod, each) for each in nodes] if found is None else found
 
 
-def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behavior) -> dict[str, Any]:
     """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {**args, "resources": weighted_resources(args.get("resources"))}
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     problems = []
     seen: set[str] = set()
     for index, resource in enumerate(args["resources"]):
-        where = f"{child(path, 'resources')}[{index}]"
+        location = f"{child(path, 'resources')}[{index}]"
         if resource["name"] in seen:
-            problems.append(duplicate(child(where, "name"), resource["name"]))
+            problems.append(duplicate(child(location, "name"), resource["name"]))
         seen.add(resource["name"])
         if resource["weight"] != 1:
-            problems.append(invalid(child(where, "weight"), resource["weight"], "must be 1"))
+            problems.append(invalid(child(location, "weight"), resource["weight"], "must be 1"))
     return problems
 
 

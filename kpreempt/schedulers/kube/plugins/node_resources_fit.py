@@ -57,7 +57,7 @@ from kpreempt.schedulers.kube.framework.resources import (
     is_sidecar,
     pod_requests,
 )
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status, details
 from kpreempt.verdict.details import Shortfall
 
@@ -83,7 +83,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._handle = handle
-        self._behaviour = handle.behavior
+        self._behavior = handle.behavior
         self._rules_out_excess = handle.behavior.rules_out_requests_above_allocatable
         self._device_resources = handle.cluster.classes_of_extended_resources
         self._ignored = frozenset(_strings(args.get("ignoredResources")))
@@ -93,25 +93,25 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         self._scorer = ResourceScorer(
             weights,
             score,
-            counts_pod_level=self._behaviour.pod_level_resources and self._behaviour.scores_fit_by_complete_pods,
+            counts_pod_level=self._behavior.pod_level_resources and self._behavior.scores_fit_by_complete_pods,
             use_requested=False,
-            rounds_by_container=self._behaviour.rounds_requests_by_container,
-            devices=handle.cluster.devices_serving if self._behaviour.dra_extended_resource else None,
+            rounds_by_container=self._behavior.rounds_requests_by_container,
+            devices=handle.cluster.devices_serving if self._behavior.dra_extended_resource else None,
         )
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Compute the pod's requests."""
-        if self._behaviour.refuses_sidecars_before_filters and self._has_disabled_sidecars(pod):
+        if self._behavior.rejects_sidecars_before_filters and self._has_disabled_sidecars(pod):
             return None, _SIDECARS_DISABLED
-        requests = pod_requests(pod, pod_level=self._behaviour.pod_level_resources)
+        requests = pod_requests(pod, pod_level=self._behavior.pod_level_resources)
         state.write(STATE_KEY, Resource.from_nano(requests))
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status:
         """Reject the node for every insufficient resource; permanently if a request exceeds the whole node."""
-        if not self._behaviour.refuses_sidecars_before_filters and self._has_disabled_sidecars(pod):
+        if not self._behavior.rejects_sidecars_before_filters and self._has_disabled_sidecars(pod):
             return _SIDECARS_DISABLED
         requested = state.read(STATE_KEY)
         if not isinstance(requested, Resource):
@@ -135,7 +135,7 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         ]
 
     def _has_disabled_sidecars(self, pod: Pod) -> bool:
-        return not self._behaviour.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))
+        return not self._behavior.sidecar_containers and any(map(is_sidecar, pod.spec.init_containers))
 
     def rejection(self, shortfalls: list[Shortfall], num_pods: int) -> Status:
         """Return the status of a node with ``num_pods`` pods on which these resources are insufficient."""
@@ -179,15 +179,15 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
 
     def may_be_backed_by_devices(self, name: str) -> bool:
         """Return whether nodes that do not offer the resource may be accepted nevertheless."""
-        return self._behaviour.dra_extended_resource and (
-            name in self._device_resources or self._behaviour.leaves_unlisted_resources_to_devices
+        return self._behavior.dra_extended_resource and (
+            name in self._device_resources or self._behavior.leaves_unlisted_resources_to_devices
         )
 
     def _is_handled_by_devices(self, name: str, requested: Resource, allocatable: Resource) -> bool:
         """Return whether devices may provide the resource, so that the node is not rejected for it."""
         if not self.may_be_backed_by_devices(name):
             return False
-        if not self._behaviour.leaves_unlisted_resources_to_devices:
+        if not self._behavior.leaves_unlisted_resources_to_devices:
             return allocatable.scalar.get(name, 0) <= 0
         # Up to 1.34, device classes are looked up only for a pod with extended resources. If they are not, every other
         # scalar resource that the node does not list, such as huge pages, is left to DynamicResources.
@@ -230,14 +230,14 @@ class NodeResourcesFit(PreFilterPlugin, LimitedFilterPlugin, SparseFilterPlugin,
         return [self.score(state, pod, each) for each in nodes] if found is None else found
 
 
-def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behavior) -> dict[str, Any]:
     """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     strategy = dict(args.get("scoringStrategy", {"type": "LeastAllocated"}))
     strategy = {"type": "", **strategy, "resources": weighted_resources(strategy.get("resources"))}
     return {**args, "scoringStrategy": strategy}
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path``, which upstream checks only when the plugin is created.
 
     Upstream lists the plugin under a name that no plugin has.
@@ -248,14 +248,14 @@ def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> lis
         for problem in label_key_problems(name)
     ]
     for index, group in enumerate(args.get("ignoredResourceGroups", [])):
-        where = f"{child(path, 'ignoredResourceGroups')}[{index}]"
+        location = f"{child(path, 'ignoredResourceGroups')}[{index}]"
         if "/" in group:
-            problems.append(invalid(where, group, "resource group name can't contain '/'"))
-        problems += [invalid(where, group, problem) for problem in label_key_problems(group)]
+            problems.append(invalid(location, group, "resource group name can't contain '/'"))
+        problems += [invalid(location, group, problem) for problem in label_key_problems(group)]
     return problems + _scoring_strategy(child(path, "scoringStrategy"), args["scoringStrategy"], behavior)
 
 
-def _scoring_strategy(path: str, strategy: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def _scoring_strategy(path: str, strategy: Mapping[str, Any], behavior: Behavior) -> list[str]:
     kind, ratio_path = strategy["type"], child(path, "requestedToCapacityRatio")
     problems = [] if kind in _STRATEGIES else [unsupported(child(path, "type"), kind, _STRATEGIES)]
     for index, resource in enumerate(strategy["resources"]):
@@ -267,8 +267,8 @@ def _scoring_strategy(path: str, strategy: Mapping[str, Any], behavior: Behaviou
     names_utilization = behavior.reports_utilization_values
     if not behavior.checks_strategies_strictly:
         shape = (ratio or {}).get("shape", [])
-        of_shape = shape_problems(child(path, "shape"), shape, names_utilization=names_utilization)
-        return problems + (of_shape if ratio is not None else [])
+        of_scheduling_key = shape_problems(child(path, "shape"), shape, names_utilization=names_utilization)
+        return problems + (of_scheduling_key if ratio is not None else [])
     if kind != "RequestedToCapacityRatio":
         if ratio is not None:
             problems.append(forbidden(ratio_path, "must be nil when type is not RequestedToCapacityRatio"))
@@ -322,7 +322,7 @@ def _allocatable(node: Node) -> dict[str, int]:
 
 PLUGIN = in_tree(
     NodeResourcesFit,
-    not_modelled="placementScore",
+    unmodeled="placementScore",
     args={
         "ignoredResources": STRINGS,
         "ignoredResourceGroups": STRINGS,

@@ -78,7 +78,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._behaviour = handle.behavior
+        self._behavior = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -108,7 +108,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
                     used |= self._volumes_of(pod_info.pod, csi_node, is_incoming=False)
         except ClaimNotFoundError as error:
             conflict = details.VolumeConflict(claim=error.claim, problem="does not exist")
-            is_rejected = self._behaviour.refuses_pods_for_missing_limited_claims
+            is_rejected = self._behavior.rejects_pods_for_missing_limited_claims
             code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if is_rejected else Code.ERROR
             return Status(code, [str(error)], detail=conflict)
         except PluginError as error:
@@ -127,7 +127,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
             for driver in (csi_node.spec.drivers if csi_node else [])
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
-        if not self._behaviour.reads_volume_limits_of_allocatable:
+        if not self._behavior.reads_volume_limits_of_allocatable:
             return limits
         of_node = {
             name: amount
@@ -139,12 +139,12 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     def _is_migrated(self, plugin: str, csi_node: CSINode | None) -> bool:
         """Return whether an in-tree plugin's volumes count as CSI volumes on the node."""
-        if csi_node is None or (plugin == PORTWORX and not self._behaviour.csi_migration_portworx):
+        if csi_node is None or (plugin == PORTWORX and not self._behavior.csi_migration_portworx):
             return False
         if plugin == PORTWORX:
-            is_announced = self._behaviour.migrates_portworx_by_annotation
+            is_announced = self._behavior.migrates_portworx_by_annotation
         else:
-            is_announced = plugin != CINDER and self._behaviour.migrates_disks_by_annotation
+            is_announced = plugin != CINDER and self._behavior.migrates_disks_by_annotation
         if not is_announced:
             return True
         return plugin in csi_node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION, "").split(",")
@@ -248,14 +248,14 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
 
     def _missing_driver(self, new: AttachedVolumes, csi_node: CSINode | None) -> str | None:
         """Return a missing driver that the node must have because the VolumeLimitScaling gate requires it."""
-        if not self._behaviour.volume_limit_scaling:
+        if not self._behavior.volume_limit_scaling:
             return None
         installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
         for name in new.values():
             driver = self._cluster.csi_drivers.get(name)
             if driver is None or name in installed:
                 continue
-            if driver.spec.prevent_pod_scheduling_if_missing or self._behaviour.needs_no_consent_of_csi_drivers:
+            if driver.spec.prevent_pod_scheduling_if_missing or self._behavior.needs_no_consent_of_csi_drivers:
                 return name
         return None
 
@@ -263,7 +263,7 @@ class NodeVolumeLimits(PreFilterPlugin, LimitedFilterPlugin):
     def _attachments(self) -> dict[str, AttachedVolumes]:
         """The volumes attached, or being attached, to each node, whether or not a pod there uses them."""
         by_node: dict[str, AttachedVolumes] = {}
-        if not self._behaviour.counts_volume_attachments:
+        if not self._behavior.counts_volume_attachments:
             return by_node
         for attachment in self._cluster.cluster.volume_attachments:
             attacher = attachment.spec.attacher

@@ -29,7 +29,7 @@ from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.verdict import SUCCESS, Code, Status, details
 
 REASON_UNTOLERATED_TAINT = "node(s) had untolerated taint(s)"
-REFUSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+REJECTING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 SOFT_EFFECT = "PreferNoSchedule"
 
 
@@ -52,7 +52,7 @@ class TaintToleration(NodeFilterPlugin, SparseFilterPlugin, PreScorePlugin, Bulk
         if not taints:
             return SUCCESS
         taint = find_untolerated_taint(
-            taints, pod.spec.tolerations, REFUSING_EFFECTS, compares_numbers=self._compares_numbers
+            taints, pod.spec.tolerations, REJECTING_EFFECTS, compares_numbers=self._compares_numbers
         )
         if taint is None:
             return SUCCESS
@@ -100,7 +100,7 @@ def is_tolerated_now(pod: Pod, old: Node | None, new: Node | None) -> bool:
 
 
 def _tolerates(pod: Pod, node: Node) -> bool:
-    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, REFUSING_EFFECTS) is None
+    return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, REJECTING_EFFECTS) is None
 
 
 PLUGIN = in_tree(

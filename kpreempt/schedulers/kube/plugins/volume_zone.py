@@ -58,7 +58,7 @@ class VolumeTopology(NamedTuple):
         return value is not None and value in self.values
 
 
-class _Wanted(NamedTuple):
+class _RequiredZones(NamedTuple):
     """What the pod's claims require of nodes in a zone; ``problem`` is about the first claim that no node satisfies."""
 
     topologies: list[VolumeTopology]
@@ -76,18 +76,18 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
 
     def __init__(self, args: PluginArgs, handle: Handle) -> None:
         self._cluster = handle.cluster
-        self._behaviour = handle.behavior
+        self._behavior = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Collect the labels of the volumes behind the pod's claims; skip if there are none."""
         topologies, problem = self._topologies_of(pod)
-        if problem is not None and self._behaviour.refuses_pods_for_zone_claims:
+        if problem is not None and self._behavior.rejects_pods_for_zone_claims:
             return None, problem
         if not topologies and problem is None:
             return None, SKIP
-        state.write(_STATE_KEY, _Wanted(topologies, problem))
+        state.write(_STATE_KEY, _RequiredZones(topologies, problem))
         return None, SUCCESS
 
     def _topologies_of(self, pod: Pod) -> tuple[list[VolumeTopology], Status | None]:
@@ -141,9 +141,9 @@ class VolumeZone(PreFilterPlugin, LimitedFilterPlugin):
         if not any(label in labels for label in _TOPOLOGY_LABELS):
             return SUCCESS
         requested = state.read(_STATE_KEY)
-        assert isinstance(requested, _Wanted)
+        assert isinstance(requested, _RequiredZones)
         for topology in requested.topologies:
-            if not topology.admits(labels, finds_stable=self._behaviour.finds_zones_under_stable_labels):
+            if not topology.admits(labels, finds_stable=self._behavior.finds_zones_under_stable_labels):
                 key, values = topology.key, sorted(topology.values)
                 needs = f"{key}={values[0]}" if len(values) == 1 else f"{key} in ({','.join(values)})"
                 has = labels.get(key) or labels.get(_STABLE_LABELS.get(key, key)) or "none"

@@ -22,7 +22,7 @@ from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_
 from kpreempt.schedulers.kube.framework.answers import NonsenseError, checked_eligibility, integer, text_of
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import (
-    AtOnce,
+    BulkDryRun,
     FrameworkError,
     Handle,
     NodeToStatus,
@@ -38,7 +38,7 @@ from kpreempt.schedulers.kube.framework.out_of_tree import OutOfTreePlugin
 from kpreempt.schedulers.kube.framework.runner import Framework, ProfilePlugins
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, stand_in_order
 from kpreempt.schedulers.kube.preemption.odds import SampledCandidate, odds_of, search_order
-from kpreempt.schedulers.kube.preemption.remembered import RememberedDryRuns, Tried
+from kpreempt.schedulers.kube.preemption.remembered import CachedDryRun, RememberedDryRuns
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules, criteria_of
 from kpreempt.schedulers.kube.preemption.ties import MAX_STEPS, alternatives_of
 from kpreempt.schedulers.kube.preemption.victims import select_victims
@@ -50,7 +50,7 @@ REASON_NO_CANDIDATE = "no candidate node for preemption"
 
 
 # Up to this many nodes are tried one by one if the results for the others are cached.
-_FEW_NODES = 4
+_SMALL_CLUSTER = 4
 # Candidates whose steps are recorded when not all are requested: those shown to users.
 MAX_WITH_STEPS = 5
 
@@ -103,7 +103,7 @@ class Evaluator:
         victims = {each.name: each.of_choice for each in helped}
         reviewed: list[Candidate] | None = None
         extender_session = extender_session_of(state)
-        reviewing = extender_session if extender_session is not None and extender_session.is_about_victims else None
+        reviewing = extender_session if extender_session is not None and extender_session.concerns_victims else None
         if reviewing is not None:
             try:
                 victims, reviewed = _reviewed(reviewing, victims, helped)
@@ -184,7 +184,7 @@ class Evaluator:
     def _alternatives(
         self,
         state: CycleState,
-        helped: Iterable[Tried],
+        helped: Iterable[CachedDryRun],
         victims: Mapping[str, CandidateVictims],
         criteria: Sequence[Criterion],
         selection: Selection,
@@ -207,7 +207,7 @@ class Evaluator:
 
     def _dry_runs(
         self, state: CycleState, pod: Pod, potential: list[NodeInfo], filtered: NodeToStatus
-    ) -> tuple[list[Tried], Callable[[str], list[Reprieve] | None]]:
+    ) -> tuple[list[CachedDryRun], Callable[[str], list[Reprieve] | None]]:
         """Find the victims on every potential node, in bulk if possible and one by one otherwise.
 
         Also returns a function that lists the steps on nodes evaluated in bulk.
@@ -216,23 +216,23 @@ class Evaluator:
         # If PreFilter rejected the pod on all nodes, no filter has evaluated them yet.
         is_filtered = filtered.absent.code != Code.UNSCHEDULABLE
         remembered = self._remembered(state, pod, with_steps=state.records_steps) if is_filtered else None
-        known: list[Tried | None] = (
+        known: list[CachedDryRun | None] = (
             remembered.recall([each.name for each in potential]) if remembered is not None else [None] * len(potential)
         )
         untried = [node_info for node_info, tried in zip(potential, known, strict=True) if tried is None]
-        is_worth_it = len(untried) == len(potential) or len(untried) > _FEW_NODES
+        is_worth_it = len(untried) == len(potential) or len(untried) > _SMALL_CLUSTER
         new, steps_of = self._try(state, pod, untried, steps, is_at_once=is_filtered and is_worth_it)
         # A result that is unknown for lack of steps may be found another time.
-        if remembered is not None and steps.left > 0:
+        if remembered is not None and steps.remaining > 0:
             remembered.remember(new)
         rest = iter(new)
         return [next(rest) if each is None else each for each in known], steps_of
 
     def _try(
         self, state: CycleState, pod: Pod, untried: Sequence[NodeInfo], steps: Steps, *, is_at_once: bool
-    ) -> tuple[list[Tried], Callable[[str], list[Reprieve] | None]]:
+    ) -> tuple[list[CachedDryRun], Callable[[str], list[Reprieve] | None]]:
         """Dry-run these nodes, in bulk if ``is_at_once``; also return a function that lists steps of bulk results."""
-        at_once = AtOnce({})
+        at_once = BulkDryRun({})
         if self._handle.dry_run_at_once is not None and is_at_once and not self._chooses_victims:
             # Bulk runs use one order for all nodes, so they exclude nodes whose order is known from a recording.
             has_order = self._cluster.cluster.has_scheduler_order
@@ -246,7 +246,7 @@ class Evaluator:
             if found is None:
                 orders = None if self._in_order(pod, node_info) else steps
                 found = self._dry_run(state, pod, node_info, orders)
-            new.append(Tried(node_info.name, found))
+            new.append(CachedDryRun(node_info.name, found))
         return new, at_once.steps_of
 
     def _remembered(self, state: CycleState, pod: Pod, *, with_steps: bool) -> RememberedDryRuns | None:
@@ -274,7 +274,7 @@ class Evaluator:
         priority = None if self._chooses_victims else pod.priority
         return stand_in_order(self._cluster.cluster, node_info, priority, scheduler=pod.spec.scheduler_name)
 
-    def _odds(self, potential: list[str], helped: Sequence[Tried], order: SearchOrder) -> Odds | None:
+    def _odds(self, potential: list[str], helped: Sequence[CachedDryRun], order: SearchOrder) -> Odds | None:
         """Return the odds of each outcome if the real search stops before it has evaluated all nodes."""
         requested = integer(self._rules.num_candidates(len(potential)), "num_candidates")
         if requested < 0:
@@ -295,7 +295,7 @@ class Evaluator:
         pod: Pod,
         candidates: list[Candidate],
         selection: Selection,
-        helped: Sequence[Tried],
+        helped: Sequence[CachedDryRun],
         steps_of: Callable[[str], list[Reprieve] | None],
     ) -> list[Candidate]:
         """Add the steps of victim selection to the candidates that lasted longest in the choice.
@@ -310,7 +310,7 @@ class Evaluator:
             best |= dict.fromkeys(islice(others, MAX_WITH_STEPS - len(best)))
         remembered = self._remembered(state, pod, with_steps=True)
         known = dict(zip(best, remembered.recall(best), strict=True)) if remembered is not None else {}
-        new: list[Tried] = []
+        new: list[CachedDryRun] = []
         for found in helped:
             if found.name not in best or known.get(found.name) is not None:
                 continue
@@ -320,7 +320,7 @@ class Evaluator:
                 # The effect of the order of equal pods is already known; only the steps are missing.
                 orders = None if self._in_order(pod, node_info) else Steps(0)
                 steps = self._dry_run(state, pod, node_info, orders).steps
-            new.append(Tried(found.name, found.victims._replace(steps=steps)))
+            new.append(CachedDryRun(found.name, found.victims._replace(steps=steps)))
         if remembered is not None:
             remembered.remember(new)
         tried = {name: tried for name, tried in known.items() if tried} | {each.name: each for each in new}
@@ -337,7 +337,7 @@ class Evaluator:
         return list(map(with_steps, candidates))
 
 
-def _rank(tried: Tried, now: datetime) -> SampledCandidate:
+def _rank(tried: CachedDryRun, now: datetime) -> SampledCandidate:
     """Return how good a candidate is by the default rules, from the cache if possible."""
     known = tried.rank
     if known is None:
@@ -349,7 +349,7 @@ def _rank(tried: Tried, now: datetime) -> SampledCandidate:
     return known
 
 
-def _best(helped: Sequence[Tried], now: datetime) -> list[str]:
+def _best(helped: Sequence[CachedDryRun], now: datetime) -> list[str]:
     """Return the candidates that are tied under the default rules."""
     fewest = min(each.victims.num_violations for each in helped)
     ranks = {each.name: _rank(each, now).rank for each in helped if each.victims.num_violations == fewest}
@@ -373,7 +373,7 @@ def first_error(statuses: Mapping[str, Status]) -> Status | None:
 
 
 def _reviewed(
-    extender_session: ExtenderSession, victims: Mapping[str, CandidateVictims], helped: Sequence[Tried]
+    extender_session: ExtenderSession, victims: Mapping[str, CandidateVictims], helped: Sequence[CachedDryRun]
 ) -> tuple[dict[str, CandidateVictims], list[Candidate]]:
     """Return the candidates that extenders accept; the selection steps are included if the victims are unchanged."""
     left = extender_session.process_preemption(victims)

@@ -136,7 +136,7 @@ def outcomes_from_a_start(
     can_win = _rivals(candidates)
     rivals = [(index, candidate.rank) for index, candidate in found if potential_nodes[index] in can_win]
     ends = _ends_of_searches(size, [index for index, _ in found], [index for index, _ in rivals], requested)
-    return _told(potential_nodes, ends, _won(size, rivals, ends))
+    return _outcomes(potential_nodes, ends, _won(size, rivals, ends))
 
 
 def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], requested: int) -> list[OddsOutcome]:
@@ -145,10 +145,12 @@ def outcomes_of_scores(nodes: Sequence[str], scores: Sequence[int], requested: i
     if requested == 0 or not nodes:
         return []
     ends = range(min(requested, size) - 1, min(requested, size) - 1 + size)
-    return _told(nodes, ends, _won(size, enumerate(scores), ends))
+    return _outcomes(nodes, ends, _won(size, enumerate(scores), ends))
 
 
-def _told(nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[int], list[int]]]) -> list[OddsOutcome]:
+def _outcomes(
+    nodes: Sequence[str], ends: Sequence[int], won: Iterable[tuple[list[int], list[int]]]
+) -> list[OddsOutcome]:
     size, outcomes = len(nodes), {}
     for tier, starts in won:
         # A search includes the node that it starts with.

@@ -17,7 +17,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.model.policy import PodDisruptionBudget
 from kpreempt.schedulers.choice import CandidateVictims
 from kpreempt.schedulers.kube.framework.cluster_state import ClusterState
-from kpreempt.schedulers.kube.framework.decision_cache import Changes, Findings
+from kpreempt.schedulers.kube.framework.decision_cache import Changes, PodCache
 from kpreempt.schedulers.kube.framework.interface import Victims
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex
@@ -26,7 +26,7 @@ from kpreempt.schedulers.kube.preemption.ties import to_possible_outcome
 from kpreempt.verdict import Candidate
 
 
-class Tried:
+class CachedDryRun:
     """The victims on a node, and results derived from them, each computed once and cached with them.
 
     ``helps`` is whether preemption helps there. ``rank`` is how good a candidate the node is, if that does not depend
@@ -61,7 +61,7 @@ class Tried:
         return self._candidate
 
 
-class _SeenVictims(NamedTuple):
+class _VictimCounts(NamedTuple):
     """What a dry run of a node depends on: how many of its evictable pods each budget selects, by budget position.
 
     ``is_timed`` means that a start time is missing, so the current time is used.
@@ -76,22 +76,22 @@ class _Known:
     """The dry runs that are still valid, by node, for the latest cluster."""
 
     def __init__(self, changes: Changes) -> None:
-        self.tried: dict[str, Tried] = {}
+        self.results: dict[str, CachedDryRun] = {}
         self._changes = changes
         self._place = 0
         self._now: datetime | None = None
         self._budgets: BudgetIndex | None = None
         # What was seen of a node when it was tried, whether or not its dry run is still cached.
-        self._seen: dict[str, _SeenVictims] = {}
+        self._seen: dict[str, _VictimCounts] = {}
         # By budget position, the nodes where the budget selects evictable pods, possibly more.
         self._by_budget: dict[int, set[str]] = {}
         self._timed: set[str] = set()
 
-    def keep(self, tried: Tried, seen: _SeenVictims) -> None:
+    def keep(self, tried: CachedDryRun, seen: _VictimCounts) -> None:
         """Store the result of a node's dry run."""
         name = tried.name
         self.forget([name])
-        self.tried[name] = tried
+        self.results[name] = tried
         if seen.is_timed:
             self._timed.add(name)
         if self._seen.get(name) is not seen:
@@ -99,7 +99,7 @@ class _Known:
             for position in seen.budgets:
                 self._by_budget.setdefault(position, set()).add(name)
 
-    def seen(self, node_info: NodeInfo) -> _SeenVictims | None:
+    def victims_seen(self, node_info: NodeInfo) -> _VictimCounts | None:
         """Return what was seen of exactly this node object, if it was tried."""
         seen = self._seen.get(node_info.name)
         return seen if seen is not None and seen.node_info is node_info else None
@@ -108,7 +108,7 @@ class _Known:
         """Advance to a cluster with the same nodes, and drop results that are no longer valid."""
         before, self._budgets = self._budgets, budgets
         if before is None or not budgets.selects_as(before):
-            self.tried.clear()
+            self.results.clear()
             self._seen.clear()
             self._by_budget.clear()
             self._timed.clear()
@@ -133,21 +133,21 @@ class _Known:
         is_same = then.allowed == there.allowed and enough >= 0
         self.forget(
             name
-            for name in names & self.tried.keys()
-            if self.tried[name].victims.steps or (not is_same and self._seen[name].budgets.get(position, 0) > enough)
+            for name in names & self.results.keys()
+            if self.results[name].victims.steps or (not is_same and self._seen[name].budgets.get(position, 0) > enough)
         )
 
     def forget(self, names: Iterable[str]) -> None:
         """Drop the dry runs of these nodes."""
         for name in names:
-            self.tried.pop(name, None)
+            self.results.pop(name, None)
 
 
 class RememberedDryRuns:
     """Cached dry runs of pods equivalent to ``pod``, either those ``with_steps`` or the others."""
 
     def __init__(
-        self, findings: Findings, pod: Pod, cluster: ClusterState, budgets: BudgetIndex, *, with_steps: bool
+        self, findings: PodCache, pod: Pod, cluster: ClusterState, budgets: BudgetIndex, *, with_steps: bool
     ) -> None:
         self._pod = pod
         self._nodes = cluster.by_name
@@ -158,26 +158,26 @@ class RememberedDryRuns:
         # If the pod itself is nominated, it does not count itself, while others count it.
         self._own = {cluster.node_infos[place].name for place in cluster.places_nominated_to(pod)}
 
-    def recall(self, names: Iterable[str]) -> list[Tried | None]:
+    def recall(self, names: Iterable[str]) -> list[CachedDryRun | None]:
         """Return the dry run of each of these nodes, if nothing has changed there."""
-        tried = self._known.tried
+        tried = self._known.results
         if not self._own:
             return list(map(tried.get, names))
         return [None if name in self._own else tried.get(name) for name in names]
 
-    def remember(self, tried: Iterable[Tried]) -> None:
+    def remember(self, tried: Iterable[CachedDryRun]) -> None:
         """Store the results of dry runs."""
         for each in tried:
             if each.name not in self._own:
                 node_info = self._nodes[each.name]
-                seen = self._known.seen(node_info)
+                seen = self._known.victims_seen(node_info)
                 if seen is None:
                     counts: dict[int, int] = {}
                     going = [info for info in node_info.pods if info.priority < self._pod.priority]
                     for info in going:
                         for position in self._budgets.positions_of(info.pod):
                             counts[position] = counts.get(position, 0) + 1
-                    seen = _SeenVictims(node_info, counts, any(info.start is None for info in going))
+                    seen = _VictimCounts(node_info, counts, any(info.start is None for info in going))
                 self._known.keep(each, seen)
 
 

@@ -17,7 +17,7 @@ from kpreempt.schedulers.kube.framework.interface import NodeToStatus, Plugin, P
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
 from kpreempt.schedulers.kube.preemption.importance import is_more_important
 from kpreempt.schedulers.kube.preemption.odds import num_candidates
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Eligibility, Status
 
 REASON_NEVER = "not eligible due to preemptionPolicy=Never."
@@ -128,10 +128,10 @@ def _criterion_of(rule: CandidateScore) -> Criterion:
     return Criterion(name, score, score)
 
 
-def is_awaited(pod: Pod, behavior: Behaviour) -> bool:
+def is_awaited(pod: Pod, behavior: Behavior) -> bool:
     """Return whether the pod is terminating because of a preemption; without conditions, for any reason."""
     if pod.metadata.deletion_timestamp is None or not behavior.pod_disruption_conditions:
         return pod.metadata.deletion_timestamp is not None
     # The first such condition shows whether a scheduler preempted it.
-    told = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)
-    return told is not None and told.status == "True" and told.reason == "PreemptionByScheduler"
+    condition = next((each for each in pod.status.conditions if each.type == "DisruptionTarget"), None)
+    return condition is not None and condition.status == "True" and condition.reason == "PreemptionByScheduler"

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import CandidateVictims, Criterion, rank_of
-from kpreempt.schedulers.equal_pods import Alike, Choice, Fits, KeptPods, Outcomes, Possible, Steps, follow
+from kpreempt.schedulers.equal_pods import Choice, EquivalentPods, Fits, Outcomes, Possible, StayingPods, Steps, follow
 from kpreempt.schedulers.kube.framework.node_info import PodInfo
 from kpreempt.schedulers.kube.preemption.importance import BudgetIndex, PodWithBudgets, tie_of
 from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
@@ -20,27 +20,27 @@ from kpreempt.verdict import Alternatives, PodChoice, PossibleOutcome
 MAX_STEPS = 400_000
 MAX_STEPS_OF_NODE = 20_000
 P = TypeVar("P")
-Tie = Sequence[Alike[PodInfo]]
+Tie = Sequence[EquivalentPods[PodInfo]]
 # A property of two pods.
 Both = Callable[[PodInfo, PodInfo], bool]
 
 
-class Put(NamedTuple):
+class ReprieveStep(NamedTuple):
     """A potential victim in the likely order, and what happened to it."""
 
     counted: PodWithBudgets
-    kept: bool
+    is_reprieved: bool
 
 
-def kinds_of(tie: Sequence[Put], budgets: BudgetIndex, is_alike: Both) -> list[Alike[PodInfo]]:
+def kinds_of(tie: Sequence[ReprieveStep], budgets: BudgetIndex, is_alike: Both) -> list[EquivalentPods[PodInfo]]:
     """Group the pods of a tie that no filter and no budget distinguishes; ``is_alike`` checks the filters."""
-    kinds: list[Alike[PodInfo]] = []
+    kinds: list[EquivalentPods[PodInfo]] = []
     for each in tie:
         info = each.counted.pod_info
         protected_by = tuple(budget.key for budget in budgets.protecting(info))
         like = next((kind for kind in kinds if kind.budgets == protected_by and is_alike(kind.pods[0], info)), None)
         if like is None:
-            kinds.append(Alike([info], protected_by))
+            kinds.append(EquivalentPods([info], protected_by))
         else:
             like.pods.append(info)
     return kinds
@@ -68,7 +68,7 @@ def distinguished_by(skipped: Collection[str]) -> Both:
     return is_alike
 
 
-def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, int]) -> bool:
+def is_decided_by_order(tie: Sequence[ReprieveStep], kinds: Tie, allowed: Mapping[str, int]) -> bool:
     """Return whether another order within the tie may change the number of victims of each kind, or the violations.
 
     A pod that is put back only uses resources. So of the pods put back in one pass, if all stay or all are evicted in
@@ -76,28 +76,28 @@ def is_decided_by_order(tie: Sequence[Put], kinds: Tie, allowed: Mapping[str, in
     """
     if len(kinds) == 1:
         return False
-    asked: dict[str, int] = {}
+    budget_counts: dict[str, int] = {}
     for kind in kinds:
         for budget in kind.budgets:
-            asked[budget] = asked.get(budget, 0) + len(kind.pods)
-    return any(0 < allowed.get(budget, 0) < count for budget, count in asked.items()) or any(
-        len({each.kept for each in tie if each.counted.violates == violates}) > 1 for violates in (True, False)
+            budget_counts[budget] = budget_counts.get(budget, 0) + len(kind.pods)
+    return any(0 < allowed.get(budget, 0) < count for budget, count in budget_counts.items()) or any(
+        len({each.is_reprieved for each in tie if each.counted.violates == violates}) > 1 for violates in (True, False)
     )
 
 
 class NodeTies(NamedTuple):
     """The ties of a node's potential victims.
 
-    Also whether their order decides more than which of ``Alike`` pods are evicted.
+    Also whether their order decides more than which of ``EquivalentPods`` pods are evicted.
     """
 
     ties: list[Tie]
-    put: list[list[Put]]
+    steps: list[list[ReprieveStep]]
     is_open: bool
 
-    def as_it_went(self, num_violations: int) -> Outcomes[PodInfo]:
+    def likely_outcome(self, num_violations: int) -> Outcomes[PodInfo]:
         """Return the outcome if the numbers are certain."""
-        gone = {each.counted.pod_info.key for tie in self.put for each in tie if not each.kept}
+        gone = {each.counted.pod_info.key for tie in self.steps for each in tie if not each.is_reprieved}
         certain: list[PodInfo] = []
         choices: list[Choice[PodInfo]] = []
         for kind in (kind for tie in self.ties for kind in tie):
@@ -110,7 +110,7 @@ class NodeTies(NamedTuple):
 
 
 def node_ties(
-    put: Sequence[Put],
+    put: Sequence[ReprieveStep],
     budgets: BudgetIndex,
     is_tied: Both,
     is_alike: Both,
@@ -122,7 +122,7 @@ def node_ties(
     ``put`` has the potential victims by importance, in the likely order.
     """
     # The potential victims in groups of equals.
-    groups: list[list[Put]] = []
+    groups: list[list[ReprieveStep]] = []
     for each in put:
         if groups and is_tied(groups[-1][-1].counted.pod_info, each.counted.pod_info):
             groups[-1].append(each)
@@ -138,12 +138,12 @@ def node_ties(
         for kind in kinds:
             for budget in kind.budgets:
                 allowed[budget] -= len(kind.pods)
-    if not is_open and all(len({each.kept for each in group}) == 1 for group in groups):
+    if not is_open and all(len({each.is_reprieved for each in group}) == 1 for group in groups):
         return None
     return NodeTies(ties, groups, is_open)
 
 
-def allowed_by(budgets: BudgetIndex, put: Sequence[Put]) -> dict[str, int]:
+def allowed_by(budgets: BudgetIndex, put: Sequence[ReprieveStep]) -> dict[str, int]:
     """Return the disruptions that each budget of these pods allows before any is evicted."""
     return {budget.key: budget.allowed for each in put for budget in budgets.protecting(each.counted.pod_info)}
 
@@ -157,26 +157,26 @@ def follow_all(
     """Return what every order leads to. ``fits`` checks whether a pod fits with the pods that are already back."""
     kinds = [kind for tie in found.ties for kind in tie]
 
-    def can_stay(kept: KeptPods, kind: int) -> bool:
-        beside = [info for number, count in enumerate(kept) for info in kinds[number].pods[:count]]
-        return fits(beside, kinds[kind].pods[kept[kind]])
+    def can_stay(kept: StayingPods, kind: int) -> bool:
+        staying = [info for number, count in enumerate(kept) for info in kinds[number].pods[:count]]
+        return fits(staying, kinds[kind].pods[kept[kind]])
 
     return follow_on_node(found.ties, allowed, can_stay, steps)
 
 
 def follow_on_node(
-    ties: Sequence[Sequence[Alike[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
+    ties: Sequence[Sequence[EquivalentPods[P]]], allowed: Mapping[str, int], fits: Fits, steps: Steps
 ) -> Outcomes[P]:
     """Return what every order of the ties of one node leads to, using the decision's steps."""
     taken = steps.take(MAX_STEPS_OF_NODE)
-    before = taken.left
+    before = taken.remaining
     outcomes = follow(ties, allowed, fits, taken)
-    steps.left -= before - max(0, taken.left)
+    steps.remaining -= before - max(0, taken.remaining)
     return outcomes
 
 
 # Up to this many outcomes are reported, the most likely first.
-MAX_TOLD = 200
+MAX_OUTCOMES = 200
 
 
 class _Rival(NamedTuple):
@@ -216,15 +216,15 @@ def alternatives_of(
             [-value for value in rank_of(each.node, each.victims, criteria)],
         )
     )
-    told = []
-    for each in winners[:MAX_TOLD]:
+    listed = []
+    for each in winners[:MAX_OUTCOMES]:
         if each.possible is not None:
-            told.append(to_possible_outcome(each.node, each.possible))
+            listed.append(to_possible_outcome(each.node, each.possible))
         else:
             certain = [pod.key for pod in each.victims.pods]
-            told.append(PossibleOutcome(each.node, certain, [], each.victims.num_violations))
+            listed.append(PossibleOutcome(each.node, certain, [], each.victims.num_violations))
     is_complete = all(outcomes[each.node].is_exact for each in winners if each.node in outcomes)
-    return Alternatives(told, exact=is_exact and is_complete, omitted=len(winners) - len(told))
+    return Alternatives(listed, exact=is_exact and is_complete, omitted=len(winners) - len(listed))
 
 
 def _rivals(node: str, likely: CandidateVictims, found: Outcomes[Pod] | None, *, is_likely_known: bool) -> list[_Rival]:

@@ -28,7 +28,7 @@ from kpreempt.schedulers.kube.preemption.importance import (
     sort_by_importance,
 )
 from kpreempt.schedulers.kube.preemption.rules import PreemptionRules
-from kpreempt.schedulers.kube.preemption.ties import Put, allowed_by, distinguished_by, follow_all, node_ties
+from kpreempt.schedulers.kube.preemption.ties import ReprieveStep, allowed_by, distinguished_by, follow_all, node_ties
 from kpreempt.verdict import SUCCESS, Code, Reprieve, Status
 
 
@@ -79,7 +79,7 @@ def select_victims(
     outcomes = None
     if orders is not None:
         gone = {info.key for info in victims}
-        put = [Put(each, each.pod_info.key not in gone) for each in counted]
+        put = [ReprieveStep(each, each.pod_info.key not in gone) for each in counted]
         outcomes = _in_other_orders(framework, rules, without, pod, put, budgets, num_violations, orders)
     hangs_on_budget_order = any(each.passed_over for each in counted)
     return Victims(SUCCESS, [info.pod for info in victims], num_violations, steps, outcomes, hangs_on_budget_order)
@@ -137,9 +137,9 @@ def _status(
     """Return the filters' status for the node, and then the preempting plugin's."""
     status = framework.run_filters_with_nominated_pods(state, pod, node_info)
     if status.is_success and rules.overrides("check_fit"):
-        beside = None if put_back is None else read_only_pod(put_back)
-        said = rules.check_fit(state, pod, read_only_node(node_info), beside)
-        status = checked_status(said, "check_fit").of_plugin(rules.name)
+        added = None if put_back is None else read_only_pod(put_back)
+        result = rules.check_fit(state, pod, read_only_node(node_info), added)
+        status = checked_status(result, "check_fit").of_plugin(rules.name)
     return status
 
 
@@ -179,7 +179,7 @@ def _in_other_orders(
     rules: PreemptionRules,
     without: WithoutVictims,
     pod: Pod,
-    put: Sequence[Put],
+    put: Sequence[ReprieveStep],
     budgets: BudgetIndex,
     num_violations: int,
     orders: Steps,
@@ -192,18 +192,18 @@ def _in_other_orders(
     if found is None:
         return None
     if not found.is_open:
-        outcomes = found.as_it_went(num_violations)
+        outcomes = found.likely_outcome(num_violations)
     else:
-        trial = _Trial(framework, rules, without, pod, [each.counted.pod_info for each in put if each.kept])
+        trial = _Trial(framework, rules, without, pod, [each.counted.pod_info for each in put if each.is_reprieved])
         try:
             outcomes = follow_all(found, allowed_by(budgets, put), trial.fits, orders)
         except (FrameworkError, PluginError):
             # The node would not be a candidate in such an order; only the likely order is known.
-            return found.as_it_went(num_violations)._replace(is_exact=False).of_each(_pod_of)
+            return found.likely_outcome(num_violations)._replace(is_exact=False).map(_pod_of)
     # Pods are checked one by one, in an order that is also unknown.
     if rules.overrides("may_evict"):
         outcomes = outcomes._replace(is_exact=False)
-    return None if outcomes.is_certain else outcomes.of_each(_pod_of)
+    return None if outcomes.is_certain else outcomes.map(_pod_of)
 
 
 def _pod_of(info: PodInfo) -> Pod:
@@ -228,9 +228,9 @@ class _Trial:
         _, self._state, self._node_info = without
         self._back = {info.key: info for info in back}
 
-    def fits(self, beside: Sequence[PodInfo], info: PodInfo) -> bool:
-        """Return whether the incoming pod fits with ``info`` and the pods in ``beside`` back on the node."""
-        requested = {each.key: each for each in (*beside, info)}
+    def fits(self, staying: Sequence[PodInfo], info: PodInfo) -> bool:
+        """Return whether the incoming pod fits with ``info`` and the pods in ``staying`` back on the node."""
+        requested = {each.key: each for each in (*staying, info)}
         for key in [key for key in self._back if key not in requested]:
             gone = self._back.pop(key)
             self._node_info.remove_pod(gone)

@@ -13,7 +13,7 @@ from itertools import chain
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.framework.events import ASSIGNED_POD, NODE, POD, Action, ClusterEvent
-from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity, wants
+from kpreempt.schedulers.kube.plugins.inter_pod_affinity.plugin import InterPodAffinity, matches_term
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopologySpread
 from kpreempt.schedulers.kube.plugins.scheduling_gates import SchedulingGates
 from kpreempt.schedulers.kube.queue.backoff import (
@@ -26,9 +26,9 @@ from kpreempt.schedulers.kube.queue.queue import (
     MOVE_ALL,
     NODE_ADD,
     NODE_DELETE,
-    Asked,
-    Happening,
     PriorityQueue,
+    QueueEvent,
+    Selector,
     node_changes,
     pod_changes,
 )
@@ -65,13 +65,13 @@ class KubeQueue(PriorityQueue):
     def assigned_pod_changed(self, old: Pod | None, new: Pod | None, now: datetime) -> None:
         """Handle ``addAssignedPodToCache``, ``updateAssignedPodInCache`` and ``deleteAssignedPodFromCache``."""
         if new is None:
-            self.move(Happening(ASSIGNED_POD_DELETE, old, None), now)
+            self.move(QueueEvent(ASSIGNED_POD_DELETE, old, None), now)
         elif old is None:
-            self.move(Happening(ASSIGNED_POD_ADD, None, new), now, self._may_be_helped_by(new))
+            self.move(QueueEvent(ASSIGNED_POD_ADD, None, new), now, self._may_be_helped_by(new))
         else:
             for event in pod_changes(old, new):
                 frees_resources = event.action == Action.UPDATE_POD_SCALE_DOWN
-                self.move(Happening(event, old, new), now, None if frees_resources else self._may_be_helped_by(new))
+                self.move(QueueEvent(event, old, new), now, None if frees_resources else self._may_be_helped_by(new))
 
     def node_changed(self, old: Node | None, new: Node | None, now: datetime) -> None:
         """Handle ``addNodeToCache``, ``updateNodeInCache`` and ``deleteNodeFromCache``.
@@ -79,23 +79,23 @@ class KubeQueue(PriorityQueue):
         Without hints, pods that do not fit on the node anyway are skipped (``preCheckForNode``).
         """
         if new is None:
-            self.move(Happening(NODE_DELETE, old, None), now)
+            self.move(QueueEvent(NODE_DELETE, old, None), now)
             return
         node, fits_on = new, None if self._calls_hints else self._rules.fits_on
-        may_fit: Asked | None = None if fits_on is None else lambda info: fits_on(info.pod, node)
+        may_fit: Selector | None = None if fits_on is None else lambda info: fits_on(info.pod, node)
         changes = [NODE_ADD] if old is None else node_changes(old, new)
-        if old is not None and not self._behaviour.reports_all_node_changes:
+        if old is not None and not self._behavior.reports_all_node_changes:
             changes = [each for each in changes if each.action != Action.UPDATE_NODE_ANNOTATION][:1]
         for event in changes:
-            self.move(Happening(event, old, new), now, may_fit)
+            self.move(QueueEvent(event, old, new), now, may_fit)
 
     def object_changed(self, resource: str, action: str, now: datetime) -> None:
         """Handle events of all other kinds."""
-        self.move(Happening(ClusterEvent(resource, _ACTIONS[action])), now)
+        self.move(QueueEvent(ClusterEvent(resource, _ACTIONS[action])), now)
 
     def move_all(self, now: datetime) -> None:
         """Run ``MoveAllToActiveOrBackoffQueue`` with an event that concerns all pods."""
-        self.move(Happening(MOVE_ALL), now)
+        self.move(QueueEvent(MOVE_ALL), now)
 
     def names(self) -> Iterable[str]:
         """Yield every pod that waits and is not gated, in any order."""
@@ -126,7 +126,7 @@ class KubeQueue(PriorityQueue):
                 unschedulable.append(_queued(self, info, QueueName.UNSCHEDULABLE, _movers(self, info)))
         return [*active, *backoff, *unschedulable, *gated]
 
-    def _may_be_helped_by(self, pod: Pod) -> Asked | None:
+    def _may_be_helped_by(self, pod: Pod) -> Selector | None:
         """Return which pods an added pod may help, without hints.
 
         These are pods with affinity to it and, in later versions, pods with spread constraints.
@@ -137,20 +137,20 @@ class KubeQueue(PriorityQueue):
         def is_helped(info: QueuedPodInfo) -> bool:
             is_inline = info.pod.metadata.namespace == pod.metadata.namespace
             spreads = (
-                self._behaviour.retries_spread_pods_after_other_pods and PodTopologySpread.name in info.rejector_plugins
+                self._behavior.retries_spread_pods_after_other_pods and PodTopologySpread.name in info.rejector_plugins
             )
             if spreads and is_inline:
                 return True
-            is_wanted = wants(info.pod, pod)
+            is_wanted = matches_term(info.pod, pod)
             if is_wanted is None:
-                self.unmodelled_hints.add((InterPodAffinity.name, str(ASSIGNED_POD_ADD)))
+                self.unmodeled_hints.add((InterPodAffinity.name, str(ASSIGNED_POD_ADD)))
             return is_wanted is not False
 
         return is_helped
 
     def _leaves_nominated_node(self, pod: Pod, now: datetime) -> None:
         """Free the resources reserved for the pod for those that had to respect it (``getLEPriorityPreCheck``)."""
-        self.move(Happening(ASSIGNED_POD_DELETE, pod, None), now, lambda other: other.pod.priority <= pod.priority)
+        self.move(QueueEvent(ASSIGNED_POD_DELETE, pod, None), now, lambda other: other.pod.priority <= pod.priority)
 
 
 def _names(event: ClusterEvent) -> list[str]:

@@ -47,7 +47,7 @@ from kpreempt.schedulers.kube.queue.backoff import (
     QueuedPodInfo,
     is_before,
 )
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.schedulers.queues.heap import Heap
 from kpreempt.schedulers.queues.interface import Attempt, Nominator, SchedulingQueue, Ticker
 
@@ -57,7 +57,7 @@ FLUSH_PERIOD = timedelta(seconds=30)
 MANY_ATTEMPTS = 64
 BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
 # Which pods are considered after an event.
-Asked = Callable[[QueuedPodInfo], bool]
+Selector = Callable[[QueuedPodInfo], bool]
 
 
 class Strategy(IntEnum):
@@ -68,7 +68,7 @@ class Strategy(IntEnum):
     IMMEDIATELY = 2
 
 
-class Aside(dict[str, QueuedPodInfo]):
+class UnschedulablePods(dict[str, QueuedPodInfo]):
     """The unschedulable pods, by name in insertion order.
 
     The plugins that rejected or gate a pod do not change while it is here.
@@ -117,19 +117,19 @@ class Aside(dict[str, QueuedPodInfo]):
 class PriorityQueue(SchedulingQueue):
     """The three queues, the pods in flight and the nominated pods; ``handlers.py`` adds the event handlers.
 
-    ``unmodelled_hints`` collects the plugins and events whose hints were assumed to say yes.
+    ``unmodeled_hints`` collects the plugins and events whose hints were assumed to say yes.
     """
 
     scheduling_cycle: int
     # Nothing depends on it any more.
     move_request_cycle: int
     nominator: Nominator
-    unmodelled_hints: set[tuple[str, str]]
+    unmodeled_hints: set[tuple[str, str]]
 
     def __init__(
         self,
         started: datetime,
-        behavior: Behaviour,
+        behavior: Behavior,
         initial_backoff: timedelta | None = None,
         max_backoff: timedelta | None = None,
         *,
@@ -140,7 +140,7 @@ class PriorityQueue(SchedulingQueue):
         ``backoffs`` default to the scheduler's own.
         """
         self._rules = rules
-        self._behaviour = behavior
+        self._behavior = behavior
         self._calls_hints = behavior.scheduler_queueing_hints
         # The events that a plugin waits for in this queue, and each plugin's registrations that an event matches.
         self.awaited_by = partial(awaited_by, calls_hints=self._calls_hints)
@@ -155,13 +155,13 @@ class PriorityQueue(SchedulingQueue):
             is_before=order,
             counts_attempts=behavior.backs_off_by_attempts,
         )
-        self.unschedulable = Aside()
+        self.unschedulable = UnschedulablePods()
         # The pods being scheduled, by identity, and events that may help them when they return, in order.
-        self.in_flight: list[str | Happening] = []
+        self.in_flight: list[str | QueueEvent] = []
         self.nominator = Nominator()
         self.scheduling_cycle = 0
         self.move_request_cycle = -1
-        self.unmodelled_hints = set()
+        self.unmodeled_hints = set()
         # Backoff is checked at the start of every second: the period counts from any whole second.
         self._backoff_ticker = Ticker(started.replace(microsecond=0), BACKOFF_FLUSH_PERIOD)
         self._flush_ticker = Ticker(started, FLUSH_PERIOD)
@@ -202,7 +202,7 @@ class PriorityQueue(SchedulingQueue):
         if info is not None and self._move_to_active(info, FORCE_ACTIVATE, from_backoff=from_backoff):
             return
         if pod.identity in self.in_flight:
-            self.in_flight.append(Happening(FORCE_ACTIVATE, None, pod))
+            self.in_flight.append(QueueEvent(FORCE_ACTIVATE, None, pod))
         self.move_request_cycle = self.scheduling_cycle
 
     def pop(self, now: datetime) -> Pod | None:
@@ -255,7 +255,7 @@ class PriorityQueue(SchedulingQueue):
                 strategy_for_in_flight = Strategy.AFTER_BACKOFF if has_moved else Strategy.SKIP
             else:
                 since = self.in_flight[self.in_flight.index(info.pod.identity) :]
-                happenings = [entry for entry in since if isinstance(entry, Happening)]
+                happenings = [entry for entry in since if isinstance(entry, QueueEvent)]
                 found = (self._strategy(info, each, self._awaiting(each.event)) for each in happenings)
                 strategy_for_in_flight = max(found, default=Strategy.SKIP)
             self._requeue(info, strategy_for_in_flight, None, now)
@@ -285,13 +285,13 @@ class PriorityQueue(SchedulingQueue):
             info for info in self.unschedulable.values() if now - info.timestamp > DEFAULT_MAX_IN_UNSCHEDULABLE_PODS
         ]
         if leftover:
-            self._move_pods(leftover, Happening(UNSCHEDULABLE_TIMEOUT), now)
+            self._move_pods(leftover, QueueEvent(UNSCHEDULABLE_TIMEOUT), now)
 
     def update(self, old: Pod, new: Pod, now: datetime) -> None:
         """Update a pod. An unschedulable one moves if a plugin that rejected it decides that the update may help."""
         events = pod_changes(old, new)
         if self._calls_hints and new.identity in self.in_flight:
-            self.in_flight += [Happening(event, old, new) for event in events]
+            self.in_flight += [QueueEvent(event, old, new) for event in events]
             return
         info = self.active.get(old.key) or self.backoff.get(old.key) or self.unschedulable.get(new.key)
         if info is None:
@@ -310,7 +310,9 @@ class PriorityQueue(SchedulingQueue):
                 self._requeue(info, Strategy.AFTER_BACKOFF, None, now)
         else:
             for event in events:
-                self._requeue(info, self._strategy(info, Happening(event, old, new), self._awaiting(event)), event, now)
+                self._requeue(
+                    info, self._strategy(info, QueueEvent(event, old, new), self._awaiting(event)), event, now
+                )
                 if info.key not in self.unschedulable:
                     return
 
@@ -325,45 +327,45 @@ class PriorityQueue(SchedulingQueue):
         if not pod.spec.node_name:
             self.nominator.add(pod, node_name)
 
-    def move(self, happening: Happening, now: datetime, is_selected: Asked | None = None) -> None:
+    def move(self, queue_event: QueueEvent, now: datetime, is_selected: Selector | None = None) -> None:
         """Handle an event that may help unschedulable pods; only those that ``is_selected`` selects are considered."""
         if not is_of_interest(
-            happening.event, with_others=self._rules.awaits_everything, calls_hints=self._calls_hints
+            queue_event.event, waits_for_all=self._rules.awaits_everything, calls_hints=self._calls_hints
         ):
             return
         infos: Iterable[QueuedPodInfo]
         if is_selected is not None:
             infos = list(filter(is_selected, self.unschedulable.values()))
-        elif happening.event.is_wild_card:
+        elif queue_event.event.is_wild_card:
             infos = list(self.unschedulable.values())
         else:
             # None of the plugins that rejected the other pods waits for the event.
-            waiting = self._awaiting(happening.event)
+            waiting = self._awaiting(queue_event.event)
             infos = self.unschedulable.rejected_by(
                 lambda plugins: not plugins or any(map(waiting.__getitem__, plugins))
             )
-        self._move_pods(infos, happening, now)
+        self._move_pods(infos, queue_event, now)
 
-    def _move_pods(self, infos: Iterable[QueuedPodInfo], happening: Happening, now: datetime) -> None:
-        waiting = self._awaiting(happening.event)
+    def _move_pods(self, infos: Iterable[QueuedPodInfo], queue_event: QueueEvent, now: datetime) -> None:
+        waiting = self._awaiting(queue_event.event)
         for info in infos:
             if info.gating_plugin and not waiting[info.gating_plugin]:
                 continue
-            strategy = self._strategy(info, happening, waiting)
+            strategy = self._strategy(info, queue_event, waiting)
             if strategy != Strategy.SKIP:
                 del self.unschedulable[info.key]
-                self._requeue(info, strategy, happening.event, now)
+                self._requeue(info, strategy, queue_event.event, now)
         self.move_request_cycle = self.scheduling_cycle
         # If no pod is in flight, the event does not need to be recorded.
         if self.in_flight:
-            self.in_flight.append(happening)
+            self.in_flight.append(queue_event)
 
-    def _strategy(self, info: QueuedPodInfo, happening: Happening, waiting: Awaiting) -> Strategy:
+    def _strategy(self, info: QueuedPodInfo, queue_event: QueueEvent, waiting: Awaiting) -> Strategy:
         """Ask the plugins that rejected the pod whether the event may help it (``isPodWorthRequeuing``).
 
         ``waiting`` has each plugin's registrations that the event matches.
         """
-        event, old, new = happening
+        event, old, new = queue_event
         rejectors = info.rejector_plugins
         if not rejectors:
             return Strategy.AFTER_BACKOFF
@@ -379,7 +381,7 @@ class PriorityQueue(SchedulingQueue):
                 # Without hints, the scheduler checks whether the pod fits on the node, if the check is available.
                 looks_at_nodes = event.resource == NODE and self._rules.fits_on is None
                 if not each.is_modeled if self._calls_hints else looks_at_nodes:
-                    self.unmodelled_hints.add((plugin, str(event)))
+                    self.unmodeled_hints.add((plugin, str(event)))
                 if plugin in info.pending_plugins:
                     return Strategy.IMMEDIATELY
                 strategy = Strategy.AFTER_BACKOFF
@@ -420,7 +422,7 @@ class PriorityQueue(SchedulingQueue):
             timers.append((self._backoff_ticker.first_after(max(self._now, end)), self.flush_backoff_completed))
         # A gated pod stays, but the check counts as an event for pods in flight; once is enough.
         last = self.in_flight[-1] if self.in_flight else None
-        is_considered = isinstance(last, Happening) and last.event == UNSCHEDULABLE_TIMEOUT
+        is_considered = isinstance(last, QueueEvent) and last.event == UNSCHEDULABLE_TIMEOUT
         counts_gated = bool(self.in_flight) and not is_considered
         # The pod that has been unschedulable the longest is left over first.
         oldest = self.unschedulable.oldest(with_gated=counts_gated)
@@ -505,11 +507,11 @@ def awaiting(event: ClusterEvent, *, calls_hints: bool = True) -> Awaiting:
 
 
 @cache
-def is_of_interest(event: ClusterEvent, *, with_others: bool = False, calls_hints: bool = True) -> bool:
-    """Return whether any plugin waits for the event; ``with_others``: some plugins wait for everything."""
+def is_of_interest(event: ClusterEvent, *, waits_for_all: bool = False, calls_hints: bool = True) -> bool:
+    """Return whether any plugin waits for the event; ``waits_for_all``: some plugins wait for everything."""
     waiting = [
         *(awaited_by(each, calls_hints=calls_hints) for each in _AWAITED),
-        *([_EVERYTHING] if with_others else []),
+        *([_EVERYTHING] if waits_for_all else []),
     ]
     return event.is_wild_card or any(each.event.awaits(event) for plugin in waiting for each in plugin)
 
@@ -562,7 +564,7 @@ def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
     return [ClusterEvent(NODE, action) for action, has_changed in changes if has_changed]
 
 
-class Happening(NamedTuple):
+class QueueEvent(NamedTuple):
     """An event with the object before and after."""
 
     event: ClusterEvent

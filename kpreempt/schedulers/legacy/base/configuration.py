@@ -24,7 +24,7 @@ from kpreempt.schedulers.legacy.base.gate_names import ALL_GATES, GATES_BY_ALGOR
 from kpreempt.schedulers.legacy.base.node_info import NodeInfo
 from kpreempt.schedulers.legacy.base.predicates import PASSES, Filter, State, rejection
 from kpreempt.verdict import Assumption, AssumptionKind, Status
-from kpreempt.verdict.records import FEATURE_GATE, SETTING_NOT_MODELLED
+from kpreempt.verdict.records import FEATURE_GATE, SETTING_UNMODELED
 
 CONFIGURATION_KIND = "KubeSchedulerConfiguration"
 CONFIGURATION_GROUP = "kubescheduler.config.k8s.io"
@@ -273,7 +273,7 @@ def read_switches(
             similar = next((gate for gate in sorted(ALL_GATES) if gate.lower() == name.lower()), "")
             raise UsageError(f"--feature-gates: unrecognized feature gate: {name}", hint=similar)
         is_known = name in GATES_BY_ALGORITHM[algorithm]
-        problem = SETTING_NOT_MODELLED if is_known else f"{algorithm} does not have this gate and ignores it"
+        problem = SETTING_UNMODELED if is_known else f"{algorithm} does not have this gate and ignores it"
         assumptions.append(Assumption("scheduler", f"{FEATURE_GATE}{name}", problem))
     fields = dict(configuration or {})
     if configuration is not None and fields.get("kind") != CONFIGURATION_KIND:
@@ -455,7 +455,7 @@ def _problems(policy: Policy, dialect: Dialect) -> Iterator[str]:
         yield field if named else f"invalid hardPodAffinitySymmetricWeight: {weight}, must be in the range 1-100"
 
 
-def named_filters(
+def configured_filters(
     stated: Iterable[Predicate], registered: Sequence[Filter], mandatory: Iterable[str], label_reason: str
 ) -> dict[str, Filter]:
     """Return the predicates that a Policy names, and the mandatory ones, by name.

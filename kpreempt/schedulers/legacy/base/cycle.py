@@ -22,7 +22,7 @@ from kpreempt.model.pod import Pod
 from kpreempt.phases import Phases
 from kpreempt.schedulers.budgets import SelectingBudgets, claimed_in_order
 from kpreempt.schedulers.equal_pods import unfollowed
-from kpreempt.schedulers.legacy.base.extenders import Asking, Extender
+from kpreempt.schedulers.legacy.base.extenders import Extender, ExtenderCaller
 from kpreempt.schedulers.legacy.base.node_info import Cluster, NodeInfo, PodInfo
 from kpreempt.schedulers.legacy.base.predicates import (
     DryRun,
@@ -35,7 +35,7 @@ from kpreempt.schedulers.legacy.base.predicates import (
     choose,
 )
 from kpreempt.schedulers.legacy.base.version import NO_NODES, Version
-from kpreempt.schedulers.unread import READ_BY_OLD, Seen, judged
+from kpreempt.schedulers.unread import READ_BY_OLD, DecidedPod, judged
 from kpreempt.verdict import (
     Alternatives,
     Assumption,
@@ -77,7 +77,7 @@ class Cycle:
     ) -> None:
         self._version = version
         self._extenders = extenders
-        self._extender_calls = Asking(extenders, version, cluster, pod)
+        self._extender_calls = ExtenderCaller(extenders, version, cluster, pod)
         self._cluster = cluster
         self._pod = pod
         self._info = PodInfo(pod, cluster.accounting)
@@ -241,7 +241,7 @@ class Cycle:
             passing = [
                 node
                 for node in selection.tied
-                if self._extender_calls.lets_pass_without(self._cluster.by_name[node], remaining[node].pods)
+                if self._extender_calls.passes_without(self._cluster.by_name[node], remaining[node].pods)
             ]
             if passing:
                 return candidates, msgspec.structs.replace(selection, tied=passing), passing
@@ -265,7 +265,7 @@ class Cycle:
 
     def _verdict(self, outcome: Outcome, assumptions: Sequence[Assumption] = (), **parts: object) -> Verdict:
         about = self._version.assumptions_about(self._cluster, self._pod)
-        outcome, unread = judged(Seen(self._pod, self._cluster.snapshot, outcome), READ_BY_OLD)
+        outcome, unread = judged(DecidedPod(self._pod, self._cluster.snapshot, outcome), READ_BY_OLD)
         verdict = msgspec.structs.replace(
             self._frame,
             outcome=outcome,
@@ -394,7 +394,7 @@ def part_equals(victims: Victims, is_more_important: Importance, budgets: Select
     """Separate victims with equals that are not evicted from the others."""
     groups: list[list[tuple[PodInfo, bool]]] = []
     evicted_keys = {info.key for info in victims.pods}
-    for info in victims.tried:
+    for info in victims.candidates:
         for group in groups:
             first = group[0][0]
             if is_more_important(first, info) == is_more_important(info, first):

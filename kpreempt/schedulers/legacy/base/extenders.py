@@ -58,7 +58,7 @@ class Extender(Protocol):
         """Return the remaining candidates with possibly changed victims; ``node_infos`` are all nodes."""
 
 
-class Asking:
+class ExtenderCaller:
     """Calls extenders for one pod, and records their responses in ``calls``."""
 
     def __init__(self, extenders: Sequence[Extender], version: Version, cluster: Cluster, pod: Pod) -> None:
@@ -151,7 +151,7 @@ class Asking:
             left = after
         return left
 
-    def lets_pass_without(self, node_info: NodeInfo, victims: Sequence[PodInfo]) -> bool:
+    def passes_without(self, node_info: NodeInfo, victims: Sequence[PodInfo]) -> bool:
         """Return whether all extenders accept the node without the victims (1.8, after the choice)."""
         node_info = node_info.clone()
         for victim in victims:

@@ -74,7 +74,7 @@ Check = Callable[[Any, NodeInfo], Status]
 
 
 # The status that conditions must have for a node to accept pods. A missing condition rejects no pod.
-_WANTED = {READY: "True", OUT_OF_DISK: "False", NETWORK_UNAVAILABLE: "False"}
+_EXPECTED_STATUS = {READY: "True", OUT_OF_DISK: "False", NETWORK_UNAVAILABLE: "False"}
 
 
 def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
@@ -84,7 +84,7 @@ def node_condition(reasons: Mapping[str, str], unschedulable: str) -> Check:
         failed = [
             reasons[condition.type]
             for condition in node_info.node.status.conditions
-            if condition.type in reasons and condition.status != _WANTED[condition.type]
+            if condition.type in reasons and condition.status != _EXPECTED_STATUS[condition.type]
         ]
         if node_info.node.spec.unschedulable:
             failed.append(unschedulable)
@@ -128,7 +128,7 @@ def pod_fits_resources(*always: str) -> Check:
     return check
 
 
-def refuses_on(find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code: Code = Code.NONE) -> Check:
+def rejects_on(find: Callable[[Pod, NodeInfo], Detail | None], reason: str, code: Code = Code.NONE) -> Check:
     """Return a check that rejects the node if ``find`` returns something, which ``reason`` may format."""
 
     def check(state: Any, node_info: NodeInfo) -> Status:
@@ -461,7 +461,7 @@ class Victims(NamedTuple):
     num_violations: int
     steps: list[Reprieve]
     # All reprieved pods, in that order.
-    tried: Sequence[PodInfo] = ()
+    candidates: Sequence[PodInfo] = ()
 
 
 class DryRun(NamedTuple):
@@ -483,7 +483,7 @@ class DryRun(NamedTuple):
         status = self.fits.status(state, node_info)
         if not status.is_success:
             return status
-        ordered = put_back_order(sorted_as_before_go_1_19(potential, self.is_more_important), self.rule, self.budgets)
+        ordered = reprieve_order(sorted_as_before_go_1_19(potential, self.is_more_important), self.rule, self.budgets)
         steps = [self._reprieve(state, node_info, each) for each in ordered]
         return Victims(
             [each.pod_info for each, step in zip(ordered, steps, strict=True) if not step.is_reprieved],
@@ -511,7 +511,7 @@ class DryRun(NamedTuple):
         )
 
 
-def put_back_order(pods: list[PodInfo], rule: BudgetRule, budgets: SelectingBudgets) -> list[PodWithBudgets]:
+def reprieve_order(pods: list[PodInfo], rule: BudgetRule, budgets: SelectingBudgets) -> list[PodWithBudgets]:
     """Sort pods, given in order of importance, in the order in which they are reprieved."""
     counted = rule(pods, budgets)
     return [*(each for each in counted if each.violates), *(each for each in counted if not each.violates)]

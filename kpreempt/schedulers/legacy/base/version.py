@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.choice import Criterion
-from kpreempt.schedulers.legacy.base.configuration import KIND, Dialect, Policy, named_filters
+from kpreempt.schedulers.legacy.base.configuration import KIND, Dialect, Policy, configured_filters
 from kpreempt.schedulers.legacy.base.node_info import Accounting, Amounts, Cluster, PodInfo, largest_request
 from kpreempt.schedulers.legacy.base.predicates import BudgetRule, Filter, Importance, State
 from kpreempt.verdict import Assumption, Code, Eligibility, Status
@@ -163,7 +163,7 @@ class PredicateVersion(Version):
         if policy.predicates is None and cls.ordering:
             return version
         mandatory = cls.mandatory[version._by_taints]
-        named = named_filters(policy.predicates or (), version._registered, mandatory, cls.label_reason)
+        named = configured_filters(policy.predicates or (), version._registered, mandatory, cls.label_reason)
         version.filters = [named[name] for name in cls.ordering or named if name in named]
         problem = "accepts this predicate but never runs it: it is not in the predicate order. It is not run here"
         version.assumptions = [

@@ -42,8 +42,8 @@ from kpreempt.schedulers.legacy.base.predicates import (
     name_mismatch,
     not_cordoned,
     port_conflict,
-    refuses_on,
     rejection,
+    rejects_on,
     selector_mismatch,
     term_selects,
     untolerated_taint,
@@ -343,19 +343,19 @@ class NodeCheck(FilterPlugin):
 
 
 NODE_UNSCHEDULABLE = NodeCheck("NodeUnschedulable", not_cordoned("node(s) were unschedulable", _FINAL))
-NODE_NAME = NodeCheck("NodeName", refuses_on(name_mismatch, "node(s) didn't match the requested hostname", _FINAL))
+NODE_NAME = NodeCheck("NodeName", rejects_on(name_mismatch, "node(s) didn't match the requested hostname", _FINAL))
 NODE_PORTS = NodeCheck(
     "NodePorts",
-    refuses_on(port_conflict, "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE),
+    rejects_on(port_conflict, "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE),
 )
-NODE_AFFINITY = NodeCheck("NodeAffinity", refuses_on(selector_mismatch, "node(s) didn't match node selector", _FINAL))
+NODE_AFFINITY = NodeCheck("NodeAffinity", rejects_on(selector_mismatch, "node(s) didn't match node selector", _FINAL))
 TAINT_TOLERATION = NodeCheck(
     "TaintToleration",
-    refuses_on(untolerated_taint, "node(s) had taint {{{0.key}: {0.value}}}, that the pod didn't tolerate", _FINAL),
+    rejects_on(untolerated_taint, "node(s) had taint {{{0.key}: {0.value}}}, that the pod didn't tolerate", _FINAL),
 )
 # Two pods may share an in-line disk only if both read only, and an EBS disk never.
 VOLUME_RESTRICTIONS = NodeCheck(
-    "VolumeRestrictions", refuses_on(disk_conflict, "node(s) had no available disk", Code.UNSCHEDULABLE)
+    "VolumeRestrictions", rejects_on(disk_conflict, "node(s) had no available disk", Code.UNSCHEDULABLE)
 )
 
 

@@ -37,7 +37,7 @@ def is_skipped(session: Session, job: Job) -> bool:
     return False
 
 
-def in_turn(
+def job_queues(
     session: Session, jobs: Iterable[Job], waits: Callable[[Job], bool] = lambda _: True
 ) -> tuple[PriorityQueue[Queue], dict[str, PriorityQueue[Job]]]:
     """Return the queues of all these jobs, and for each queue name its waiting jobs."""
@@ -52,7 +52,7 @@ def in_turn(
     return queues, waiting
 
 
-def turns(
+def each_turn(
     session: Session, queues: PriorityQueue[Queue], waiting: Mapping[str, PriorityQueue[Job]]
 ) -> Iterator[tuple[Queue, Job]]:
     """Yield the first queue with its first waiting job repeatedly. Push a queue to give it another turn."""
@@ -69,18 +69,18 @@ _ERRORS = {"allocate": "predicates failed in allocate for {subject}: {error}", "
 _EVICTION_ERROR = "{action} predicates failed for {subject}: {error}"
 
 
-def rejection(session: Session, task: Task, node: Node, action: str) -> Refused | None:
+def rejection(session: Session, task: Task, node: Node, action: str) -> NodeRejection | None:
     """Return why the predicates reject the node, or ``None``. Actions that evict accept Unschedulable."""
     is_strict, subject = action in _ERRORS, f"task <{task.key}> on node <{node.name}>"
     try:
         statuses = session.predicate(task, node)
     except PredicateError as error:
-        return Refused(_ERRORS.get(action, _EVICTION_ERROR).format(action=action, subject=subject, error=error))
+        return NodeRejection(_ERRORS.get(action, _EVICTION_ERROR).format(action=action, subject=subject, error=error))
     against = [each for each in statuses if not each.is_success and (is_strict or each.code != Code.UNSCHEDULABLE)]
     if not against:
         return None
     requested = "success" if is_strict else "success or unschedulable"
-    return Refused(
+    return NodeRejection(
         f"predicates failed in {action} for {subject}, status is not {requested}",
         "; ".join(f"{status.plugin}: {status.message}" for status in against),
     )
@@ -90,9 +90,9 @@ class PredicateHelper:
     """Checks nodes, and caches results for tasks of the same job and spec (``util/predicate_helper.go``)."""
 
     def __init__(self) -> None:
-        self._failed: dict[tuple[str, str], dict[str, Refused]] = {}
+        self._failed: dict[tuple[str, str], dict[str, NodeRejection]] = {}
 
-    def fitting(self, task: Task, nodes: Sequence[Node], check: NodeCheck) -> tuple[list[Node], Refusals]:
+    def fitting(self, task: Task, nodes: Sequence[Node], check: NodeCheck) -> tuple[list[Node], Rejections]:
         """Return the nodes that pass, and the reasons of the others by name.
 
         A node that rejected a task of the same job and spec before keeps the reason it gave then.
@@ -101,7 +101,7 @@ class PredicateHelper:
         # Results of earlier tasks. The first task of a group does not use them, even if it rejects a node itself.
         known = dict(self._failed.get(group, {}))
         fitting: list[Node] = []
-        refused: Refusals = {}
+        refused: Rejections = {}
         for node in nodes:
             reason = known.get(node.name) or check(task, node)
             if reason is None:
@@ -135,7 +135,7 @@ def nearest(task: Task, nodes: Sequence[Node]) -> NodeAttempt | None:
     return NodeAttempt(node=node.name, outcome=NodeOutcome.NOT_ENOUGH, missing=lacks)
 
 
-class Refused(NamedTuple):
+class NodeRejection(NamedTuple):
     """Why a node is rejected, in upstream's words, and what the predicates reported."""
 
     message: str
@@ -143,8 +143,8 @@ class Refused(NamedTuple):
 
 
 # Rejections by node.
-Refusals = dict[str, Refused]
-NodeCheck = Callable[[Task, Node], Refused | None]
+Rejections = dict[str, NodeRejection]
+NodeCheck = Callable[[Task, Node], NodeRejection | None]
 
 
 class Turn(NamedTuple):
@@ -160,7 +160,7 @@ class Turn(NamedTuple):
         outcome: AttemptOutcome,
         *,
         reason: str = "",
-        refused: Mapping[str, Refused] | None = None,
+        refused: Mapping[str, NodeRejection] | None = None,
         tried: Sequence[NodeAttempt] = (),
         tied: Sequence[str] = (),
         nearest: NodeAttempt | None = None,
@@ -193,7 +193,7 @@ class Trial(NamedTuple):
     victims: Victims
     score: float | None = None
 
-    def room(self) -> Resource:
+    def freed(self) -> Resource:
         """Return what would be free without the victims; raise ``SchedulerPanicError`` as ``future_idle`` does."""
         free = self.node.future_idle()
         for victim in self.victims.tasks:

@@ -10,16 +10,16 @@ from collections.abc import Callable
 
 from kpreempt.schedulers.volcano.actions.common import (
     PredicateHelper,
-    Refusals,
+    Rejections,
     Statement,
     Trial,
     Turn,
+    each_turn,
     fits,
-    in_turn,
     is_skipped,
+    job_queues,
     lacking,
     rejection,
-    turns,
 )
 from kpreempt.schedulers.volcano.cache import Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.resources import Resource
@@ -52,7 +52,7 @@ class Preemption:
                 self._tasks[job.uid] = PriorityQueue(session.task_is_before, session.walk_pending(job))
             else:
                 session.recorder.skipped(job.uid, "it is not starving")
-        _, self._preemptors = in_turn(session, self._starving)
+        _, self._preemptors = job_queues(session, self._starving)
 
     def run(self) -> None:
         session = self._session
@@ -131,7 +131,7 @@ class Preemption:
 
     def _try_node(self, statement: Statement, turn: Turn, trial: Trial) -> NodeAttempt:
         session, task, node = self._session, turn.task, trial.node
-        room = trial.room()
+        room = trial.freed()
         if not fits(task, room):
             outcome = NodeOutcome.NOT_ENOUGH if trial.candidates else NodeOutcome.NO_CANDIDATES
             return trial.ended(outcome, missing=lacking(task, room))
@@ -163,13 +163,13 @@ def reclaim(session: Session) -> None:
     else waits in the queue.
     """
     jobs_in_order = [job for job in session.walk_jobs() if not is_skipped(session, job)]
-    queues, waiting = in_turn(session, jobs_in_order, lambda job: bool(job.count(TaskStatus.PENDING)))
+    queues, waiting = job_queues(session, jobs_in_order, lambda job: bool(job.count(TaskStatus.PENDING)))
     tasks = {
         job.uid: PriorityQueue(session.task_is_before, session.walk_pending(job))
         for job in jobs_in_order
         if job.count(TaskStatus.PENDING)
     }
-    for queue, job in turns(session, queues, waiting):
+    for queue, job in each_turn(session, queues, waiting):
         if not tasks[job.uid]:
             session.recorder.skipped(queue.name, f"job {job.uid} has no task left, which ends the queue's turns")
             continue
@@ -189,7 +189,7 @@ def _reclaim(session: Session, queue: Queue, job: Job, task: Task) -> AttemptOut
         session.pre_predicate(task)
     except PredicateError as error:
         return turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
-    refused: Refusals = {}
+    refused: Rejections = {}
     tried: list[NodeAttempt] = []
     for node in session.order.walk(session.nodes.values()):
         if reason := rejection(session, task, node, "reclaim"):
@@ -214,7 +214,7 @@ def _reclaim_on(session: Session, job: Job, task: Task, node: Node) -> NodeAttem
     if not candidates:
         return NodeAttempt(node=node.name, outcome=NodeOutcome.NO_CANDIDATES)
     trial = Trial(node, candidates, session.evictable(Vote.RECLAIMABLE, task, candidates))
-    room = trial.room()
+    room = trial.freed()
     if not fits(task, room):
         return trial.ended(NodeOutcome.NOT_ENOUGH, missing=lacking(task, room))
     reclaimed = Resource()

@@ -7,17 +7,17 @@ enqueue admits waiting jobs to their queues (``actions/enqueue/enqueue.go``), al
 from __future__ import annotations
 
 from kpreempt.schedulers.volcano.actions.common import (
+    NodeRejection,
     PredicateHelper,
-    Refusals,
-    Refused,
+    Rejections,
     Statement,
     Turn,
+    each_turn,
     fits,
-    in_turn,
     is_skipped,
+    job_queues,
     nearest,
     rejection,
-    turns,
 )
 from kpreempt.schedulers.volcano.cache import FitErrors, Job, Node, Queue, Task, TaskStatus
 from kpreempt.schedulers.volcano.resources import NIL, SchedulerPanicError
@@ -28,7 +28,7 @@ from kpreempt.verdict.volcano import Attempt, AttemptOutcome, NodeAttempt, NodeO
 
 def enqueue(session: Session) -> None:
     """Take queues in turn, and try to enqueue the first waiting job of each."""
-    queues, waiting = in_turn(session, session.walk_jobs(), lambda job: job.is_pending)
+    queues, waiting = job_queues(session, session.walk_jobs(), lambda job: job.is_pending)
     record = session.recorder.record
     while queues:
         queue = queues.pop()
@@ -61,9 +61,9 @@ def allocate(session: Session) -> None:
         if job.is_pending and "enqueue" not in session.configuration.actions:
             job.phase = "Inqueue"
             session.recorder.record.enqueued.append(job.uid)
-    queues, waiting = in_turn(session, (job for job in jobs_in_order if not is_skipped(session, job)))
+    queues, waiting = job_queues(session, (job for job in jobs_in_order if not is_skipped(session, job)))
     pending: dict[str, PriorityQueue[Task]] = {}
-    for queue, job in turns(session, queues, waiting):
+    for queue, job in each_turn(session, queues, waiting):
         if job.uid not in pending:
             tasks = [task for task in session.walk_pending(job) if not task.is_best_effort]
             pending[job.uid] = PriorityQueue(session.task_is_before, tasks)
@@ -97,9 +97,9 @@ def _allocate_task(
 ) -> AttemptOutcome:
     """Find a node for a task."""
 
-    def check(task: Task, node: Node) -> Refused | None:
+    def check(task: Task, node: Node) -> NodeRejection | None:
         missing = task.request.exceeding(node.future_idle())
-        return Refused(f"Insufficient {missing[0]}") if missing else rejection(session, task, node, "allocate")
+        return NodeRejection(f"Insufficient {missing[0]}") if missing else rejection(session, task, node, "allocate")
 
     turn = Turn(session, Purpose.ALLOCATE, job, task)
     if not session.is_allocatable(queue, task):
@@ -174,7 +174,7 @@ def _place(session: Session, job: Job, task: Task) -> bool:
         job.nodes_fit_errors[task.uid] = FitErrors(by_node=dict.fromkeys(session.nodes, str(error)))
         turn.ended(AttemptOutcome.PRE_PREDICATE_FAILED, reason=str(error))
         return False
-    refused: Refusals = {}
+    refused: Rejections = {}
     for node in session.order.walk(session.nodes.values()):
         if reason := rejection(session, task, node, "backfill"):
             refused[node.name] = reason
@@ -182,11 +182,11 @@ def _place(session: Session, job: Job, task: Task) -> bool:
         try:
             session.allocate(task, node)
         except VolumeError as error:
-            refused[node.name] = Refused(str(error))
+            refused[node.name] = NodeRejection(str(error))
             continue
         if failure := _bind_all(session, job, task):
             # Upstream tries the next node, and leaves the task on this one, too.
-            refused[node.name] = Refused(failure)
+            refused[node.name] = NodeRejection(failure)
             continue
         session.recorder.operation(OperationKind.ALLOCATE, task)
         tried = NodeAttempt(node=node.name, outcome=NodeOutcome.ALLOCATED)

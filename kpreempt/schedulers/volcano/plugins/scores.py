@@ -29,13 +29,13 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.plugin import PodTopol
 from kpreempt.schedulers.kube.plugins.taint_toleration import SOFT_EFFECT, TaintToleration
 from kpreempt.schedulers.volcano.cache import Node, Task
 from kpreempt.schedulers.volcano.configuration import PluginOption
-from kpreempt.schedulers.volcano.kube_view import BEHAVIOUR, PodAffinity, SelectorSpread, without_sidecars
+from kpreempt.schedulers.volcano.kube_view import BEHAVIOR, PodAffinity, SelectorSpread, without_sidecars
 from kpreempt.schedulers.volcano.session import ScoreError, Session, Vote
 
-_ROUNDS_BY_CONTAINER = BEHAVIOUR.rounds_requests_by_container
+_ROUNDS_BY_CONTAINER = BEHAVIOR.rounds_requests_by_container
 
 
-class _Turn(NamedTuple):
+class _ScoredPod(NamedTuple):
     """What per-node scores need to know of a pod: the same on all nodes."""
 
     pod: Pod
@@ -75,7 +75,7 @@ class NodeOrder:
             self._untainted = 0
         if weight := option.integer("selectorspread.weight", 0):
             self._batch.append((SelectorSpread(handle), weight, 0))
-        self._turn: tuple[Pod, _Turn] | None = None
+        self._turn: tuple[Pod, _ScoredPod] | None = None
         self._known: dict[Hashable, dict[str, float]] = {}
 
     def score(self, task: Task, node: Node) -> float:
@@ -87,7 +87,7 @@ class NodeOrder:
             requests = [scorer.requests_of(pod) for scorer, _ in self._scorers]
             alike = (*map(tuple, requests), *self._images.images_of(pod))
             known = self._known.setdefault(alike, {})
-            self._turn = task.pod, _Turn(pod, requests, known, state, None if status.is_skip else status.message)
+            self._turn = task.pod, _ScoredPod(pod, requests, known, state, None if status.is_skip else status.message)
         turn = self._turn[1]
         total = turn.known.get(node.name)
         if total is None:

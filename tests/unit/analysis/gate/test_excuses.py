@@ -279,7 +279,7 @@ def test_what_is_not_known_is_not_excused_by_not_having_been_known_before() -> N
 def test_a_change_does_not_waive_the_damage_that_it_does() -> None:
     static_finding = StaticFinding(RuleId.MAX_DELETIONS, "Deployment shop/web", "it is deleted", change=API.object)
     waivers = annotated("max-deletions")
-    _, findings = evaluate(simulation(), [API], Facts(objections=[static_finding]), GateRules(), excused(waivers))
+    _, findings = evaluate(simulation(), [API], Facts(static_findings=[static_finding]), GateRules(), excused(waivers))
     assert [each.status for each in findings] == [FindingStatus.FAILS]
     assert "kpreempt.io/waive cannot waive max-deletions" in findings[0].detail
-    assert not measured(simulation(), [API], Facts(objections=[static_finding]), GateRules())
+    assert not measured(simulation(), [API], Facts(static_findings=[static_finding]), GateRules())

@@ -31,7 +31,7 @@ def stored(document: Document) -> Document:
 
 def planned(manifests: list[Document], *live: Document, at_most: bool = False) -> Any:
     given = [ManifestDocument(each) for each in manifests]
-    options = ApplyOptions(namespace="shop", autoscaled_at_most=at_most)
+    options = ApplyOptions(namespace="shop", max_autoscaled=at_most)
     return plan_change(cluster_of(*live), options.prepared(given), LiveDocuments(live), decode_object, options)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kpreempt.analysis.check.rollout.apply import LAST_APPLIED
 from kpreempt.analysis.check.rollout.cluster_documents import (
-    ALWAYS_KEPT,
+    ALWAYS_RECORDED,
     LiveDocuments,
     NeededObjects,
 )
@@ -459,8 +459,8 @@ def test_documents_are_wanted_of_what_the_change_is_about() -> None:
     assert len(found(NeededObjects([ManifestDocument(high())], "shop").keeps)) == len(live)
     assert len(found(NeededObjects([], "shop", ["priorityclass/high"]).keeps)) == len(live)
     assert NeededObjects([ManifestDocument(high())], "shop").kinds == ["CronJob"]
-    assert NeededObjects(documents, "shop").kinds == [*ALWAYS_KEPT]
-    assert NeededObjects([ManifestDocument(workload("CronJob"))], "shop").kinds == ["CronJob", *ALWAYS_KEPT]
+    assert NeededObjects(documents, "shop").kinds == [*ALWAYS_RECORDED]
+    assert NeededObjects([ManifestDocument(workload("CronJob"))], "shop").kinds == ["CronJob", *ALWAYS_RECORDED]
     assert NeededObjects([], "shop", ["cj/x"]).kinds == ["CronJob"]
     scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
     assert NeededObjects([ManifestDocument(scaler)], "shop").kinds == ["HorizontalPodAutoscaler"]

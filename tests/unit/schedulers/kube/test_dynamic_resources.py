@@ -323,7 +323,7 @@ def test_a_field_that_is_not_known_makes_the_outcome_uncertain_and_is_named() ->
 
 
 def test_a_search_without_end_is_given_up_and_the_outcome_is_uncertain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kpreempt.schedulers.kube.devices.search.MOST_STEPS", 1000)
+    monkeypatch.setattr("kpreempt.schedulers.kube.devices.search.MAX_STEPS", 1000)
     devices = [{"name": f"g{number:02}", "attributes": attributes(index=number)} for number in range(24)]
     asked = claim("c", exactly("x", count=12), exactly("y", count=13))
     verdict = decide(devices_cluster(gpus("a", *devices), claims=(asked,)), claiming("new", "c"))

@@ -7,7 +7,7 @@ import pytest
 from kpreempt.errors import UsageError
 from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELLED, NOT_MODELLED
+from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELED, NOT_MODELLED
 from kpreempt.schedulers.kube.versions import (
     behavior,
     behavior_with,
@@ -127,7 +127,7 @@ def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None
 
 
 def test_every_gate_is_modelled_or_is_told_or_can_change_nothing_or_is_locked() -> None:
-    tables = (MODELLED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
+    tables = (MODELED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
     assert sum(len(gates_of(DEFAULT_VERSION, table)) for table in tables) == len(GATES)
     assert {gate.stage for gate in gates_of(DEFAULT_VERSION, LOCKED).values()} == {"locked"}
 

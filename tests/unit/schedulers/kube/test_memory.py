@@ -12,7 +12,7 @@ import pytest
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod, Toleration, TopologySpreadConstraint, Volume
 from kpreempt.model.storage import PersistentVolumeClaim
-from kpreempt.schedulers.kube.framework.decision_cache import MIN_KEYS, MOST_OUTDATED, Memory, equivalence_key
+from kpreempt.schedulers.kube.framework.decision_cache import MAX_OUTDATED, MIN_KEYS, DecisionCache, equivalence_key
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
 from kpreempt.schedulers.kube.plugins.node_resources_fit import NodeResourcesFit
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
@@ -30,10 +30,10 @@ class Looks:
         self.prepared: Any = None
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> DecisionCache:
         """What is remembered by now."""
         memory = self.prepared.frameworks["default-scheduler"].memory
-        assert isinstance(memory, Memory)
+        assert isinstance(memory, DecisionCache)
         return memory
 
     def at(self, cluster: ClusterSnapshot, pod: Pod) -> list[str]:
@@ -125,7 +125,7 @@ def test_pods_with_claims_that_are_named_after_them_are_not_alike() -> None:
 
 
 def test_only_the_likenesses_that_came_last_are_remembered() -> None:
-    memory = Memory()
+    memory = DecisionCache()
     pods = [make_pod("pod", cpu=str(cpu)) for cpu in range(1, MIN_KEYS + 2)]
     for pod in [*pods, *pods[1:]]:
         memory.of(pod)
@@ -139,10 +139,10 @@ def test_nodes_of_clusters_before_are_forgotten(looks: Looks) -> None:
         max_skew=1, topology_key="kubernetes.io/hostname", when_unsatisfiable="DoNotSchedule"
     )
     asked, most = make_pod("asked", topology_spread_constraints=[constraint]), 0
-    for index in range(3 * MOST_OUTDATED):
+    for index in range(3 * MAX_OUTDATED):
         looks.at(cluster_with(make_pod(f"running-{index}", node="n1")), asked)
         findings = looks.memory.of(asked)
         if index:
             assert findings is not None
             most = max(most, len(findings.on("spread filter")))
-    assert len(NODES) < most <= len(NODES) + MOST_OUTDATED + 1
+    assert len(NODES) < most <= len(NODES) + MAX_OUTDATED + 1

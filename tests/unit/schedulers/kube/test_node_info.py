@@ -17,7 +17,7 @@ from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.schedulers.kube import scheduler
 from kpreempt.schedulers.kube.framework import node_info
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from tests.factories import decide, make_node, make_pod
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -28,7 +28,7 @@ def test_a_look_for_affinity_makes_records_of_no_other_pods(monkeypatch: pytest.
     looked_at: list[str] = []
 
     class Noted(PodInfo):
-        def __init__(self, pod: Pod, behavior: Behaviour) -> None:
+        def __init__(self, pod: Pod, behavior: Behavior) -> None:
             looked_at.append(pod.metadata.name)
             super().__init__(pod, behavior)
 

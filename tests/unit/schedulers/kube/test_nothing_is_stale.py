@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod
 from kpreempt.schedulers.kube.scheduler import KubeScheduler
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import Verdict
 from tests.conformance.cases import NOW, cluster_of, gates_of, pod_of
 
@@ -220,7 +220,7 @@ def test_pods_that_move_and_are_nominated_count_whoever_asks(steps: list[Any], h
     for places, number, is_new_first in steps:
         pods = [mover(index, place, has_affinity=has_affinity) for index, place in enumerate(places)]
         cluster = msgspec.structs.replace(first, pods=cluster_of([*NODES, *pods]).pods)
-        prepared = kube.prepare(cluster, now=NOW, before=prepared, expects_alike=True)
+        prepared = kube.prepare(cluster, now=NOW, before=prepared, expects_equivalent_pods=True)
         own = pods[number]
         new = {**own, "metadata": {**own["metadata"], "name": "new", "uid": "new", "labels": DB}, "status": {}}
         new["spec"] = {**own["spec"], "nodeName": ""}
@@ -255,7 +255,7 @@ def decided(
     second: ClusterSnapshot,
     asked: Pod,
     then: Pod | None = None,
-    behavior: Behaviour | None = None,
+    behavior: Behavior | None = None,
 ) -> tuple[Verdict, Verdict, Verdict]:
     """The verdict on the first cluster, once it is remembered; on the second with that memory, and without it."""
     kube = KubeScheduler(behavior=behavior)

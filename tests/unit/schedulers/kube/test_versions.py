@@ -7,15 +7,15 @@ from itertools import pairwise
 import pytest
 
 from kpreempt.scheduler_table import DEFAULT_VERSION, LATEST_ALGORITHM, RELEASES
-from kpreempt.schedulers.kube.gates import MODELLED
+from kpreempt.schedulers.kube.gates import MODELED
 from kpreempt.schedulers.kube.history import EFFECTS, changes_in
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import (
     CHANGES,
-    Behaviour,
+    Behavior,
     Gate,
     behavior,
-    decide_alike,
+    decide_equally,
     gates_of,
     modeled_gates,
     modeled_version,
@@ -34,11 +34,11 @@ from tests.factories import LATER_VERSION
     ],
 )
 def test_a_gate_is_in_the_last_stage_that_it_has_come_to(version: str, gate: Gate | None) -> None:
-    assert gates_of(version, MODELLED).get("SidecarContainers") == gate
+    assert gates_of(version, MODELED).get("SidecarContainers") == gate
 
 
 def test_what_a_gate_switched_stays_once_it_is_gone() -> None:
-    assert "MinDomainsInPodTopologySpread" not in gates_of(DEFAULT_VERSION, MODELLED)
+    assert "MinDomainsInPodTopologySpread" not in gates_of(DEFAULT_VERSION, MODELED)
     assert [behavior(each).min_domains_in_pod_topology_spread for each in ("1.25", "1.31", DEFAULT_VERSION)] == [
         False,
         True,
@@ -57,12 +57,12 @@ def test_gates_are_set_over_their_defaults() -> None:
 
 
 def test_every_field_is_a_gate_or_a_change() -> None:
-    assert len(Behaviour._fields) == 1 + len(CHANGES) + len(behaviour_gates())
+    assert len(Behavior._fields) == 1 + len(CHANGES) + len(behaviour_gates())
 
 
 def behaviour_gates() -> set[str]:
     """The gates that are modelled, of any version."""
-    return {name for row in MODELLED.split("\n") for name in row.partition(":")[2].split()}
+    return {name for row in MODELED.split("\n") for name in row.partition(":")[2].split()}
 
 
 def test_a_plugin_is_enabled_by_default_as_long_as_its_gate_is_on() -> None:
@@ -110,10 +110,10 @@ def test_the_version_in_an_algorithms_name(algorithm: str, version: str | None) 
 
 
 def test_releases_of_a_minor_version_decide_alike_but_for_fixes_that_were_carried_back() -> None:
-    assert all(decide_alike(minor, release) for minor, release in RELEASES.items())
-    assert decide_alike("1.33.7", "1.33.13")
-    assert not decide_alike("1.33.5", "1.33.6")
-    assert not decide_alike("1.29", "1.29.14")
+    assert all(decide_equally(minor, release) for minor, release in RELEASES.items())
+    assert decide_equally("1.33.7", "1.33.13")
+    assert not decide_equally("1.33.5", "1.33.6")
+    assert not decide_equally("1.29", "1.29.14")
 
 
 def test_a_fix_holds_in_the_releases_that_it_was_carried_back_to() -> None:

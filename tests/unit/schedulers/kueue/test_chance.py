@@ -67,7 +67,7 @@ def _run(seconds: tuple[int, int], cohorts: tuple[str, str], config: KueueConfig
 @pytest.mark.parametrize("config", [KueueConfiguration(), FAIR], ids=["classical", "fair sharing"])
 def test_heads_of_the_same_second_are_admitted_in_either_order(config: KueueConfiguration) -> None:
     found = _run((0, 0), ("c", "c"), config)
-    ends = [set(cycles[0]["admissions"]) for cycles in (found.cycles, *found.others)]
+    ends = [set(cycles[0]["admissions"]) for cycles in (found.cycles, *found.alternatives)]
     assert sorted(map(sorted, ends)) == [["team/one"], ["team/two"]]
     assert found.are_all
 
@@ -83,7 +83,7 @@ def test_there_is_one_end_where_order_is_known_or_does_not_matter(
 ) -> None:
     found = _run(seconds, cohorts, config)
     assert set(found.cycles[0]["admissions"]) == admitted
-    assert found.others == []
+    assert found.alternatives == []
 
 
 def test_that_not_every_way_was_followed_is_known() -> None:

@@ -25,7 +25,7 @@ from kpreempt.snapshot.live.listing import (
     path_of,
     plural_of,
 )
-from kpreempt.snapshot.live.lists import Reading, read_cluster
+from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.snapshot.load import load_snapshot
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, objects_by_kind, refused
 
@@ -43,7 +43,7 @@ def node(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}}
 
 
-def read(answering: Answering, *, needs: Needs = NOTHING_MORE, **options: Any) -> tuple[Reading, list[Asked]]:
+def read(answering: Answering, *, needs: Needs = NOTHING_MORE, **options: Any) -> tuple[LiveSnapshot, list[Asked]]:
     """What is read from a server that answers so, and what it was asked."""
     with FakeApi(answering) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
@@ -53,7 +53,7 @@ def read(answering: Answering, *, needs: Needs = NOTHING_MORE, **options: Any) -
             api.close()
 
 
-def told(reading: Reading) -> list[str]:
+def told(reading: LiveSnapshot) -> list[str]:
     return [f"{each.subject}: {each.field}: {each.message}" for each in reading.assumptions]
 
 

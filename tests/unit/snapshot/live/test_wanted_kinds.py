@@ -14,7 +14,7 @@ from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.connection import connect
 from kpreempt.snapshot.live.flags import ConnectionFlags
-from kpreempt.snapshot.live.lists import Reading, read_cluster
+from kpreempt.snapshot.live.lists import LiveSnapshot, read_cluster
 from kpreempt.verdict import AssumptionKind
 from tests.fake_api import Answer, Answering, Asked, FakeApi, FakeCluster, good, refused
 
@@ -26,7 +26,7 @@ PLUGINS = "their effect on plugins is unknown"
 
 def read(
     answering: Answering, *kinds: ObjectKind, skip_bad_objects: bool = False, **needs: Any
-) -> tuple[Reading, list[Asked]]:
+) -> tuple[LiveSnapshot, list[Asked]]:
     with FakeApi(answering) as fake:
         api = Api(connect(ConnectionFlags(server=fake.url), {}), sleep=lambda _: None)
         try:
@@ -59,11 +59,11 @@ def lists(kind: str, path: str, api_version: str, *names: str, page: int = 2) ->
     return special
 
 
-def told(reading: Reading) -> list[str]:
+def told(reading: LiveSnapshot) -> list[str]:
     return [f"{each.kind}: {each.subject}: {each.field}: {each.message}" for each in reading.assumptions]
 
 
-def names(reading: Reading, key: str) -> list[str]:
+def names(reading: LiveSnapshot, key: str) -> list[str]:
     return [each["metadata"]["name"] for each in reading.cluster.documents[key]]
 
 

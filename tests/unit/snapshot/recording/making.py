@@ -16,8 +16,8 @@ from kpreempt.model.kinds import KINDS
 from kpreempt.snapshot.batches import Batch
 from kpreempt.snapshot.collect import Collector
 from kpreempt.snapshot.kinds import RECORDED
-from kpreempt.snapshot.recording.changes import What
-from kpreempt.snapshot.recording.recorder import Holder, Lines, Listed, Recorder, Stream, Told, Watched
+from kpreempt.snapshot.recording.changes import ChangeType
+from kpreempt.snapshot.recording.recorder import LeaseHolder, Lines, Listed, Recorder, Stream, Watched, WatchReport
 from kpreempt.snapshot.recording.segments import Limits, Segments
 from kpreempt.snapshot.write import DumpHeader, api_version_of
 
@@ -115,8 +115,8 @@ class Making:
             del self.objects[kind, whole["metadata"].get("namespace", ""), whole["metadata"]["name"]]
         self.at[self.version] = self.now, self.list()
         if told:
-            news = Watched(What(what), json.dumps(whole).encode(), whole["apiVersion"])
-            self.recorder.take(Told(self.now, Stream(RECORDED[kind]), news))
+            news = Watched(ChangeType(what), json.dumps(whole).encode(), whole["apiVersion"])
+            self.recorder.take(WatchReport(self.now, Stream(RECORDED[kind]), news))
             self.recorder.tick(self.now)
         return self.version
 
@@ -124,11 +124,11 @@ class Making:
         """Have the recorder list a kind anew."""
         items = [msgspec.Raw(json.dumps(each).encode()) for each in self.list() if each["kind"] == kind]
         listed = Listed(self.version, items, api_version_of(RECORDED[kind]))
-        self.recorder.take(Told(self.now, Stream(RECORDED[kind]), listed))
+        self.recorder.take(WatchReport(self.now, Stream(RECORDED[kind]), listed))
 
     def hold(self, identity: str) -> None:
         """Have another scheduler go on."""
-        self.recorder.take(Told(self.now, None, Holder(identity)))
+        self.recorder.take(WatchReport(self.now, None, LeaseHolder(identity)))
 
     def wait(self, seconds: float) -> None:
         """Let time go by."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kpreempt.snapshot.recording.changes import Order
-from kpreempt.snapshot.recording.orders import NodeOrders, Seen
+from kpreempt.snapshot.recording.orders import CachedPod, NodeOrders
 
 
 class Cache:
@@ -29,12 +29,12 @@ class Cache:
         self.add(key)
 
 
-def on_node(key: str) -> Seen:
-    return Seen(key, f"uid-{key}", "n1")
+def on_node(key: str) -> CachedPod:
+    return CachedPod(key, f"uid-{key}", "n1")
 
 
-def waiting(key: str, *, failed: bool = False, rejection: str = "", gated: bool = False) -> Seen:
-    return Seen(key, f"uid-{key}", "", is_waiting=True, has_failed=failed, rejection=rejection, is_gated=gated)
+def waiting(key: str, *, failed: bool = False, rejection: str = "", gated: bool = False) -> CachedPod:
+    return CachedPod(key, f"uid-{key}", "", is_waiting=True, has_failed=failed, rejection=rejection, is_gated=gated)
 
 
 def order(orders: NodeOrders) -> tuple[list[str], set[str]]:
@@ -87,7 +87,7 @@ def test_what_happens_while_a_pod_may_be_assumed_leaves_only_what_is_sure() -> N
     ],
 )
 def test_only_its_scheduler_tells_that_a_pod_was_not_assumed_before_it_changed(
-    before: Seen, after: Seen, known: bool
+    before: CachedPod, after: CachedPod, known: bool
 ) -> None:
     orders = NodeOrders()
     for key in "qr":

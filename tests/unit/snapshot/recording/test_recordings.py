@@ -19,8 +19,8 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.load import Loaded, cluster_from_json, load_snapshot
-from kpreempt.snapshot.minimize import least
-from kpreempt.snapshot.recording.as_of import Moment, info_of, state_before
+from kpreempt.snapshot.minimize import minimized
+from kpreempt.snapshot.recording.as_of import PointInTime, info_of, state_before
 from kpreempt.snapshot.recording.pods import pod_line
 from kpreempt.snapshot.recording.runs import runs_of
 from kpreempt.snapshot.recording.segments import Limits, Segment, Segments, segments_in
@@ -37,7 +37,9 @@ def names(loaded: Loaded) -> list[str]:
 
 def listed(documents: list[Document]) -> ClusterSnapshot:
     cluster = cluster_from_json([json.dumps(each).encode() for each in documents], "a list")
-    return msgspec.structs.replace(cluster, pods=list(map(least, cluster.pods)), nodes=list(map(least, cluster.nodes)))
+    return msgspec.structs.replace(
+        cluster, pods=list(map(minimized, cluster.pods)), nodes=list(map(minimized, cluster.nodes))
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -58,7 +60,7 @@ def test_base_and_changes_up_to_any_moment_are_a_list_at_that_moment(data: st.Da
                 making.wait(70)
         making.recorder.flush(making.now)
         for version, (time, documents) in making.at.items():
-            past = state_before(making.folder, Moment(time, version), InputLimits())
+            past = state_before(making.folder, PointInTime(time, version), InputLimits())
             found = cluster_from_json([line for batch in past.batches for line in batch.objects], "the past")
             expected = listed(documents)
             if any(each.field == "recording" for each in past.assumptions):
@@ -243,7 +245,7 @@ def test_secrets_in_free_text_are_in_no_recording(tmp_path: Path) -> None:
     making = Making(tmp_path / "rec", {"Pod": [a_pod("a", "n1", **secret)]})
     making.change("MODIFIED", "Pod", a_pod("a", "n1", startTime="2026-11-21T03:00:00Z", **secret), seconds=2)
     making.end()
-    past = state_before(making.folder, Moment(), InputLimits())
+    past = state_before(making.folder, PointInTime(), InputLimits())
     assert not any(b"hunter2" in bytes(line) for batch in past.batches for line in batch.objects)
 
 

@@ -21,7 +21,7 @@ from kpreempt.model.cluster import REDACTED_AT
 from kpreempt.model.pod import Pod
 from kpreempt.snapshot.archives import InputLimits
 from kpreempt.snapshot.load import cluster_from_json
-from kpreempt.snapshot.recording.as_of import Moment, info_of, state_before
+from kpreempt.snapshot.recording.as_of import PointInTime, info_of, state_before
 from kpreempt.snapshot.recording.journal import Subject, history_of
 from kpreempt.snapshot.recording.redacted import Images, redact_recording
 from kpreempt.snapshot.recording.segments import Limits, read_blocks, segments_in
@@ -153,8 +153,8 @@ def test_at_every_moment_the_objects_are_those_of_the_redaction(data: st.DataObj
     with TemporaryDirectory() as folder, busy(data, Path(folder) / "rec") as making:
         to, redaction = redact(making)
         for version, (time, _) in making.at.items():
-            before = state_before(making.folder, Moment(time, version), InputLimits())
-            after = state_before(to, Moment(redaction.time(time), version), InputLimits())
+            before = state_before(making.folder, PointInTime(time, version), InputLimits())
+            after = state_before(to, PointInTime(redaction.time(time), version), InputLimits())
             expected = {
                 field: [bare(redaction.record(each)) for each in getattr(cluster(before), field)]
                 for field in ("pods", "nodes", "pod_disruption_budgets", "deployments", "events")

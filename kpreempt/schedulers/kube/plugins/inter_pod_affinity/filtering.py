@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kpreempt.model.labels import LabelSelector
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.decision_cache import Findings, answers_on
+from kpreempt.schedulers.kube.framework.decision_cache import PodCache, answers_on
 from kpreempt.schedulers.kube.framework.label_selectors import AffinityTerm, selector_error
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import AffinityConflict
 
@@ -68,7 +68,7 @@ class Evidence:
     indexed ones.
     """
 
-    def __init__(self, incoming: IncomingPod, nodes: Sequence[NodeInfo], findings: Findings | None = None) -> None:
+    def __init__(self, incoming: IncomingPod, nodes: Sequence[NodeInfo], findings: PodCache | None = None) -> None:
         self._incoming = incoming
         self._nodes = nodes
         self._findings = findings
@@ -199,7 +199,7 @@ def matches_all_terms(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
     return bool(terms) and all(term.matches(pod, None) for term in terms)
 
 
-def parse_error(pod: Pod, behavior: Behaviour) -> str | None:
+def parse_error(pod: Pod, behavior: Behavior) -> str | None:
     """Return upstream's message for a pod with a selector that cannot be parsed (``PodInfo.Update``)."""
     affinity = pod.spec.affinity
     requested = affinity.pod_affinity if affinity else None
@@ -302,7 +302,7 @@ class FilterState:
             for pod_info in node_info.pods:
                 self._update_incoming(pod_info, labels, 1)
 
-    def add_known(self, nodes: Sequence[NodeInfo], findings: Findings) -> None:
+    def add_known(self, nodes: Sequence[NodeInfo], findings: PodCache) -> None:
         """Do the same as ``add_all``, evaluating only nodes without cached results."""
         mine = (self.affinity, self.anti_affinity, self.existing_anti_affinity)
         for node_counts in filter(None, answers_on(findings.on("affinity filter"), nodes, self._counts_on)):

@@ -40,7 +40,7 @@ from kpreempt.schedulers.kube.plugins.inter_pod_affinity.scoring import (
     node_weight,
     normalized,
 )
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
@@ -65,21 +65,21 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         self._ignores_preferences_of_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
         self._handle = handle
         self._cluster = handle.cluster
-        self._behaviour = handle.behavior
+        self._behavior = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         """Count matching pods per topology; Skip if the pod has no required terms and no pod excludes it."""
-        error = parse_error(pod, self._behaviour)
+        error = parse_error(pod, self._behavior)
         if error is not None:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [f"parsing pod: {error}"])
         namespace_labels = self._cluster.namespace_labels(pod.metadata.namespace)
         incoming = IncomingPod(
-            PodInfo(pod, self._behaviour),
+            PodInfo(pod, self._behavior),
             self._cluster.selected_namespaces,
             namespace_labels,
-            keeps_selectors=self._behaviour.keeps_namespace_selectors,
+            keeps_selectors=self._behavior.keeps_namespace_selectors,
         )
         counts = FilterState(incoming, Evidence(incoming, nodes, state.findings))
         if state.findings is not None:
@@ -128,15 +128,15 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         own = has_preferences(pod)
         if self._ignores_preferences_of_existing and not own:
             return SKIP
-        error = parse_error(pod, self._behaviour)
+        error = parse_error(pod, self._behavior)
         if error is not None:
             return Status(Code.ERROR, [f"failed to parse pod: {error}"])
         preferences = Preferences(
-            PodInfo(pod, self._behaviour),
+            PodInfo(pod, self._behavior),
             self._cluster.selected_namespaces,
             self._cluster.namespace_labels(pod.metadata.namespace),
             self._hard_affinity_weight,
-            keeps_selectors=self._behaviour.keeps_namespace_selectors,
+            keeps_selectors=self._behavior.keeps_namespace_selectors,
         )
         nodes = self._cluster.node_infos
         table = self._handle.tables.current if self._handle.tables is not None else None
@@ -163,12 +163,12 @@ class InterPodAffinity(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Sco
         return normalized(scores)
 
 
-def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behavior) -> dict[str, Any]:
     """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {"hardPodAffinityWeight": 1, "ignorePreferredTermsOfExistingPods": False, **args}
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     weight = args["hardPodAffinityWeight"]
     if 0 <= weight <= 100:
@@ -224,7 +224,7 @@ def changes_topology(pod: Pod, old: Node | None, new: Node | None) -> bool:
     )
 
 
-def wants(pod: Pod, other: Pod) -> bool | None:
+def matches_term(pod: Pod, other: Pod) -> bool | None:
     """Return whether a required affinity term matches the other pod; ``None`` if namespace labels decide."""
     terms = [
         term

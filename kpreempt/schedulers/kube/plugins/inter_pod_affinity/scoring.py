@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.framework.decision_cache import Findings, answers_on
+from kpreempt.schedulers.kube.framework.decision_cache import PodCache, answers_on
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE
 from kpreempt.schedulers.kube.framework.label_selectors import WeightedAffinityTerm
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo, PodInfo
@@ -52,7 +52,7 @@ class Preferences:
         self._namespace_labels = namespace_labels
         self._hard_affinity_weight = hard_affinity_weight
 
-    def add_all(self, nodes: Sequence[NodeInfo], *, has_preferences: bool, findings: Findings | None = None) -> None:
+    def add_all(self, nodes: Sequence[NodeInfo], *, has_preferences: bool, findings: PodCache | None = None) -> None:
         """Add the weights of all pods; without own preferences, only those of pods with any affinity.
 
         With ``findings``, only nodes without cached results are evaluated.

@@ -31,7 +31,7 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import (
     SpreadConstraint,
     has_all_keys,
     is_counted,
-    too_many,
+    too_many_pods,
 )
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import HOSTNAME, natural_log
 from kpreempt.verdict import Code, Status
@@ -56,9 +56,9 @@ def spread_limits(plugin: str, state: FilterState, table: PodTable, nodes: Seque
         index, node = excess.exceeded.index(True), nodes[excess.node].node
         domain = node.labels[state.constraints[index].topology_key]
         if not state.is_counted(node, index):
-            return too_many(state, index, domain, state.counts[index].get(domain, 0), state.minimum(index))
+            return too_many_pods(state, index, domain, state.counts[index].get(domain, 0), state.minimum(index))
         count = excess.sums[index]
-        return too_many(state, index, domain, count, min(state.lowest_other(index, domain), count))
+        return too_many_pods(state, index, domain, count, min(state.lowest_other(index, domain), count))
 
     def adds(info: PodInfo) -> list[int]:
         return [int(_counts(state, index, info.pod)) for index in range(len(state.constraints))]
@@ -104,7 +104,7 @@ class SpreadScores:
     ) -> None:
         findings = state.findings
         assert state.places is not None
-        self._findings, self._of_shape = findings, state.shape_findings or findings
+        self._findings, self._of_shape = findings, state.scheduling_findings or findings
         self._pod, self._constraints, self._cluster, self._places = pod, constraints, cluster, state.places
         self._size = len(cluster.node_infos)
         # The system default constraints select the same pods.
@@ -185,10 +185,10 @@ class SpreadScores:
             domains = np.array([numbers[each or ""] for each in labels], np.int64)
             return domains, np.array([each is not None for each in labels], np.bool_)
 
-        return self._of_shape.kept(("domains", key), find_out) if self._of_shape is not None else find_out()
+        return self._of_shape.cached(("domains", key), find_out) if self._of_shape is not None else find_out()
 
     def _kept(self, question: object, is_so: Callable[[Node], bool]) -> Booleans:
         def find_out() -> Booleans:
             return np.array([is_so(node_info.node) for node_info in self._cluster.node_infos], np.bool_)
 
-        return self._of_shape.kept(question, find_out) if self._of_shape is not None else find_out()
+        return self._of_shape.cached(question, find_out) if self._of_shape is not None else find_out()

@@ -15,11 +15,11 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.node import Node
 from kpreempt.model.pod import Pod, TopologySpreadConstraint
 from kpreempt.model.taints import find_untolerated_taint
-from kpreempt.schedulers.kube.framework.decision_cache import Findings, answers_on
+from kpreempt.schedulers.kube.framework.decision_cache import PodCache, answers_on
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import narrowed, selector_error
 from kpreempt.schedulers.kube.framework.node_info import NodeInfo
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.schedulers.lowest_counts import LowestCounts
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import SpreadConflict
@@ -64,7 +64,7 @@ def constraints_for(
     stated: Iterable[TopologySpreadConstraint],
     labels: Mapping[str, str],
     action: UnsatisfiableAction,
-    behavior: Behaviour,
+    behavior: Behavior,
 ) -> list[SpreadConstraint]:
     """Return the constraints with this action, for a pod with these labels.
 
@@ -73,7 +73,7 @@ def constraints_for(
     return [_constraint(each, labels, behavior) for each in stated if each.when_unsatisfiable == action]
 
 
-def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], behavior: Behaviour) -> SpreadConstraint:
+def _constraint(stated: TopologySpreadConstraint, labels: Mapping[str, str], behavior: Behavior) -> SpreadConstraint:
     error = selector_error(stated.label_selector, as_json=behavior.reports_selectors_as_json)
     if error is not None:
         raise PluginError(error)
@@ -126,7 +126,7 @@ def is_counted(constraint: SpreadConstraint) -> bool:
 class NodeInclusion:
     """Which nodes' pods and domains count for a pod: by its node affinity, its tolerations and the policies."""
 
-    def __init__(self, pod: Pod, behavior: Behaviour) -> None:
+    def __init__(self, pod: Pod, behavior: Behavior) -> None:
         self._pod = pod
         self._reads_policies = behavior.node_inclusion_policy_in_pod_topology_spread
         self._compares_numbers = behavior.taint_toleration_comparison_operators
@@ -212,7 +212,7 @@ class FilterState:
         return other
 
     def add_all(
-        self, nodes: Sequence[NodeInfo], table: PodTable | None = None, findings: Findings | None = None
+        self, nodes: Sequence[NodeInfo], table: PodTable | None = None, findings: PodCache | None = None
     ) -> None:
         """Count the pods of all nodes; every eligible node's domain exists even without pods.
 
@@ -327,11 +327,11 @@ def check_node(state: FilterState, node: Node) -> Status:
         count, minimum = state.counts[index].get(domain, 0), state.minimum(index)
         self_match = state.self_matches[index]
         if count + self_match - minimum > constraint.max_skew:
-            return too_many(state, index, domain, count, minimum)
+            return too_many_pods(state, index, domain, count, minimum)
     return SUCCESS
 
 
-def too_many(state: FilterState, index: int, domain: str, count: int, minimum: int) -> Status:
+def too_many_pods(state: FilterState, index: int, domain: str, count: int, minimum: int) -> Status:
     """Reject a domain with ``count`` matching pods for a constraint, if the emptiest domain has ``minimum``."""
     constraint, self_match = state.constraints[index], state.self_matches[index]
     detail = SpreadConflict(

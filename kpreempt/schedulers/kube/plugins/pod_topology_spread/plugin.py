@@ -52,7 +52,7 @@ from kpreempt.schedulers.kube.plugins.pod_topology_spread.filtering import (
     constraints_for,
 )
 from kpreempt.schedulers.kube.plugins.pod_topology_spread.scoring import ScoreState
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.status import SKIP
 
@@ -84,7 +84,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         )
         self._handle = handle
         self._cluster = handle.cluster
-        self._behaviour = handle.behavior
+        self._behavior = handle.behavior
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -93,11 +93,11 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         try:
             constraints = self.constraints_of(pod, "DoNotSchedule")
         except PluginError as error:
-            where = "get constraints from pod: " if self._behaviour.reports_failed_constraints else ""
-            return None, Status(Code.ERROR, [f"{where}{error}"])
+            prefix = "get constraints from pod: " if self._behavior.reports_failed_constraints else ""
+            return None, Status(Code.ERROR, [f"{prefix}{error}"])
         if not constraints:
             return None, SKIP
-        counts = FilterState(pod, constraints, NodeInclusion(pod, self._behaviour))
+        counts = FilterState(pod, constraints, NodeInclusion(pod, self._behavior))
         counts.add_all(nodes, self._handle.pod_table, state.findings)
         state.write(PRE_FILTER_KEY, counts)
         return None, SUCCESS
@@ -130,8 +130,8 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
             return SKIP
         # The system defaults also score nodes that lack one of the labels.
         requires_all_keys = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
-        inclusion = NodeInclusion(pod, self._behaviour)
-        if state.places is not None and self._behaviour.counts_spread_by_constraint:
+        inclusion = NodeInclusion(pod, self._behavior)
+        if state.places is not None and self._behavior.counts_spread_by_constraint:
             from kpreempt.schedulers.kube.plugins.pod_topology_spread.columns import SpreadScores  # noqa: PLC0415 - it needs NumPy
 
             spread = SpreadScores(state, pod, constraints, self._cluster, requires_all_keys=requires_all_keys)
@@ -145,7 +145,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
             # The pods of a cluster that follows another are already indexed.
             self._cluster.selected_pods if table is None or self._cluster.follows_closely else table.selected_pods,
             requires_all_keys=requires_all_keys,
-            counts_by_constraint=self._behaviour.counts_spread_by_constraint,
+            counts_by_constraint=self._behavior.counts_spread_by_constraint,
         )
         scoring.add_all(self._cluster.by_name, inclusion, requires_all_keys=requires_all_keys)
         state.write(PRE_SCORE_KEY, scoring)
@@ -170,11 +170,11 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         kind = "hard" if action == "DoNotSchedule" else "soft"
         if stated:
             try:
-                return constraints_for(stated, labels, action, self._behaviour)
+                return constraints_for(stated, labels, action, self._behavior)
             except PluginError as error:
                 raise PluginError(f"obtaining pod's {kind} topology spread constraints: {error}") from error
         try:
-            constraints = constraints_for(self._defaults, labels, action, self._behaviour)
+            constraints = constraints_for(self._defaults, labels, action, self._behavior)
         except PluginError as error:
             raise PluginError(f"setting default {kind} topology spread constraints: {error}") from error
         if not constraints:
@@ -185,7 +185,7 @@ class PodTopologySpread(PreFilterPlugin, LimitedFilterPlugin, PreScorePlugin, Bu
         return [constraint._replace(selector=selector) for constraint in constraints]
 
 
-def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behavior) -> dict[str, Any]:
     """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     return {**args, "defaultingType": args.get("defaultingType") or "System"}
 
@@ -205,7 +205,7 @@ def _score_state(state: CycleState) -> ScoreState:
     return scoring
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     kind, constraints = args["defaultingType"], args.get("defaultConstraints", [])
     problems = []
@@ -215,11 +215,11 @@ def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> lis
         problems.append(invalid(child(path, "defaultingType"), kind, "when .defaultConstraints are not empty"))
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(constraints):
-        where = f"{child(path, 'defaultConstraints')}[{index}]"
-        problems += _spread_constraint(where, constraint)
+        location = f"{child(path, 'defaultConstraints')}[{index}]"
+        problems += _spread_constraint(location, constraint)
         identity = (constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", ""))
         if identity in seen:
-            problems.append(duplicate(where, f"{{{identity[0]}, {identity[1]}}}"))
+            problems.append(duplicate(location, f"{{{identity[0]}, {identity[1]}}}"))
         seen.add(identity)
     return problems
 

@@ -50,7 +50,7 @@ from kpreempt.schedulers.kube.framework.csi_translation import (
 )
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.plugins.volume_binding.matching import ClassVolumes, SuitableVolumes
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict.details import VolumeConflict
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -237,7 +237,7 @@ class ClaimMatches:
 class VolumeBinder:
     """Finds volumes for the claims of pods in one cluster."""
 
-    def __init__(self, cluster: ClusterState, behavior: Behaviour) -> None:
+    def __init__(self, cluster: ClusterState, behavior: Behavior) -> None:
         self._cluster = cluster
         self.behavior = behavior
         self._classes: dict[str, ClassVolumes] = {}

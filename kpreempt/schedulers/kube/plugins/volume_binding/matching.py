@@ -24,7 +24,7 @@ from kpreempt.model.storage import (
 from kpreempt.schedulers.kube.framework.csi_translation import is_reachable, required_nodes
 from kpreempt.schedulers.kube.framework.interface import PluginError
 from kpreempt.schedulers.kube.framework.label_selectors import selector_error
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 
 _FILESYSTEM = "Filesystem"
 
@@ -79,7 +79,7 @@ class SuitableVolumes:
 
     __slots__ = ("_available", "prebound")
 
-    def __init__(self, claim: PersistentVolumeClaim, volumes: ClassVolumes, behavior: Behaviour) -> None:
+    def __init__(self, claim: PersistentVolumeClaim, volumes: ClassVolumes, behavior: Behavior) -> None:
         """Choose among the volumes of the claim's storage class.
 
         Raises ``PluginError`` if the claim cannot be matched at all.

@@ -59,7 +59,7 @@ class _Variant(NamedTuple):
     """The effect of an order of volumes on nodes: how many are rejected, and a key that distinguishes variants."""
 
     effect: tuple[Hashable, ...]
-    refused: int
+    num_rejected: int
     order: tuple[str, ...]
 
 
@@ -212,13 +212,13 @@ def other_orders(choices: VolumeChoices, nodes: Iterable[Node], limit: int) -> O
     """Return the effects of up to ``limit`` other orders on the nodes; ``None`` if no order changes anything."""
     if not choices.is_open:
         return None
-    told: list[VolumeChoice] = []
+    found_choices: list[VolumeChoice] = []
     undecided: list[_Undecided] = []
     blind: list[tuple[str, ...]] = []
     for alike in choices.alike(nodes):
         found = choices.search([alike])
         if found is None:
-            told += [choices.choice(node, VolumeFit.UNKNOWN, alike.volumes) for node in alike.nodes]
+            found_choices += [choices.choice(node, VolumeFit.UNKNOWN, alike.volumes) for node in alike.nodes]
             blind.append(choices.names(reversed(alike.volumes)))
             continue
         results, contested = found
@@ -228,14 +228,14 @@ def other_orders(choices: VolumeChoices, nodes: Iterable[Node], limit: int) -> O
             if (fits := _fit([choices.effect_on(node, result.picks[0]) for result in results])) is not None
         ]
         if varied:
-            told += [choices.choice(node, fits, contested) for node, fits in varied]
+            found_choices += [choices.choice(node, fits, contested) for node, fits in varied]
             undecided.append(_Undecided(alike._replace(nodes=[node for node, _ in varied]), contested, results))
-    if not told:
+    if not found_choices:
         return None
     groups = [_variants_of(choices, group) for group in _sharing(undecided)]
     orders, is_complete = _combined([variants for variants, _ in groups], limit)
     is_complete = is_complete and all(complete for _, complete in groups) and not blind
-    return OtherOrders(told, [*orders, *blind][:limit], is_complete)
+    return OtherOrders(found_choices, [*orders, *blind][:limit], is_complete)
 
 
 def _fit(effects: Sequence[tuple[list[str], object]]) -> VolumeFit | None:
@@ -282,7 +282,7 @@ def _combined(groups: Sequence[list[_Variant]], limit: int) -> tuple[list[tuple[
     if number <= limit + 1:
         return [_joined(combination) for combination in islice(product(*groups), 1, None)], True
     first = [variants[0] for variants in groups]
-    extremes = [[pick(variants, key=lambda each: each.refused) for variants in groups] for pick in (max, min)]
+    extremes = [[pick(variants, key=lambda each: each.num_rejected) for variants in groups] for pick in (max, min)]
     single = (
         [*first[:index], variant, *first[index + 1 :]]
         for index, variants in enumerate(groups)

@@ -48,7 +48,7 @@ from kpreempt.schedulers.kube.plugins.volume_binding.binder import (
     sort_claims,
 )
 from kpreempt.schedulers.kube.plugins.volume_binding.orders import OtherOrders, VolumeChoices, other_orders
-from kpreempt.schedulers.kube.versions import Behaviour
+from kpreempt.schedulers.kube.versions import Behavior
 from kpreempt.verdict import SUCCESS, Code, Status
 from kpreempt.verdict.details import VolumeConflict
 from kpreempt.verdict.status import SKIP
@@ -181,7 +181,7 @@ def set_order(state: CycleState, volumes: Sequence[str]) -> None:
     state.write(_ORDER_KEY, tuple(volumes))
 
 
-def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]:
+def default_args(args: Mapping[str, Any], behavior: Behavior) -> dict[str, Any]:
     """Return the arguments with defaults as loading sets them (``apis/config/v1/defaults.go``)."""
     filled = {**args, "bindTimeoutSeconds": args.get("bindTimeoutSeconds", 600)}
     if behavior.storage_capacity_scoring and not filled.get("shape"):
@@ -191,7 +191,7 @@ def default_args(args: Mapping[str, Any], behavior: Behaviour) -> dict[str, Any]
     return filled
 
 
-def arg_problems(path: str, args: Mapping[str, Any], behavior: Behaviour) -> list[str]:
+def arg_problems(path: str, args: Mapping[str, Any], behavior: Behavior) -> list[str]:
     """List problems of the arguments at ``path`` (``apis/config/validation/validation_pluginargs.go``)."""
     timeout, shape_path = args["bindTimeoutSeconds"], child(path, "shape")
     problems = []
