@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kpreempt.model.pod import Pod
 from kpreempt.verdict import Selection, TieBreakRound
 
-# Makes every priority positive, so that a few negative ones do not outweigh many.
+# Makes every priority positive so that a few negative ones do not outweigh many.
 PRIORITY_OFFSET = 2**31
 NOW = "now"
 

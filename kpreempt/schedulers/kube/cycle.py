@@ -263,7 +263,7 @@ class Cycle:
         can_rate = framework.rates_at_once and framework.plugins.scores
         if state.records_scores or self._extender_calls is not None or not can_rate:
             return None
-        import numpy as np  # noqa: PLC0415 - it is there in big clusters
+        import numpy as np  # noqa: PLC0415 - loaded in big clusters
 
         size = len(self._node_infos)
         if len(feasible) == size:

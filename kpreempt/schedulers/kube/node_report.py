@@ -1,4 +1,4 @@
-"""Run every filter on one node, where the scheduler itself stops at the first rejection.
+"""Run every filter on one node; the scheduler itself stops at the first rejection.
 
 The filters run as in a scheduling cycle, and again without the pods of lower priority, as a dry run of preemption
 starts (``SelectVictimsOnNode``, ``plugins/defaultpreemption/default_preemption.go``, v1.36.3).

@@ -221,7 +221,7 @@ class KubeScheduler:
         rules = queue_rules(self.profiles, self.registry, lambda: prepared().frameworks, phases)
         if self.behavior.scheduler_queueing_hints:
             return rules
-        from kpreempt.schedulers.kube.node_report import fits_on  # noqa: PLC0415 - only queues of old need it
+        from kpreempt.schedulers.kube.node_report import fits_on  # noqa: PLC0415 - only old queues need it
 
         def fits(pod: Pod, node: Node) -> bool:
             node_info = prepared().cluster.by_name.get(node.name)
@@ -303,20 +303,20 @@ class KubeScheduler:
         return with_volume_choices(verdict, pod, state, framework, run)
 
     def describe_node(self, prepared: Prepared, pod: Pod, node_name: str) -> NodeEvaluation:
-        """Return every filter's result on one node, where the scheduler itself would stop at the first rejection.
+        """Return every filter's result on one node; the scheduler itself would stop at the first rejection.
 
         Empty for a pod of another scheduler. Raises ``KeyError`` if the node does not exist.
         """
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         if framework is None:
             return NodeEvaluation()
-        from kpreempt.schedulers.kube.node_report import evaluate_node  # noqa: PLC0415 - few ask about one node
+        from kpreempt.schedulers.kube.node_report import evaluate_node  # noqa: PLC0415 - rarely used
 
         return evaluate_node(framework, pod, prepared.cluster.by_name[node_name])
 
     def capacity_of_nodes(self, prepared: Prepared, pod: Pod, most: int) -> Mapping[str, int] | None:
         """Return how many pods like this one each node can hold, up to ``most``."""
-        from kpreempt.schedulers.kube.node_report import capacity_of_nodes  # noqa: PLC0415 - few ask for it
+        from kpreempt.schedulers.kube.node_report import capacity_of_nodes  # noqa: PLC0415 - rarely used
 
         framework = prepared.frameworks.get(pod.spec.scheduler_name)
         return None if framework is None or self.extenders else capacity_of_nodes(framework, pod, most)

@@ -1,7 +1,7 @@
 """Scores of all feasible nodes as columns over the nodes of the cluster, if only their sum is needed.
 
-A local plugin's score for a node is cached from one cluster to the next, as in ``framework/memory.py``, by the node's
-position. ``tests/property/test_prepared_again.py`` compares the scores with those computed one by one.
+A local plugin's score for a node is cached from one cluster to the next, as in ``framework/decision_cache.py``, by the
+node's position. ``tests/property/test_prepared_again.py`` compares the scores with those computed one by one.
 
 Resource usage is also scored in columns, with the same results as ``framework/resource_scoring.py``. Amounts are 64-bit
 integers and shares are in double precision, as there. If an amount is so big that this could make a difference, no

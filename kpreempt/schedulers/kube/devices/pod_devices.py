@@ -174,7 +174,7 @@ class PodDevices:
             if rejection is not None:
                 return rejection
         if unavailable:
-            from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
+            from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - only rejections need it
 
             self._unavailable.update(unavailable)
             detail = evidence.unavailable((self.claims[index] for index in unavailable), node_info)
@@ -200,7 +200,7 @@ class PodDevices:
             self.is_hidden |= isinstance(error, HiddenSelectorError)
             return _rejection(NOT_ALLOCATED)
         if attempt.found is None:
-            from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - where a node is refused
+            from kpreempt.schedulers.kube.devices import evidence  # noqa: PLC0415 - only rejections need it
 
             detail = evidence.shortage(allocator, requested, attempt, node_info, self._pod.priority)
             return _rejection(attempt.reason, detail)

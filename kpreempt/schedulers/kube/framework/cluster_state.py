@@ -321,7 +321,7 @@ class ClusterState:
     @cached_property
     def devices(self) -> Devices:
         """The devices that exist, and their allocations."""
-        from kpreempt.schedulers.kube.devices.allocator import Devices  # noqa: PLC0415 - few pods want devices
+        from kpreempt.schedulers.kube.devices.allocator import Devices  # noqa: PLC0415 - few pods request devices
 
         return Devices(self.cluster, self.behavior)
 
@@ -344,13 +344,13 @@ class ClusterState:
         device_class = self.classes_of_extended_resources.get(resource)
         if device_class is None:
             return 0, 0
-        from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters have them
+        from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters need it
 
         return devices_of_class(self.devices, device_class, node_info.node)
 
     def has_devices(self, node_info: NodeInfo) -> bool:
         """Return whether the node can access any device, as scores count them."""
-        from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters have them
+        from kpreempt.schedulers.kube.devices.extended import devices_of_class  # noqa: PLC0415 - few clusters need it
 
         return devices_of_class(self.devices, DeviceClass(), node_info.node)[0] > 0
 

@@ -1,4 +1,4 @@
-"""Facts that an in-tree plugin declares along with its behavior, so that no other module needs to know them."""
+"""Facts that an in-tree plugin declares along with its behavior so that other modules need not know them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class NodeFilterPlugin(FilterPlugin, ABC):
 
 
 class SparseFilterPlugin(FilterPlugin):
-    """A filter that can quickly tell on which nodes it succeeds."""
+    """A filter that can quickly determine the nodes on which it succeeds."""
 
     @abstractmethod
     def suspects(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Collection[NodeInfo]:

@@ -347,7 +347,7 @@ class NodeInfo:
                 self.pvc_ref_counts.pop(key, None)
 
 
-ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (the address that pods ask for, not one to bind to)
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 (an address in pod specs, not one to bind to)
 DEFAULT_PROTOCOL = "TCP"
 
 

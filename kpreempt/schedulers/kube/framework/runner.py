@@ -448,7 +448,7 @@ class Framework:
         weights = self.plugins.weights
         if state.places is None or self.has_out_of_tree_plugins or sum(map(abs, weights.values())) > _MAX_WEIGHT:
             return None
-        from kpreempt.schedulers.kube.bulk.score_columns import ScoresAtOnce  # noqa: PLC0415 - it needs NumPy
+        from kpreempt.schedulers.kube.bulk.score_columns import ScoresAtOnce  # noqa: PLC0415 - needs NumPy
 
         at_once = ScoresAtOnce(state, pod, nodes, self.cluster.node_infos)
         return at_once.in_sum(self._rated(state, pod, nodes, at_once.rate), weights)

@@ -1,4 +1,4 @@
-"""DefaultPreemption evicts pods of lower priority to make room (``plugins/defaultpreemption``, v1.36.3)."""
+"""DefaultPreemption evicts lower-priority pods to free resources (``plugins/defaultpreemption``, v1.36.3)."""
 
 from __future__ import annotations
 

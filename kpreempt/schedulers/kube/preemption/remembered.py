@@ -1,8 +1,8 @@
 """Dry runs cached from one cluster to the next, for equivalent pods.
 
 If all filters that run are node-local, the victims on a node depend only on the node with its pods, the pods nominated
-to it, and the disruptions that its pods' budgets allow. So when one cluster follows another (``framework/memory.py``),
-a node is tried again only if some of these have changed.
+to it, and the disruptions that its pods' budgets allow. So when one cluster follows another
+(``framework/decision_cache.py``), a node is tried again only if some of these have changed.
 """
 
 from __future__ import annotations

@@ -135,11 +135,11 @@ class KubeQueue(PriorityQueue):
             return None
 
         def is_helped(info: QueuedPodInfo) -> bool:
-            is_inline = info.pod.metadata.namespace == pod.metadata.namespace
+            has_same_namespace = info.pod.metadata.namespace == pod.metadata.namespace
             spreads = (
                 self._behavior.retries_spread_pods_after_other_pods and PodTopologySpread.name in info.rejector_plugins
             )
-            if spreads and is_inline:
+            if spreads and has_same_namespace:
                 return True
             is_wanted = matches_term(info.pod, pod)
             if is_wanted is None:

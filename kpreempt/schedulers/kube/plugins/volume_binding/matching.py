@@ -1,8 +1,8 @@
 """The existing volume that suits a claim best.
 
 Follows ``FindMatchingVolume`` (``k8s.io/component-helpers`` v0.36.3 ``storage/volume/pv_helpers.go``): a volume that is
-prebound to the claim, or else the smallest suitable one that is available. Volumes of one size are in input order,
-where upstream has the random order of an index; ``orders.py`` computes what that can change.
+prebound to the claim, or else the smallest suitable one that is available. Volumes of one size are in input order;
+upstream uses the random order of an index, and ``orders.py`` computes what that can change.
 """
 
 from __future__ import annotations
