@@ -63,7 +63,7 @@ def test_the_exit_code_counts_nodes_as_well_as_quota(
     ("controller", "told"),
     [
         ("example.com/budget", ""),
-        ("kueue.x-k8s.io/provisioning-request", "what is provisioned may be other nodes"),
+        ("kueue.x-k8s.io/provisioning-request", "it may provision new nodes"),
         ("kueue.x-k8s.io/multikueue", "its Workloads run in another cluster"),
     ],
     ids=["a check of one's own", "ProvisioningRequest", "MultiKueue"],

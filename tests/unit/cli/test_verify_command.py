@@ -33,7 +33,7 @@ def verified(kpreempt: Kpreempt, making: Making, *options: str) -> dict[str, Any
     assert kpreempt("record", "--redact", "--from", making.folder, "--to", to).returncode == 0
     redacted = json.loads(kpreempt("verify", to, "-o", "json", *options).stdout)
     # Messages are not in it, all else is.
-    told = [each for each in answer["items"] if not all(line.startswith("said ") for line in each["differences"])]
+    told = [each for each in answer["items"] if not all(line.startswith("message ") for line in each["differences"])]
     assert [each["cause"] for each in redacted["items"]] == [each["cause"] for each in told]
     assert sum(map(len, counts(redacted).values())) == sum(map(len, counts(answer).values()))
     return answer

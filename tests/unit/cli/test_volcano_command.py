@@ -219,7 +219,7 @@ class TestASession:
             "--actions: failed to find Action  elect",
             id="no such action",
         ),
-        pytest.param(["volcano", "--actions", "shuffle"], 3, "shuffle is not modelled", id="an action left out"),
+        pytest.param(["volcano", "--actions", "shuffle"], 3, "shuffle is not modeled", id="an action left out"),
         pytest.param(
             ["volcano", "--scheduler-config", "no-key.yaml"],
             3,

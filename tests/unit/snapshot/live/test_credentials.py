@@ -107,7 +107,7 @@ def test_no_credentials_go_over_an_open_wire(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"client-certificate": str(TLS / "client.pem"), "client-key": str(TLS / "server.pem")},
-            "server.pem: the client certificate or the client key cannot be used",
+            "server.pem: the client certificate or key cannot be used",
             id="a key of another certificate",
         ),
         pytest.param(
@@ -117,7 +117,7 @@ def test_no_credentials_go_over_an_open_wire(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"client-certificate": str(TLS / "ca.crt"), "client-key": str(TLS / "ca.crt")},
-            "ca.crt: the client certificate or the client key cannot be used",
+            "ca.crt: the client certificate or key cannot be used",
             id="a key that is none",
         ),
         pytest.param(
