@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, get_args
 
 from typer import Argument, Context
@@ -25,6 +25,8 @@ from kpreempt.library.options import PANELS, Option, Request, fields_of, group_o
 OF_PROGRAM = ("--help", "-h", "--version")
 # The heading of --help, which is Typer's.
 OTHER_OPTIONS = "Other options"
+# In the context of a command: that its help is the short one.
+_IS_SHORT = "kpreempt.short_help"
 
 
 def command_of(name: str, request: type[Request], place: str) -> Callable[..., int]:
@@ -110,10 +112,18 @@ class Program(TyperGroup):
             args = [*[each for each in args[1:] if not each.startswith("-")][:1], "--help"]
         return super().parse_args(ctx, args)
 
+    def get_help_option(self, ctx: Context) -> Any:  # type: ignore[override]
+        """The help option, which is the same in both spellings here."""
+        return _with_help(super().get_help_option(ctx), "Show this help and exit.")
+
     def format_commands(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
-        """Each with its whole summary."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(each)) for name, each in self.commands.items() if not each.hidden])
+        """The commands in their groups, each with its summary in the same column."""
+        from kpreempt.cli.command_groups import GROUPS
+
+        width = max(map(len, self.commands))
+        for heading, summaries in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, text in summaries.items()])
 
     def _with_command_first(self, args: list[str]) -> list[str]:
         """The same with the options that stand before the command after it."""
@@ -145,9 +155,28 @@ class AnswerCommand(TyperCommand):
         """All options, of which texts are taken as they are."""
         return _with_coercion(super().get_params(ctx))
 
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Whether the short help is meant is only known from the words."""
+        ctx.meta[_IS_SHORT] = "--help" not in args
+        return super().parse_args(ctx, args)
+
+    def get_help_option(self, ctx: Context) -> Any:  # type: ignore[override]
+        """The help option, whose spellings differ."""
+        return _with_help(super().get_help_option(ctx), "Show everyday options (-h) or all options (--help).")
+
+    def format_help_text(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
+        """The description, or its first paragraph."""
+        if ctx.meta.get(_IS_SHORT):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(cleandoc(self.help or "").split("\n\n", maxsplit=1)[0])
+        else:
+            super().format_help_text(ctx, formatter)
+
     def format_options(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
         """Arguments, then options by their headings, and how the command is used."""
         complete_help(self)
+        is_short, num_hidden = bool(ctx.meta.get(_IS_SHORT)), 0
         arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
         if shown := [each for each in arguments if each]:
             with formatter.section("Arguments"):
@@ -155,7 +184,10 @@ class AnswerCommand(TyperCommand):
         panels: dict[str, list[Any]] = {panel: [] for panel in PANELS}
         for each in self.get_params(ctx):
             if isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
-                panels.setdefault(each.rich_help_panel or OTHER_OPTIONS, []).append(row)
+                if is_short and not _is_everyday(each):
+                    num_hidden += 1
+                else:
+                    panels.setdefault(each.rich_help_panel or OTHER_OPTIONS, []).append(row)
         for panel, rows in panels.items():
             if rows:
                 with formatter.section(panel):
@@ -165,6 +197,23 @@ class AnswerCommand(TyperCommand):
             for example in COMMANDS[self.name or ""].examples:
                 # Not wrapped: it is there to be pasted.
                 formatter.write(f"  {program} {example}\n")
+        if num_hidden:
+            noun = "option" if num_hidden == 1 else "options"
+            formatter.write_paragraph()
+            formatter.write(f"{num_hidden} more {noun}: {ctx.command_path} --help\n")
+
+
+def _is_everyday(option: TyperOption) -> bool:
+    """Whether the short help shows the option."""
+    from kpreempt.cli.command_groups import EVERYDAY
+
+    return "--help" in option.opts or not EVERYDAY.isdisjoint(option.opts)
+
+
+def _with_help(option: Any, text: str) -> Any:
+    if option is not None:
+        option.help = text
+    return option
 
 
 def _with_coercion(options: list[Any]) -> list[Any]:
@@ -192,12 +241,6 @@ class _Coercion:
         if kind == list[str]:
             return list(value or ())
         return value
-
-
-def summary(command: Any) -> str:
-    """The first sentence of a command's help."""
-    text = " ".join((command.help or "").split("\n\n", maxsplit=1)[0].split())
-    return text if text.endswith(".") and ". " not in text else f"{text.partition('. ')[0].rstrip('.')}."
 
 
 def _needs_next(word: str, takes_value: Mapping[str, bool]) -> bool:

@@ -16,7 +16,7 @@ from kpreempt.analysis.check.rollout.autoscalers import KIND
 from kpreempt.cli.clusters import answers_of, contexts_of, default_namespace
 from kpreempt.cli.output import write_stdout
 from kpreempt.cli.runner import CommandRun, check_selection, is_inconclusive
-from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, SCREEN_HEIGHT, complain, terminal_height
+from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, SCREEN_HEIGHT, complain, complain_of_error, terminal_height
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError, nearest
 from kpreempt.library.questions import answer
@@ -170,7 +170,7 @@ class Screen:
     def fail(self, error: KpreemptError) -> None:
         """Say why there was nothing to look at, below what was seen last."""
         if not self.is_drawn or not sys.stderr.isatty():
-            complain(error.message, error.hint)
+            complain_of_error(error.message, error.hint)
         if self.is_drawn:
             write_stdout(self._frame(self._text, f"last look failed: {printable(error.message)}"))
 

@@ -20,7 +20,7 @@ from kpreempt.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
     bug_report,
-    complain,
+    complain_of_error,
     write_to_stderr,
 )
 from kpreempt.errors import KpreemptError, within_calendar
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
     except _TerminationError as error:
         return 128 + error.number
     except KpreemptError as error:
-        complain(error.message, error.hint)
+        complain_of_error(error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
         # A wrong command line as one line that names the command, and where to look.
@@ -56,13 +56,13 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
             guess = ", ".join(sorted(possibilities))
         hint = guess.strip("?'\" ") or f"{command} --help"
         text = text.strip().rstrip(".")
-        complain(f"{command}: {text[:1].lower()}{text[1:]}", hint)
+        complain_of_error(f"{command}: {text[:1].lower()}{text[1:]}", hint)
         return EXIT_USAGE
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except Exception as error:
         if isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY):
-            complain("there is not enough memory for this input")
+            complain_of_error("there is not enough memory for this input")
             return EXIT_INPUT
         write_to_stderr(bug_report(error))
         return EXIT_BUG

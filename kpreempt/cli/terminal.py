@@ -190,15 +190,33 @@ class Progress:
         self._hold.close()
 
 
-def complain(message: str, hint: str = "") -> None:
-    """Write one line to standard error, and a line of advice if there is one.
+def complain_of_error(message: str, hint: str = "") -> None:
+    """Write an error to standard error: a line that begins with ``error:``, and one with ``hint:`` if there is one."""
+    complain(message, hint, label="error")
+
+
+def complain(message: str, hint: str = "", *, label: str = "") -> None:
+    """Write one line to standard error, after ``label:`` if given, and a line with a hint if there is one.
 
     Control characters show as escapes, and what the input or an option has made long is shortened.
     """
     from kpreempt.report.escape import printable, shortened
 
     message, hint = (shortened(printable(each)) for each in (message, hint))
-    write_to_stderr(f"{message}\n" + (f"  try: {hint}\n" if hint else ""))
+    is_colored = wants_color("auto", sys.stderr)
+    lines = [(label, message), *([("hint", hint)] if hint else [])]
+    write_to_stderr("".join(f"{_labeled(each, is_colored=is_colored)}{text}\n" for each, text in lines))
+
+
+# How a terminal shows the label of a line: bold red and cyan.
+_STYLES = {"error": "\x1b[1;31m", "hint": "\x1b[36m"}
+
+
+def _labeled(label: str, *, is_colored: bool) -> str:
+    """The label with its colon, in color on a terminal."""
+    if not label:
+        return ""
+    return f"{_STYLES[label]}{label}:\x1b[0m " if is_colored else f"{label}: "
 
 
 def write_to_stderr(text: str) -> None:

@@ -92,7 +92,7 @@ def report(sweep: Sweep, _options: RenderOptions) -> Report:
                                     strong(" · ".join(filter(None, (each.cluster, each.query, each.algorithm)))),
                                     f": {each.reason}: {each.message}",
                                 ),
-                                *([(Span("try: ", "good"), each.hint)] if each.hint else []),
+                                *([(Span("hint: ", "good"), each.hint)] if each.hint else []),
                             ]
                             for each in sweep.failures
                         ],

@@ -29,7 +29,7 @@ class Ran(NamedTuple):
     @property
     def message(self) -> str:
         """The only message on standard error, without its hint."""
-        message, _, hint = self.err.partition("\n  try: ")
+        message, _, hint = self.err.partition("\nhint: ")
         assert hint.count("\n") <= 1, self.err
         return message.rstrip("\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,11 @@ class Run(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+    @property
+    def complaint(self) -> str:
+        """Standard error without the label of an error."""
+        return re.sub(r"(?m)^error: ", "", self.stderr)
 
 
 Kpreempt = Callable[..., Run]

@@ -193,7 +193,7 @@ def test_an_unknown_kind_is_refused_with_the_nearest(on: Any) -> None:
     run = on("explain", FULL, "--assume-none", "resourcequotaz", change=[POD])
     assert (run.returncode, run.stdout) == (2, "")
     assert "--assume-none resourcequotaz: unknown kind" in run.stderr
-    assert "resourcequota" in run.stderr.splitlines()[1]
+    assert "resourcequota" in run.complaint.splitlines()[1]
 
 
 @pytest.mark.parametrize("command", ["explain", "check", "drain", "compare"])

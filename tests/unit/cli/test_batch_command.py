@@ -62,7 +62,7 @@ def test_nothing_in_is_nothing_out(batch: Batch) -> None:
 def test_a_bad_line_gives_an_error_and_the_rest_go_on(batch: Batch) -> None:
     bad = json.dumps({"name": "bad", "objects": [], "pod": {"metadata": {"name": "p"}, "spec": {"containers": 3}}})
     run = batch("-", lines=f"{scenario('a')}{bad}\n[\n{scenario('d')}")
-    assert (run.returncode, run.stderr) == (3, "")
+    assert (run.returncode, run.complaint) == (3, "")
     good, wrong, unreadable, last = answers(run)
     assert "verdict" in good
     assert "verdict" in last

@@ -80,7 +80,7 @@ def test_the_gate_fails_from_a_severity_on(
     kpreempt: Kpreempt, namespace: str, severity: str, code: int, said: str
 ) -> None:
     run = kpreempt(*BUDGETS, "-n", namespace, "--fail-on", severity, "-o", "name")
-    assert (run.returncode, run.stderr) == (code, f"--fail-on {severity}: {said}" if said else "")
+    assert (run.returncode, run.complaint) == (code, f"--fail-on {severity}: {said}" if said else "")
 
 
 def test_without_the_gate_findings_fail_nothing(kpreempt: Kpreempt) -> None:
@@ -114,7 +114,7 @@ def test_strict_fails_for_a_status_that_was_filled_in(kpreempt: Kpreempt, tmp_pa
 def test_mistakes_are_one_message(kpreempt: Kpreempt, arguments: list[str], code: int, message: str) -> None:
     run = kpreempt(*arguments)
     assert (run.returncode, run.stdout) == (code, "")
-    assert run.stderr.startswith(message)
+    assert run.complaint.startswith(message)
 
 
 HOSTILE = "x\x1b[31m\u202e"

@@ -169,7 +169,7 @@ def findings(run: Any) -> list[tuple[str, str, str]]:
 def test_wrong_usage_is_one_sentence_and_exit_code_2(ask: Ask, arguments: list[str], message: str) -> None:
     run = ask(*arguments, change=False)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.startswith(message)
+    assert run.complaint.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_bad_manifest_is_told_by_file_line_and_path(ask: Ask, tmp_path: Path, 
     (tmp_path / "bad.yaml").write_text(content)
     run = ask("-f", "bad.yaml", change=False)
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr.startswith(message)
+    assert run.complaint.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_bad_manifest_is_told_by_file_line_and_path(ask: Ask, tmp_path: Path, 
         ),
         pytest.param(
             ["-f", ""],
-            "the path is empty\n  try: a file, a folder, or - for standard input\n",
+            "the path is empty\nhint: a file, a folder, or - for standard input\n",
             id="a variable that is not set",
         ),
         pytest.param(
@@ -253,7 +253,7 @@ def test_what_cannot_be_read_or_written_is_exit_code_3(
     (tmp_path / "text").write_text("hello there\n")
     run = ask(*arguments, change=False)
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr.startswith(message)
+    assert run.complaint.startswith(message)
 
 
 def test_the_exit_code_says_whether_the_gate_is_open(ask: Ask, tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_file_whose_name_is_no_text_is_told_of_in_every_format(ask: Ask, tmp_p
         '[[check.waive]]\nrule = "max-pdb-violations"\nreason = "agreed"\n'
     )
     run = ask("-f", name, "--config", os.fsdecode(b"k\xff.toml"), "-o", output, change=False)
-    assert (run.returncode, run.stderr) == (1, "")
+    assert (run.returncode, run.complaint) == (1, "")
 
 
 def test_the_file_that_helm_names_is_where_a_finding_is(ask: Ask) -> None:
@@ -304,7 +304,7 @@ def test_the_file_that_helm_names_is_where_a_finding_is(ask: Ask) -> None:
 
     def answer(output: str) -> str:
         run = ask("-f", "-", "-o", output, stdin=chart, change=False)
-        assert (run.returncode, run.stderr) == (1, "")
+        assert (run.returncode, run.complaint) == (1, "")
         return str(run.stdout)
 
     results = json.loads(answer("sarif"))["runs"][0]["results"]
@@ -660,11 +660,11 @@ def test_a_job_runs_from_a_second_to_a_week(ask: Ask, tmp_path: Path, text: str)
     run = ask("--job-duration", text)
     assert (
         run.returncode,
-        run.stderr.splitlines()[0].endswith("this is neither a time from 1s to 168h nor never"),
+        run.complaint.splitlines()[0].endswith("this is neither a time from 1s to 168h nor never"),
     ) == (2, True)
     (tmp_path / "kpreempt.toml").write_text(f'[check]\njob-duration = "{text}"\n')
     run = ask()
-    assert (run.returncode, "check.job-duration" in run.stderr) == (3, True)
+    assert (run.returncode, "check.job-duration" in run.complaint) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -715,7 +715,7 @@ def test_hooks_count_for_the_tool_that_applies_the_change(
 def test_a_tool_that_is_not_known_is_an_error(ask: Ask, tmp_path: Path) -> None:
     run = ask("--applied-by", "Helm")
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.splitlines()[:2] == ["--applied-by Helm: unknown tool", "  try: kubectl, helm, argocd"]
+    assert run.complaint.splitlines()[:2] == ["--applied-by Helm: unknown tool", "hint: kubectl, helm, argocd"]
     (tmp_path / "kpreempt.toml").write_text('[check]\napplied-by = ["helm"]\n')
     run = ask()
     assert run.returncode == 3

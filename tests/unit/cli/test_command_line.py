@@ -44,40 +44,40 @@ def test_version(kpreempt: Kpreempt) -> None:
     [
         pytest.param(
             ["explain", "--snapshto", "x"],
-            "kpreempt explain: no such option: --snapshto\n  try: --snapshot\n",
+            "kpreempt explain: no such option: --snapshto\nhint: --snapshot\n",
             id="an option with a typing error",
         ),
         pytest.param(
             ["explian"],
-            "kpreempt: no such command 'explian'\n  try: explain\n",
+            "kpreempt: no such command 'explian'\nhint: explain\n",
             id="a command with a typing error",
         ),
         pytest.param(
             ["explain", "--priority", "high"],
             "kpreempt explain: invalid value for '--priority': Input should be a valid integer, "
             "unable to parse string as an integer\n"
-            "  try: kpreempt explain --help\n",
+            "hint: kpreempt explain --help\n",
             id="a number that is none",
         ),
         pytest.param(
             ["explain", "--snapshot"],
-            "kpreempt: option '--snapshot' requires an argument\n  try: kpreempt --help\n",
+            "kpreempt: option '--snapshot' requires an argument\nhint: kpreempt --help\n",
             id="an option without its value",
         ),
         pytest.param(
             ["explain", "\x1b[31mx", "y"],
-            '"\\x1b[31mx" is not a kind of workload\n  try: pod y, deploy y\n',
+            '"\\x1b[31mx" is not a kind of workload\nhint: pod y, deploy y\n',
             id="an argument too many",
         ),
         pytest.param(
             ["explain", *DEMO],
-            "no pod is given\n  try: -f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi\n",
+            "no pod is given\nhint: -f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi\n",
             id="no pod",
         ),
         pytest.param(
             ["explain", *API],
             "no cluster is given: there is no --snapshot, and no kubeconfig\n"
-            "  try: --snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment\n",
+            "hint: --snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment\n",
             id="no cluster",
         ),
         pytest.param(
@@ -102,48 +102,48 @@ def test_version(kpreempt: Kpreempt) -> None:
         ),
         pytest.param(
             ["explain", *API, *DEMO, "-o", "xml"],
-            "-o xml: there is no format 'xml'\n  try: text, json, yaml, jsonl, name, wide, markdown, html\n",
+            "-o xml: there is no format 'xml'\nhint: text, json, yaml, jsonl, name, wide, markdown, html\n",
             id="an unknown format",
         ),
         pytest.param(
             ["explain", *API, *DEMO, "--color", "sometimes"],
-            "--color: there is no 'sometimes'\n  try: auto, always, never\n",
+            "--color: there is no 'sometimes'\nhint: auto, always, never\n",
             id="an unknown word for colour",
         ),
         pytest.param(
             ["explain", *API, "--snapshot", "x", "--now", "yesterday"],
-            "--now: 'yesterday' is not a time with its zone\n  try: --now 2026-11-21T03:12:00Z\n",
+            "--now: 'yesterday' is not a time with its zone\nhint: --now 2026-11-21T03:12:00Z\n",
             id="a time that is none",
         ),
         pytest.param(
             ["explain", "--cpu", "1", *DEMO, "--resource", "gpu"],
-            "--resource gpu: NAME=QUANTITY is expected\n  try: --resource nvidia.com/gpu=1\n",
+            "--resource gpu: NAME=QUANTITY is expected\nhint: --resource nvidia.com/gpu=1\n",
             id="a resource without an amount",
         ),
         pytest.param(
             ["explain", "--cpu", "2 cores", *DEMO],
-            '--cpu: "2 cores" is not a quantity\n  try: --cpu 1500m\n',
+            '--cpu: "2 cores" is not a quantity\nhint: --cpu 1500m\n',
             id="an amount that is no quantity",
         ),
         pytest.param(
             ["explain", "--cpu", "1", "--resource", "nvidia.com/gpu=some", *DEMO],
-            '--resource: "some" is not a quantity\n  try: --resource nvidia.com/gpu=1\n',
+            '--resource: "some" is not a quantity\nhint: --resource nvidia.com/gpu=1\n',
             id="an amount of another resource that is no quantity",
         ),
         pytest.param(
             ["explain", *API, *DEMO, "--set", "spec.priority"],
-            '"spec.priority" is not PATH=VALUE\n  try: spec.containers[0].resources.requests.cpu=1500m\n',
+            '"spec.priority" is not PATH=VALUE\nhint: spec.containers[0].resources.requests.cpu=1500m\n',
             id="a setting without a value",
         ),
         pytest.param(
             ["explain", *API, *DEMO, "--budget", "web=some"],
-            '"web=some" is not NS/NAME=ALLOWED\n  try: shop/web=2\n',
+            '"web=some" is not NS/NAME=ALLOWED\nhint: shop/web=2\n',
             id="a budget that is not a number",
         ),
     ],
 )
 def test_wrong_usage_is_one_message_and_exit_code_2(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
-    assert kpreempt(*arguments) == (2, "", message)
+    assert kpreempt(*arguments) == (2, "", f"error: {message}")
 
 
 def test_explain_imports_nothing_of_what_it_is_not_asked_for() -> None:

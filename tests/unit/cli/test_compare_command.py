@@ -95,7 +95,7 @@ def test_scenarios_without_end_are_told(kpreempt: Kpreempt, monkeypatch: pytest.
     assert kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 2).stderr == ""
     run = kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 3)
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr.startswith("standard input: has more than 2 scenarios")
+    assert run.complaint.startswith("standard input: has more than 2 scenarios")
 
 
 def test_scenarios_lie_over_a_snapshot(kpreempt: Kpreempt) -> None:

@@ -131,7 +131,7 @@ def test_mistakes_are_said(kpreempt: Kpreempt, arguments: list[str], says: str) 
 
 def test_an_old_scheduler_is_no_version_to_upgrade(kpreempt: Kpreempt) -> None:
     run = kpreempt(*TO, *cluster("pod-level-resources"), "--algorithm", "kube-1.18")
-    assert (run.returncode, "kube-1.18" in run.stderr) == (2, True)
+    assert (run.returncode, "kube-1.18" in run.complaint) == (2, True)
 
 
 @pytest.mark.parametrize("command", [["explain", "new", "-n", "shop"], ["pending"]])

@@ -14,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
-from kpreempt.cli.command_line import summary
+from kpreempt.cli.command_groups import SUMMARIES
 from kpreempt.cli.completion.process import text_of, words_of_line
 from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, CursorPosition, complete
 
@@ -201,7 +201,7 @@ def test_an_unknown_shell_is_one_message(kpreempt: object) -> None:
     assert kpreempt("completion", "tcsh") == (  # type: ignore[operator]
         2,
         "",
-        "there is no script for 'tcsh'\n  try: bash, zsh, fish, kubectl\n",
+        "error: there is no script for 'tcsh'\nhint: bash, zsh, fish, kubectl\n",
     )
 
 
@@ -260,7 +260,7 @@ EXPLAIN: Any = get_command(make_app("explain")).commands["explain"]  # type: ign
 @pytest.mark.parametrize(
     ("line", "replies"),
     [
-        ("kpreempt expl", [f"explain\t{summary(EXPLAIN).rstrip('.')}"]),
+        ("kpreempt expl", [f"explain\t{SUMMARIES['explain']}"]),
         ("kpreempt explain --output=j", ["--output=json", "--output=jsonl", "--output=jsonpath="]),
         ("kpreempt explain -o j", ["json", "jsonl", "jsonpath="]),
         ("kpreempt explain -f kpreempt.b", ["kpreempt.bash"]),

@@ -82,7 +82,7 @@ def test_what_is_wrong_has_its_segment_and_line(
     segment.write_bytes(rewritten(segment.read_bytes(), lambda lines: [each.replace(old, new, 1) for each in lines]))
     run = kpreempt(*words_of(reader))
     assert run.returncode == 3, run.stdout + run.stderr
-    assert run.stderr.startswith("past/2026"), run.stderr
+    assert run.complaint.startswith("past/2026"), run.stderr
     assert ".kprec:" in run.stderr
     assert words in run.stderr
 
@@ -95,7 +95,7 @@ def test_a_segment_that_is_not_named_after_a_time_is_named(
     min(past.glob("*.kprec")).rename(past / f"{name}.kprec")
     run = kpreempt(*words_of(reader))
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr.startswith(f"past/{name}.kprec: is not named after a time")
+    assert run.complaint.startswith(f"past/{name}.kprec: is not named after a time")
 
 
 @pytest.mark.sampled(15)

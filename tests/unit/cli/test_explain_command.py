@@ -46,9 +46,9 @@ def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at
     run = kpreempt(*ASK, "--algorithm", algorithm, "--aftermath")
     if algorithm == "kube-1.18":
         assert (run.returncode, run.stdout) == (2, "")
-        assert run.stderr == (
+        assert run.complaint == (
             "--aftermath simulates a scheduler's queue, and that of kube-1.18 is not modelled\n"
-            f"  try: {', '.join(QUEUE_ALGORITHMS)}\n"
+            f"hint: {', '.join(QUEUE_ALGORITHMS)}\n"
         )
     else:
         assert (run.returncode, "AFTERMATH" in run.stdout or "THEN" in run.stdout) == (0, True)
@@ -66,7 +66,7 @@ def test_what_follows_is_simulated_with_the_own_queue_of_the_scheduler_or_not_at
 def test_no_exit_code_is_certain_under_a_gate_that_is_not_modelled(kpreempt: Kpreempt, gate: str, code: int) -> None:
     run = kpreempt(*ASK, "--exit-code", "--feature-gates", gate)
     assert run.returncode == code
-    assert ("--exit-code: the answer is not certain: scheduler: feature gate" in run.stderr) == (code == 13)
+    assert ("--exit-code: the answer is not certain: scheduler: feature gate" in run.complaint) == (code == 13)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_objects_without_a_pod_are_noted_on_standard_error(kpreempt: Kpreempt, t
     )
     run = kpreempt("explain", "-f", str(manifest), "--snapshot", CLUSTER, "-o", "name")
     assert run.stdout == "node/node-b\n"
-    assert run.stderr == "Service shop/api has no pod template and is ignored\n"
+    assert run.complaint == "Service shop/api has no pod template and is ignored\n"
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_outputs_go_to_files_and_standard_output_at_once(kpreempt: Kpreempt, tmp
 def test_bad_input_is_one_message_and_exit_code_3(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
     run = kpreempt(*arguments)
     assert (run.returncode, run.stdout) == (3, "")
-    first, *hints = run.stderr.splitlines()
+    first, *hints = run.complaint.splitlines()
     assert first.startswith(message)
-    assert all(hint.startswith("  try: ") for hint in hints[:1])
+    assert all(hint.startswith("hint: ") for hint in hints[:1])
     assert len(hints) <= 1
 
 
@@ -327,7 +327,7 @@ def test_a_page_has_the_nodes_drawn_and_leaves_the_json_as_it_is(kpreempt: Kpree
 
 def test_a_job_for_volcano_has_no_page(kpreempt: Kpreempt) -> None:
     run = kpreempt(*ASK, "--algorithm", "volcano-1.8", "-o", "html")
-    assert (run.returncode, run.stderr.splitlines()[0]) == (2, "-o html: there is no format 'html'")
+    assert (run.returncode, run.complaint.splitlines()[0]) == (2, "-o html: there is no format 'html'")
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_in_brief_the_answer_is_a_line_that_names_the_victims(kpreempt: Kpreempt
 
 
 def test_in_brief_and_at_length_contradict_each_other(kpreempt: Kpreempt) -> None:
-    assert kpreempt(*ASK, "--brief", "-v") == (2, "", "--brief and -v contradict each other\n")
+    assert kpreempt(*ASK, "--brief", "-v") == (2, "", "error: --brief and -v contradict each other\n")
 
 
 @pytest.mark.parametrize(

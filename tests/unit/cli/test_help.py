@@ -13,6 +13,7 @@ from typer.core import TyperOption
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
+from kpreempt.cli.command_groups import EVERYDAY, GROUPS, SUMMARIES
 from kpreempt.cli.requests import COMMANDS as ROWS
 from kpreempt.library.options import PANELS
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
@@ -22,11 +23,39 @@ COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr
 Kpreempt = Callable[..., Any]
 
 
-def test_the_commands_are_listed_with_whole_summaries_that_fit(kpreempt: Kpreempt) -> None:
-    shown = kpreempt("--help").stdout
-    assert "..." not in shown.partition("Commands:")[2]
+def test_the_commands_are_listed_in_their_groups(kpreempt: Kpreempt) -> None:
+    shown = kpreempt().stdout
+    assert shown == kpreempt("--help").stdout == kpreempt("-h").stdout
     assert max(map(len, shown.splitlines())) <= 80
-    assert "is unschedulable." in shown
+    headings = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+    assert headings == ["Options", *GROUPS]
+    assert "\n  who-evicted  Find the pod that caused an eviction\n" in shown
+
+
+def test_every_command_is_in_one_group_with_a_short_summary() -> None:
+    listed = [name for group in GROUPS.values() for name in group]
+    assert sorted(listed) == sorted(ROWS)
+    assert [text for text in SUMMARIES.values() if len(text) > 50 or text.endswith(".")] == []
+
+
+def test_everyday_options_are_options() -> None:
+    names = {name for command in COMMANDS.values() for option in command.params for name in option.opts}
+    assert sorted(EVERYDAY - names) == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_short_help_has_everyday_options_and_says_how_many_more_there_are(kpreempt: Kpreempt, command: str) -> None:
+    def options_in(text: str) -> set[str]:
+        panels = text.partition("\nExamples:\n")[0]
+        return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", panels, re.MULTILINE))
+
+    short, whole = kpreempt(command, "-h").stdout, kpreempt(command, "--help").stdout
+    hidden = options_in(whole) - options_in(short)
+    assert options_in(short) <= options_in(whole)
+    assert not hidden & EVERYDAY
+    more = re.findall(r"^(\d+) more options?: kpreempt \S+ --help$", short, re.MULTILINE)
+    assert [int(each) for each in more] == ([len(hidden)] if hidden else [])
+    assert len(short) <= len(whole) + 40
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -127,16 +156,16 @@ def test_options_may_stand_before_the_command(kpreempt: Kpreempt, before: list[s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-n", "shop"], "-n: which command is missing\n  try: kpreempt --help\n"),
-        (["--namespce", "shop", "pending"], "no such option: --namespce\n  try: --namespace\n"),
-        (["-n", "shop", "pendin"], "kpreempt: no such command 'pendin'\n  try: pending\n"),
-        (["-n", "shop", "algorithms"], "kpreempt algorithms: no such option: -n\n  try: kpreempt algorithms --help\n"),
-        (["help", "explian"], "kpreempt: no such command 'explian'\n  try: explain\n"),
+        (["-n", "shop"], "-n: which command is missing\nhint: kpreempt --help\n"),
+        (["--namespce", "shop", "pending"], "no such option: --namespce\nhint: --namespace\n"),
+        (["-n", "shop", "pendin"], "kpreempt: no such command 'pendin'\nhint: pending\n"),
+        (["-n", "shop", "algorithms"], "kpreempt algorithms: no such option: -n\nhint: kpreempt algorithms --help\n"),
+        (["help", "explian"], "kpreempt: no such command 'explian'\nhint: explain\n"),
     ],
 )
 def test_what_is_wrong_before_the_command_is_told(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
     run = kpreempt(*arguments)
-    assert (run.returncode, run.stderr, run.stdout) == (2, message, "")
+    assert (run.returncode, run.complaint, run.stdout) == (2, message, "")
 
 
 DEMO = ["--snapshot", str(ROOT / "fixtures/demo/cluster.yaml"), "-f", str(ROOT / "fixtures/demo/api.yaml")]
@@ -165,7 +194,7 @@ def test_a_name_of_kpreempts_own_that_is_nearly_right_gets_a_hint(
 ) -> None:
     run = kpreempt(*arguments)
     assert run.returncode in (2, 3)
-    assert run.stderr.endswith(f"  try: {hint}\n")
+    assert run.stderr.endswith(f"hint: {hint}\n")
 
 
 def test_version_names_what_is_modelled(kpreempt: Kpreempt) -> None:

@@ -146,4 +146,4 @@ def test_a_time_in_which_nothing_was_recorded_is_told(kpreempt: Kpreempt, tmp_pa
 )
 def test_what_cannot_be_told_is_said(kpreempt: Kpreempt, words: list[str], code: int, said: str) -> None:
     result = kpreempt("history", *words)
-    assert (result.returncode, said in result.stderr) == (code, True), result.stderr
+    assert (result.returncode, said in result.complaint) == (code, True), result.stderr

@@ -86,7 +86,7 @@ def test_a_manifest_that_holds_something_else_is_refused_or_skipped(
     write("k8s/other.yml", content)
     for arguments in (["-f", "k8s"], ["-f", "k8s/web.yaml", "--base", "k8s"], ["-f", "k8s/other.yml"]):
         found = check(*arguments)
-        assert (found.returncode, found.stderr.splitlines()[0]) == (3, f"k8s/other.yml:{message}")
+        assert (found.returncode, found.complaint.splitlines()[0]) == (3, f"k8s/other.yml:{message}")
     skipped = check("-f", "k8s", "--skip-bad-objects", "-o", "json")
     (finding,) = json.loads(skipped.stdout)["findings"]
     assert (skipped.returncode, finding["rule"], finding["subject"]) == (1, "skipped-objects", "k8s/other.yml")
@@ -97,7 +97,7 @@ def test_helm_values_and_files_that_are_named_are_manifests_or_refused(check: Ca
         write(f"k8s/{name}", "replicas: 3\n")
         found = check("-f", "k8s" if name.startswith("values") else f"k8s/{name}")
         assert found.returncode == 3
-        assert found.stderr.splitlines()[0] == f"k8s/{name}:1: is not a Kubernetes object: it has no kind"
+        assert found.complaint.splitlines()[0] == f"k8s/{name}:1: is not a Kubernetes object: it has no kind"
         if name.startswith("values"):
             Path("k8s", name).unlink()
     found = check("-f", "k8s", "-o", "markdown")
@@ -137,12 +137,12 @@ def test_a_kustomization_and_its_patches_are_not_objects(check: Callable[..., An
     write("k8s/patch.yaml", {**WEB, "spec": {"replicas": 4}})
     found = check("-f", "k8s")
     assert found.returncode == 3
-    assert found.stderr.splitlines() == [
+    assert found.complaint.splitlines() == [
         "k8s/patch.yaml:1: is a patch of k8s/kustomization.yaml, not an object of its own",
-        "  try: -k DIR builds it",
+        "hint: -k DIR builds it",
     ]
     found = check("-f", "k8s/kustomization.yaml")
-    assert found.stderr.splitlines()[0] == "k8s/kustomization.yaml: has no objects"
+    assert found.complaint.splitlines()[0] == "k8s/kustomization.yaml: has no objects"
 
 
 def test_an_object_does_not_hide_behind_the_name_of_a_kustomization(check: Callable[..., Any]) -> None:
@@ -180,7 +180,7 @@ def test_a_file_that_was_skipped_fails_whatever_can_fail(kpreempt: Kpreempt, her
     command = [*arguments, "--snapshot", "dump", "--now", NOW]
     write("dump/events.yaml", 'apiVersion: v1\nitems:\n- kind: "Ev')
     refused = kpreempt(*command)
-    assert (refused.returncode, refused.stderr.splitlines()[0].startswith("dump/events.yaml:")) == (3, True)
+    assert (refused.returncode, refused.complaint.splitlines()[0].startswith("dump/events.yaml:")) == (3, True)
     found = kpreempt(*command, "--skip-bad-objects")
     assert found.returncode not in (0, 3, 4)
     assert "set aside: dump/events.yaml:" in found.stderr

@@ -118,7 +118,7 @@ def test_a_snapshot_and_a_live_cluster_exclude_each_other(
 ) -> None:
     run = kpreempt(*command, *flag, "--snapshot", str(DEMO / "cluster.yaml"))
     assert run.returncode == 2
-    assert run.stderr == f"--snapshot and {shown} exclude each other: the cluster is a dump or a live one\n"
+    assert run.complaint == f"--snapshot and {shown} exclude each other: the cluster is a dump or a live one\n"
 
 
 def test_batch_has_no_base_cluster_unless_one_is_named(kpreempt: Kpreempt, server: FakeApi) -> None:
@@ -129,14 +129,14 @@ def test_batch_has_no_base_cluster_unless_one_is_named(kpreempt: Kpreempt, serve
 
 def test_a_cluster_that_is_not_reached_ends_with_3_and_a_hint(kpreempt: Kpreempt, server: FakeApi) -> None:
     run = kpreempt("explain", *API, "--server", server.url, "--context", "demo")
-    assert (run.returncode, run.stderr) == (
+    assert (run.returncode, run.complaint) == (
         2,
-        '--context: the kubeconfig has no context "demo"\n  try: it has no contexts at all\n',
+        '--context: the kubeconfig has no context "demo"\nhint: it has no contexts at all\n',
     )
     run = kpreempt("explain", *API, "--server", f"{server.url}/other")
     assert run.returncode == 3
-    assert run.stderr.startswith(f"{server.url}/other")
-    assert "\n  try: check --server" in run.stderr
+    assert run.complaint.startswith(f"{server.url}/other")
+    assert "\nhint: check --server" in run.stderr
 
 
 def test_strict_fails_where_a_kind_may_not_be_listed(kpreempt: Kpreempt, server: FakeApi, cluster: FakeCluster) -> None:

@@ -34,7 +34,7 @@ def test_a_long_value_of_any_option_is_shortened(
     for option in [*options_of(name), "--no-such-option"]:
         run = kpreempt(name, *RUNNABLE[name], f"{option}={value}" if option else value)
         assert run.returncode in (0, 1, 2, 3), (option, run.stderr)
-        assert max(map(len, run.stderr.splitlines()), default=0) <= MOST, option
+        assert max(map(len, run.complaint.splitlines()), default=0) <= MOST, option
 
 
 @pytest.mark.parametrize(

@@ -68,32 +68,32 @@ def test_a_manifest_can_be_on_the_web(kpreempt: Kpreempt, address: str, command:
     of_file = kpreempt(*command, *DEMO, "-f", str(ROOT / "fixtures/demo/api.yaml"), "-o", "name")
     of_web = kpreempt(*command, *DEMO, "-f", f"{address}/api.yaml", "-o", "name")
     assert (of_web.returncode, of_web.stdout) == (of_file.returncode, of_file.stdout)
-    assert of_web.stderr == of_file.stderr
+    assert of_web.complaint == of_file.stderr
 
 
 def test_a_few_redirects_are_followed(kpreempt: Kpreempt, address: str) -> None:
     assert kpreempt("explain", *DEMO, "-f", f"{address}/again/4").returncode == 0
     run = kpreempt("explain", *DEMO, "-f", f"{address}/again/9")
-    assert (run.returncode, run.stderr) == (3, f"{address}/again/3: redirects more than 5 times\n")
+    assert (run.returncode, run.complaint) == (3, f"{address}/again/3: redirects more than 5 times\n")
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
         ("/nothing", "/nothing: the server answers 404 Not Found\n"),
-        ("/page", "/page: is a page of HTML, not a manifest\n  try: the address of the raw file\n"),
+        ("/page", "/page: is a page of HTML, not a manifest\nhint: the address of the raw file\n"),
         ("/empty", "/empty: has no objects\n"),
     ],
 )
 def test_what_is_wrong_is_one_message(kpreempt: Kpreempt, address: str, path: str, message: str) -> None:
     run = kpreempt("explain", *DEMO, "-f", f"{address}{path}")
-    assert (run.returncode, run.stdout, run.stderr) == (3, "", f"{address}{message}")
+    assert (run.returncode, run.stdout, run.complaint) == (3, "", f"{address}{message}")
 
 
 def test_a_server_that_is_not_there_is_one_message(kpreempt: Kpreempt) -> None:
     run = kpreempt("explain", *DEMO, "-f", "http://127.0.0.1:1/x.yaml")
     assert run.returncode == 3
-    assert run.stderr.startswith("http://127.0.0.1:1/x.yaml: ")
+    assert run.complaint.startswith("http://127.0.0.1:1/x.yaml: ")
     assert "Traceback" not in run.stderr
 
 
@@ -157,7 +157,7 @@ def test_a_kustomization_is_built(kpreempt: Kpreempt, folder: Path, command: lis
 def test_a_folder_without_a_kustomization_is_one_message(kpreempt: Kpreempt, tmp_path: Path) -> None:
     run = kpreempt("explain", *DEMO, "-k", str(tmp_path))
     assert run.returncode == 3
-    assert run.stderr.startswith(f"kubectl kustomize {tmp_path}: unable to find one of 'kustomization.yaml'")
+    assert run.complaint.startswith(f"kubectl kustomize {tmp_path}: unable to find one of 'kustomization.yaml'")
     assert run.stderr.count("\n") == 1
 
 
@@ -167,6 +167,6 @@ def test_without_kubectl_there_is_one_clear_message(
     monkeypatch.setenv("PATH", str(tmp_path))
     run = kpreempt("explain", *DEMO, "-k", "overlay")
     assert run.returncode == 3
-    assert run.stderr == (
-        "-k needs kubectl, which is not on the PATH\n  try: kustomize build overlay | kpreempt explain -f -\n"
+    assert run.complaint == (
+        "-k needs kubectl, which is not on the PATH\nhint: kustomize build overlay | kpreempt explain -f -\n"
     )

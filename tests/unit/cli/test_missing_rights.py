@@ -113,7 +113,7 @@ def test_only_what_may_change_the_answer_about_a_plain_pod_counts(
     verdict, run = verdict_on(kpreempt, server, manifest(tmp_path / "pod.yaml", plain))
     assert unread(verdict) == {kind} & OF_EVERY_NEW_POD
     assert run.returncode == (UNCERTAIN if kind in OF_EVERY_NEW_POD else 0)
-    assert bool(run.stderr) == (kind in OF_EVERY_NEW_POD)
+    assert bool(run.complaint) == (kind in OF_EVERY_NEW_POD)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in OTHERS if kind not in OF_OTHER_QUESTIONS])
@@ -152,7 +152,7 @@ def test_a_class_that_may_not_be_read_is_not_one_that_is_not_there(
     reject(cluster, "PriorityClass")
     run = kpreempt("explain", *API, "--server", server.url)
     assert run.returncode == BAD_INPUT
-    assert run.stderr.splitlines()[0] == (
+    assert run.complaint.splitlines()[0] == (
         'Pod shop/api-new: spec.priorityClassName: the priority of "high" is unknown: PriorityClasses cannot '
         "be listed (403); missing permission: list priorityclasses.scheduling.k8s.io"
     )
@@ -174,7 +174,7 @@ def test_budgets_that_may_not_be_read_are_not_none(kpreempt: Kpreempt, server: F
     assert "no budget" not in text
     assert kpreempt("explain", *API, *at, "--exit-code").returncode == UNCERTAIN
     without = kpreempt("explain", *API, *at, "--without", "pdb/shop/web")
-    assert without.stderr.startswith('whether there is a PodDisruptionBudget "shop/web" is unknown')
+    assert without.complaint.startswith('whether there is a PodDisruptionBudget "shop/web" is unknown')
     checked = kpreempt("check", *API, *at, "-o", "json")
     assert checked.returncode == GATE
     rules = {each["rule"] for each in json.loads(checked.stdout)["findings"]}

@@ -116,7 +116,7 @@ def test_strict_fails_where_the_version_is_not_modelled(kpreempt: Kpreempt, tmp_
     other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", f"v{LATER_VERSION}.0"))
     run = kpreempt("pending", "--snapshot", str(other), "--strict", "-o", "name")
     assert run.returncode == 1
-    assert run.stderr.startswith("--strict: the answer rests on an assumption: cluster: version")
+    assert run.complaint.startswith("--strict: the answer rests on an assumption: cluster: version")
 
 
 @pytest.mark.parametrize("command", [PENDING, WHO, AT_RISK], ids=lambda command: command[0])
@@ -151,12 +151,12 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
 def test_mistakes_are_one_message(kpreempt: Kpreempt, arguments: list[str], code: int, message: str) -> None:
     run = kpreempt(*arguments)
     assert (run.returncode, run.stdout) == (code, "")
-    assert run.stderr.startswith(message)
+    assert run.complaint.startswith(message)
 
 
 def test_a_victims_name_may_say_its_kind_and_near_names_are_offered(kpreempt: Kpreempt) -> None:
     assert kpreempt("who-evicted", "pod/encode-1", "-n", "batch", *SNAPSHOT).returncode == 0
-    assert "try: encode-1" in kpreempt("who-evicted", "encode-11", "-n", "batch", *SNAPSHOT).stderr
+    assert "hint: encode-1" in kpreempt("who-evicted", "encode-11", "-n", "batch", *SNAPSHOT).stderr
 
 
 @pytest.fixture

@@ -232,7 +232,7 @@ def test_gates_and_configurations_are_those_of_the_version(kpreempt: Kpreempt, t
     assert "kube-1.31 is used, by the cluster's version" in run.stderr
     assert asked(new, "--feature-gates", "StorageCapacityScoring=true").returncode == 0
     run = asked(new, "--feature-gates", "DRAAdminAccess=false")
-    assert (run.returncode, "feature is locked to true" in run.stderr) == (2, True)
+    assert (run.returncode, "feature is locked to true" in run.complaint) == (2, True)
     assert asked(old, "--feature-gates", "MinDomainsInPodTopologySpread=true").returncode == 0
     # What no version takes is refused before a cluster is read.
     run = kpreempt("explain", "--cpu", "1", "--snapshot", "absent.json", "--feature-gates", "Nonsense=true")
@@ -251,7 +251,7 @@ def test_gates_and_configurations_are_those_of_the_version(kpreempt: Kpreempt, t
     )
     assert asked(old, "--scheduler-config", str(config)).returncode == 0
     run = asked(new, "--scheduler-config", str(config))
-    assert (run.returncode, "EBSLimits" in run.stderr) == (3, True)
+    assert (run.returncode, "EBSLimits" in run.complaint) == (3, True)
 
 
 def test_the_versions_are_completed_one_by_one() -> None:

@@ -128,7 +128,7 @@ def configuration(folder: Path, enabled: str, args: str = "{}") -> list[str]:
 def test_a_plugin_that_is_named_decides(kpreempt: Kpreempt, named: str) -> None:
     assert kpreempt(*EXPLAIN).stdout == "node/node-b\n"
     run = kpreempt(*EXPLAIN, "--plugin", named)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "node/node-e\n", "")
+    assert (run.returncode, run.stdout, run.complaint) == (0, "node/node-e\n", "")
 
 
 def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
@@ -178,10 +178,10 @@ def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
 def test_what_is_no_plugin_is_wrong_usage(kpreempt: Kpreempt, named: str, message: str, hint: str) -> None:
     run = kpreempt(*EXPLAIN, "--plugin", named)
     assert (run.returncode, run.stdout) == (2, "")
-    said, *rest = run.stderr.splitlines()
+    said, *rest = run.complaint.splitlines()
     assert said.startswith(f"--plugin {named}")
     assert message in said
-    assert [line.startswith("  try: ") and hint in line for line in rest] == ([True] if hint else [])
+    assert [line.startswith("hint: ") and hint in line for line in rest] == ([True] if hint else [])
 
 
 @pytest.mark.parametrize(
@@ -210,9 +210,9 @@ def test_what_goes_wrong_while_a_module_is_imported_is_told_with_its_line(
     monkeypatch.delitem(sys.modules, "bad", raising=False)
     run = kpreempt(*EXPLAIN, "--plugin", named)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.startswith(f"--plugin {named} cannot be imported: ")
+    assert run.complaint.startswith(f"--plugin {named} cannot be imported: ")
     assert message in run.stderr
-    assert len(run.stderr.splitlines()) == 1
+    assert len(run.complaint.splitlines()) == 1
     assert len(run.stderr) < 500
 
 
@@ -240,16 +240,16 @@ def test_what_the_scheduler_cannot_start_with_is_a_bad_configuration(
 ) -> None:
     run = kpreempt(*EXPLAIN, *[word for named in plugins for word in ("--plugin", named)])
     assert (run.returncode, run.stdout) == (3, "")
-    assert message in run.stderr.splitlines()[0]
+    assert message in run.complaint.splitlines()[0]
     assert "foreign.py" not in run.stderr
 
 
 def test_a_plugin_that_is_asked_for_has_to_be_enabled_by_the_configuration(kpreempt: Kpreempt, here: Path) -> None:
     run = kpreempt(*EXPLAIN, *configuration(here, "NodeName"), "--plugin", "rack.py:NotOnB")
     assert run.returncode == 3
-    assert run.stderr == (
+    assert run.complaint == (
         "--plugin rack.py:NotOnB: no profile of the configuration enables NotOnB\n"
-        "  try: plugins.multiPoint.enabled: [{name: NotOnB}]\n"
+        "hint: plugins.multiPoint.enabled: [{name: NotOnB}]\n"
     )
 
 
@@ -269,13 +269,13 @@ def test_arguments_are_those_that_the_plugin_says_it_takes(
 ) -> None:
     run = kpreempt(*EXPLAIN, *configuration(here, "Typed", args), "--plugin", "rack.py:Typed")
     expected = f"decoding args for plugin Typed: {message}\n" if message else ""
-    assert (run.returncode, run.stderr) == (3 if message else 0, expected)
+    assert (run.returncode, run.complaint) == (3 if message else 0, expected)
 
 
 def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
     run = kpreempt(*EXPLAIN, "--plugin", "rack.py:HostileArguments")
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr == "decoding args for plugin HostileArguments: KeyError: 'no such thing'\n"
+    assert run.complaint == "decoding args for plugin HostileArguments: KeyError: 'no such thing'\n"
 
 
 @pytest.mark.parametrize("way", ["--plugin", "--scheduler-config"])
@@ -287,7 +287,7 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             [("NotOnB", "rack:NotOnB", "a 1.0"), ("NotOnB", "rack:Twin", "b 2.0")],
             "NotOnB",
             2,
-            "the plugin NotOnB is announced by a 1.0 and by b 2.0\n  try: --plugin rack:NotOnB\n",
+            "the plugin NotOnB is announced by a 1.0 and by b 2.0\nhint: --plugin rack:NotOnB\n",
             id="by two packages",
         ),
         pytest.param(
@@ -295,7 +295,7 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             "Rack",
             2,
             "entry point Rack of racks 1.0: the plugin is called NotOnB, and both need one name\n"
-            '  try: NotOnB = "rack:NotOnB"\n',
+            'hint: NotOnB = "rack:NotOnB"\n',
             id="under another name",
         ),
         pytest.param(
@@ -309,7 +309,7 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             [("Away", "nomodule:Away", "racks 1.0")],
             "Away",
             2,
-            f"entry point Away of racks 1.0: there is no module nomodule, neither here nor installed\n  try: {FORMS}\n",
+            f"entry point Away of racks 1.0: there is no module nomodule, neither here nor installed\nhint: {FORMS}\n",
             id="whose module is away",
         ),
         pytest.param(
@@ -317,7 +317,7 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             "Whole",
             2,
             "entry point Whole of racks 1.0 is not the class of a plugin\n"
-            "  try: class MyPlugin(kpreempt.plugins.FilterPlugin)\n",
+            "hint: class MyPlugin(kpreempt.plugins.FilterPlugin)\n",
             id="that is a module",
         ),
     ],
@@ -337,7 +337,7 @@ def test_a_plugin_that_a_package_announces_is_enabled_by_its_name(
     announce(monkeypatch, *announced)
     asked = ["--plugin", name] if way == "--plugin" else configuration(here, name)
     run = kpreempt(*EXPLAIN, *asked)
-    assert (run.returncode, run.stderr) == (code, message)
+    assert (run.returncode, run.complaint) == (code, message)
     assert run.stdout == ("" if code else "node/node-e\n")
 
 

@@ -75,7 +75,7 @@ def test_a_plugin_that_no_compared_configuration_enables_is_a_mistake(kpreempt: 
     asked = ["compare", "--algorithms", "kube-1.18,kube-1.36", "--snapshot", "objects.json"]
     run = kpreempt(*asked, "--plugin", "clock.py:Clock")
     assert run.returncode == 2
-    assert run.stderr == "--plugin clock.py:Clock: no configuration enables Clock\n  try: kube-1.36@FILE\n"
+    assert run.complaint == "--plugin clock.py:Clock: no configuration enables Clock\nhint: kube-1.36@FILE\n"
 
 
 def test_the_file_of_a_plugin_is_run_once_however_many_schedulers_have_it(kpreempt: Kpreempt, folder: Path) -> None:
@@ -84,4 +84,4 @@ def test_the_file_of_a_plugin_is_run_once_however_many_schedulers_have_it(kpreem
     asked = ["compare", "--algorithms", "kube-1.36,kube-1.36@clock.yaml", "--snapshot", "objects.json"]
     run = kpreempt(*asked, "--plugin", "counted.py:Clock")
     assert run.returncode == 0
-    assert run.stderr == "the file is run\n"
+    assert run.complaint == "the file is run\n"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -58,7 +59,21 @@ def test_a_failure_is_one_line_and_its_hint_and_control_characters_are_shown(
 ) -> None:
     error = InputError("bad\x1b[31m\n", source="a.yaml", line=3, object_name="Pod a/b", path="spec", hint="this")
     assert fail_with(monkeypatch, error) == 3
-    assert capsys.readouterr().err == "a.yaml:3: Pod a/b: spec: bad\\x1b[31m\\x0a\n  try: this\n"
+    assert capsys.readouterr().err == "error: a.yaml:3: Pod a/b: spec: bad\\x1b[31m\\x0a\nhint: this\n"
+
+
+@pytest.mark.parametrize(("is_terminal", "environment"), [(True, {}), (True, {"NO_COLOR": "1"}), (False, {})])
+def test_the_labels_are_in_color_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, environment: dict[str, str]
+) -> None:
+    is_colored = is_terminal and not environment
+    written = io.StringIO()
+    monkeypatch.setattr(written, "isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setattr("os.environ", environment)
+    assert fail_with(monkeypatch, InputError("bad", hint="this")) == 3
+    error, hint = ("\x1b[1;31merror:\x1b[0m", "\x1b[36mhint:\x1b[0m") if is_colored else ("error:", "hint:")
+    assert written.getvalue() == f"{error} bad\n{hint} this\n"
 
 
 def test_a_bug_is_reported_by_place_and_never_by_content(
@@ -110,7 +125,7 @@ def test_closed_standard_streams_are_no_crash() -> None:
         env={"PATH": os.environ["PATH"]},
     )
     assert run.returncode == 3
-    assert run.stderr == "standard input: it is closed\n"
+    assert run.stderr == "error: standard input: it is closed\n"
 
 
 def test_a_closed_standard_output_is_told() -> None:
@@ -123,4 +138,4 @@ def test_a_closed_standard_output_is_told() -> None:
         env={"PATH": os.environ["PATH"]},
     )
     assert run.returncode == 3
-    assert run.stderr == "standard output: it is closed\n"
+    assert run.stderr == "error: standard output: it is closed\n"

@@ -80,7 +80,7 @@ def test_the_answer_is_the_same_with_a_profile(kpreempt: Kpreempt, snapshot: str
 def test_a_wrong_file_is_refused(kpreempt: Kpreempt, snapshot: str, options: list[str], message: str) -> None:
     run = kpreempt("explain", "--cpu", "1", "--snapshot", snapshot, *options)
     assert run.returncode == 2
-    assert run.stderr.startswith(message)
+    assert run.complaint.startswith(message)
 
 
 def test_no_profile_is_left_where_the_command_fails(kpreempt: Kpreempt, tmp_path: Path) -> None:

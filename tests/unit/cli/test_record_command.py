@@ -200,7 +200,7 @@ def test_a_live_recording_is_redacted_at_its_end(
     words = ("--redact", "--redact-map", str(names), "--for", "1s", "--server", server.url)
     result = kpreempt("record", "--to", str(to), *words)
     assert result.returncode == 0, result.stderr
-    assert result.stderr.startswith(f"{to}: redacted, ")
+    assert result.complaint.startswith(f"{to}: redacted, ")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["names.json", "rec"]
     assert names.stat().st_mode & 0o777 == 0o600
     found = json.loads(names.read_text(encoding="utf-8"))["names"]
@@ -208,14 +208,14 @@ def test_a_live_recording_is_redacted_at_its_end(
     assert found[node.metadata.name] == "n1"
     again = kpreempt("record", "--to", str(to), *words)
     assert again.returncode == 3
-    assert again.stderr == f"{to}: has a recording\n  try: --to another folder\n"
+    assert again.complaint == f"{to}: has a recording\nhint: --to another folder\n"
 
 
 def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, server: FakeApi, tmp_path: Path) -> None:
     shutil.copytree("fixtures/recording", tmp_path / "rec.clear")
     result = kpreempt("record", "--to", str(tmp_path / "rec"), "--redact", "--server", server.url)
     assert result.returncode == 3
-    assert result.stderr.splitlines()[1] == f"  try: kpreempt record --redact --from {tmp_path}/rec.clear --to DIR"
+    assert result.complaint.splitlines()[1] == f"hint: kpreempt record --redact --from {tmp_path}/rec.clear --to DIR"
     done = kpreempt("record", "--redact", "--from", f"{tmp_path}/rec.clear", "--to", str(tmp_path / "rec"), "-q")
     assert (done.returncode, done.stderr) == (0, "")
     assert not server.asked
@@ -238,7 +238,7 @@ def test_options_of_redaction_that_make_no_sense_are_told(
 ) -> None:
     result = kpreempt("record", "--to", str(tmp_path / "rec"), *words)
     assert result.returncode == 2
-    assert result.stderr.startswith(message)
+    assert result.complaint.startswith(message)
 
 
 def test_a_recording_that_tells_of_what_it_has_not_is_refused(kpreempt: Kpreempt, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_recording_that_tells_of_what_it_has_not_is_refused(kpreempt: Kpreempt
     result = kpreempt("record", "--redact", "--from", making.folder, "--to", str(tmp_path / "to"))
     assert result.returncode == 3
     name = min(Path(making.folder).glob("*.kprec")).name
-    assert result.stderr == f"{making.folder}/{name}:4: tells of an object that the recording does not have\n"
+    assert result.complaint == f"{making.folder}/{name}:4: tells of an object that the recording does not have\n"
     assert not (tmp_path / "to").exists()
 
 

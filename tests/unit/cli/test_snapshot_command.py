@@ -132,7 +132,7 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
 def test_wrong_usage_is_one_message(arguments: list[str], message: str, kpreempt: Kpreempt) -> None:
     code, stdout, stderr = kpreempt(*arguments)
     assert (code, stdout) == (2, "")
-    assert stderr.startswith(message)
+    assert stderr.startswith(f"error: {message}")
 
 
 @pytest.mark.parametrize("target", ["absent/c.json", "folder.json"])
@@ -142,7 +142,7 @@ def test_a_target_that_cannot_be_written_is_one_message(target: str, tmp_path: P
     names = tmp_path / "names.json"
     code, stdout, stderr = kpreempt(*FROM, "--to", str(path), "--redact", "--redact-map", str(names))
     assert (code, stdout) == (3, "")
-    assert stderr.startswith(f"{path}: cannot be written: ")
+    assert stderr.startswith(f"error: {path}: cannot be written: ")
     assert stderr.count("\n") == 1
     assert [each.name for each in tmp_path.iterdir()] == ["folder.json"]
 
@@ -158,7 +158,7 @@ def test_a_disk_that_fills_up_leaves_the_old_files_and_nothing_else(
     target.write_text("old")
     monkeypatch.setattr(snapshot, "packed", filling)
     code, _, stderr = kpreempt(*FROM, "--to", str(target), "--redact", "--redact-map", str(names))
-    assert (code, stderr) == (3, f"{target}: cannot be written: No space left on device\n")
+    assert (code, stderr) == (3, f"error: {target}: cannot be written: No space left on device\n")
     assert target.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["cluster.json"]
 
@@ -168,7 +168,7 @@ def test_a_full_disk_under_standard_output_is_one_message() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "kpreempt", *FROM, "--to", "-"]
         run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (run.returncode, run.stderr) == (3, "standard output: No space left on device\n")
+    assert (run.returncode, run.stderr) == (3, "error: standard output: No space left on device\n")
 
 
 def test_a_reader_that_has_gone_away_is_no_failure() -> None:
@@ -197,7 +197,7 @@ def test_a_redacted_dump_says_no_name_and_the_map_leads_back(tmp_path: Path, kpr
     assert "2026" not in text
     assert not [name for name in ("shop", "report-29385", "node-a", "dedicated", "registry") if f'"{name}' in text]
     # Its last line says how to ask about the pod of the manifest.
-    ask = run.stderr.splitlines()[-1].partition(": kpreempt ")[2].split()
+    ask = run.complaint.splitlines()[-1].partition(": kpreempt ")[2].split()
     answer = kpreempt(*ask, *NOW, "-o", "json")
     plain = kpreempt("explain", "-f", API, "--snapshot", CLUSTER, *NOW, "-o", "json")
     found, expected = json.loads(answer.stdout), json.loads(plain.stdout)

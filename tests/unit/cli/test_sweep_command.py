@@ -72,7 +72,7 @@ def test_all_rows_are_there_once_and_a_bad_snapshot_is_a_failure(kpreempt: Kpree
     answer = json.loads(run.stdout)
     assert answer["items"][0]["cluster"] == "cut"
     assert (answer["answers"], answer["numFailures"]) == (18, 1)
-    lines = run.stderr.splitlines()
+    lines = run.complaint.splitlines()
     assert lines[0].startswith("workers: 2 with ")
     assert lines[1].startswith("dashboard: http://127.0.0.1:")
     assert sorted(each.partition("] ")[2].partition(":")[0] for each in lines[2:]) == [
@@ -91,8 +91,8 @@ def test_all_rows_are_there_once_and_a_bad_snapshot_is_a_failure(kpreempt: Kpree
     before = (fleet / "out" / "cluster=on-call" / "verdicts.parquet").stat()
     again = kpreempt(*arguments(fleet, "out", "--workers", "1", "--resume"))
     assert again.returncode == 0, again.stderr
-    assert again.stderr.splitlines()[0] == "2 clusters done before"
-    assert sorted(each.partition("] ")[2].partition(":")[0] for each in again.stderr.splitlines()[3:]) == [
+    assert again.complaint.splitlines()[0] == "2 clusters done before"
+    assert sorted(each.partition("] ")[2].partition(":")[0] for each in again.complaint.splitlines()[3:]) == [
         "cut",
         "demo",
     ]
@@ -194,9 +194,9 @@ def test_without_the_extra_one_line_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "distributed", None)
     run = kpreempt(*arguments(fleet, "out"))
     assert run.returncode == 2
-    assert run.stderr.splitlines() == [
+    assert run.complaint.splitlines() == [
         "kpreempt sweep needs distributed, which is not installed",
-        "  try: pip install 'kpreempt[fleet]'",
+        "hint: pip install 'kpreempt[fleet]'",
     ]
     assert not (fleet / "out").exists()
 
@@ -261,5 +261,5 @@ def test_a_store_whose_driver_is_not_installed_says_which_to_install(kpreempt: K
     to = ("--query", "pending", "--to", str(tmp_path / "out"))
     run = kpreempt("sweep", "--snapshots", "s3://dumps/*.json.zst", *to)
     assert run.returncode == 2
-    assert run.stderr == "s3://dumps/*.json.zst: Install s3fs to access S3\n  try: pip install s3fs, gcsfs or adlfs\n"
+    assert run.complaint == "s3://dumps/*.json.zst: Install s3fs to access S3\nhint: pip install s3fs, gcsfs or adlfs\n"
     assert not (tmp_path / "out").exists()

@@ -186,4 +186,4 @@ def test_a_question_about_a_pod_that_the_api_server_rejects_has_no_answer(
     name = "-" if from_stdin else str(file)
     run = kpreempt(*command, "--snapshot", snapshot, "-f", name, "--now", NOW, stdin=POD if from_stdin else "")
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr == f"{'standard input' if from_stdin else file}:8: {SECOND}\n"
+    assert run.complaint == f"{'standard input' if from_stdin else file}:8: {SECOND}\n"

@@ -231,5 +231,5 @@ def test_a_bad_annotation_is_one_message_that_names_the_file(kpreempt: Kpreempt,
     written("pod.json", bad)
     run = kpreempt("explain", "-f", "pod.json", *SNAPSHOT)
     assert run.returncode == 3
-    assert run.stderr.startswith("pod.json:1: Pod shop/bad: metadata.annotations.n: expected a string, got 3\n")
+    assert run.complaint.startswith("pod.json:1: Pod shop/bad: metadata.annotations.n: expected a string, got 3\n")
     assert SECRET not in run.stderr

@@ -150,18 +150,18 @@ def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, argument
     [
         pytest.param(
             ["deploy/wep", "-n", "shop"],
-            'there is no Deployment "wep" in namespace "shop"\n  try: web\n',
+            'there is no Deployment "wep" in namespace "shop"\nhint: web\n',
             id="a name that nearly is one",
         ),
         pytest.param(
             ["deploy/web"],
-            'there is no Deployment "web" in namespace "default"\n  try: it is in shop: -n shop\n',
+            'there is no Deployment "web" in namespace "default"\nhint: it is in shop: -n shop\n',
             id="another namespace",
         ),
         pytest.param(
             ["podtemplate/x"],
             "PodTemplate creates no pods\n"
-            "  try: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob\n",
+            "hint: Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController, Job, CronJob\n",
             id="a kind without pods",
         ),
         pytest.param(
@@ -171,31 +171,31 @@ def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, argument
         ),
         pytest.param(
             ["ds/agent", "-n", "shop", "--replicas", "3"],
-            "--replicas: not supported for a DaemonSet, which has one pod per node\n  try: --capacity\n",
+            "--replicas: not supported for a DaemonSet, which has one pod per node\nhint: --capacity\n",
             id="replicas of a DaemonSet",
         ),
         pytest.param(
             ["ds/agent", "-n", "shop", "--without", "node/a", "--without", "node/b"],
             "DaemonSet shop/agent already has a pod on each of its nodes\n"
-            "  try: pod/agent-x explains this pod as if it was new\n",
+            "hint: pod/agent-x explains this pod as if it was new\n",
             id="a DaemonSet that lacks nothing",
         ),
         pytest.param(
             ["web", "web-1"],
-            '"web" is not a kind of workload\n  try: pod web-1, deploy web-1\n',
+            '"web" is not a kind of workload\nhint: pod web-1, deploy web-1\n',
             id="two words of which the first is no kind",
         ),
     ],
 )
 def test_what_is_not_there_is_one_message(kpreempt: Kpreempt, arguments: list[str], message: str) -> None:
     run = kpreempt("explain", *arguments, *SNAPSHOT)
-    assert (run.returncode in (2, 3), run.stdout, run.stderr) == (True, "", message)
+    assert (run.returncode in (2, 3), run.stdout, run.complaint) == (True, "", message)
 
 
 def test_volcano_refuses_replicas(kpreempt: Kpreempt) -> None:
     run = kpreempt("explain", "--cpu", "1", "--replicas", "3", "--algorithm", "volcano-1.8", *SNAPSHOT[:2])
     assert run.returncode == 2
-    assert run.stderr.startswith("--replicas says nothing to volcano-1.8")
+    assert run.complaint.startswith("--replicas says nothing to volcano-1.8")
 
 
 @pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13", "kube-1.18"])
