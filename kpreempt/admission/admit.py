@@ -286,8 +286,8 @@ def _with_label_keys(pod: Pod, rules: ApiServerRules) -> Admission:
             if key not in labels:
                 continue
             expression = LabelSelectorRequirement(key=key, operator=operator, values=[labels[key]])
-            where = f"{path}.labelSelector.matchExpressions[{len(expressions)}]"
-            changes.append(DefaultedField(where, format_requirement(key, operator, expression.values), source))
+            field = f"{path}.labelSelector.matchExpressions[{len(expressions)}]"
+            changes.append(DefaultedField(field, format_requirement(key, operator, expression.values), source))
             expressions.append(expression)
         return msgspec.structs.replace(selector, match_expressions=expressions)
 

@@ -24,7 +24,7 @@ def scrubbed(text: str, secrets: Iterable[str]) -> str:
     for length in {len(piece) for piece in pieces}:
         for at in range(len(text) - length + 1):
             end = at + length
-            # A short secret is only replaced as a whole word: a one-letter token must not match that letter everywhere.
+            # A short secret must be a separate word: a one-letter token must not match that letter everywhere.
             if small[at:end] in pieces and (
                 length == _VISIBLE_CHARACTERS or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
             ):

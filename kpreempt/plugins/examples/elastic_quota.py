@@ -120,8 +120,8 @@ def plus(one: Resource, other: Resource, sign: int = 1) -> Resource:
 def exceeded(limit: Resource, requested: Resource, used: Resource = NOTHING, *, unnamed: int | None = None) -> str:
     """Return the first resource of which ``requested`` plus ``used`` exceed ``limit``, or an empty string.
 
-    Besides CPU, memory and ephemeral storage only requested resources are checked; ``unnamed`` is the limit of a
-    requested resource that ``limit`` does not name (``None``: unlimited).
+    In addition to CPU, memory and ephemeral storage, only requested resources are checked; ``unnamed`` is the limit of
+    a requested resource that ``limit`` does not name (``None``: unlimited).
     """
     for name in _ALWAYS_COUNTED:
         if requested.amount(name) + used.amount(name) > limit.amount(name):

@@ -250,7 +250,7 @@ class _OwnTerm:
 
 
 def is_counted(name: str) -> bool:
-    """Return whether a resource counts besides CPU and memory: GPUs, extended and opaque ones, huge pages."""
+    """Return whether a resource other than CPU and memory counts: GPUs, extended and opaque ones, huge pages."""
     return name == NVIDIA_GPU or not is_native(name) or name.startswith((_OPAQUE_PREFIX, HUGE_PAGES_PREFIX))
 
 

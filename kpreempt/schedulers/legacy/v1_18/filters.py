@@ -383,7 +383,7 @@ _QUOTA_PREFIX = "requests."
 
 
 def is_scalar(name: str) -> bool:
-    """Return whether a resource counts besides CPU, memory and ephemeral storage (``IsScalarResourceName``)."""
+    """Return whether a resource other than CPU, memory and ephemeral storage counts (``IsScalarResourceName``)."""
     # For example, resources of device plugins (``IsExtendedResourceName``).
     is_extended = not is_native(name) and not name.startswith(_QUOTA_PREFIX) and is_label_key(_QUOTA_PREFIX + name)
     return is_extended or name.startswith((HUGE_PAGES_PREFIX, LIMIT_PREFIX)) or NATIVE_PREFIX in name
