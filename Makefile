@@ -1,9 +1,9 @@
-# `make help` lists the targets. Python 3.11 or later and make are all that has to be there beforehand.
+# `make help` lists the targets. They need only Python 3.11 or later and make.
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 KPREEMPT := $(VENV)/bin/kpreempt
-# Installs exactly what a lock file names; nothing is resolved, and every file has a known hash.
+# Installs exactly the packages in a lock file, with their hashes; nothing is resolved.
 PIP_INSTALL := $(PYTHON) -m pip install --quiet --disable-pip-version-check
 CONFORMANCE := ../shared/conformance
 PYTEST_ARGS ?= --numprocesses auto --dist worksteal
@@ -25,18 +25,20 @@ test: $(VENV)/.development ## Validate the checkout in a few minutes: unit tests
 test-all: $(VENV)/.development ## Run all tests (PYTEST_ARGS replaces the options of pytest)
 	@$(PYTHON) -m pytest $(PYTEST_ARGS)
 
-test-rest: $(VENV)/.development ## Run what `make test` leaves out
+test-rest: $(VENV)/.development ## Run the tests that `make test` skips
 	@$(PYTHON) -m pytest --tier rest $(PYTEST_ARGS)
 
-lint: $(VENV)/.development ## Format check, lint, types, import rules, generated files
+lint: $(VENV)/.development ## Check format, types, import rules, language, commit messages and generated files
 	@ignored=$$(git ls-files --cached --ignored --exclude-standard 2>/dev/null); \
-		test -z "$$ignored" || { echo "committed, and yet ignored by .gitignore: $$ignored" >&2; exit 1; }
+		test -z "$$ignored" || { echo "committed although ignored by .gitignore: $$ignored" >&2; exit 1; }
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 	@$(PYTHON) tools/structure.py --check
 	@$(PYTHON) tools/request_path.py --max-path 20 --max-loaded 220 >/dev/null
+	@$(PYTHON) tools/language.py --check
+	@$(PYTHON) tools/check_commits.py
 	@$(PYTHON) -m tests.generated --check
 
 golden: $(VENV)/.development ## Rewrite the golden reports under fixtures/golden (read the diff)
@@ -60,20 +62,20 @@ bench: $(VENV)/.development ## Measure start-up, loading and writing of big clus
 	@$(PYTHON) -m benchmarks.recorder
 	@$(PYTHON) -m benchmarks.fleet
 
-bench-reference: $(VENV)/.development ## Measure answers beside the real scheduler's code (needs Go)
+bench-reference: $(VENV)/.development ## Compare answers with the real scheduler's code (needs Go)
 	@$(PYTHON) -m benchmarks.decide --against-reference $(BENCH_ARGS)
 	@$(PYTHON) -m benchmarks.bounds --write
 
-bench-live: $(VENV)/.development ## Measure the loading of a live cluster beside kubectl (needs Go and kubectl)
+bench-live: $(VENV)/.development ## Compare loading a live cluster with kubectl (needs Go and kubectl)
 	@$(PYTHON) -m benchmarks.live
 
-fuzz: $(VENV)/.development ## Put N mutated inputs from SEED to every command: no bug, no hang, no control character
+fuzz: $(VENV)/.development ## Run every command with N mutated inputs from SEED: no bug, no hang, no control character
 	@$(PYTHON) -m tests.fuzz --cases $(N) --seed $(SEED)
 
 generated: $(VENV)/.development ## Rewrite examples and help in README and docs, the completions and the JSON Schema
 	@$(PYTHON) -m tests.generated
 
-lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock files
+lock: $(VENV)/.development ## Resolve the dependencies again into the two lock files
 	@$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
 		--custom-compile-command "make lock" --no-annotate --group build \
 		--output-file requirements.lock pyproject.toml
@@ -81,9 +83,9 @@ lock: $(VENV)/.development ## Resolve the dependencies anew into the two lock fi
 		--custom-compile-command "make lock" --no-annotate --group build --group dev --extra fleet --extra mcp \
 		--constraint requirements.lock --output-file requirements-dev.lock pyproject.toml
 
-# The single file has the compiled parts for each of these; without any, for all that pyproject.toml lists.
+# The Python versions for which the single file has compiled modules; default: all in pyproject.toml.
 PYTHONS ?=
-# Where the project and the files of its releases are, for the Krew manifest.
+# The URLs of the project and of its release files, for the Krew manifest.
 HOMEPAGE ?=
 RELEASE_URL ?= $(HOMEPAGE)/releases/download/v$(OWN_VERSION)
 OWN_VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' kpreempt/version.py)
@@ -96,7 +98,7 @@ dist: $(VENV)/.development ## Wheel, sdist and single file into dist/ (PYTHONS=3
 	@test -z "$(HOMEPAGE)" || $(PYTHON) tools/krew_manifest.py dist "$(HOMEPAGE)" "$(RELEASE_URL)"
 	@ls -1 dist/*
 
-clean: ## Remove .venv and what the tools left
+clean: ## Remove .venv, caches and build output
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 $(VENV)/.created:
@@ -114,25 +116,25 @@ $(VENV)/.development: $(VENV)/.runtime requirements-dev.lock
 	@$(PIP_INSTALL) --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-# Below here Go is needed, and the modules of tests/reference or tests/volcano_reference. The first build takes minutes.
+# The targets below need Go and the modules of tests/reference or tests/volcano_reference. The first build takes minutes.
 N ?= 2000
 SEED ?= 1
-# Of Kubernetes, such as 1.33; without one, the newest that is not ahead of the records.
+# A version of Kubernetes, such as 1.33; default: the latest version that has records.
 VERSION =
 
-reference: ## Build the real scheduler's code as a program, of VERSION (into tests/reference/bin)
+reference: ## Build the real scheduler's code of VERSION as a program (in tests/reference/bin)
 	@tests/reference/build $(if $(VERSION),--version $(VERSION)) tests/reference/bin$(if $(VERSION),/$(VERSION)) reference
 
-parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code, of VERSION
+parity: $(VENV)/.development ## Compare N random scenarios from SEED with the real scheduler's code of VERSION
 	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED) $(if $(VERSION),--version $(VERSION))
 ifeq ($(VERSION),)
 	@KPREEMPT_BUILD=1 $(PYTHON) -m pytest --quiet tests/parity/test_odds_of_reference.py tests/parity/test_cache_orders.py $(PYTEST_ARGS)
 endif
 
-parity-all: $(VENV)/.development ## The same with each version since 1.29, one after the other
+parity-all: $(VENV)/.development ## The same with each version since 1.29
 	@$(PYTHON) -m tests.parity --examples $(N) --seed $(SEED) --all-versions
 
-fidelity: $(VENV)/.development ## Count the equal verdicts of each version anew, for docs/fidelity.md
+fidelity: $(VENV)/.development ## Count the equal verdicts of each version again, for docs/fidelity.md
 	@$(PYTHON) -m tests.parity.fidelity --examples $(N) --seed $(SEED)
 	@$(PYTHON) -m tests.generated
 
@@ -142,12 +144,12 @@ volcano-parity: $(VENV)/.development ## Compare N random sessions from SEED with
 controllers-parity: $(VENV)/.development ## Compare N random states per controller from SEED with the genuine controllers' code
 	@$(PYTHON) -m tests.parity.controllers --examples $(N) --seed $(SEED)
 
-record: $(VENV)/.development ## Record the verdicts under fixtures anew from the real scheduler's code
+record: $(VENV)/.development ## Record the verdicts under fixtures again from the real scheduler's code
 	@$(PYTHON) -m tests.parity.record
 
-# What is predicted; how clusters are read and shown is the same for each version.
+# The tests of predictions. Reading and showing clusters is the same for each version.
 LIVE = $(if $(VERSION),$(patsubst %,tests/live/test_%.py,live ties rollouts on_call),tests/live)
 
-live: $(VENV)/.development ## Compare with a real scheduler on a control plane of the test's own, of VERSION (SEED)
+live: $(VENV)/.development ## Compare with a real scheduler on a test control plane of VERSION (SEED)
 	@KPREEMPT_BUILD=1 KPREEMPT_LIVE_SEED=$(SEED) KPREEMPT_LIVE_VERSION=$(VERSION) \
 		$(PYTHON) -m pytest $(LIVE) $(PYTEST_ARGS)

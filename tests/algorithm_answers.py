@@ -68,7 +68,7 @@ def _decision(verdict: Verdict) -> str:
         return " or ".join(f"{node}: evicts {_victims(verdict, node)}" for node in verdict.nominated_nodes)
     if verdict.eligibility is None or not verdict.eligibility.eligible:
         return "may not evict"
-    return f"in vain, tries {' and '.join(verdict.potential_nodes) or 'no node'}"
+    return f"stays pending, tries {' and '.join(verdict.potential_nodes) or 'no node'}"
 
 
 def _victims(verdict: Verdict, node: str) -> str:

@@ -1,7 +1,7 @@
-"""The results of two adjacent versions of Kubernetes on the fixtures of ``fixtures/versions``, one line each.
+"""The decisions of consecutive Kubernetes versions on the fixtures of ``fixtures/versions``, in one line each.
 
-A fixture is named after the change that it shows: a small cluster with the pending pod ``shop/new``. The first line of
-the file describes it. ``docs/versions.md`` is generated from them.
+A fixture is named after the change that it shows. It is a small cluster in which the pod ``shop/new`` is pending. The
+first line of the file describes the situation. ``docs/versions.md`` is generated from the fixtures.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ FIXTURES = Path(__file__).parent.parent / "fixtures" / "versions"
 DOCUMENT = Path(__file__).parent.parent / "docs" / "versions.md"
 _NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PAIRS = list(pairwise(RELEASES))
-# Why no cluster shows a change.
+# The headings of changes that no cluster shows.
 _WITHOUT: dict[Concern, str] = {
-    Concern.WORDS: "Only words: no decision is another.",
-    Concern.SCORES_REPORTED: "Only scores that are told; sums change for resource claims alone.",
-    Concern.QUEUE: "Only the scheduling queue: when a pod is tried, not what becomes of it.",
-    Concern.EFFECTS: "Only what the scheduler does to carry a decision out.",
-    Concern.API_SERVER: "Only what the API server writes into pods, beside what decides about them.",
-    Concern.CONTROLLERS: "Only controllers: which pods there are, not where they go.",
-    Concern.CONFIGURATION: "Only which configurations are taken, and what is said of others.",
-    Concern.UNUSUAL: "By default no cluster shows these: they take a gate, a configuration, a plugin or an extender.",
-    Concern.NOT_MODELLED: "Not modelled, so that nothing here shows them.",
+    Concern.WORDS: "Changed texts, without an effect on decisions:",
+    Concern.SCORES_REPORTED: "Changed scores in reports. The sums change only for resource claims:",
+    Concern.QUEUE: "Changes to the scheduling queue, which affect when a pod is tried but not the decision:",
+    Concern.EFFECTS: "Changes to how the scheduler carries out a decision:",
+    Concern.API_SERVER: "Changes to fields that the API server sets in pods, without an effect on decisions:",
+    Concern.CONTROLLERS: "Changes to controllers, which affect which pods exist but not where they land:",
+    Concern.CONFIGURATION: "Changes to which configurations are valid, and to the messages about invalid ones:",
+    Concern.UNUSUAL: "Changes that need a feature gate, a configuration, a plugin or an extender:",
+    Concern.NOT_MODELLED: "Changes that are not modeled:",
 }
 
 
 def fixture_of(change: DescribedChange) -> Path | None:
-    """The cluster that shows a change, if there is one."""
+    """The cluster that shows a change, if one exists."""
     path = FIXTURES / f"{change.name}.yaml"
     return path if path.exists() else None
 
 
 def verdict_on(fixture: Path, scheduler: KubeScheduler) -> Verdict:
-    """The verdict on the pod of a fixture."""
+    """The verdict for the pod of a fixture."""
     loaded = load_snapshot([str(fixture)]).cluster
     cluster, _ = complete_cluster(pod_in_cluster(loaded, "new", "shop").cluster)
     pod = admit(pod_in_cluster(loaded, "new", "shop").pod, cluster, api_server_rules(scheduler.settings)).pod
@@ -55,7 +55,7 @@ def verdict_on(fixture: Path, scheduler: KubeScheduler) -> Verdict:
 
 
 def answers_on(fixture: Path, older: KubeScheduler, newer: KubeScheduler) -> tuple[str, str]:
-    """The results of two schedulers: the pod's outcome or, if equal, the assumptions and messages."""
+    """The outcomes of two schedulers, with the message if both are the same."""
     verdicts = [verdict_on(fixture, each) for each in (older, newer)]
     ours, theirs = map(_decision, verdicts)
     if ours != theirs:
@@ -65,12 +65,12 @@ def answers_on(fixture: Path, older: KubeScheduler, newer: KubeScheduler) -> tup
 
 def _decision(verdict: Verdict) -> str:
     if verdict.outcome == Outcome.UNSCHEDULABLE and verdict.eligibility is None and verdict.pre_filter is None:
-        return f"an error of the scheduler: “{verdict.message}”"
+        return f"scheduler error: “{verdict.message}”"
     return words(verdict)
 
 
 def with_change(change: DescribedChange, before: str, after: str) -> tuple[KubeScheduler, KubeScheduler]:
-    """The older of two versions with one change, and the newer one."""
+    """The older of two versions with a single change, and the newer version."""
     versions = versions_between(f"kube-{before}", after)
     return versions.with_changes([change]), versions.target
 
@@ -82,22 +82,20 @@ def document() -> str:
 
 _HEAD = f"""# What changed from Kubernetes {PAIRS[0][0]} to {PAIRS[-1][1]}
 
-Written by the program (`make generated`) and checked with every change. `kpreempt --algorithm kube-1.34` answers by the
-rules of a version, and a version stands for one of its releases: {", ".join(f"v{each}" for each in RELEASES.values())}.
+`make generated` writes this page, and tests check it. `kpreempt --algorithm kube-1.34` uses the rules of a version.
+Each version represents one of its releases: {", ".join(f"v{each}" for each in RELEASES.values())}.
 
-Under each change that alters decisions stands what the two versions answer on one small cluster,
-`fixtures/versions/NAME.yaml`, in which the pod `new` is created. To see a whole answer, and what kpreempt makes of an
-upgrade:
+For each change that affects decisions, a table shows the decisions of the two versions on one small cluster,
+`fixtures/versions/NAME.yaml`, in which the pod `new` is created. To see a full answer, or the effect of an upgrade:
 
     kpreempt explain new -n shop --snapshot fixtures/versions/scores-change-of-balance.yaml --algorithm kube-1.35
     kpreempt compare --upgrade-to 1.36 --algorithm kube-1.35 --snapshot fixtures/versions/scores-change-of-balance.yaml
 
-Where it is the API server that changes, it does so for new pods alone: give the pod's manifest to `-f`.
+Changes in the API server affect only new pods: use `-f` with the pod's manifest.
 
-"In vain" means that the pod stays pending and nobody is evicted; the nodes that are tried are those on which the
-scheduler looks for victims. Where what becomes of the pod is the same, its message is quoted. Changes that no cluster
-shows come last, each with what it is about. Behind each is the file of Kubernetes in which to see it, and the older
-releases to which it was carried back.
+"Stays pending" means that no pod is evicted. The scheduler "tries" a node if it searches for victims there. If both
+versions have the same outcome, the table quotes the message. Changes without a cluster are listed at the end of each
+section. Each change names the upstream source file, and the patch releases with the backport.
 """
 
 
@@ -107,7 +105,7 @@ def _pair(before: str, after: str) -> Iterator[str]:
     shown = [(change, fixture) for change in changes if (fixture := fixture_of(change)) is not None]
     yield f"## {before} to {after}\n"
     if all(change.concern is not Concern.DECISIONS for change, _ in shown):
-        yield "Nothing that is modelled decides otherwise.\n"
+        yield "No modeled decision changes.\n"
     for change, fixture in shown:
         yield f"**{change.sentence}** {_where(change)}\n"
         yield f"`{fixture.stem}`: {_story(fixture)}\n"

@@ -423,12 +423,12 @@ class RuleId(StrEnum):
     MAX_DELETIONS = Rule(
         "max-deletions",
         promise="no unlisted deletions",
-        meaning="Running workloads that the change deletes, by pruning or with their namespace, without a `--delete`"
-        " that names them.",
+        meaning="Running workloads that the change deletes, by pruning or with their namespace, and that are not"
+        " listed with `--delete`.",
         advice="Allow each deletion with --delete KIND/NS/NAME, restore the workload's manifest, or keep its"
         " namespace.",
         sentence=_deletion,
-        option="Maximum number of running workloads deleted without a --delete that names them.",
+        option="Maximum number of running workloads deleted and not listed with --delete.",
         is_pooled=True,
         is_damage=True,
         commands=("check",),
@@ -443,12 +443,12 @@ class RuleId(StrEnum):
     NAMESPACE_DELETION = _about_change(
         "namespace-deletion",
         promise="no namespace is deleted",
-        meaning="Namespaces that the change deletes without a `--delete` that names them. This also deletes objects"
-        " of the namespace that are not in the manifests.",
+        meaning="Namespaces that the change deletes and that are not listed with `--delete`. This also deletes"
+        " objects of the namespace that are not in the manifests.",
         advice="Keep the namespace in the manifests, or allow the deletion with --delete namespace/NAME and list the"
         " objects that are deleted with it.",
         sentence="{subject} is deleted{detail: }",
-        option="No namespace may be deleted without a --delete that names it.",
+        option="No namespace may be deleted unless --delete lists it.",
         concept="concepts/overview/working-with-objects/namespaces/",
         example=Example(
             "`Namespace batch` is missing from the new manifests. `Deployment batch/report` is deleted with it,"
@@ -461,12 +461,12 @@ class RuleId(StrEnum):
     VOLUME_DELETION = _about_change(
         "volume-deletion",
         promise="no volume is deleted",
-        meaning="Bound PersistentVolumeClaims, and PersistentVolumes with a claim, that the change deletes without a"
-        " `--delete` that names them: by pruning, with their namespace or owner, or by the retention policy of their"
-        " StatefulSet.",
+        meaning="Bound PersistentVolumeClaims, and PersistentVolumes with a claim, that the change deletes (by"
+        " pruning, with their namespace or owner, or by the retention policy of their StatefulSet) and that are not"
+        " listed with `--delete`.",
         advice="Keep the claim in the manifests, or back up its data and allow it with --delete pvc/NS/NAME.",
         sentence="{subject} is deleted{detail: }",
-        option="No volume may be deleted without a --delete that names it.",
+        option="No volume may be deleted unless --delete lists it.",
         concept="concepts/storage/persistent-volumes/",
         example=Example(
             "The claim `data`, which is bound, is missing from the new manifests.",
@@ -497,9 +497,9 @@ class RuleId(StrEnum):
     SERVICE_OUTAGE = _about_change(
         "service-outage",
         promise="Services keep their pods",
-        meaning="Services with pods that the change deletes without a `--delete` that names them, or that lose all"
-        " pods because the change deletes, scales down or relabels the pods or changes the selector. For Services"
-        " that lose their pods to evictions, see `max-broken-dependencies`.",
+        meaning="Services with pods that the change deletes and that are not listed with `--delete`. Also Services"
+        " that lose all pods because the change deletes, scales down or relabels the pods, or modifies the selector."
+        " For Services that lose their pods to evictions, see `max-broken-dependencies`.",
         advice="Make the selector match the labels of the pods, keep one of them, or allow the deletion with --delete"
         " service/NS/NAME.",
         sentence=_IN_FULL,

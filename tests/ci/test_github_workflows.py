@@ -138,8 +138,8 @@ def test_the_markdown_becomes_a_comment(
     (files / "kpreempt.md").write_text("### kpreempt check: failed\n", encoding="utf-8")
     noting(programs, "gh", tmp_path / "calls", _GH)
     job |= {"GITHUB_REPOSITORY": "some/where", "GITHUB_RUN_ID": "9", "FILES": str(files), "BEFORE": before}
-    assert _run("report", "The report of the check", {}, tmp_path, temporary, job).code == 0
-    assert _run("report", "A comment, or the one before anew", {}, tmp_path, temporary, job).code == 0
+    assert _run("report", "Download the report", {}, tmp_path, temporary, job).code == 0
+    assert _run("report", "Create or update the comment", {}, tmp_path, temporary, job).code == 0
     downloaded, _, written = noted(tmp_path / "calls")
     assert downloaded[:3] == ["run", "download", "9"]
     assert written == ["api", "--silent", *words, "--field", f"body=@{temporary}/report/kpreempt.md"]

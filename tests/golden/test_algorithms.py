@@ -7,7 +7,7 @@ import pytest
 from tests.algorithm_answers import SHOWN, TABLE, answers_on, fixture_names
 from tests.generated import ALGORITHMS as DOCUMENT
 
-NO_NODE, IN_VAIN = "in vain, tries no node", "in vain, tries node-a"
+NO_NODE, IN_VAIN = "stays pending, tries no node", "stays pending, tries node-a"
 LANDS, LOW = "lands on node-a", "node-a: evicts low"
 FREE, PAIR = "node-b: evicts free", "node-a: evicts web-1 and web-2"
 EITHER = "node-a: evicts started-earlier or node-b: evicts started-later"
