@@ -1,10 +1,8 @@
 """Find text that our language guide rejects, in code, documentation and expected output.
 
-``python tools/language.py [PATH...]`` prints how often each pattern occurs in code, documentation and expected output.
-``--before COMMIT`` also prints the counts of an earlier commit and the percentage that is left.
-
-``--check`` (in ``make lint``) prints each rejected match with its file, line and a better wording, and exits with 1 if
-there are any. ``--all`` includes patterns that are not enforced yet.
+``python tools/language.py --check [PATH...]`` (in ``make lint``) prints each rejected match with its file, line and a
+better wording, and exits with 1 if there are any. ``--all`` includes patterns that are not enforced yet. Without
+options, it prints the number of rejected matches of each pattern. ``tools/language_counts.py`` counts the patterns.
 
 ``PATTERNS`` is the only list of patterns, and ``ALLOWED`` the only list of exceptions. To enforce a pattern, set
 ``is_enforced``.
@@ -13,11 +11,9 @@ there are any. ``--all`` includes patterns that are not enforced yet.
 from __future__ import annotations
 
 import argparse
-import io
 import re
 import subprocess
 import sys
-import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
@@ -25,13 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-# The areas with the files in each. Other fixtures contain texts of upstream projects.
-AREAS = {
-    "code": ("kpreempt/*.py", "tools/*.py"),
-    "docs": ("[A-Z]*.md", "docs/*.md", "completions/*", "kpreempt/report/*.json"),
-    "golden": ("fixtures/golden*",),
-}
-_OUT_OF_SCOPE = ("fixtures/conformance*", "tests/*", "benchmarks/*", "*.gz", "*.zst", "*.svg", "*.ipynb", "*.jsonl")
+AREAS = ("code", "docs", "goldens", "tests")
+# Texts of others: what schedulers wrote, and other projects' schemas.
+NOT_OURS = re.compile(r"^(?:fixtures/(?:conformance|recording|parity)|tests/(?:schemas|reference|volcano_reference)/)")
+# Parts of a text that are not our words: addresses, SQL, and keys of the lines of ``batch``, which are recorded.
+UPSTREAM = re.compile(r"https?://\S+|\bWHERE\b|[\"`](?:asked|untold)[\"`]")
 
 
 class Pattern(NamedTuple):
@@ -39,7 +33,7 @@ class Pattern(NamedTuple):
 
     ``counted`` matches every occurrence, including legitimate ones and identifiers. ``rejected`` matches only text that
     is always wrong; without it, everything that is counted is rejected. ``write`` is the replacement, and ``example`` a
-    sentence that must be rejected.
+    sentence that must be rejected. A pattern with legitimate uses ``is_legitimate`` in some of them.
     """
 
     name: str
@@ -47,6 +41,7 @@ class Pattern(NamedTuple):
     write: str
     example: str
     rejected: str = ""
+    is_legitimate: bool = False
     is_enforced: bool = False
 
     @property
@@ -73,16 +68,17 @@ class Match(NamedTuple):
 
 
 _BRITISH = (
-    r"(?<![^\W_])(?:un|re|dis|mis|over|under|pre|non)?(?:colour|behaviour|favour|honour|neighbour|flavour|labour|rumour|humour"
-    r"|modell(?:ed|ing)|normalis|cancell(?:ed|ing)\b|labell(?:ed|ing)|travell|signall(?:ed|ing)|levell(?:ed|ing)"
-    r"|recognis|serialis|initialis|organis|optimis|minimis|maximis|summaris|synchronis|authoris|prioritis|utilis"
-    r"|customis|emphasis(?:e|ed|ing)\b|finalis|generalis|specialis|categoris|materialis|randomis|parallelis|penalis"
-    r"|standardis|capitalis|analys(?:e|ed|es|ing)\b|centre|grey\b|towards\b|whilst\b|amongst\b|catalogue|licence"
-    r"|defence\b|misspelt|learnt\b|spelt\b|fulfil\b|artefact|judgement|ageing\b|skilful)\w*"
+    r"(?<![^\W_])(?:un|re|dis|mis|over|under|pre|non)?(?:"
+    r"(?:colour|behaviour|favour|honour|neighbour|flavour|labour|rumour|humour|centre|catalogue|licence|artefact"
+    r"|judgement|modell|cancell(?:ed|ing)|labell|travell|signall|levell)[^\W_]*"
+    r"|(?:recogn|normal|serial|initial|organ|optim|minim|maxim|summar|synchron|author|priorit|util|custom|final|general"
+    r"|special|categor|material|random|parallel|penal|standard|capital)is(?:e[drs]?|ers|ing|ations?|able)"
+    r"|analys(?:ed?|es|ing)|emphasis(?:ed?|ing)|grey|towards|whilst|amongst|defence|misspelt|learnt|spelt|fulfil|ageing"
+    r"|skilful)(?![^\W_])"
 )
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
-        "told/tell",
+        "told, tell",
         r"\b(?:un)?(?:told|tells?|telling)\b|_told\b|\btold_|\btells?_",
         "report, show, print, warn, list, record; distinguish",
         "A kind that cannot be read is told in one message.",
@@ -94,6 +90,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "request, query, option, input, selected",
         "The scheduler that was asked for decides.",
         rejected=r"\basked\b|_asked\b|\basked_|\bask_|_ask\b",
+        is_legitimate=True,
     ),
     Pattern(
         "where",
@@ -102,9 +99,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "Raises an error where the file is missing.",
         rejected=r"(?-i:\b(?:else|none|except|even|also|true|false|empty|off|nothing|but|not) where\b"
         r"|\b[Rr]aises?\b[^.]* where\b|\bwhere (?:there (?:is|are)|nothing|none|nobody|no)\b)",
+        is_legitimate=True,
     ),
     Pattern(
-        "whom/who",
+        "who, whom",
         r"\bwhom(?:ever)?\b|\bwhoever\b|\bwho\b",
         "which pods, what; people may be who",
         "Which pod preempts whom?",
@@ -112,19 +110,25 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern("nobody", r"\b(?:no|some|any)body\b", "no pod, no one; the user, a client", "It evicts nobody."),
     Pattern("so many", r"\bso (?:many|much)\b", "N, up to N, the number of", "So many pods may be evicted."),
-    Pattern("beside", r"\bbesides?\b", "with, next to, in addition to", "The node beside it is full."),
+    Pattern(
+        "beside",
+        r"\bbesides?\b",
+        "with, next to, in addition to",
+        "The node beside it is full.",
+        is_legitimate=True,
+    ),
     Pattern("hangs on", r"\b(?:hang(?:s|ing)?|hung) on\b", "depends on", "The order hangs on the cache."),
     Pattern("anew", r"\banew\b", "again, from scratch, re-", "The list is read anew."),
     Pattern("as a whole", r"\bas a whole\b", "in total, entirely, per request", "A minute as a whole."),
     Pattern("mend", r"\bmend(?:s|ed|ing)?\b", "fix, resolve", "What mends the rule is shown."),
     Pattern(
-        "of its own",
+        "of one's own",
         r"\bof (?:one's|its|their|his|your) own\b",
         "custom, your own, separate",
         "A plugin of one's own runs, too.",
     ),
     Pattern(
-        "puts to",
+        "put ... to",
         r"\bput(?:s|ting)? (?:\w+ ){0,4}to (?:a|the|each|every|all|them|it)\b",
         "check against, run through, schedule",
         "All pods are put to the scheduler.",
@@ -136,17 +140,12 @@ PATTERNS: tuple[Pattern, ...] = (
         "The answer is held against the record.",
     ),
     Pattern(
-        "comes to/about/of",
+        "comes to, about, of",
         r"\bc[oa]mes? (?:to|about|of)\b",
         "results in, amounts to, happens, is caused by",
         "What the change comes to is shown.",
     ),
-    Pattern(
-        "for good/ever",
-        r"\bfor (?:good|ever)\b",
-        "permanently, forever",
-        "The drain is blocked for ever.",
-    ),
+    Pattern("for ever, for good", r"\bfor (?:good|ever)\b", "permanently, forever", "The drain is blocked for ever."),
     Pattern(
         "British spelling",
         _BRITISH,
@@ -154,57 +153,26 @@ PATTERNS: tuple[Pattern, ...] = (
         "Behaviour that is not modelled.",
     ),
 )
-ALLOWED: tuple[Allowed, ...] = (
-    Allowed("tools/language.py", "", "the patterns themselves"),
-    Allowed("docs/naming.md", "", "former names, next to the new ones"),
-)
+# An empty text exempts the whole file.
+ALLOWED: tuple[Allowed, ...] = (Allowed("tools/language.py", "", "the patterns themselves"),)
 
 
 def area_of(path: str) -> str:
-    """The area of a file, or an empty text if the file is out of scope."""
-    if any(fnmatch(path, each) for each in _OUT_OF_SCOPE):
+    """The area of a file; empty if its language does not matter."""
+    if NOT_OURS.search(path):
         return ""
-    return next((area for area, scopes in AREAS.items() if any(fnmatch(path, each) for each in scopes)), "")
+    if path.startswith("kpreempt/") and path.endswith(".py"):
+        return "code"
+    if path.startswith("fixtures/"):
+        return "goldens" if "golden" in path or path.endswith(".md") else ""
+    if path.startswith("tests/"):
+        return "tests" if path.endswith(".py") else ""
+    return "docs" if path.endswith(".md") else ""
 
 
-def _is_selected(path: str, paths: Sequence[str]) -> bool:
-    prefixes = [each.rstrip("/") for each in paths]
-    return area_of(path) != "" and (
-        not prefixes or any(path == each or path.startswith(f"{each}/") for each in prefixes)
-    )
-
-
-def _git(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(("git", "-C", str(ROOT), *arguments), capture_output=True, check=False)  # noqa: S607
-
-
-def _working_texts(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each text file in scope with its path, sorted. Without a repository, these are all files below the root."""
-    listed = _git("ls-files", "-z")
-    if listed.returncode == 0:
-        names = [name for name in listed.stdout.decode().split("\0") if name]
-    else:
-        names = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
-    for name in sorted(names):
-        if _is_selected(name, paths) and (ROOT / name).is_file():
-            try:
-                yield name, (ROOT / name).read_text(encoding="utf-8")
-            except UnicodeDecodeError:
-                continue
-
-
-def _committed_texts(commit: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Like ``_working_texts``, for the files of a commit. Raises ``SystemExit`` if the commit does not exist."""
-    archive = _git("archive", "--format=tar", commit)
-    if archive.returncode:
-        raise SystemExit(archive.stderr.decode().strip())
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        for entry in files:
-            if entry.isfile() and _is_selected(entry.name, paths) and (content := files.extractfile(entry)):
-                try:
-                    yield entry.name, content.read().decode()
-                except UnicodeDecodeError:
-                    continue
+def is_checked(path: str) -> bool:
+    """Whether ``--check`` reads a file: everything that has an area except tests, and the tools."""
+    return area_of(path) not in ("", "tests") or (path.startswith("tools/") and path.endswith(".py"))
 
 
 def find(text: str, path: str, patterns: Iterable[Pattern]) -> Iterator[Match]:
@@ -212,55 +180,44 @@ def find(text: str, path: str, patterns: Iterable[Pattern]) -> Iterator[Match]:
     exceptions = [re.compile(each.text) for each in ALLOWED if fnmatch(path, each.files)]
     checks = [(pattern, pattern.check) for pattern in patterns]
     for number, line in enumerate(text.splitlines(), 1):
-        for pattern, check in checks:
-            for found in check.finditer(line):
-                if not any(each.search(line) for each in exceptions):
-                    yield Match(path, number, pattern, found.group().strip())
+        ours = UPSTREAM.sub("", line)
+        if not any(each.search(line) for each in exceptions):
+            for pattern, check in checks:
+                yield from (Match(path, number, pattern, found.group().strip()) for found in check.finditer(ours))
 
 
-def count(texts: Iterable[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    """The number of matches by pattern and area, without ``ALLOWED`` files."""
-    counts: Counter[tuple[str, str]] = Counter()
-    expressions = [(pattern.name, re.compile(pattern.counted, re.IGNORECASE)) for pattern in PATTERNS]
-    exempt = [each.files for each in ALLOWED if not each.text]
-    for path, text in texts:
-        if not any(fnmatch(path, each) for each in exempt):
-            for name, expression in expressions:
-                counts[name, area_of(path)] += len(expression.findall(text))
-    return counts
-
-
-def _print_counts(paths: Sequence[str], before: str) -> None:
-    now = count(_working_texts(paths))
-    earlier = count(_committed_texts(before, paths)) if before else None
-    rejected = Counter(
-        found.pattern.name for path, text in _working_texts(paths) for found in find(text, path, PATTERNS)
-    )
-    heads = ("before", "left") if earlier is not None else ()
-    print(f"{'':20}" + "".join(f"{head:>10}" for head in (*AREAS, "all", *heads, "rejected")))
-    for each in PATTERNS:
-        row = [now[each.name, area] for area in AREAS]
-        cells = [*(f"{number:,}" for number in row), f"{sum(row):,}"]
-        if earlier is not None:
-            past = sum(earlier[each.name, area] for area in AREAS)
-            cells += [f"{past:,}", f"{sum(row) / past:.1%}" if past else "-"]
-        cells.append(f"{rejected[each.name]:,}")
-        print(f"{each.name:20}" + "".join(f"{cell:>10}" for cell in cells) + ("  enforced" if each.is_enforced else ""))
+def texts(paths: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Each checked file with its path, sorted. Without a Git repository, these are files anywhere below the root."""
+    command = ("git", "-C", str(ROOT), "ls-files", "-z")
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name]
+    else:
+        names = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*") if path.is_file()]
+    prefixes = [each.rstrip("/") for each in paths]
+    for name in sorted(names):
+        is_selected = not prefixes or any(name == each or name.startswith(f"{each}/") for each in prefixes)
+        if is_selected and is_checked(name) and (ROOT / name).is_file():
+            try:
+                yield name, (ROOT / name).read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the counts, or with ``--check`` the rejected text; 1 if there is any."""
     parser = argparse.ArgumentParser(description="Find text that our language guide rejects.")
     parser.add_argument("paths", nargs="*", help="files and directories, relative to the repository (default: all)")
-    parser.add_argument("--before", metavar="COMMIT", default="", help="compare the counts with those of a commit")
     parser.add_argument("--check", action="store_true", help="print rejected text, and exit with 1 if there is any")
     parser.add_argument("--all", action="store_true", help="with --check: include patterns that are not enforced")
     options = parser.parse_args(arguments)
+    patterns = [each for each in PATTERNS if each.is_enforced or options.all or not options.check]
+    matches = [found for path, text in texts(options.paths) for found in find(text, path, patterns)]
     if not options.check:
-        _print_counts(options.paths, options.before)
+        rejected = Counter(match.pattern.name for match in matches)
+        for each in PATTERNS:
+            print(f"{each.name:22}{rejected[each.name]:7,}" + ("  enforced" if each.is_enforced else ""))
         return 0
-    patterns = [each for each in PATTERNS if each.is_enforced or options.all]
-    matches = [found for path, text in _working_texts(options.paths) for found in find(text, path, patterns)]
     for match in matches:
         print(f"{match.path}:{match.line}: {match.text!r}: write {match.pattern.write}", file=sys.stderr)
     return 1 if matches else 0

@@ -1,8 +1,9 @@
 """Count the patterns that the language guide replaces, in code, docs, goldens and tests.
 
-``python tools/language_counts.py [PATH...]`` counts in the tracked files, or in those below the given paths.
-``--since COMMIT`` adds the counts of that commit and the share that remains; ``--check`` then exits with 1 if more than
-5% remain of a pattern in code, docs or goldens, or more than 15% of the patterns with legitimate uses.
+``python tools/language_counts.py [PATH...]`` counts in the tracked files, or in those below the given paths. The
+patterns are in ``tools/language.py``. ``--since COMMIT`` adds the counts of that commit and the share that remains;
+``--check`` then exits with 1 if more than 5% of a pattern remains in code, docs or goldens, or more than 15% of a
+pattern with legitimate uses.
 
 Upstream's own texts do not count: recorded data (``NOT_OURS``), addresses, SQL, and the names of recorded lines.
 """
@@ -17,54 +18,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+try:
+    from tools import language
+except ImportError:  # as a program
+    import language  # type: ignore[no-redef,import-not-found]
+
 ROOT = Path(__file__).parent.parent
+AREAS, UPSTREAM, area_of = language.AREAS, language.UPSTREAM, language.area_of
 
 # Each row of the guide's table, and what else it names.
 PATTERNS: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(pattern, re.IGNORECASE)
-    for name, pattern in {
-        "told, tell": r"\b(?:un)?(?:told|tells?|telling)\b|_told\b|\btold_|\btells?_",
-        "ask": r"\bask(?:s|ed|ing)?\b|_asked\b|\basked_|\bask_|_ask\b",
-        "where": r"\bwhere\b",
-        "who, whom": r"\bwhom(?:ever)?\b|\bwhoever\b|\bwho\b",
-        "nobody": r"\bnobody\b|\bsomebody\b",
-        "so many": r"\bso (?:many|much)\b",
-        "beside": r"\bbesides?\b",
-        "hangs on": r"\bhang(?:s|ing)? on\b|\bhung on\b",
-        "anew": r"\banew\b",
-        "as a whole": r"\bas a whole\b",
-        "mend": r"\bmend(?:s|ed|ing)?\b",
-        "of one's own": r"\bof (?:one's|its|their|his|your) own\b",
-        "put ... to": r"\bput(?:s|ting)? (?:\w+ ){0,4}to (?:a|the|each|every|all|them|it)\b",
-        "held against": r"\bh[eo]ld(?:s|ing)? (?:\w+ ){0,3}against\b",
-        "comes to, about, of": r"\bc[oa]mes? (?:to|about|of)\b",
-        "for ever, for good": r"\bfor (?:good|ever)\b",
-        "British spelling": r"\b(?:colour|behaviour|modell|normalis|favour|honour|cancelled|labelled|neighbour|recognis"
-        r"|serialis|initialis|organis|analys(?:e|ed|es|ing)\b|centre|grey\b|towards\b|whilst\b)\w*",
-    }.items()
+    each.name: re.compile(each.counted, re.IGNORECASE) for each in language.PATTERNS
 }
 # Patterns with legitimate uses.
-LEGITIMATE = ("where", "ask", "beside")
+LEGITIMATE = tuple(each.name for each in language.PATTERNS if each.is_legitimate)
 MAX_SHARE, MAX_LEGITIMATE_SHARE = 0.05, 0.15
-
-AREAS = ("code", "docs", "goldens", "tests")
-# Texts of others: what schedulers wrote, and other projects' schemas.
-NOT_OURS = re.compile(r"^(?:fixtures/(?:conformance|recording|parity)|tests/(?:schemas|reference|volcano_reference)/)")
-# Parts of a text that are not our words: addresses, SQL, and keys of the lines of ``batch``, which are recorded.
-UPSTREAM = re.compile(r"https?://\S+|\bWHERE\b|[\"`](?:asked|untold)[\"`]")
-
-
-def area_of(path: str) -> str:
-    """The area of a file; empty if its language is not counted."""
-    if NOT_OURS.search(path):
-        return ""
-    if path.startswith("kpreempt/") and path.endswith(".py"):
-        return "code"
-    if path.startswith("fixtures/"):
-        return "goldens" if "golden" in path or path.endswith(".md") else ""
-    if path.startswith("tests/"):
-        return "tests" if path.endswith(".py") else ""
-    return "docs" if path.endswith(".md") else ""
 
 
 def counts(files: Iterator[tuple[str, str]]) -> Mapping[str, Counter[str]]:

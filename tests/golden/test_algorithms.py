@@ -21,7 +21,7 @@ EXPECTED = {
         "node-c: evicts free",
         "node-d: evicts leaving",
     ),
-    "budgets-asked": ("node-a: evicts protected", FREE, FREE, FREE),
+    "budgets-respected": ("node-a: evicts protected", FREE, FREE, FREE),
     "budgets-counted": (PAIR, PAIR, FREE, FREE),
     "budgets-know-disrupted-pods": ("node-a: evicts web-1", FREE, FREE, "node-a: evicts web-1"),
     "cordoned-node": (NO_NODE, LANDS, LANDS, LANDS),
