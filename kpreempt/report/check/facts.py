@@ -70,18 +70,18 @@ def verdict_phrase(check: Check) -> Phrase:
     if check.passed:
         is_strict = all(each.is_on for each in check.rules) and not check.gate.off
         if not rest:
-            return ("all rules pass" if is_strict else "all enabled rules pass",)
-        return (f"no violations{rest}",)
+            return ("All rules pass" if is_strict else "All enabled rules pass",)
+        return (f"No violations{rest}",)
     broken = list(dict.fromkeys(str(each.rule) for each in failing(check)))
     if not broken:
-        return (f"{_what(check)} does not pass{rest}",)
+        return (f"The {_what(check)} does not pass{rest}",)
     often = how_often(check.failing_runs, check.runs, check.failing_share) if check.failing_runs else ""
     often = f" {often}" if often else ""
     return (f"{count(len(broken), 'rule')} violated{often}: {_some(broken)}{rest}",)
 
 
 def _what(check: Check) -> str:
-    return "the drain" if isinstance(check, Drain) else "the change"
+    return "drain" if isinstance(check, Drain) else "change"
 
 
 def _some(rules: Sequence[str]) -> str:

@@ -101,12 +101,12 @@ def report(check: Check, options: RenderOptions) -> Report:
     gate = gate_phrases(check)
     summary = (*summary_phrase(check), ".")
     verdict = f"{plain(verdict_phrase(check))}."
-    sentences = (*summary, f" {verdict[:1].upper()}{verdict[1:]}")
+    sentences = (*summary, f" {verdict}")
     is_document = options.extent is Extent.DOCUMENT
     return Report(
         title=(f"kpreempt {check.kind.lower()}: ", Span("passed" if check.passed else "failed", "heading")),
         tone="warn" if check.passed and _needs_attention(check) else tone,
-        lead=sentences if is_document else (mark, "  ", *summary),
+        lead=_capitalized(sentences) if is_document else (mark, "  ", *summary),
         short_lead=(mark, "  ", *sentences),
         facts=[
             *([] if is_document else [strong(verdict)]),
@@ -127,6 +127,12 @@ def report(check: Check, options: RenderOptions) -> Report:
         more=[("-v", _MORE)],
         command=check.kind.lower(),
     )
+
+
+def _capitalized(phrase: Phrase) -> Phrase:
+    """The phrase with a capital letter, unless it starts with a name from the input."""
+    first, *others = phrase
+    return (f"{first[:1].upper()}{first[1:]}", *others) if isinstance(first, str) else phrase
 
 
 def _sections(check: Check, gate: Sequence[Phrase], options: RenderOptions) -> list[Section]:

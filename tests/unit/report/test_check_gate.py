@@ -39,8 +39,8 @@ def test_every_report_tells_of_the_gate(form: str) -> None:
 
 def test_a_pass_with_rules_that_are_off_does_not_keep_all_rules() -> None:
     whole = replaced(passed(), rules=[rule(each) for each in RuleId])
-    assert plain(verdict_phrase(whole)) == "all rules pass"
-    assert plain(verdict_phrase(replaced(whole, gate=LOOSE))) == "all enabled rules pass"
+    assert plain(verdict_phrase(whole)) == "All rules pass"
+    assert plain(verdict_phrase(replaced(whole, gate=LOOSE))) == "All enabled rules pass"
 
 
 def test_the_rules_by_default_are_loosened_by_nothing() -> None:

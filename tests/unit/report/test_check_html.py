@@ -288,10 +288,10 @@ def test_the_banner_counts() -> None:
 
 def test_the_page_begins_with_one_plain_sentence() -> None:
     assert words_of(page_of(quiet_check()).all(class_="lead")[0]) == (
-        "harmless: nothing changes, nothing is evicted. All rules pass."
+        "Harmless: nothing changes, nothing is evicted. All rules pass."
     )
     told = words_of(page_of(hostile_check()).all(class_="lead")[0])
-    assert told.startswith("in the worst of 20 runs, shop/web is down for at least")
+    assert told.startswith("In the worst of 20 runs, shop/web is down for at least")
 
 
 @pytest.mark.parametrize(

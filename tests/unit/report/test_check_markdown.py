@@ -32,12 +32,12 @@ def test_a_comment_says_first_whether_the_change_passes() -> None:
     assert comment(passed()).splitlines()[:5] == [
         "### kpreempt check: passed",
         "",
-        "harmless: 3 pods roll, nothing is evicted. All enabled rules pass.",
+        "Harmless: 3 pods roll, nothing is evicted. All enabled rules pass.",
         "",
         "no pod evicted · settled<br>",
     ]
     assert comment(failed()).startswith(
-        "### kpreempt check: failed\n\nin the worst of 20 runs, `PodDisruptionBudget shop/api` allowed 0"
+        "### kpreempt check: failed\n\nIn the worst of 20 runs, `PodDisruptionBudget shop/api` allowed 0"
     )
     assert f" {len(RuleId)} rules violated" in comment(failed())
 

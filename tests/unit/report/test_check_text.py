@@ -27,7 +27,7 @@ def headings(lines: list[str]) -> list[str]:
 def test_a_pass_is_short_and_says_what_changes() -> None:
     assert lines_of(passed()) == [
         "PASS  harmless: 3 pods roll, nothing is evicted.",
-        "  all enabled rules pass.",
+        "  All enabled rules pass.",
         "  no pod evicted · settled",
         "  3 nodes · 12 pods · kube-1.36",
         "",

@@ -380,7 +380,7 @@ def test_without_a_place_that_of_its_change_counts_and_else_the_first() -> None:
 
 
 def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
-    assert plain(verdict_phrase(passed())) == "all enabled rules pass"
+    assert plain(verdict_phrase(passed())) == "All enabled rules pass"
     assert plain(verdict_phrase(failed())) == (
         f"{len(RuleId)} rules violated: max-pdb-violations, max-victims, max-victims-per-workload"
         f" and {len(RuleId) - 3} more;"
@@ -388,7 +388,7 @@ def test_a_verdict_counts_rules_and_what_is_forgiven() -> None:
     )
     forgiven = [each for each in failed().findings if each.status is not FindingStatus.FAILS]
     assert plain(verdict_phrase(replaced(failed(), passed=True, findings=forgiven))) == (
-        "no violations; 3 findings waived, accepted or not new"
+        "No violations; 3 findings waived, accepted or not new"
     )
 
 
