@@ -177,7 +177,7 @@ def test_the_process_ends_without_waiting_for_the_server_and_without_a_word(serv
         check=False,
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
     )
-    assert (run.returncode, run.stdout, run.complaint) == (0, ":4\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, ":4\n", "")
     assert time.monotonic() - start < LONG_SECONDS / 2
 
 
@@ -196,7 +196,7 @@ def test_a_credential_plugin_is_neither_heard_nor_waited_for(kubeconfig: Path) -
         timeout=LONG_SECONDS / 2,
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
     )
-    assert (run.returncode, run.stdout, run.complaint) == (0, ":4\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, ":4\n", "")
 
 
 def test_the_deadline_counts_from_the_start_of_the_process() -> None:
