@@ -36,7 +36,7 @@ _WITHOUT: dict[Concern, str] = {
     Concern.CONTROLLERS: "Changes to controllers, which affect which pods exist but not where they land:",
     Concern.CONFIGURATION: "Changes to which configurations are valid, and to the messages about invalid ones:",
     Concern.UNUSUAL: "Changes that need a feature gate, a configuration, a plugin or an extender:",
-    Concern.NOT_MODELLED: "Changes that are not modeled:",
+    Concern.UNMODELED: "Changes that are not modeled:",
 }
 
 

@@ -156,7 +156,7 @@ def follow(
         found, is_exact = search.all_orders(), True
     except _StepLimitError:
         found, is_exact = search.some_orders(), False
-    return Outcomes(_told(ties, found, search.totals), is_exact)
+    return Outcomes(_possible_outcomes(ties, found, search.totals), is_exact)
 
 
 class _Search:
@@ -324,7 +324,7 @@ def _with(kept: StayingPods, kind: int) -> StayingPods:
     return (*kept[:kind], kept[kind] + 1, *kept[kind + 1 :])
 
 
-def _told(
+def _possible_outcomes(
     ties: Sequence[Sequence[EquivalentPods[P]]], found: set[tuple[StayingPods, int]], totals: StayingPods
 ) -> list[Possible[P]]:
     """Convert the outcomes to pods; kinds of a tie that can replace each other are merged."""

@@ -192,5 +192,5 @@ def _matters(kind: str, seen: DecidedPod) -> bool:
     state = state_of(seen.cluster, kind)
     if state is KindState.READ:
         return False
-    asked = _MATTERS_IF_ABSENT.get(kind) if state is KindState.ABSENT else None
-    return (asked or _MATTERS[kind])(seen)
+    if_absent = _MATTERS_IF_ABSENT.get(kind) if state is KindState.ABSENT else None
+    return (if_absent or _MATTERS[kind])(seen)

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def compare_upgrade(
-    asked: Iterable[ExplainInputs],
+    batch: Iterable[ExplainInputs],
     versions: Versions,
     *,
     now: datetime,
@@ -66,7 +66,7 @@ def compare_upgrade(
     errors of the schedulers.
     """
     comparison = _Comparison(versions, now, phases)
-    items = [item for each in asked for item in comparison.items(each)]
+    items = [item for each in batch for item in comparison.items(each)]
     causing = {name for item in items for name in item.causes}
     count = {certainty: sum(item.certainty is certainty for item in items) for certainty in Certainty}
     return UpgradeComparison(
@@ -83,7 +83,7 @@ def compare_upgrade(
         ],
         groups=_groups(items),
         items=items,
-        unmodeled=[change.name for change in versions.changes if change.concern is Concern.NOT_MODELLED],
+        unmodeled=[change.name for change in versions.changes if change.concern is Concern.UNMODELED],
         assumptions=list(dict.fromkeys([*assumptions, *comparison.own, *assumptions_of(comparison.verdicts)])),
     )
 
@@ -99,24 +99,24 @@ class _Comparison:
         self.verdicts: dict[str, list[Verdict]] = {versions.base.algorithm: [], versions.target.algorithm: []}
         self.num_compared = 0
 
-    def items(self, asked: ExplainInputs) -> list[UpgradedPod]:
+    def items(self, batch: ExplainInputs) -> list[UpgradedPod]:
         """The pods for which the versions differ, or may differ."""
-        self.num_compared += len(asked.inputs)
+        self.num_compared += len(batch.inputs)
         kinds: dict[tuple[bytes, bytes], list[ExplainInput]] = {}
-        for question in asked.inputs:
+        for question in batch.inputs:
             self.own += question.assumptions
-            stored = (stored_by(each, question, asked.cluster) for each in self._schedulers)
+            stored = (stored_by(each, question, batch.cluster) for each in self._schedulers)
             base, target = (equivalence_key_for(self._versions.base, pod) for pod in stored)
             kinds.setdefault((base, target), []).append(question)
         if not kinds:
             return []
         for index, scheduler in enumerate(self._schedulers):
             with self._phases.phase("prepare"):
-                self._prepared[index] = scheduler.prepare(asked.cluster, now=self._now, before=self._prepared[index])
+                self._prepared[index] = scheduler.prepare(batch.cluster, now=self._now, before=self._prepared[index])
         pairs: dict[tuple[bytes, bytes], list[Verdict]] = {key: [] for key in kinds}
         for key, same in kinds.items():
             for scheduler, prepared in zip(self._schedulers, self._prepared, strict=True):
-                pod = stored_by(scheduler, same[0], asked.cluster)
+                pod = stored_by(scheduler, same[0], batch.cluster)
                 verdict = scheduler.decide(prepared, pod, records_steps=False, phases=self._phases)
                 pairs[key].append(verdict)
                 self.verdicts[scheduler.algorithm].append(verdict)
@@ -127,7 +127,7 @@ class _Comparison:
             for key, certainty in certainties.items()
             if certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
         }
-        search = CauseSearch(self._versions, asked.cluster, self._now, self._phases)
+        search = CauseSearch(self._versions, batch.cluster, self._now, self._phases)
         causes = search.find(pending) if pending else {}
         found: dict[int, UpgradedPod] = {}
         for key, same in kinds.items():
@@ -135,7 +135,7 @@ class _Comparison:
             if certainty is not None:
                 cause_names = [change.name for change in causes.get(key, ())]
                 found |= {id(each): _item(each, pairs[key][0], pairs[key][1], certainty, cause_names) for each in same}
-        return [found[id(each)] for each in asked.inputs if id(each) in found]
+        return [found[id(each)] for each in batch.inputs if id(each) in found]
 
 
 def _item(

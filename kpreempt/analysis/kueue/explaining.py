@@ -56,7 +56,7 @@ def with_workloads(workloads: Sequence[Workload], objects: KueueObjects, now: da
 
 
 def explain_workloads(
-    asked: Sequence[tuple[Workload, str]],
+    selected: Sequence[tuple[Workload, str]],
     objects: KueueObjects,
     config: KueueConfiguration,
     scheduler: Scheduler,
@@ -68,9 +68,9 @@ def explain_workloads(
     All are added to Kueue together. ``alone`` is the result without other pending Workloads; the pods of all of them
     are scheduled in one cluster.
     """
-    origin_assumptions = {each.key: assumed_of_made(each, origin) for each, origin in asked}
-    objects = with_workloads([each for each, _ in asked], objects, now)
-    by_key = {each.key: each for each in objects.workloads[-len(asked) :]}
+    origin_assumptions = {each.key: assumed_of_made(each, origin) for each, origin in selected}
+    objects = with_workloads([each for each, _ in selected], objects, now)
+    by_key = {each.key: each for each in objects.workloads[-len(selected) :]}
     infos = infos_of(objects, config)
     alone, assumptions = read_cycles(objects, config, now, by_key.keys(), infos)
     together, assumptions_together = read_cycles(objects, config, now, infos=infos)
@@ -78,12 +78,12 @@ def explain_workloads(
     placements, placement_assumptions = _placements(by_key, readings, objects, scheduler, now)
     assumptions = [*assumed_of(objects, config), *assumptions, *assumptions_together, *placement_assumptions]
     answers = []
-    for each, origin in asked:
+    for each, origin in selected:
         workload = by_key[each.key]
         own_assumptions = [*origin_assumptions[each.key], assumed_of_memory()]
         changes: list[WorkloadChange] = []
         # Changes are only searched for a single Workload, because several compete for the same quota.
-        if len(asked) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
+        if len(selected) == 1 and readings[each.key].outcome is WorkloadOutcome.PENDING:
             changes, are_all = smallest_changes(workload, objects, config, now)
             if not are_all:
                 untried = "not all changes were tried, because there are many Workloads"

@@ -48,7 +48,7 @@ MAX_RETRIES = 100
 
 
 def going_on(
-    asked: ExplainInputs,
+    batch: ExplainInputs,
     workloads: Sequence[WorkloadInput | None],
     scheduler: Scheduler,
     *,
@@ -62,13 +62,13 @@ def going_on(
         workload = workloads[index] if workloads else None
         if workload is not None:
             with phases.phase("workload"):
-                answer, assumed = workload_answer(asked.cluster, workload, scheduler, prepared, first=verdict, now=now)
+                answer, assumed = workload_answer(batch.cluster, workload, scheduler, prepared, first=verdict, now=now)
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, workload=answer, assumptions=list(both))
         if with_capacity:
-            pod = asked.inputs[index].pod
+            pod = batch.inputs[index].pod
             with phases.phase("capacity"):
-                capacity = capacity_answer(asked.cluster, pod, scheduler, prepared, first=verdict, now=now)
+                capacity = capacity_answer(batch.cluster, pod, scheduler, prepared, first=verdict, now=now)
             verdict = msgspec.structs.replace(verdict, capacity=capacity)
         return verdict
 

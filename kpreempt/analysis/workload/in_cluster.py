@@ -151,12 +151,12 @@ def _of_template(
     number = replicas if replicas is not None else max(templates[0].replicas, 1)
     if workload.kind == "DaemonSet" and replicas is None:
         return workload_inputs(cluster, templates, overrides, decode, rules, None)
-    asked, found = workload_inputs(cluster, templates, overrides, decode, rules, number)
+    batch, found = workload_inputs(cluster, templates, overrides, decode, rules, number)
     which = Which.UNSCHEDULED if replicas is None and templates[0].replicas else Which.ADDITIONAL
     if workload.kind == "CronJob" and replicas is None:
         # Each of its Jobs creates its own pods.
         which = Which.NEW
-    return asked, [each and msgspec.structs.replace(each, scope=which, running=0) for each in found]
+    return batch, [each and msgspec.structs.replace(each, scope=which, running=0) for each in found]
 
 
 class _Maker:
@@ -376,9 +376,9 @@ def workload_inputs(
         _one_by_one(template, number) if _are_named_apart(template) else [template]
         for template, number in zip(templates, numbers, strict=True)
     ]
-    asked = inputs_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
-    questions, found = iter(asked.inputs), []
-    sizes, names = iter(asked.sizes), {pod.key for pod in asked.cluster.pods}
+    batch = inputs_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
+    questions, found = iter(batch.inputs), []
+    sizes, names = iter(batch.sizes), {pod.key for pod in batch.cluster.pods}
     first = []
     for template, group, number in zip(templates, expanded, numbers, strict=True):
         own = list(islice(questions, sum(islice(sizes, len(group)))))
@@ -386,8 +386,8 @@ def workload_inputs(
         pods = [each.pod for each in own]
         if len(group) == 1 and template.kind != "DaemonSet":
             pods = [own[0].pod, *islice(copies_of(own[0].pod, names), number - 1)]
-            cluster, pods = with_device_claims(asked.cluster, pods)
-            asked = msgspec.structs.replace(asked, cluster=cluster)
+            cluster, pods = with_device_claims(batch.cluster, pods)
+            batch = msgspec.structs.replace(batch, cluster=cluster)
         found.append(
             WorkloadInput(
                 workload=template.origin or f"Pod {own[0].pod.key}",
@@ -398,32 +398,32 @@ def workload_inputs(
             if len(pods) > 1 or replicas is not None
             else None
         )
-    return ExplainInputs(asked.cluster, first), found
+    return ExplainInputs(batch.cluster, first), found
 
 
 def more_of(
-    found: InCluster, cluster: ClusterSnapshot, asked: ExplainInputs, replicas: int | None
+    found: InCluster, cluster: ClusterSnapshot, batch: ExplainInputs, replicas: int | None
 ) -> tuple[ExplainInputs, list[WorkloadInput | None]]:
     """The input for ``replicas`` copies of a pod in the cluster, starting with the pod itself if it is pending.
 
-    If the pod is running, the copies are additional; ``asked`` is the input that treats the pod as new.
+    If the pod is running, the copies are additional; ``batch`` is the input that treats the pod as new.
     """
-    question = asked.inputs[0]
+    question = batch.inputs[0]
     pod = question.pod
     if found.changes:
-        asked = ExplainInputs(cluster, [question])
+        batch = ExplainInputs(cluster, [question])
         cluster, (pod,) = with_device_claims(cluster, [next(copies_of(pod, {each.key for each in cluster.pods}))])
-        asked = msgspec.structs.replace(asked, cluster=cluster)
+        batch = msgspec.structs.replace(batch, cluster=cluster)
         question = msgspec.structs.replace(question, pod=pod, found=None, admission=question.admission[1:])
     if replicas is None:
-        return ExplainInputs(asked.cluster, [question]), []
-    taken = {each.key for each in asked.cluster.pods} | {pod.key}
+        return ExplainInputs(batch.cluster, [question]), []
+    taken = {each.key for each in batch.cluster.pods} | {pod.key}
     pods = [pod, *islice(copies_of(pod, taken), checked_number(replicas, f"Pod {pod.key}") - 1)]
-    cluster, pods = with_device_claims(asked.cluster, pods)
-    asked = msgspec.structs.replace(asked, cluster=cluster)
+    cluster, pods = with_device_claims(batch.cluster, pods)
+    batch = msgspec.structs.replace(batch, cluster=cluster)
     which = Which.ADDITIONAL if found.changes else Which.NEW
     workload = WorkloadInput(workload=f"Pod {found.found.key}", scope=which, pods=pods)
-    return ExplainInputs(asked.cluster, [question]), [workload]
+    return ExplainInputs(batch.cluster, [question]), [workload]
 
 
 def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:

@@ -47,7 +47,7 @@ MODELED = """
 """
 
 # These may affect decisions or their consequences, and are not modeled.
-NOT_MODELLED = """
+UNMODELED = """
     1.22 beta on: PodDeletionCost
     1.34 alpha, 1.35 beta on: ContainerRestartRules NominatedNodeNameForExpectation
     1.34 beta on: DRASchedulerFilterTimeout StatefulSetSemanticRevisionComparison

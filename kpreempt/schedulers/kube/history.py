@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
-from kpreempt.schedulers.kube.gates import NOT_MODELLED
+from kpreempt.schedulers.kube.gates import UNMODELED
 from kpreempt.schedulers.kube.plugin_table import default_plugins, plugins_in_tree
 from kpreempt.schedulers.kube.versions import GATE_FIELDS, Behavior, Gate, behavior, gates_of
 
@@ -73,14 +73,14 @@ class Concern(StrEnum):
 
     DECISIONS = "decisions"
     WORDS = "words"
-    SCORES_REPORTED = "scores told"
+    SCORES_REPORTED = "scores reported"
     QUEUE = "queue"
     EFFECTS = "effects"
     API_SERVER = "API server"
     CONTROLLERS = "controllers"
     CONFIGURATION = "configuration"
     UNUSUAL = "unusual"
-    NOT_MODELLED = "not modeled"
+    UNMODELED = "not modeled"
 
 
 # Facts that affect no decision, or none in common clusters, and what they are about.
@@ -246,13 +246,13 @@ def _rules(before: Behavior, after: Behavior) -> Iterator[DescribedChange]:
 
 def _gates(before: Behavior, after: Behavior) -> Iterator[DescribedChange]:
     newly_there = plugins_in_tree(after.version).keys() - plugins_in_tree(before.version).keys()
-    was, is_now = (gates_of(each.version, NOT_MODELLED) for each in (before, after))
+    was, is_now = (gates_of(each.version, UNMODELED) for each in (before, after))
     for name in sorted({*GATE_FIELDS, *is_now}):
         field = GATE_FIELDS.get(name)
         if field is None:
             if is_now[name].default != was.get(name, Gate("", False)).default:
                 sentence = f"{name} is {_ON[is_now[name].default]} by default; its effect is not modeled."
-                yield DescribedChange(name, sentence, _FEATURES, Concern.NOT_MODELLED)
+                yield DescribedChange(name, sentence, _FEATURES, Concern.UNMODELED)
         elif getattr(before, field) != getattr(after, field):
             sentence = f"{name} is {_ON[getattr(after, field)]} by default: {EFFECTS[name]}."
             concern = _CONCERN_OF.get(field, Concern.DECISIONS)

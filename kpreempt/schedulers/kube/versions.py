@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from kpreempt.errors import UsageError
 from kpreempt.scheduler_table import DEFAULT_VERSION, PREFIX, RELEASES
 from kpreempt.schedulers.kube.changes import CHANGES
-from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELED, NOT_MODELLED
+from kpreempt.schedulers.kube.gates import DEPENDENCIES, IRRELEVANT, LOCKED, MODELED, UNMODELED
 
 # Releases of unmodeled minor versions, and the minor version whose scheduler they share.
 ALIKE = {"1.38.0-alpha.0": "1.37"}
@@ -190,7 +190,7 @@ def modeled_gates(facts: Behavior) -> dict[str, bool]:
 
 def known_gates(version: str = DEFAULT_VERSION) -> dict[str, Gate]:
     """Return all gates that can be set in the version."""
-    tables = (MODELED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
+    tables = (MODELED, UNMODELED, *IRRELEVANT.values(), LOCKED)
     return {name: gate for table in tables for name, gate in gates_of(version, table).items()}
 
 
@@ -379,8 +379,8 @@ def behavior_with(settings: Mapping[str, bool], version: str = DEFAULT_VERSION) 
     values = _applied(settings, known, needed_gates(version))
     # Gates that may affect decisions and are not modeled.
     locked_later = {name: gate for name, gate in gates_of(version, LOCKED).items() if gate.stage != "locked"}
-    not_modelled = {**gates_of(version, NOT_MODELLED), **locked_later}
-    unmodeled = {name for name, gate in not_modelled.items() if values[name] != gate.default}
+    other_gates = {**gates_of(version, UNMODELED), **locked_later}
+    unmodeled = {name for name, gate in other_gates.items() if values[name] != gate.default}
     unmodeled |= {name for name in _OF_DEVICES & known.keys() if values[name] and known[name].stage == "alpha"}
     if values.get(_DEVICES) and not known[_DEVICES].default:
         unmodeled.add(_DEVICES)

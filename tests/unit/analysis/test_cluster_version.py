@@ -12,7 +12,7 @@ from kpreempt.schedulers.kube.versions import ALIKE, minor_of
 from kpreempt.verdict import AssumptionKind
 from tests.factories import LATER_VERSION
 
-TOLD, NOT_MODELLED = AssumptionKind.INFORMATIONAL, AssumptionKind.UNMODELED
+TOLD, UNMODELED = AssumptionKind.INFORMATIONAL, AssumptionKind.UNMODELED
 
 
 def cluster(server: str = "", *kubelets: str) -> ClusterSnapshot:
@@ -95,7 +95,7 @@ def test_a_server_whose_version_is_no_version_is_guessed_from_kubelets() -> None
 def test_one_that_is_not_modelled_is_not_evaluated(found: ClusterSnapshot, algorithm: str, said: str) -> None:
     chosen = algorithm_for(AUTO, found)
     (assumption,) = chosen.assumptions
-    assert (chosen.algorithm, assumption.kind) == (algorithm, NOT_MODELLED)
+    assert (chosen.algorithm, assumption.kind) == (algorithm, UNMODELED)
     assert said in assumption.message
 
 
@@ -110,7 +110,7 @@ def test_a_release_whose_scheduler_is_that_of_another_is_that_one(suffix: str) -
         assert f"has the same scheduler as {its}" in assumption.message
         assert algorithm_for(f"kube-{its}", cluster(f"v{release}{suffix}", "v1.29.0")).assumptions == []
         # Another release with the same beginning is not known.
-        assert algorithm_for(AUTO, cluster(f"v{release}1")).assumptions[0].kind == NOT_MODELLED
+        assert algorithm_for(AUTO, cluster(f"v{release}1")).assumptions[0].kind == UNMODELED
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_the_algorithm_that_is_named_is_asked_and_a_contradiction_told(
 ) -> None:
     chosen = algorithm_for(named, cluster(server, "v1.29.0"))
     assert chosen.algorithm == named
-    assert [each.kind for each in chosen.assumptions] == ([NOT_MODELLED] if is_reported else [])
+    assert [each.kind for each in chosen.assumptions] == ([UNMODELED] if is_reported else [])

@@ -360,8 +360,8 @@ class _Starter:
         owned = self._owned.get(self._owner(workload), []) if is_another else []
         state = job_state(document, None if is_another else workload.before, self._rules)
         other_pods = frozenset(pod.key for pod in owned)
-        unmodelled = unmodeled_of_job(workload.change.object, document, self._rules)
-        self.prototypes.assumptions.update(dict.fromkeys(unmodelled))
+        unmodeled = unmodeled_of_job(workload.change.object, document, self._rules)
+        self.prototypes.assumptions.update(dict.fromkeys(unmodeled))
         return JobController(self._owner(workload), state, maker, workload.change.object, other_pods)
 
 

@@ -71,8 +71,8 @@ def scheduler_from_configuration(
     """
     version = facts.version if facts is not None else version
     registry = registry_with(plugins, version)
-    behavior, not_modelled = (facts, []) if facts is not None else behavior_with(feature_gates or {}, version)
-    assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_UNMODELED) for name in not_modelled]
+    behavior, unmodeled = (facts, []) if facts is not None else behavior_with(feature_gates or {}, version)
+    assumptions = [Assumption("scheduler", f"{FEATURE_GATE}{name}", SETTING_UNMODELED) for name in unmodeled]
     requested = [each for each in plugins if each.is_requested]
     if document is None and not requested:
         return KubeScheduler(behavior=behavior, assumptions=assumptions)

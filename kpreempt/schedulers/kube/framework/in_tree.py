@@ -59,7 +59,7 @@ def in_tree(
     awaits: Awaits = tuple,
 ) -> Registration:
     """Register an in-tree plugin; ``unmodeled`` are points that upstream's plugin has and ``kind`` lacks."""
-    modelled = points_of(kind)
+    modeled = points_of(kind)
     return Registration(
         factory=kind,
         args=args or {},
@@ -67,8 +67,8 @@ def in_tree(
         arg_problems=arg_problems,
         making_problems=making_problems,
         awaits=awaits,
-        points=modelled.union(unmodeled.split()),
-        is_modeled=modelled,
+        points=modeled.union(unmodeled.split()),
+        is_modeled=modeled,
     )
 
 

@@ -45,14 +45,14 @@ def selector_error(selector: LabelSelector | None, *, as_json: bool = True) -> s
     if selector is None or selector.is_valid():
         return None
 
-    def told(value: object) -> str:
+    def quote(value: object) -> str:
         if as_json or not isinstance(value, list | None):
             return _json(value)
         return "[]string(nil)" if value is None else f"[]string{{{', '.join(map(_json, value))}}}"
 
     equalities = (LabelSelectorRequirement(key, "In", [value]) for key, value in selector.match_labels.items())
     for requirement in (*equalities, *selector.match_expressions):
-        problems = list(dict.fromkeys(_problems(requirement, told)))
+        problems = list(dict.fromkeys(_problems(requirement, quote)))
         if problems:
             return problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
     return None

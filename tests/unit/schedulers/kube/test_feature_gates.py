@@ -7,7 +7,7 @@ import pytest
 from kpreempt.errors import UsageError
 from kpreempt.scheduler_table import DEFAULT_VERSION
 from kpreempt.schedulers.kube.configuration import scheduler_from_configuration
-from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELED, NOT_MODELLED
+from kpreempt.schedulers.kube.gates import IRRELEVANT, LOCKED, MODELED, UNMODELED
 from kpreempt.schedulers.kube.versions import (
     behavior,
     behavior_with,
@@ -91,7 +91,7 @@ def test_a_gate_in_wrong_case_is_hinted_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "not_modelled"),
+    ("settings", "unmodeled"),
     [
         pytest.param({"DynamicResourceAllocation": True}, [], id="a locked gate set to what it is"),
         pytest.param({"APIServerTracing": True, "WatchList": False}, [], id="gates of other components"),
@@ -100,8 +100,8 @@ def test_a_gate_in_wrong_case_is_hinted_at() -> None:
         pytest.param({"SchedulerAsyncAPICalls": False}, [], id="a gate that is not modelled, set to its default"),
     ],
 )
-def test_what_is_not_modelled_is_named(settings: dict[str, bool], not_modelled: list[str]) -> None:
-    assert behavior_with(settings)[1] == not_modelled
+def test_what_is_not_modelled_is_named(settings: dict[str, bool], unmodeled: list[str]) -> None:
+    assert behavior_with(settings)[1] == unmodeled
 
 
 def test_no_settings_give_the_defaults() -> None:
@@ -127,12 +127,12 @@ def test_a_gate_that_is_not_modelled_is_an_assumption_of_the_scheduler() -> None
 
 
 def test_every_gate_is_modelled_or_is_told_or_can_change_nothing_or_is_locked() -> None:
-    tables = (MODELED, NOT_MODELLED, *IRRELEVANT.values(), LOCKED)
+    tables = (MODELED, UNMODELED, *IRRELEVANT.values(), LOCKED)
     assert sum(len(gates_of(DEFAULT_VERSION, table)) for table in tables) == len(GATES)
     assert {gate.stage for gate in gates_of(DEFAULT_VERSION, LOCKED).values()} == {"locked"}
 
 
-@pytest.mark.parametrize("name", sorted(gates_of(DEFAULT_VERSION, NOT_MODELLED)))
+@pytest.mark.parametrize("name", sorted(gates_of(DEFAULT_VERSION, UNMODELED)))
 def test_what_is_not_modelled_is_told_where_it_is_set_otherwise(name: str) -> None:
     needed = {}
     pending = [name]
