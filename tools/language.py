@@ -24,8 +24,8 @@ ROOT = Path(__file__).parent.parent
 AREAS = ("code", "docs", "goldens", "tests")
 # Texts of others: what schedulers wrote, and other projects' schemas.
 NOT_OURS = re.compile(r"^(?:fixtures/(?:conformance|recording|parity)|tests/(?:schemas|reference|volcano_reference)/)")
-# Parts of a text that are not our words: addresses, SQL, and keys of the lines of ``batch``, which are recorded.
-UPSTREAM = re.compile(r"https?://\S+|\bWHERE\b|[\"`](?:asked|untold)[\"`]")
+# Parts of a text that do not count: addresses, a command, SQL, and keys of the lines of ``batch``, which are recorded.
+UPSTREAM = re.compile(r"https?://\S+|\bwho-evicted\b|\bWHERE\b|[\"`](?:asked|untold)[\"`]")
 
 
 class Pattern(NamedTuple):
@@ -97,7 +97,7 @@ PATTERNS: tuple[Pattern, ...] = (
         r"\bwhere\b",
         "if, when, unless",
         "Raises an error where the file is missing.",
-        rejected=r"(?-i:\b(?:else|none|except|even|also|true|false|empty|off|nothing|but|not) where\b"
+        rejected=r"(?-i:\b(?:else|none|except|even|also|true|false|empty|off|nothing) where\b"
         r"|\b[Rr]aises?\b[^.]* where\b|\bwhere (?:there (?:is|are)|nothing|none|nobody|no)\b)",
         is_legitimate=True,
     ),
