@@ -155,7 +155,7 @@ class SnapshotView:
         return MappingProxyType(dict(self._state.namespace_labels(namespace)))
 
     def documents(self, kind: str) -> Sequence[Mapping[str, Any]]:
-        """Return the plain objects of a kind in ``wants``, in input order; empty if there are none.
+        """Return the plain objects of a kind in ``extra_fields``, in input order; empty if there are none.
 
         Kinds are written like ``ElasticQuota.scheduling.x-k8s.io`` or ``Namespace``.
         """

@@ -88,7 +88,7 @@ def is_decided_by_order(tie: Sequence[ReprieveStep], kinds: Tie, allowed: Mappin
 class NodeTies(NamedTuple):
     """The ties of a node's potential victims.
 
-    Also whether their order decides more than which of ``EquivalentPods`` pods are evicted.
+    Also whether their order decides more than which of the equivalent pods are evicted.
     """
 
     ties: list[Tie]

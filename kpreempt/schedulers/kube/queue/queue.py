@@ -263,7 +263,7 @@ class PriorityQueue(SchedulingQueue):
             self.done(pod, now)
 
     def restore(self, pod: Pod, attempt: Attempt, time: datetime) -> None:
-        """Add an unschedulable pod with so many attempts that its backoff is the longest."""
+        """Add an unschedulable pod with enough attempts for the longest backoff."""
         info = QueuedPodInfo(pod, time)
         info.unschedulable_plugins, info.pending_plugins = set(attempt.plugins), set(attempt.pending)
         if info.rejector_plugins:
