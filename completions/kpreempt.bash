@@ -3,12 +3,12 @@
 _kpreempt() {
     local line=${COMP_LINE:0:COMP_POINT} directive=0 answer lead word
     COMPREPLY=()
-    # bash splits words at = and :, which names of contexts are full of; its own part is what may be replaced.
+    # bash splits words at = and :, which are common in context names; only the last part may be replaced.
     word=${line##*[[:space:]]}
     [[ $word == -*=* ]] && word=${word#*=}
     lead=
     [[ $COMP_WORDBREAKS == *:* && $COMP_WORDBREAKS == *=* ]] && lead=${word%"${word##*[=:]}"}
-    # Read, not expanded: a candidate may look like a pattern.
+    # Read line by line without expansion: a candidate may look like a pattern.
     while IFS= read -r answer; do
         if [[ $answer == :+([0-9]) ]]; then
             directive=${answer#:}

@@ -1,4 +1,4 @@
-"""kpreempt: where a Kubernetes pod would land, whom it would evict, and why.
+"""kpreempt: where a Kubernetes pod would land, which pods it would evict, and why.
 
     from kpreempt import Cluster
 
@@ -6,7 +6,7 @@
     verdict = cluster.explain({"apiVersion": "v1", "kind": "Pod", ...})
 
 Answers are frozen records, the documents that ``-o json`` prints: ``answer.to_dict()``, ``answer.render()``. Errors are
-``KpreemptError``. What is not named here is no part of the library.
+``KpreemptError``. Names that are not listed here are not part of the library.
 """
 
 from importlib import import_module
@@ -78,7 +78,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """The names of the library, imported when they are asked for: a command needs few."""
+    """Import a name of the library on demand, because most programs need only a few."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"kpreempt.{_MODULES[name]}"), name)

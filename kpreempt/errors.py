@@ -1,7 +1,7 @@
-"""The failures that kpreempt reports to its user, each as one message.
+"""The errors that kpreempt reports to its user, each as one message.
 
-Expected outcomes ("no node fits") are values, not exceptions. These are for input that cannot be read and requests
-that make no sense. ``kpreempt.cli`` reports them.
+Expected outcomes ("no node fits") are values, not exceptions. Errors are for unreadable input and invalid requests.
+``kpreempt.cli`` reports them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 
 class KpreemptError(Exception):
-    """A failure with one clear message; ``exit_code`` is what the process ends with.
+    """An error with one clear message; ``exit_code`` is the exit code of the process.
 
-    ``message`` is one line: what, where and which field. ``hint`` is one line of advice, or empty.
+    ``message`` is one line: what is wrong, where, and in which field. ``hint`` is one line of advice, or empty.
     """
 
     exit_code = 3
@@ -25,13 +25,13 @@ class KpreemptError(Exception):
 
 
 class UsageError(KpreemptError):
-    """The request itself is wrong: an unknown option value, options that exclude each other."""
+    """An invalid request: an unknown option value, or options that exclude each other."""
 
     exit_code = 2
 
 
 class InputError(KpreemptError):
-    """Input that cannot be read: says the source, the object, the field and what was expected.
+    """Unreadable input: the source, the object, the field and what was expected.
 
     Rendered as ``source:line: Kind ns/name: field.path: problem`` with the parts that are known.
     """
@@ -49,32 +49,32 @@ class InputError(KpreemptError):
 
 
 class NotFoundError(KpreemptError):
-    """Something that the request names is not in the cluster."""
+    """An object that the request names is not in the cluster."""
 
 
 class PluginFailedError(KpreemptError):
-    """An out-of-tree plugin fails where no status can tell it, so that there is no answer; the message names it."""
+    """An out-of-tree plugin failed without returning a status, so there is no answer; the message names the plugin."""
 
 
 class ConfigurationError(KpreemptError):
-    """A scheduler configuration that the real scheduler rejects; the message carries its reason."""
+    """A scheduler configuration that the real scheduler rejects; the message has its reason."""
 
 
 @contextmanager
 def within_calendar(source: str = "", line: int = 0) -> Iterator[None]:
-    """Have a time that cannot be reckoned with, at either end of Python's calendar, raise ``InputError``."""
+    """Raise ``InputError`` for times outside Python's calendar in the block."""
     try:
         yield
     except OverflowError as error:
         if "date value out of range" not in str(error):
             raise
-        problem = "a time of the input, or one to reckon with, is before the year 1 or after the year 9999 in UTC"
+        problem = "a time in the input, or computed from it, is before the year 1 or after the year 9999 in UTC"
         raise InputError(problem, source=source, line=line) from None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Advice on a word that is none of the ``known`` ones: the one that is meant, most likely, or else all of them."""
-    from difflib import get_close_matches  # noqa: PLC0415 - needed where something is wrong only
+    """Suggest the closest of the ``known`` words for an unknown one, or list them all if none is close."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only needed for errors
 
     names = list(known)
     by_lower = {name.lower(): name for name in names}

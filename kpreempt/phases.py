@@ -1,8 +1,8 @@
-"""What an answer's time goes to, by phase; whoever measures hands an object down that knows a clock.
+"""The time that an answer takes, by phase; the caller passes an object with a clock to measure it.
 
 The phases are ``read`` (files to objects), ``decode`` (objects to records), ``admission``, ``prepare``, ``filter``,
-``score``, ``dryRun``, ``choice``, ``proposals`` and ``report``. What is prepared lazily counts in the phase that first
-needs it. Out-of-tree plugins and extenders are told apart within the phases.
+``score``, ``dryRun``, ``choice``, ``proposals`` and ``report``. Lazy preparation counts toward the phase that first
+needs it. Out-of-tree plugins and extenders are measured separately within the phases.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Phases(Protocol):
-    """Told when a phase begins and ends. A phase may come more than once; none begins within another."""
+    """Notified when a phase begins and ends. A phase may occur more than once, but never within another."""
 
     def phase(self, name: str, /) -> AbstractContextManager[None]:
-        """What the block does belongs to the phase."""
+        """Mark the block as part of the phase."""
         ...
 
     def part(self, name: str, /) -> AbstractContextManager[None]:
-        """What the block does is the work of that plugin or extender, within whatever phase it is."""
+        """Mark the block as the work of a plugin or extender, in whatever phase."""
         ...
 
 
@@ -37,7 +37,7 @@ NO_PHASES: Phases = _NoPhases()
 
 
 def timed_items(phases: Phases, name: str, items: Iterable[T]) -> Iterator[T]:
-    """The items, where the phase is finding the next one and not what is done with it."""
+    """Yield the items; the phase covers finding the next item, but not what is done with it."""
     iterator = iter(items)
     while True:
         with phases.phase(name):

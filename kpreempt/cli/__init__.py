@@ -1,19 +1,21 @@
-"""The command line: options to requests, exit codes, progress. The only room that prints or reads the environment.
+"""The command line: parses options, reports progress and sets exit codes.
 
-This module is imported at every start, so it imports nothing itself.
+Only this package prints and reads the environment.
+
+Every start imports this module, so it imports nothing itself.
 """
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-# First arguments by which a shell asks for candidates: for words, as cobra has it, and for what stands on the line.
+# First arguments with which a shell requests completion candidates: for words, like cobra, or for a whole command line.
 COMPLETE = "__complete"
 COMPLETE_LINE = "__complete_line"
 
 
 def main() -> NoReturn:
-    """Run the command line of this process and end it with the code that ``kpreempt.cli.process.run`` returns."""
+    """Run the command line of this process and exit with the code that ``kpreempt.cli.process.run`` returns."""
     import os
     import sys
 
@@ -24,7 +26,7 @@ def main() -> NoReturn:
     try:
         from kpreempt.cli.process import run
 
-        # pex unpacks a single file and starts what came out of it; it keeps the path of the file for us.
+        # pex unpacks a single file and starts the result; it passes us the path of that file.
         code = run(sys.argv[1:], program=program_name(os.environ.get("PEX") or sys.argv[0]))
     except KeyboardInterrupt:
         code = 130
@@ -32,14 +34,14 @@ def main() -> NoReturn:
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            # The reader has gone, or the stream was closed from the start: nobody is left to tell.
+            # The reader is gone, or the stream was closed from the start, so there is nowhere to report this.
             continue
-    # A big cluster's records are not taken apart one by one: the system frees them at once.
+    # Freeing a big cluster's records one by one takes long; the operating system frees them at once.
     os._exit(code)
 
 
 def complete_for_kubectl() -> NoReturn:
-    """``kubectl_complete-kpreempt WORD...``: candidates for the last word of ``kubectl kpreempt WORD...``."""
+    """``kubectl_complete-kpreempt WORD...``: print candidates for the last word of ``kubectl kpreempt WORD...``."""
     import sys
 
     from kpreempt.cli.completion.process import answer
@@ -48,6 +50,6 @@ def complete_for_kubectl() -> NoReturn:
 
 
 def program_name(path: str) -> str:
-    """What users call the program that was started as ``path``: ``kubectl kpreempt`` where it is kubectl's plugin."""
+    """Return the name by which users run the program at ``path``: ``kubectl kpreempt`` for kubectl's plugin."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return "kubectl kpreempt" if name.startswith("kubectl-kpreempt") else "kpreempt"

@@ -1,4 +1,4 @@
-"""The program as Typer sees it: its commands and the options that stand before any of them."""
+"""The program as Typer sees it: its commands and the global options."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from kpreempt.cli.command_line import OF_PROGRAM, AnswerCommand, Program, comman
 from kpreempt.cli.requests import COMMANDS
 from kpreempt.library.options import Request
 
-# It tells of the others.
+# It describes the others.
 _HELP = "help"
 
 
-def make_app(asked: str = _HELP) -> typer.Typer:
-    """The program, as far as its first word needs it: to make all options of all commands takes time.
+def make_app(requested: str = _HELP) -> typer.Typer:
+    """Build the program, limited to what its first word needs, because building all options of all commands takes time.
 
-    Where a command is ``asked`` for by its name, it is there alone; an option of the program itself, or no word at all,
-    needs no more than what the commands are for.
+    If the first word is the name of a command (``requested``), only that command is built. Options of the program
+    itself, and an empty command line, only need the summaries of the commands.
     """
     app = typer.Typer(
         name="kpreempt",
         cls=Program,
-        # Rich's help costs as much start-up time as the rest of the program.
+        # Rich's help takes as long to load as the rest of the program.
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        # kpreempt.cli.completion does it: within a deadline, with names from the cluster, and for kubectl, too.
+        # kpreempt.cli.completion does this instead: within a deadline, with names from the cluster, and for kubectl
+        # too.
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    names = [asked] if asked in COMMANDS and asked != _HELP else list(COMMANDS)
-    lists_only = not asked or asked in OF_PROGRAM
+    names = [requested] if requested in COMMANDS and requested != _HELP else list(COMMANDS)
+    lists_only = not requested or requested in OF_PROGRAM
     for name in names:
         module, _, class_name = COMMANDS[name].request.partition(":")
         request = getattr(import_module(f"kpreempt.cli.{module}"), class_name)
-        run = _told(request) if lists_only else command_of(name, request, COMMANDS[name].run)
+        run = _placeholder(request) if lists_only else command_of(name, request, COMMANDS[name].run)
         app.command(name, cls=AnswerCommand)(run)
     app.callback(invoke_without_command=True)(_kpreempt)
     return app
 
 
-def _told(request: type[Request]) -> Callable[[], None]:
-    """What is there of a command that is only listed."""
+def _placeholder(request: type[Request]) -> Callable[[], None]:
+    """A stand-in for a command that is only listed."""
 
     def listed() -> None:
         raise AssertionError("a command that is only listed is never run")
@@ -53,8 +54,8 @@ def _told(request: type[Request]) -> Callable[[], None]:
     return listed
 
 
-def _print_version(extra_fields: bool) -> None:
-    if extra_fields:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from kpreempt import __version__
 
         typer.echo(f"kpreempt {__version__}")
@@ -67,12 +68,13 @@ def _kpreempt(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Where a Kubernetes pod would land, whom it would evict, which PodDisruptionBudgets break, and why.
+    """Show which pods a Kubernetes pod preempts, and why.
 
-    Nothing is ever changed in a cluster: the scheduler's decision is computed from a snapshot.
+    Predicts the node on which a pod lands, which pods it evicts, and which PodDisruptionBudgets that violates. The
+    scheduler's decision is computed from a snapshot; kpreempt never changes a cluster.
 
-    Exit codes: 0 answered, 1 a gate or --strict failed, 2 wrong usage, 3 input unreadable or pod not found,
-    4 a bug of kpreempt, 130 interrupted.
+    Exit codes: 0 answered, 1 a check or --strict failed, 2 usage error, 3 input cannot be read or pod not found, 4 a
+    bug in kpreempt, 130 interrupted.
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

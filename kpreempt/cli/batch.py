@@ -1,4 +1,4 @@
-"""``kpreempt batch``: scenarios as JSON lines in, verdicts as JSON lines out, each line with its scheduler."""
+"""``kpreempt batch``: reads scenarios and writes verdicts, as JSON lines; each line selects its scheduler."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def batch(request: BatchRequest) -> int:
-    """Answer every line of the request's file, and return the exit code."""
+    """Answer every line of the request's file and return the exit code."""
     stopwatch = Stopwatch()
     outputs = parse_outputs(request.outputs, ("jsonl",))
     check_profile_path(request.profile_json, outputs)
@@ -59,10 +59,10 @@ def batch(request: BatchRequest) -> int:
         base = None
         if request.snapshots or request.connection.as_arguments():
             live = live_connection(request.snapshots, request.connection)
-            # Which configurations the lines have is not known yet.
+            # The configurations in the lines are not known yet.
             needs = Needs(extra_fields=request.extensions.extra_fields)
             base = load_cluster(msgspec.structs.replace(snapshot_source(request, stopwatch), live=live), needs)
-            # As in a line, the order is that in which a scheduler was handed the objects.
+            # As in a line, keep the order in which a scheduler would have received the objects.
             known = msgspec.structs.replace(base.cluster, has_scheduler_order=True)
             assumptions = [each for each in base.assumptions if not each.lists_files]
             base = msgspec.structs.replace(base, cluster=known, assumptions=assumptions)
@@ -87,7 +87,7 @@ def batch(request: BatchRequest) -> int:
 
 @contextmanager
 def writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
-    """What writes a line to all outputs, and says whether anyone is left to read the next."""
+    """Yield a function that writes a line to all outputs and returns whether anyone still reads them."""
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_file(output.path)) for output in outputs if output.path]
         to_stdout = len(files) < len(outputs)
@@ -104,7 +104,7 @@ def writing(outputs: list[Output]) -> Iterator[Callable[[str], bool]]:
 
 
 class Answer(NamedTuple):
-    """The answer to a line, which ends with a newline, and what there is to say of it."""
+    """The answer to a line, ending with a newline, and messages about it."""
 
     line: str
     is_error: bool = False
@@ -113,7 +113,7 @@ class Answer(NamedTuple):
 
 
 class Answerer:
-    """Answers lines. A base cluster is prepared once for each scheduler."""
+    """Answers lines, preparing a base cluster once per scheduler."""
 
     def __init__(
         self,
@@ -128,10 +128,10 @@ class Answerer:
         self._now = now
         self._source = source
         self._phases = phases
-        self._kept = SchedulerCache(base, self._scheduler_of)
+        self._schedulers = SchedulerCache(base, self._scheduler_of)
 
     def answer(self, numbered: tuple[int, bytes | InputError]) -> Answer:
-        """The answer to a line with its number; nothing is raised."""
+        """Answer a numbered line; never raises."""
         number, line = numbered
         try:
             if isinstance(line, InputError):
@@ -156,10 +156,12 @@ class Answerer:
         name = printable_json(msgspec.json.encode(scenario.name).decode())
         with self._phases.phase("report"):
             body = encode_line(verdict)
-            # That the scheduler's attempt ends in an error is an answer, and stands beside it.
+            # If the scheduler's attempt ends in an error, that is an answer too, printed next to the verdict.
             failure = getattr(verdict, "error", "")
-            told = f',"error":{{"message":{printable_json(msgspec.json.encode(failure).decode())}}}' if failure else ""
-            text = f'{{"name":{name},"verdict":{body}{told}}}\n'
+            error_member = (
+                f',"error":{{"message":{printable_json(msgspec.json.encode(failure).decode())}}}' if failure else ""
+            )
+            text = f'{{"name":{name},"verdict":{body}{error_member}}}\n'
         return Answer(text, has_assumptions=bool(verdict.assumptions))
 
     def _failed(self, line: bytes | InputError, message: str, *, is_bug: bool = False) -> Answer:
@@ -167,18 +169,20 @@ class Answerer:
         return Answer(_line({"name": name, "error": {"message": message}}), is_error=not is_bug, is_bug=is_bug)
 
     def _verdict(self, scenario: Scenario, source: str) -> Verdict:
-        asked = self._kept.scheduler_for(scenario)
+        factory = self._schedulers.get(scenario)
         with self._phases.phase("decode"):
-            situation = situation_of(scenario, source, self._base, asked.extra_fields)
-        configured = asked.on(situation.cluster)
-        # A scenario is put to a scheduler that was handed these objects and has no queue, unless it says otherwise.
+            situation = situation_of(scenario, source, self._base, factory.extra_fields)
+        configured = factory.on(situation.cluster)
+        # Unless a scenario says otherwise, its scheduler received exactly these objects and has no queue.
         with self._phases.phase("prepare"):
-            prepared = self._kept.prepare(
+            prepared = self._schedulers.prepare(
                 configured.scheduler, situation.cluster, now=self._now, is_queued=scenario.queued
             )
-        loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(asked.extra_fields, self._base)])
-        context = Context(loaded, asked, self._now, phases=self._phases)
-        found: Verdict = answer(context, Decide(admitted=situation.required_pod, prepared=prepared)).record
+        loaded = LoadedCluster(
+            situation.cluster, [*situation.assumptions, *unread_of(factory.extra_fields, self._base)]
+        )
+        context = Context(loaded, factory, self._now, phases=self._phases)
+        found: Verdict = answer(context, Decide(admitted=situation.pod_to_schedule, prepared=prepared)).record
         return found
 
     def _scheduler_of(self, scenario: Scenario) -> SchedulerFactory:
@@ -194,5 +198,5 @@ class Answerer:
 
 
 def _line(answer: dict[str, Any]) -> str:
-    """An answer as a line of JSON, in which nothing stands that a terminal or a pipeline would obey."""
+    """Format an answer as a line of JSON without characters that a terminal or pipeline would interpret."""
     return printable_json(msgspec.json.encode(answer).decode()) + "\n"

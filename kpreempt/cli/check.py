@@ -1,4 +1,4 @@
-"""Simulations to which rules are put: whether a change may go to a cluster, and whether nodes get empty (``drain``)."""
+"""Simulations that are checked against rules: a change to a cluster (``check``) and drained nodes (``drain``)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 def check(request: CheckRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     if not request.files and not request.delete:
-        raise UsageError("no change is given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
+        raise UsageError("no manifests given", hint="-f FILE, -f DIRECTORY/, or helm template … | kpreempt check -f -")
     if request.prune and not request.base:
-        raise UsageError("--prune deletes what only the base has, and none is given", hint="--base DIRECTORY")
+        raise UsageError("--prune needs --base: it deletes objects that are only there", hint="--base DIRECTORY")
     request.check_contradictions()
     if request.namespace and name_of(request.namespace) != request.namespace:
-        raise UsageError("the namespace of -n is not UTF-8")
+        raise UsageError("the namespace given with -n is not valid UTF-8")
     run = CommandRun(request)
     now = run.now()
     gate = gate_settings(request.gate, now)
@@ -46,19 +46,18 @@ def check(request: CheckRequest) -> int:
     former = read_former(read_file(path), path) if path else None
     check_options(request)
     live = run.connect()
-    asked = run.read_scheduler(live)
+    factory = run.read_scheduler(live)
     namespace = request.namespace or default_namespace(live)
-    # The manifests are read first: they are small, and most mistakes are in them.
-    # Manifests that render to nothing delete all that the base has.
+    # Read the manifests first: they are small, and most mistakes are in them.
     change = read_change(request.files, request.input_limits, may_be_empty=request.prune)
     before = read_change(request.base, request.input_limits)
     request = request.having(rules=gate, change=change, before=before)
     both = [*change, *before]
     pruned = only_in_base(before, change, namespace, applier_for(request, gate)) if request.prune else []
     needed = NeededObjects(both, namespace, request.delete, pruned)
-    needs = Needs(extra_fields=asked.extra_fields, keeps=needed.keeps, compared=needed.kinds)
+    needs = Needs(extra_fields=factory.extra_fields, keeps=needed.keeps, compared=needed.kinds)
     loaded = with_objects(load_cluster(run.source(live), needs), live, needed.objects)
-    context = run.context(loaded, asked, now, live)
+    context = run.context(loaded, factory, now, live)
     found: Check = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     if former is not None:
         found = msgspec.structs.replace(found, previous_run=since(former, found))
@@ -68,24 +67,24 @@ def check(request: CheckRequest) -> int:
 def read_change(
     paths: Sequence[str], input_limits: InputLimits, *, may_be_empty: bool = False
 ) -> list[ManifestDocument]:
-    """All objects of files and folders, and for ``-`` of standard input, in their order; lists are taken apart.
+    """Read all objects from files, directories and (for ``-``) standard input, in order; lists are split up.
 
-    Raises ``InputError`` for what cannot be read, and if a path has no objects, unless it ``may_be_empty``.
+    Raises ``InputError`` for unreadable input, and for a path without objects unless ``may_be_empty``.
     """
     found = (manifest_objects(path, input_limits, may_be_empty=may_be_empty) for path in paths)
     return as_change(each for objects in found for each in objects)
 
 
 def drain(request: DrainRequest) -> int:
-    """Answer the request, and return the exit code."""
-    # Most mistakes are in the options: they are told before a cluster is read.
+    """Answer the request and return the exit code."""
+    # Most mistakes are in the options, so they are reported before a cluster is read.
     drain_options(request)
     request.check_contradictions()
     run = CommandRun(request)
     now = run.now()
     request = request.having(rules=gate_settings(request.gate, now, command="drain"))
     live = run.connect()
-    asked = run.read_scheduler()
-    context = run.context(run.load(live, Needs(extra_fields=asked.extra_fields)), asked, now, live)
+    factory = run.read_scheduler()
+    context = run.context(run.load(live, Needs(extra_fields=factory.extra_fields)), factory, now, live)
     found = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
     return write_gated(run, request.rules, found)

@@ -1,6 +1,6 @@
-"""The cluster that a command asks about: snapshots read and merged, with what is said about them on the way.
+"""The cluster that a command reads: merged snapshots or a live one, with progress and warnings on the way.
 
-With ``--context a,b`` they are several clusters.
+``--context a,b`` selects several clusters.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ if TYPE_CHECKING:
 
 
 class _OnTerminal(Progress, Listener):
-    """Tells a terminal how far the reading is, and everybody what is said on the way."""
+    """Shows progress on a terminal, and prints all warnings."""
 
     def report(self, message: str, hint: str = "") -> None:
-        """A line on standard error."""
+        """Print a line on standard error."""
         complain(message, hint)
 
 
 def live_connection(paths: Sequence[str], flags: ConnectionFlags) -> Connection | None:
-    """The connection to the live cluster that is meant where there are no ``paths`` of snapshots, else ``None``.
+    """Connect to the live cluster if there are no ``paths`` of snapshots; otherwise return ``None``.
 
-    Raises ``UsageError`` where flags of both kinds are given, and what ``connect`` raises.
+    Raises ``UsageError`` if flags of both kinds are given, and whatever ``connect`` raises.
     """
     if not paths:
         from kpreempt.snapshot.live.connection import connect
 
         return connect(flags, os.environ)
     if given := flags.as_arguments():
-        raise UsageError(f"--snapshot and {given[0]} exclude each other: the cluster is a dump or a live one")
+        raise UsageError(f"--snapshot and {given[0]} exclude each other: use a snapshot or a live cluster")
     return None
 
 
 def default_namespace(live: Connection | None) -> str:
-    """That of names without one: what the kubeconfig says for a ``live`` cluster."""
+    """The default namespace of a command: the kubeconfig's for a ``live`` cluster."""
     return live.namespace if live else DEFAULT_NAMESPACE
 
 
 def snapshot_source(request: ClusterRequest, phases: Phases = NO_PHASES) -> Source:
-    """What the options of a request name, where standard error is told how the reading goes on."""
+    """Build the source that a request's options select; progress goes to standard error."""
     return Source(
         paths=request.snapshots,
         at=request.at,
@@ -70,15 +70,15 @@ def snapshot_source(request: ClusterRequest, phases: Phases = NO_PHASES) -> Sour
 
 
 def load_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
-    """What is at the source, which stays until the end of the process."""
+    """Load the cluster from the source; it is kept until the process ends."""
     loaded = read_cluster(source, needs)
     if gc.isenabled():
-        # Collections need not look at these records.
+        # Garbage collections can skip these records.
         gc.freeze()
     return loaded
 
 
-# The fields of requests that name inputs, with the options that they are set by.
+# The request fields that name inputs, with the options that set them.
 _INPUTS = {
     "file": "FILE",
     "files": "-f",
@@ -93,20 +93,20 @@ _INPUTS = {
 
 
 def single_use_of_stdin(request: Request) -> None:
-    """Raise ``UsageError`` where ``-`` is among the paths of two options, or twice among those of one."""
+    """Raise ``UsageError`` if ``-`` is used for two options, or twice for one."""
     users: list[str] = []
     for field, option in _INPUTS.items():
         given = getattr(request, field, None) or ()
         paths = [given] if isinstance(given, str) else getattr(given, "files", given)
         users += [option for path in paths if path == "-"]
     if len(users) > 1:
-        raise UsageError(f"standard input is given twice: for {users[0]} and {users[1]}")
+        raise UsageError(f"standard input is used twice: for {users[0]} and {users[1]}")
 
 
 def standard_input() -> BinaryIO:
-    """Standard input as bytes. Raises ``InputError`` where it is closed."""
+    """Return standard input as a byte stream. Raises ``InputError`` if it is closed."""
     if sys.stdin is None:
-        raise InputError("it is closed", source="standard input")
+        raise InputError("closed", source="standard input")
     return sys.stdin.buffer
 
 
@@ -115,10 +115,9 @@ Item = TypeVar("Item")
 
 
 def contexts_of(flags: ConnectionFlags) -> list[str]:
-    """The contexts of ``--context a,b``; none where it names one, commas in its name included, or is not given.
+    """List the contexts of ``--context a,b``; empty for a single context, even if its name contains commas.
 
-    Raises ``UsageError`` for a name that is there twice or empty, and ``InputError`` for a kubeconfig that cannot be
-    read.
+    Raises ``UsageError`` for an empty or repeated name, and ``InputError`` for a kubeconfig that cannot be read.
     """
     if "," not in flags.context:
         return []
@@ -128,7 +127,7 @@ def contexts_of(flags: ConnectionFlags) -> list[str]:
         return []
     names = [each.strip() for each in flags.context.split(",")]
     if not all(names) or len(set(names)) < len(names):
-        raise UsageError(f"--context {flags.context}: a context is empty, or there twice", hint="--context a,b")
+        raise UsageError(f"--context {flags.context}: a context is empty or repeated", hint="--context a,b")
     return names
 
 
@@ -138,7 +137,7 @@ def answers_of(
     ask: Callable[[ConnectionFlags], Answer],
     make: Callable[..., Item],
 ) -> list[Item]:
-    """An item for each context with its ``answer`` or ``error``: one cluster that fails keeps no other back."""
+    """Make an item for each context, with its ``answer`` or ``error``; a failing cluster does not affect the others."""
     items: list[Item] = []
     for context in contexts:
         try:

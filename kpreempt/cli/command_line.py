@@ -1,7 +1,7 @@
-"""The command line as users write it: requests as Typer's commands, options before the command, and the help itself.
+"""The command line as users type it: Typer commands built from requests, options before the command, and the help.
 
-Typer's own help has all options in one list and summaries that are cut off. Here options stand under the headings that
-they are declared with, and the examples of ``COMMANDS`` at the end.
+Typer's own help lists all options together and cuts off summaries. Here options are listed under the headings that they
+are declared with, followed by the examples of ``COMMANDS``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from kpreempt.library.options import PANELS, Option, Request, fields_of, group_o
 
 # The options of the program itself.
 OF_PROGRAM = ("--help", "-h", "--version")
-# The heading of --help, which is Typer's.
+# Typer's heading for --help.
 OTHER_OPTIONS = "Other options"
 # In the context of a command: that its help is the short one.
 _IS_SHORT = "kpreempt.short_help"
 
 
 def command_of(name: str, request: type[Request], place: str) -> Callable[..., int]:
-    """The command as Typer is to see it: with the options of a request, and what answers it (``module:function``).
+    """Build a command for Typer: its options come from a request, and ``module:function`` answers it.
 
-    A scheduler of another family is asked by what the table of families says.
+    Schedulers of other families are answered as the table of families says.
     """
     groups = {field: group for field, each in fields_of(request).items() if (group := group_of(each))}
     parameters: list[Parameter] = []
@@ -51,11 +51,11 @@ def command_of(name: str, request: type[Request], place: str) -> Callable[..., i
         ]
         for field, group in groups.items():
             values[field] = group.make({option: values.pop(option) for option in group.options})
-        asked = request(**values, set_options=given, command_name=name)
-        family = family_for(asked)
+        query = request(**values, set_options=given, command_name=name)
+        family = family_for(query)
         module, _, function = place.partition(":")
         answering = import_module(f"kpreempt.cli.{module}") if name not in family.answers else family.module()
-        code: int = getattr(answering, family.answers.get(name, function))(asked)
+        code: int = getattr(answering, family.answers.get(name, function))(query)
         return code
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -66,29 +66,29 @@ def command_of(name: str, request: type[Request], place: str) -> Callable[..., i
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
-    """The option of a field as Typer reads it off a parameter."""
+    """Return the option of a field as a parameter that Typer understands."""
     option, declared = option_of(annotation), get_args(annotation)[0]
     assert option is not None
     if declared is Context:
         return Parameter(name, Parameter.KEYWORD_ONLY, annotation=Context)
-    said: dict[str, Any] = {"metavar": option.metavar, "help": option.help if isinstance(option.help, str) else ""}
+    common: dict[str, Any] = {"metavar": option.metavar, "help": option.help if isinstance(option.help, str) else ""}
     info = (
         TypersOption(
             *option.names,
-            **said,
+            **common,
             min=option.min,
             max=option.max,
             count=option.counts,
             rich_help_panel=option.panel,
         )
         if option.names
-        else Argument(**said, show_default=default not in ([], Parameter.empty))
+        else Argument(**common, show_default=default not in ([], Parameter.empty))
     )
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[declared, info])
 
 
 def complete_help(command: Any) -> None:
-    """Write the help of options that is made of the request, once the help is shown."""
+    """Fill in the help of options whose help is computed from the request."""
     request: type[Request] = getattr(command.callback, "request", Request)
     fields = fields_of(request)
     for each in command.params:
@@ -98,14 +98,14 @@ def complete_help(command: Any) -> None:
 
 
 class Program(TyperGroup):
-    """The program, whose commands' options may stand before the command: ``kpreempt -n shop pending``."""
+    """The program; options of its commands may precede the command: ``kpreempt -n shop pending``."""
 
     def get_params(self, ctx: Context) -> list[Any]:  # type: ignore[override]
-        """All options, of which texts are taken as they are."""
+        """Return all options, without conversion of texts."""
         return _with_coercion(super().get_params(ctx))
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Raises ``UsageError`` for options that no command has."""
+        """Move options before the command behind it. Raises ``UsageError`` for options that no command has."""
         args = self._with_command_first(args)
         if args[:1] == ["help"] and args[1:] not in (["--help"], ["-h"]):
             # ``help COMMAND`` is ``COMMAND --help``.
@@ -126,8 +126,8 @@ class Program(TyperGroup):
                 formatter.write_dl([(name.ljust(width), text) for name, text in summaries.items()])
 
     def _with_command_first(self, args: list[str]) -> list[str]:
-        """The same with the options that stand before the command after it."""
-        # Each name of each option of any command, and whether a value follows it.
+        """Return the arguments with the options before the command moved behind it."""
+        # Each option name of any command, and whether a value follows it.
         takes_value = {
             name: not (option.is_flag or option.count)
             for command in self.commands.values()
@@ -144,15 +144,15 @@ class Program(TyperGroup):
         if index == 0:
             return args
         if index >= len(args):
-            raise UsageError(f"{args[0]}: which command is missing", hint="kpreempt --help")
+            raise UsageError(f"{args[0]}: command missing", hint="kpreempt --help")
         return [args[index], *args[:index], *args[index + 1 :]]
 
 
 class AnswerCommand(TyperCommand):
-    """A command whose help has its options under headings, and examples."""
+    """A command whose help lists its options under headings, followed by examples."""
 
     def get_params(self, ctx: Context) -> list[Any]:  # type: ignore[override]
-        """All options, of which texts are taken as they are."""
+        """Return all options, without conversion of texts."""
         return _with_coercion(super().get_params(ctx))
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
@@ -174,7 +174,7 @@ class AnswerCommand(TyperCommand):
             super().format_help_text(ctx, formatter)
 
     def format_options(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
-        """Arguments, then options by their headings, and how the command is used."""
+        """Write arguments, then options by heading, then examples."""
         complete_help(self)
         is_short, num_hidden = bool(ctx.meta.get(_IS_SHORT)), 0
         arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
@@ -195,7 +195,7 @@ class AnswerCommand(TyperCommand):
         program = ctx.find_root().info_name
         with formatter.section("Examples"):
             for example in COMMANDS[self.name or ""].examples:
-                # Not wrapped: it is there to be pasted.
+                # Not wrapped, so that it can be pasted.
                 formatter.write(f"  {program} {example}\n")
         if num_hidden:
             noun = "option" if num_hidden == 1 else "options"
@@ -217,7 +217,7 @@ def _with_help(option: Any, text: str) -> Any:
 
 
 def _with_coercion(options: list[Any]) -> list[Any]:
-    """The options, each with its ``_Coercion``."""
+    """Give each option a ``_Coercion``."""
     for each in options:
         if "get_runtime_param" not in vars(each):
             each.get_runtime_param = partial(_Coercion, each.get_runtime_param)
@@ -225,16 +225,17 @@ def _with_coercion(options: list[Any]) -> list[Any]:
 
 
 class _Coercion:
-    """What is made of the words of an option: a text is one already.
+    """Converts the words of an option to its value; texts need no conversion.
 
-    ``otherwise`` gives Typer's own way, for numbers. It loads pydantic, which takes as long as all the rest of a start.
+    ``otherwise`` returns Typer's own converter, for numbers. It loads pydantic, which takes as long as the rest of a
+    start.
     """
 
     def __init__(self, otherwise: Callable[[], Any]) -> None:
         self._otherwise = otherwise
 
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Context) -> Any:
-        """The value that the command gets. Raises what Typer raises for words that are no number."""
+        """Return the value that the command gets. Raises Typer's error for words that are not a number."""
         kind, is_words = param.type_descriptor.annotation, isinstance(value, str | list | tuple)
         if is_words and kind not in (str, list[str]):
             return self._otherwise().coerce(value, param=param, ctx=ctx)
@@ -244,12 +245,12 @@ class _Coercion:
 
 
 def _needs_next(word: str, takes_value: Mapping[str, bool]) -> bool:
-    """Whether the value of the word's option is the next word. Raises ``UsageError`` for one that no command has."""
+    """Return whether the option's value is the next word. Raises ``UsageError`` for an option that no command has."""
     name, equals, _ = word.partition("=")
     if name in takes_value:
         return takes_value[name] and not equals
     if not word.startswith("--") and f"-{word[1]}" in takes_value:
-        # Letters in one word, the last perhaps with its value.
+        # Several letters in one word, the last perhaps with its value.
         for index, letter in enumerate(word[1:], start=2):
             if takes_value.get(f"-{letter}", True):
                 return index == len(word)

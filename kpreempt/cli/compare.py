@@ -1,4 +1,4 @@
-"""``kpreempt compare``: several schedulers side by side, or the versions before and after an upgrade."""
+"""``kpreempt compare``: several schedulers next to each other, or the versions before and after an upgrade."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _MAX_SCENARIOS = 100_000
 
 
 def compare(request: CompareRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     if request.upgrade_to is not None:
         target = _check_upgrade(request)
         run = CommandRun(request, "UpgradeComparison")
@@ -71,17 +71,19 @@ def compare(request: CompareRequest) -> int:
         return run.exit_code(answer.assumptions)
     _check(request)
     run = CommandRun(request)
-    # What is wrong with the plugins is said of any scheduler.
+    # Problems with the plugins are the same for every scheduler, so they are reported once.
     run.read_scheduler()
-    # The algorithms are ``NAME[@FILE][:GATE=BOOL]...,...``, two at least.
+    # The algorithms are ``NAME[@FILE][:GATE=BOOL]...,...``, at least two.
     text = request.algorithms or ""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if len(parts) < 2:
-        raise UsageError("two algorithms or more are compared", hint=f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}")
+        raise UsageError(
+            "--algorithms needs two or more schedulers", hint=f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}"
+        )
     twice = next((part for part in parts if parts.count(part) > 1), "")
     if twice:
         hint = f"{twice},{twice}@FILE or {twice},{twice}:GATE=false"
-        raise UsageError(f"--algorithms {text}: {twice} is there twice, and decides the same", hint=hint)
+        raise UsageError(f"--algorithms {text}: {twice} is listed twice", hint=hint)
     compared = [_parsed(part, request.extensions) for part in parts]
     now = run.now()
     found = (_compare_scenarios if request.batch else _compare_pods)(request, run, compared, now)
@@ -94,18 +96,18 @@ def compare(request: CompareRequest) -> int:
 
 
 def _check(request: CompareRequest) -> None:
-    """Raise ``UsageError`` where the options contradict each other."""
+    """Raise ``UsageError`` if the options contradict each other."""
     settings: dict[str, Any] = {"--algorithm": request.algorithm, "--scheduler-config": request.scheduler_config}
     settings |= {"--feature-gates": request.feature_gates, "--workloads": request.workloads}
     if alone := next((option for option, value in settings.items() if value), None):
         hint = f"--algorithms kube-1.13,{DEFAULT_ALGORITHM}@FILE:GATE=false"
-        raise UsageError(f"{alone} goes with --upgrade-to", hint=hint)
+        raise UsageError(f"{alone} needs --upgrade-to", hint=hint)
     ways = {"by name": request.pod, "by -f": request.files, "by --batch": request.batch}
     given = [way for way, value in ways.items() if value]
     if len(given) > 1:
-        raise UsageError(f"the pods are given twice: {given[0]} and {given[1]}")
+        raise UsageError(f"the pods are selected twice: {given[0]} and {given[1]}")
     if request.select and not request.files:
-        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+        raise UsageError("--select needs a manifest", hint="-f FILE")
 
 
 def _compare_pods(request: CompareRequest, run: CommandRun, compared: list[Compared], now: datetime) -> Comparison:
@@ -123,17 +125,17 @@ def _compare_pods(request: CompareRequest, run: CommandRun, compared: list[Compa
 
 
 def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[Compared], now: datetime) -> Comparison:
-    """Each scenario in its own cluster, laid over the snapshot if there is one. Bad lines are items with an error."""
+    """Compare each scenario in its own cluster, added to any snapshot; invalid lines become items with an error."""
     base: LoadedCluster | None = None
     if request.snapshots or request.connection.as_arguments():
-        # What the plugins of any of them read beyond what every snapshot has.
+        # Include everything that any scheduler's plugins read beyond the usual objects.
         base = run.load(
             run.connect(),
             Needs(extra_fields=all_extras(each.scheduler().extra_fields for each in compared), with_events=True),
         )
 
-    def made(scenario: Scenario) -> dict[str, SchedulerFactory]:
-        """Those to compare; a scenario's own configuration and gates are for the algorithm that it names."""
+    def build_schedulers(scenario: Scenario) -> dict[str, SchedulerFactory]:
+        """Build the schedulers; a scenario's configuration and gates apply to the algorithm that it names."""
         configuration = configuration_of(scenario)
         return {
             each.label: each.scheduler(configuration, scenario.feature_gates)
@@ -142,32 +144,32 @@ def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[
             for each in compared
         }
 
-    ready = SchedulerCache(base, made)
+    ready = SchedulerCache(base, build_schedulers)
     items: list[ComparedPod] = []
     assumptions: list[Assumption] = list(base.assumptions) if base else []
     path = request.batch or ""
     source = source_of(path)
     with opened(path) as stream:
         for number, line in read_lines(stream, source):
-            # All stand in one answer, which is held until its end.
+            # All scenarios form one answer, which is held in memory until the end.
             if len(items) >= _MAX_SCENARIOS:
-                raise InputError(f"has more than {_MAX_SCENARIOS:,} scenarios", source=source)
+                raise InputError(f"more than {_MAX_SCENARIOS:,} scenarios", source=source)
             try:
                 if isinstance(line, InputError):
                     raise line
                 scenario = decode_scenario(line, source, number)
-                asked = ready.scheduler_for(scenario)
-                extra_fields = all_extras(each.extra_fields for each in asked.values())
+                factories = ready.get(scenario)
+                extra_fields = all_extras(each.extra_fields for each in factories.values())
                 with within_calendar(source, number):
                     situation = situation_of(scenario, f"{source}:{number}", base, extra_fields)
                     loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(extra_fields, base)])
                     question = Compare(
-                        schedulers=asked,
-                        admitted=situation.required_pod,
+                        schedulers=factories,
+                        admitted=situation.pod_to_schedule,
                         is_queued=scenario.queued,
                         prepare=ready.prepare,
                     )
-                    context = Context(loaded, next(iter(asked.values())), now, now, run.stopwatch)
+                    context = Context(loaded, next(iter(factories.values())), now, now, run.stopwatch)
                     one: Comparison = answer(context, question).record
             except KpreemptError as error:
                 name = name_of(line) if isinstance(line, bytes) else ""
@@ -179,7 +181,7 @@ def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[
 
 
 class Compared(NamedTuple):
-    """An algorithm as it is shown, and what makes its scheduler."""
+    """An algorithm by its label, and what is needed to build its scheduler."""
 
     label: str
     algorithm: str
@@ -190,9 +192,9 @@ class Compared(NamedTuple):
     def scheduler(
         self, configuration: Mapping[str, Any] | None = None, gates: Mapping[str, bool] | None = None
     ) -> SchedulerFactory:
-        """The scheduler; what is given here counts where the algorithm brings nothing of its own.
+        """Build the scheduler; the arguments apply unless the algorithm has its own configuration or gates.
 
-        A plugin of ``--plugin`` runs only where a configuration enables it, so that one can be compared with itself.
+        A ``--plugin`` runs only if a configuration enables it, so that a scheduler can be compared with itself.
         """
         own = self.configuration or configuration
         if (family := family_of(self.algorithm)).decides_single_pods:
@@ -212,11 +214,11 @@ def _parsed(text: str, extensions: Extensions) -> Compared:
     named, *gates = text.split(":")
     name, at, path = named.partition("@")
     if at and not path:
-        raise UsageError(f"--algorithms {text}: the configuration's file is missing", hint=f"{name}@FILE")
+        raise UsageError(f"--algorithms {text}: configuration file missing after @", hint=f"{name}@FILE")
     configuration = read_scheduler_config(path) if path else None
     label = ":".join([f"{name}@{PurePath(path).name}" if path else name, *gates])
     compared = Compared(label, name, configuration, parse_feature_gates(",".join(gates)), extensions)
-    # Now rather than after the cluster was read: most mistakes are made here.
+    # Check now rather than after reading the cluster: most mistakes are here.
     compared.scheduler().checked()
     return compared
 
@@ -225,15 +227,15 @@ _GATE = "--fail-on-difference"
 
 
 def _check_upgrade(request: CompareRequest) -> str:
-    """The version to upgrade to. Raises ``UsageError`` where the options contradict each other."""
+    """Return the version to upgrade to. Raises ``UsageError`` if the options contradict each other."""
     target = parse_version(request.upgrade_to or "")
     for option, value in (("--algorithms", request.algorithms), ("--batch", request.batch)):
         if value:
             raise UsageError(f"--upgrade-to and {option} exclude each other", hint="--algorithm for the older version")
     if request.pod and (request.files or request.workloads):
-        raise UsageError("the pods are given twice: by name, and by -f or --workloads")
+        raise UsageError("the pods are selected twice: by name, and by -f or --workloads")
     if request.select and not request.files:
-        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+        raise UsageError("--select needs a manifest", hint="-f FILE")
     return target
 
 
@@ -243,14 +245,14 @@ def _upgrade_answer(request: CompareRequest, run: CommandRun, target: str) -> tu
     extensions = request.extensions
     plugins = extensions.found(configuration) if configuration or extensions.plugins else []
 
-    def made(algorithm: str) -> Scheduler:
+    def build_scheduler(algorithm: str) -> Scheduler:
         return scheduler_for(algorithm, configuration, gates, None, plugins, extensions.connect)
 
-    newer = SchedulerFactory(f"{PREFIX}{target}", made)
+    newer = SchedulerFactory(f"{PREFIX}{target}", build_scheduler)
     now = run.now()
     live = run.connect()
     subjects = read_subjects(request.files, request.namespace or default_namespace(live), request.input_limits)
-    # What plugins read is the same in all versions.
+    # Plugins read the same objects in all versions.
     needs = Needs(
         extra_fields=newer.extra_fields,
         with_events=True,

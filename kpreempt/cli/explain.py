@@ -1,4 +1,4 @@
-"""``kpreempt explain``: where pods land, whom they evict, and why."""
+"""``kpreempt explain``: where pods land, which pods they evict, and why."""
 
 from __future__ import annotations
 
@@ -42,36 +42,36 @@ def explain(request: ExplainRequest) -> int:
     if request.aftermath:
         _check_queue(request.algorithm or AUTO)
     overrides_of(request)
-    asked = run.read_scheduler()
+    factory = run.read_scheduler()
     live = run.connect()
     namespace = default_namespace(live)
-    # The manifest is read first: it is small, and most mistakes are in it.
+    # Read the manifest first: it is small, and most mistakes are in it.
     request = request.having(
         templates=_templates(request, request.namespace or namespace),
         records_steps=request.shows_all or any(output.format in COMPLETE_FORMATS for output in run.outputs),
     )
     name = parse_pod_name(request, namespace)
     workload = None if isinstance(name, PodName) else name
-    # What plugins of one's own and extenders look at is not known, ``--set`` may give a pod anything, and those that
-    # come in victims' places may have any volumes.
+    # Out-of-tree plugins and extenders may look at anything, ``--set`` may add any field to a pod, and pods that
+    # replace the victims may have any volumes.
     may_need_all = request.settings or request.aftermath or request.scheduler_config or any(request.extensions)
     loaded = run.load(
         live,
         Needs(
-            extra_fields=asked.extra_fields,
+            extra_fields=factory.extra_fields,
             keeps=workload.is_of if workload is not None else None,
             compared=[workload.kind] if workload is not None and workload.kind == "CronJob" else [],
         ),
-        unneeded=() if may_need_all or asked.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
+        unneeded=() if may_need_all or factory.extra_fields != NO_EXTRAS else kinds_not_needed(request.templates),
     )
-    context = run.context(loaded, asked, now, live)
+    context = run.context(loaded, factory, now, live)
     if request.aftermath:
         _check_queue(context.configured.scheduler.algorithm)
     record, cluster = answer(context, request)
     verdicts = record.items if isinstance(record, VerdictList) else [record]
     occupancy = None
     if any(output.format == "html" for output in run.outputs):
-        # How full the nodes are is drawn there.
+        # The headroom section shows how full the nodes are.
         from kpreempt.analysis.explain.pods import occupancy_of
 
         with run.stopwatch.phase("report"):
@@ -82,18 +82,16 @@ def explain(request: ExplainRequest) -> int:
 
 
 def _check_queue(algorithm: str) -> None:
-    """Raise ``UsageError`` where what follows cannot be simulated, as its queue is not modelled."""
+    """Raise ``UsageError`` if ``--aftermath`` cannot be simulated because the scheduler's queue is not modeled."""
     if algorithm in ALGORITHMS and algorithm not in QUEUE_ALGORITHMS:
         known = ", ".join(QUEUE_ALGORITHMS)
-        raise UsageError(
-            f"--aftermath simulates a scheduler's queue, and that of {algorithm} is not modelled", hint=known
-        )
+        raise UsageError(f"--aftermath needs a scheduler whose queue is modeled; {algorithm}'s is not", hint=known)
 
 
 def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
-    """The pods of the manifests or of the amounts; none where the pod is named.
+    """Return the pods of the manifests or of --cpu and --memory; empty if the pod is given by name.
 
-    Those without a namespace are in ``namespace``; all are in that of ``-n``, if it is given.
+    Pods without a namespace get ``namespace``. ``-n`` overrides the namespace of all of them.
     """
     if request.pod:
         return []
@@ -106,9 +104,9 @@ def _templates(request: ExplainRequest, namespace: str) -> list[PodTemplate]:
 
 
 def _outcome_code(verdict: Verdict) -> int:
-    """The code of the worst outcome; that of an uncertain one where another order of volumes may have another.
+    """Return the exit code of the worst outcome; an uncertain one counts if another order of volumes could cause it.
 
-    Of all pods that are asked about, and of whatever the scheduler's choices between equals came to.
+    Considers all requested pods and every choice the scheduler could make between equal candidates.
     """
     if verdict.workload is not None:
         return max(_totals_code(each) for each in (verdict.workload.totals, *verdict.workload.others))
@@ -121,7 +119,7 @@ def _outcome_code(verdict: Verdict) -> int:
 
 
 def _totals_code(totals: Totals) -> int:
-    """The code of the worst outcome among replicas."""
+    """Return the exit code of the worst outcome among the replicas."""
     worst = (
         (totals.uncertain, Outcome.UNCERTAIN),
         (totals.pending or totals.rejected, Outcome.UNSCHEDULABLE),

@@ -1,4 +1,4 @@
-"""Plugins of one's own and extenders: found, imported, and allowed to be called."""
+"""Out-of-tree plugins and extenders: finding and importing plugins, and permission to call extenders."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
 ENTRY_POINTS = "kpreempt.plugins"
-_FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
+_FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of an installed plugin"
 _LONGEST_MESSAGE = 300
 
 
 class Extensions(NamedTuple):
-    """What ``--plugin`` and ``--call-extenders`` ask for."""
+    """The values of ``--plugin`` and ``--call-extenders``."""
 
     plugins: Sequence[str] = ()
     calls_extenders: bool = False
 
     def found(self, configuration: Mapping[str, Any] | None) -> list[FoundPlugin]:
-        """The plugins of ``--plugin``, then those that are installed and that the configuration names.
+        """Load the plugins of ``--plugin``, then the installed ones that the configuration names.
 
-        Raises ``UsageError`` for one that is not there, cannot be imported, or is no plugin.
+        Raises ``UsageError`` if one is missing, cannot be imported, or is not a plugin.
         """
-        found = [_asked_for(text) for text in dict.fromkeys(self.plugins)]
+        found = [_plugin_of_option(text) for text in dict.fromkeys(self.plugins)]
         known = {each.name for each in found}
         named = dict.fromkeys(_names_in(configuration or {}))
         if not named:
             return found
         from kpreempt.schedulers.kube.plugin_table import plugins_elsewhere, plugins_in_tree
 
-        # To look for them takes its time.
+        # Searching for them takes time.
         installed = installed_plugins() if named.keys() - plugins_in_tree().keys() - plugins_elsewhere().keys() else {}
         return [*found, *(_installed(installed[name]) for name in named if name in installed and name not in known)]
 
     def check_enabled(self, configurations: Iterable[Mapping[str, Any]]) -> None:
-        """Raise ``UsageError`` for a plugin of ``--plugin`` that none of the configurations names."""
+        """Raise ``UsageError`` for a plugin of ``--plugin`` that none of the configurations enables."""
         named = {name for configuration in configurations for name in _names_in(configuration)}
         for each in self.found(None):
             if each.name not in named:
@@ -64,14 +64,14 @@ class Extensions(NamedTuple):
 
     @property
     def extra_fields(self) -> ExtraFields:
-        """What is read for these, whatever configuration comes."""
+        """The extra data to read for these, whatever the configuration."""
         return all_extras(each.plugin.extra_fields for each in self.found(None)) | ExtraFields(
             pod_annotations=self.calls_extenders
         )
 
     @property
     def connect(self) -> Connect | None:
-        """What makes calls to extenders, where they may be made."""
+        """The function that calls extenders, or ``None`` if calls are not allowed."""
         if not self.calls_extenders:
             return None
         from kpreempt.extenders import connect
@@ -80,7 +80,7 @@ class Extensions(NamedTuple):
 
 
 class InstalledPlugin(NamedTuple):
-    """An entry point that is not loaded yet, and the package that it comes with."""
+    """An entry point that is not loaded yet, and its package."""
 
     entry_point: EntryPoint
     package: str
@@ -88,9 +88,9 @@ class InstalledPlugin(NamedTuple):
 
 @cache
 def installed_plugins() -> dict[str, list[InstalledPlugin]]:
-    """The plugins that installed packages announce, by the names of their entry points; none is imported.
+    """List the plugins of installed packages by the names of their entry points, without importing any.
 
-    Where packages announce the same name, all of them are there, by the names of the packages.
+    A name can belong to several packages; they are then sorted by package name.
     """
     from importlib.metadata import entry_points
 
@@ -103,7 +103,7 @@ def installed_plugins() -> dict[str, list[InstalledPlugin]]:
 
 
 def _names_in(configuration: Mapping[str, Any]) -> Iterator[str]:
-    """The plugins that a configuration enables; what is wrong with it is said when it is decoded."""
+    """Yield the plugins that a configuration enables; errors in it are reported when it is decoded."""
     for profile in _list(configuration.get("profiles")):
         plugins = profile.get("plugins") if isinstance(profile, Mapping) else None
         for at_point in plugins.values() if isinstance(plugins, Mapping) else ():
@@ -117,24 +117,24 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _asked_for(text: str) -> FoundPlugin:
-    """The plugin that ``--plugin`` names."""
+def _plugin_of_option(text: str) -> FoundPlugin:
+    """Load the plugin that a ``--plugin`` value names."""
     from kpreempt.schedulers.kube.configuration import FoundPlugin
 
     source = f"--plugin {text}"
     place, colon, name = text.rpartition(":")
     if not colon:
         if text.endswith(".py"):
-            raise UsageError(f"{source}: the class is missing", hint=f"--plugin {text}:MyPlugin")
+            raise UsageError(f"{source}: class missing", hint=f"--plugin {text}:MyPlugin")
         installed = installed_plugins().get(text)
         if installed is None:
             known = ", ".join(installed_plugins())
-            there = f"there is {known}" if known else "none is installed"
-            raise UsageError(f"{source}: there is no installed plugin {text!r}: {there}", hint=_FORMS)
+            there = f"installed: {known}" if known else "no plugins are installed"
+            raise UsageError(f"{source}: plugin {text!r} is not installed ({there})", hint=_FORMS)
         return _installed(installed, is_requested=True)
     is_relative = place.startswith(".") and not place.endswith(".py")
     if not place or not name or is_relative:
-        raise UsageError(f"{source}: {_FORMS} is expected", hint="--plugin rack.py:RackColocation")
+        raise UsageError(f"{source}: expected {_FORMS}", hint="--plugin rack.py:RackColocation")
     module = _imported(source, place, lambda: _module_at(place, source))
     value = getattr(module, name, None)
     if value is None:
@@ -151,33 +151,33 @@ def _asked_for(text: str) -> FoundPlugin:
 
 
 def _installed(announced: Sequence[InstalledPlugin], *, is_requested: bool = False) -> FoundPlugin:
-    """The plugin of an entry point, of which there is just one of that name."""
+    """Load the plugin of an entry point whose name is unique."""
     from kpreempt.schedulers.kube.configuration import FoundPlugin
 
     entry_point, package = announced[0]
     if len(announced) > 1:
         packages = " and by ".join(each.package or each.entry_point.value for each in announced)
         raise UsageError(
-            f"the plugin {entry_point.name} is announced by {packages}", hint=f"--plugin {entry_point.value}"
+            f"the plugin {entry_point.name} is provided by {packages}", hint=f"--plugin {entry_point.value}"
         )
     source = f"entry point {entry_point.name} of {package or entry_point.value}"
     plugin = _checked(_imported(source, entry_point.module, entry_point.load), source)
     if plugin.name != entry_point.name:
         raise UsageError(
-            f"{source}: the plugin is called {plugin.name}, and both need one name",
+            f"{source}: the plugin's name is {plugin.name}; both names must match",
             hint=f'{plugin.name} = "{entry_point.value}"',
         )
     return FoundPlugin(plugin, source, is_requested=is_requested)
 
 
 def _module_at(place: str, source: str) -> ModuleType:
-    """The module of that name, which may be in the current directory, or in that file; it is run once."""
+    """Import the module of that name, which may be in the current directory, or the one in that file; it runs once."""
     if not place.endswith(".py"):
         _search("")
         return import_module(place)
     path = Path(place)
     if not path.is_file():
-        raise UsageError(f"{source}: there is no file {place}")
+        raise UsageError(f"{source}: file {place} not found")
     path = path.resolve()
     _search(str(path.parent))
     name = f"_kpreempt_plugin_{path.stem}"
@@ -197,13 +197,13 @@ def _module_at(place: str, source: str) -> ModuleType:
 
 
 def _search(folder: str) -> None:
-    """Look for modules in the folder, too, and there last: nothing there may stand before what is installed."""
+    """Add the directory to the module search path, last so that it never hides an installed module."""
     if folder not in sys.path:
         sys.path.append(folder)
 
 
 def _imported(source: str, module: str, load: Callable[[], Any]) -> Any:
-    """What ``load`` gives. Raises ``UsageError`` for whatever the code of a plugin raises when it is imported."""
+    """Return the result of ``load``. Raises ``UsageError`` for any error that a plugin's code raises on import."""
     try:
         with redirect_stdout(sys.stderr):
             return load()
@@ -212,24 +212,22 @@ def _imported(source: str, module: str, load: Callable[[], Any]) -> Any:
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{module}.".startswith(f"{missing}."):
-            raise UsageError(
-                f"{source}: there is no module {missing}, neither here nor installed", hint=_FORMS
-            ) from None
-        said = f"{type(error).__name__}{_stated_by(error)}{_line_of(error)}"
-        raise UsageError(f"{source} cannot be imported: {said}") from None
+            raise UsageError(f"{source}: module {missing} not found, neither here nor installed", hint=_FORMS) from None
+        description = f"{type(error).__name__}{_message_of(error)}{_line_of(error)}"
+        raise UsageError(f"{source} cannot be imported: {description}") from None
 
 
-def _stated_by(error: BaseException) -> str:
-    """The text of an exception on one line, after a colon; nothing where it has none, or fails to tell."""
+def _message_of(error: BaseException) -> str:
+    """Return the message of an exception on one line, after a colon, or nothing if it has none or formatting fails."""
     try:
-        said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
+        message = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
     except Exception:
         return ""
-    return f": {said[:_LONGEST_MESSAGE]}" if said else ""
+    return f": {message[:_LONGEST_MESSAGE]}" if message else ""
 
 
 def _line_of(error: BaseException) -> str:
-    """The line of a plugin, or of what it uses, at which the exception was raised; not one of what imports it."""
+    """Return the line in the plugin, or in code that it uses, that raised the exception, skipping import machinery."""
     if isinstance(error, SyntaxError):
         return f" ({Path(error.filename or '').name}, line {error.lineno})"
     from importlib import metadata
@@ -241,18 +239,18 @@ def _line_of(error: BaseException) -> str:
 
 
 def _checked(value: object, source: str) -> type[Plugin]:
-    """The class of a plugin, with attributes that are what they should be. Raises ``UsageError``."""
+    """Return the class of a plugin after checking its attributes. Raises ``UsageError``."""
     from kpreempt.schedulers.kube.framework.interface import Plugin
 
     if not (inspect.isclass(value) and issubclass(value, Plugin)):
-        raise UsageError(f"{source} is not the class of a plugin", hint="class MyPlugin(kpreempt.plugins.FilterPlugin)")
+        raise UsageError(f"{source} is not a plugin class", hint="class MyPlugin(kpreempt.plugins.FilterPlugin)")
     kind = value.__name__
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
         methods = [f"def {name}({', '.join(inspect.signature(getattr(value, name)).parameters)})" for name in missing]
         raise UsageError(f"{source}: {kind} has no {' and no '.join(missing)}", hint=" and ".join(methods))
     name: object = value.name
     if not isinstance(name, str) or name in ("", "*") or name != "".join(name.split()):
-        raise UsageError(f"{source}: the attribute name of {kind} is no name", hint=f'name = "{kind}"')
+        raise UsageError(f"{source}: the attribute name of {kind} is not a valid name", hint=f'name = "{kind}"')
     if not isinstance(value.extra_fields, ExtraFields):
         raise UsageError(
             f"{source}: the attribute extra_fields of {kind} is not an ExtraFields",
@@ -264,7 +262,7 @@ def _checked(value: object, source: str) -> type[Plugin]:
             f"{source}: the attribute args_type of {kind} is not a msgspec.Struct", hint="class Args(msgspec.Struct)"
         )
     if not isinstance(value.is_local, bool | property):
-        raise UsageError(f"{source}: the attribute is_local of {kind} is neither True nor False")
-    # What a plugin prints while it is written must not stand in the middle of the answer.
+        raise UsageError(f"{source}: the attribute is_local of {kind} must be True or False")
+    # Send a plugin's prints to standard error, so that they don't end up in the middle of the answer.
     vars(sys.modules[value.__module__]).setdefault("print", partial(print, file=sys.stderr))
     return value

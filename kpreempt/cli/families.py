@@ -1,6 +1,6 @@
-"""The families of schedulers, as a table: which questions each answers, and what answers them.
+"""The table of scheduler families: which requests each family answers, and the functions that answer them.
 
-Which options a family takes is said where these are declared. A plain pod's question loads nothing of other families.
+Each option declares the families that accept it. A plain pod's request loads nothing of other families.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kpreempt.library.options import KUBE, KUEUE, VOLCANO, Request, fields_of, g
 
 
 class Family(NamedTuple):
-    """Schedulers that decide about the same things, by the ``algorithm`` that names them; the others have none.
+    """Schedulers that decide on the same kind of thing. ``algorithm`` names the family; kube-scheduler's has none.
 
-    ``answers`` are the commands that it answers in its own way, with the function of the family's module that does.
-    By the commands ``decides_single_pods`` it is asked about one pod after the other, as if it were a kube-scheduler.
-    ``decides_on`` says why it has no use for an option. Where it ``answers_scenarios`` of ``batch`` in its own way, its
-    module has their form, ``SCENARIO``, and ``answer_scenario``.
+    ``answers`` maps the commands that the family answers itself to functions in its module. For the commands
+    ``decides_single_pods``, it is queried for one pod at a time, like a kube-scheduler. ``decides_on`` explains why an
+    option does not apply. If it ``answers_scenarios`` of ``batch``, its module has their format, ``SCENARIO``, and
+    ``answer_scenario``.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Family(NamedTuple):
     answers_scenarios: bool = False
 
     def module(self) -> Any:
-        """The module of this folder that knows the family."""
+        """The module of this package that implements the family's commands."""
         return import_module(f"kpreempt.cli.{self.name}")
 
 
@@ -43,7 +43,7 @@ FAMILIES = (
         scheduler_table.VOLCANO,
         {"explain": "explain_jobs", "volcano": "volcano"},
         decides_single_pods=("check", "compare"),
-        decides_on="whole jobs",
+        decides_on="jobs",
         answers_scenarios=True,
     ),
     Family(
@@ -56,7 +56,7 @@ FAMILIES = (
             "who-evicted": "who_evicted_workload",
             "compare": "compare_configurations",
         },
-        decides_on="whole Workloads",
+        decides_on="Workloads",
         answers_scenarios=True,
     ),
 )
@@ -64,12 +64,12 @@ _BY_ALGORITHM = {each.algorithm: each for each in FAMILIES}
 
 
 def family_of(algorithm: str | None) -> Family:
-    """The family of the scheduler that is named; that of kube-scheduler for none, and for an unknown one."""
+    """Return the family of the named scheduler; kube-scheduler's if none is named or the name is unknown."""
     return _BY_ALGORITHM.get(algorithm or "", _KUBE)
 
 
 def family_for(request: Request) -> Family:
-    """The family that a command asks. Raises ``UsageError`` for an option that says nothing to it."""
+    """Return the family that answers a command. Raises ``UsageError`` for an option that the family does not accept."""
     family = family_of(request.algorithm_named)
     if request.command_name not in (*family.answers, *family.decides_single_pods):
         family = _KUBE
@@ -82,8 +82,8 @@ def family_for(request: Request) -> Family:
         if option and name in request.set_options and option.families and family.name not in option.families:
             if family is _KUBE:
                 others = " or ".join(each.algorithm for each in FAMILIES if each.name in option.families)
-                raise UsageError(f"{option.long_name} is for --algorithm {others}")
+                raise UsageError(f"{option.long_name} needs --algorithm {others}")
             raise UsageError(
-                f"{option.long_name} says nothing to {family.algorithm}, which decides on {family.decides_on}"
+                f"{option.long_name} does not apply to {family.algorithm}, which schedules {family.decides_on}"
             )
     return family

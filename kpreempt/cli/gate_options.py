@@ -1,4 +1,4 @@
-"""What ``check`` and ``drain`` are asked: a simulation, the rules that are put to it, and their files."""
+"""The requests of ``check`` and ``drain``: a simulation, the rules that check it, and their files."""
 
 import re
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _Text = str | None
 _Texts = list[str] | None
-# What stands in links as it is: no white space, quotes, or signs that mean something in Markdown or in HTML.
+# Characters that need no escaping in links: no white space, quotes, or characters special to Markdown or HTML.
 _WEB_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/@%+,;=-]+", re.ASCII)
 
 
 def _option(rule: RuleId) -> Any:
-    """The option of a rule."""
+    """Build the option of a rule."""
     row = rule.row
     if row.takes is OptionType.PODS:
         return Annotated[_Texts, Option((f"--{rule}",), row.option, row.takes.value, GATE)]
@@ -46,8 +46,7 @@ _FILES: dict[str, Any] = {
         _Text,
         Option(
             ("--config-from",),
-            "Read the rules' file and the baseline from a commit, such as HEAD^1, or a folder (./DIR), and not as they "
-            "are here.",
+            "Read the rules file and the baseline from a commit, such as HEAD^1, or from a directory (./DIR).",
             "REF|DIR",
             GATE,
         ),
@@ -58,40 +57,43 @@ _OTHERS: dict[str, Any] = {
         _Texts,
         Option(
             ("--severity",),
-            "What a rule counts for: an error shuts the gate, a warning does not. Repeatable.",
+            "Set a rule's severity: error fails the check, warn only reports. Repeatable.",
             "RULE=error|warn|off",
             GATE,
         ),
     ],
     "report_only": Annotated[
-        bool | None, Option(("--report-only",), "Tell what breaks the rules, as warnings, and exit 0.", panel=GATE)
+        bool | None, Option(("--report-only",), "Report violations as warnings and exit 0.", panel=GATE)
     ],
     "waive": Annotated[
         _Texts,
         Option(
             ("--waive",),
-            "Let a rule pass, or what it says of a subject: max-pending='Deployment dev/*'. Repeatable.",
+            "Waive a rule, or its findings about a subject: max-pending='Deployment dev/*'. Repeatable.",
             "RULE[=SUBJECT]",
             GATE,
         ),
     ],
     "no_annotation_waivers": Annotated[
-        bool | None, Option(("--no-annotation-waivers",), "No annotation of the manifests waives a rule.", panel=GATE)
+        bool | None, Option(("--no-annotation-waivers",), "Ignore waiver annotations in manifests.", panel=GATE)
     ],
     "baseline": Annotated[
-        _Text, Option(("--baseline",), "What is accepted, as --write-baseline wrote it.", "FILE", GATE)
+        _Text, Option(("--baseline",), "Accept the findings in FILE, written by --write-baseline.", "FILE", GATE)
     ],
     "write_baseline": Annotated[
-        _Text, Option(("--write-baseline",), "Write what fails now to FILE, to be accepted until then.", "FILE", GATE)
+        _Text,
+        Option(
+            ("--write-baseline",), "Write the current failures to FILE, to accept them in later runs.", "FILE", GATE
+        ),
     ],
     "expires": Annotated[
-        _Text, Option(("--expires",), "The last day on which the new baseline counts: 2026-12-31.", "DATE", GATE)
+        _Text, Option(("--expires",), "Last day on which the new baseline is valid: 2026-12-31.", "DATE", GATE)
     ],
 }
 
 
 def gate_flags(values: Mapping[str, Any]) -> GateFlags:
-    """The flags that the options were given as; ``None`` where one was not."""
+    """Build the flags of a gate from the options that were given (not ``None``)."""
     given = {name: value for name, value in values.items() if value is not None}
     return GateFlags(rules={rule: given.pop(name) for rule, name in _PARAMETERS.items() if name in given}, **given)
 
@@ -102,14 +104,14 @@ def _group(command: str) -> Group:
 
 
 _STREAM_NAME = Option(
-    ("--stream-name",), "The file that SARIF and GitLab name for a stream without # Source: comments.", "FILE", OUTPUT
+    ("--stream-name",), "File name in SARIF and GitLab reports for a stream without # Source: comments.", "FILE", OUTPUT
 )
 
 
 class GatedRequest(Simulated, AnswerRequest):
-    """A simulation of what happens to the cluster, to which the rules of a gate are put."""
+    """A simulation of the cluster whose result is checked against the rules of a gate."""
 
-    # A pipeline's log keeps what the gate found.
+    # So that a pipeline's log has the full report.
     reports_to_log = True
 
     stream_name: Annotated[str, _STREAM_NAME] = "kpreempt-input.yaml"
@@ -117,37 +119,38 @@ class GatedRequest(Simulated, AnswerRequest):
         str,
         Option(
             ("--docs-url",),
-            "Where kpreempt's docs are to be read: findings link to the pages of their rules there.",
+            "Base URL of kpreempt's docs; findings link to it.",
             "URL",
             OUTPUT,
         ),
     ] = ""
 
     def check_contradictions(self) -> None:
-        """Raise ``UsageError`` where these options contradict each other or are none."""
+        """Raise ``UsageError`` if these options are invalid or contradict each other."""
         if self.worst_case and (self.runs or 1) > 1:
-            raise UsageError("--worst-case looks at all choices, and --runs draws some of them: one of both")
+            raise UsageError(
+                "--worst-case and --runs exclude each other: one tries all choices, the other samples them"
+            )
         if self.docs_url and not _WEB_ADDRESS.fullmatch(self.docs_url):
-            raise UsageError("--docs-url is no address of a web page", hint="https://wiki.example/kpreempt/docs")
+            raise UsageError("--docs-url is not a valid http or https URL", hint="https://wiki.example/kpreempt/docs")
 
 
 class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "strict"]):
-    """Simulate a rollout against the cluster, and fail where it would hurt.
+    """Simulate a rollout and exit 1 if it breaks a rule.
 
-    The manifests are compared with the cluster: what is new, changed, scaled or deleted. Controllers and scheduler are
-    simulated until nothing more happens, victims and their replacements included. Then the rules are checked, from
-    options or kpreempt.toml; what could not be evaluated fails, too, unless it is waived. A terminal shows one screen,
-    with every finding or how many more there are; -v, a file and a pipe get the report.
+    Compares the manifests with the cluster to find what is new, changed, scaled or deleted. Then simulates the
+    controllers and the scheduler, including victims and their replacements, until nothing more happens. Finally, checks
+    the rules, set by options or kpreempt.toml. Anything that cannot be evaluated fails the check, unless it is waived.
+    A terminal gets one screen with as many findings as fit; -v, files and pipes get the full report.
 
-    Exit codes: 0 all rules hold, 1 one does not, 2 wrong usage, 3 input unreadable.
+    Exit codes: 0 no rule is violated, 1 a rule is violated, 2 usage error, 3 input cannot be read.
     """
 
     answer = "Check"
     files: Annotated[
         list[str],
         manifest_options(
-            help="Manifests that are to be applied: file, directory, URL, or - for what Helm or Kustomize writes. "
-            "Repeatable.",
+            help="Manifests to apply: a file, directory or URL, or - for the output of Helm or Kustomize. Repeatable.",
             metavar="PATH",
             panel=THE_CHANGE,
         ),
@@ -155,7 +158,10 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
     base: Annotated[
         list[str],
         Option(
-            ("--base",), "The manifests as they were: what they bring about anyway does not count.", "PATH", THE_CHANGE
+            ("--base",),
+            "Previous manifests; problems that they cause as well are not counted. Repeatable.",
+            "PATH",
+            THE_CHANGE,
         ),
     ] = []
     algorithm: Annotated[_Text, WITH_VOLCANO] = None
@@ -164,29 +170,30 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
         _Text,
         Option(
             ("--compare-with",),
-            "What a former run wrote with -o json: tell what is new, worse and better since then.",
+            "Compare with a previous run's -o json output and report what is new, worse or fixed.",
             "FILE",
         ),
     ] = None
 
 
 class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", "strict"]):
-    """Simulate kubectl drain: whether the nodes get empty, what blocks them, and where their pods go.
+    """Simulate kubectl drain and show what blocks it.
 
-    The nodes are cordoned, then drained one after the other: evictions ask budgets as the API server does, controllers
-    make new pods, these land, preempt or wait, and refused evictions are tried again every 5 seconds, until the nodes
-    are empty or nothing more can happen. Each blocked eviction comes with the smallest change that was found to help.
-    The same rules as of check guard a pipeline, from options or kpreempt.toml. One screen; -v has everything.
+    Shows whether the nodes drain, what blocks them, and where their pods go. The nodes are cordoned, then drained one
+    after another. Evictions respect PodDisruptionBudgets as in the API server, controllers create replacement pods that
+    land, preempt or stay pending, and rejected evictions are retried every 5 seconds, until the nodes are empty or
+    nothing more can happen. For each blocked eviction, the smallest change found to unblock it is suggested. The rules
+    are those of check, set by options or kpreempt.toml. The default output fits one screen; -v prints everything.
 
-    Exit codes: 0 all rules hold, 1 one does not (drain-incomplete where a node stays), 2 wrong usage, 3 input
-    unreadable.
+    Exit codes: 0 no rule is violated, 1 a rule is violated (drain-incomplete if a node does not drain), 2 usage error,
+    3 input cannot be read.
     """
 
     answer = "Drain"
     without: Annotated[list[str], WITHOUT] = []
     additions: Annotated[list[str], WITH] = []
     node_changes: Annotated[NodeChanges, CHANGING_NODES]
-    stream_name: Annotated[str, _STREAM_NAME._replace(help="The file that SARIF and GitLab name, which want one.")] = (
-        "kpreempt-input.yaml"
-    )
+    stream_name: Annotated[
+        str, _STREAM_NAME._replace(help="File name in SARIF and GitLab reports, which require one.")
+    ] = "kpreempt-input.yaml"
     gate: Annotated[GateFlags, _group("drain")]

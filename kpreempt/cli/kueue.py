@@ -1,7 +1,7 @@
-"""Kueue's answers: what becomes of Workloads that wait for quota, which are at risk, and who preempted them.
+"""Kueue's answers: what happens to Workloads that wait for quota, which are at risk, and what preempted them.
 
-A question is put to the cluster with Kueue's objects, and to the manager's configuration: a file, the ConfigMap that
-holds it, or the default of 0.19.
+Requests use the cluster with Kueue's objects and the manager's configuration: a file, a ConfigMap, or the default of
+0.19.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 def _read(
     run: CommandRun, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True
 ) -> tuple[Context, KueueSettings]:
-    """The cluster with Kueue's objects, and the manager's settings. Raises ``InputError`` and ``UsageError``."""
+    """Read the cluster with Kueue's objects and the manager's settings. Raises ``InputError`` and ``UsageError``."""
     request = run.request
     if "," in (request.connection.context or ""):
-        raise UsageError(f"--context with several names says nothing to {KUEUE}, which decides on whole Workloads")
+        raise UsageError(f"{KUEUE} supports only one --context")
     now = run.now()
     live = run.connect()
     settings, path = KueueSettings(KueueConfiguration(), []), request.scheduler_config
@@ -74,7 +74,7 @@ def _default_settings(why: str) -> KueueSettings:
 
 
 def select_workloads(request: AnswerRequest) -> Callable[[Workload], bool]:
-    """Whether the question is about a Workload, by ``-n``, ``-A`` and ``-l``. Raises ``UsageError``."""
+    """Build the filter of Workloads for ``-n``, ``-A`` and ``-l``. Raises ``UsageError``."""
     check_selection(request)
     selector = parse_selector(request.selector or "")
 
@@ -90,7 +90,7 @@ _DEFAULT_NAMESPACE = "kueue-system"
 
 
 def kueue_settings_in(document: Mapping[str, Any] | None, source: str) -> KueueSettings:
-    """The configuration that a document is, or that holds it as a ConfigMap. Raises ``InputError``."""
+    """Read the configuration from a document or from a ConfigMap that holds it. Raises ``InputError``."""
     document = document or {}
     if document.get("kind") == "ConfigMap":
         text = _section(document, "data", source).get(_KEY)
@@ -98,14 +98,14 @@ def kueue_settings_in(document: Mapping[str, Any] | None, source: str) -> KueueS
             raise InputError(f"the ConfigMap has no {_KEY}", source=source, path="data")
         document = parse_document(text, f"{source}: {_KEY}") or {}
     if document.get("kind") != "Configuration":
-        raise InputError("is no Configuration of Kueue's manager", source=source)
+        raise InputError("not a Kueue Configuration", source=source)
     resources = _section(document, "resources", source)
     waiting = _section(document, "waitForPodsReady", source)
     gates = _section(document, "featureGates", source)
     if not all(isinstance(each, bool) for each in gates.values()):
         raise InputError("expected true or false", source=source, path="featureGates")
     assumptions = [
-        Assumption("KueueConfiguration", field, "this is not modelled")
+        Assumption("KueueConfiguration", field, "this is not modeled")
         for field, found in (
             ("admissionFairSharing", document.get("admissionFairSharing")),
             ("resources.transformations", resources.get("transformations")),
@@ -116,13 +116,11 @@ def kueue_settings_in(document: Mapping[str, Any] | None, source: str) -> KueueS
     ]
     fair_sharing = None
     section = _section(document, "fairSharing", source)
-    # v1beta1 has a switch.
+    # v1beta1 has a switch instead.
     if document.get("fairSharing") is not None and section.get("enable") is not False:
         strategies = tuple(_texts(section, "preemptionStrategies", source))
         if unknown := [each for each in strategies if each not in DEFAULT_STRATEGIES]:
-            raise InputError(
-                f"there is no strategy {unknown[0]!r}", source=source, path="fairSharing.preemptionStrategies"
-            )
+            raise InputError(f"unknown strategy {unknown[0]!r}", source=source, path="fairSharing.preemptionStrategies")
         fair_sharing = FairSharingConfiguration(strategies)
     configuration = KueueConfiguration(
         fair_sharing=fair_sharing,
@@ -146,7 +144,7 @@ def _section(document: Mapping[str, Any], key: str, source: str) -> dict[str, An
 def _texts(document: Mapping[str, Any], key: str, source: str) -> list[str]:
     found = document.get(key) or []
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise InputError("expected a list of texts", source=source, path=key)
+        raise InputError("expected a list of strings", source=source, path=key)
     return found
 
 
@@ -155,19 +153,19 @@ _PREEMPTS = 10
 
 
 def explain_workloads(request: ExplainRequest) -> int:
-    """Answer what becomes of the Workloads of a request, and return the exit code."""
+    """Answer what happens to the request's Workloads and return the exit code."""
     check_pod(request)
     named = f"{request.pod}/{request.name}" if request.name else request.pod or ""
     if not named and not request.files:
-        raise UsageError("a manifest (-f) or the name of a Workload is missing", hint="-f job.yaml, or workload/NAME")
+        raise UsageError("no Workload given: use a manifest (-f) or a name", hint="-f job.yaml, or workload/NAME")
     run = CommandRun(request, "KueueAnswer")
     context, settings = _read(run, Needs(extra_fields=default_scheduler().extra_fields))
-    asked = ExplainWorkloads(
+    query = ExplainWorkloads(
         settings=settings,
         workload=named,
         manifests=[accepted_objects(path, request.input_limits) for path in request.files],
     )
-    found = answer(context, asked).record
+    found = answer(context, query).record
     run.write_once(found, context.at)
     answers = found.items if isinstance(found, KueueAnswers) else [found]
     assumptions = {assumption for each in answers for assumption in each.assumptions}
@@ -186,7 +184,7 @@ def _exit_code(answer: KueueAnswer) -> int:
 
 
 def pending_workloads(request: PendingRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     is_selected = select_workloads(request)
     run = CommandRun(request, "PendingWorkloads")
     context, settings = _read(run)
@@ -196,23 +194,23 @@ def pending_workloads(request: PendingRequest) -> int:
 
 
 def workloads_at_risk(request: AtRiskRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     is_selected = select_workloads(request)
     run = CommandRun(request, "WorkloadsAtRisk")
     context, settings = _read(run)
     everywhere = request.namespace or request.all_namespaces
-    asked = WorkloadsAtRisk(
+    query = WorkloadsAtRisk(
         settings=settings,
         is_selected=lambda each: is_selected(each) and bool(everywhere or each.metadata.namespace == context.namespace),
         limit=request.limit,
     )
-    found = answer(context, asked).record
+    found = answer(context, query).record
     run.write_once(found, context.at)
     return run.exit_code(found.assumptions)
 
 
 def who_evicted_workload(request: WhoEvictedRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     run = CommandRun(request, "PreemptionsOfWorkload")
     context, _ = _read(run, Needs(with_events=True), reads_configuration=False)
     run.write_once(answer(context, WhoEvictedWorkload(workload=request.pod)).record, context.at)
@@ -223,9 +221,10 @@ _ALL_WORKLOADS = "all"
 
 
 class KueueScenario(Scenario, frozen=True, rename="camel"):
-    """A line of ``batch``: so many ``cycles`` at most, with ``all`` Workloads that wait, or with one, by its key.
+    """A line of ``batch``: at most ``cycles`` cycles, with ``all`` waiting Workloads or with one, given by its key.
 
-    ``config`` is what of the manager's configuration decides; ``now`` is when the first cycle begins.
+    ``config`` holds the parts of the manager's configuration that affect decisions; ``now`` is when the first cycle
+    begins.
     """
 
     now: Time | None = None
@@ -256,20 +255,20 @@ def answer_scenario(
 
 
 def compare_configurations(request: CompareRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     paths = _paths(request.algorithms or "")
     run = CommandRun(request, "KueueComparison")
     context, _ = _read(run, reads_configuration=False)
     compared = {f"{KUEUE}@{PurePath(path).name}" if path else KUEUE: _settings_of(path, request) for path in paths}
     if len(compared) < len(paths):
         raise UsageError(f"--algorithms {request.algorithms}: two files have the same name")
-    asked = CompareWorkloads(
+    query = CompareWorkloads(
         compared=compared,
         workload=request.pod or "",
         manifests=[accepted_objects(path, request.input_limits) for path in request.files],
         is_selected=lambda each: not request.namespace or each.metadata.namespace == request.namespace,
     )
-    found = answer(context, asked).record
+    found = answer(context, query).record
     run.write_once(found, context.at)
     if request.fail_on_difference and (found.differing or is_inconclusive(found.assumptions, "--fail-on-difference")):
         return EXIT_GATE
@@ -277,24 +276,24 @@ def compare_configurations(request: CompareRequest) -> int:
 
 
 def _paths(text: str) -> list[str]:
-    """The file of each, which may be empty."""
+    """Return the file of each configuration, which may be empty."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     hint = f"{KUEUE},{KUEUE}@FILE"
     if len(parts) < 2:
-        raise UsageError("two configurations or more are compared", hint=hint)
+        raise UsageError("--algorithms needs two or more configurations", hint=hint)
     if len(set(parts)) < len(parts):
-        raise UsageError(f"--algorithms {text}: one is there twice, and decides the same", hint=hint)
+        raise UsageError(f"--algorithms {text}: a configuration is listed twice", hint=hint)
     paths = []
     for part in parts:
         name, at, path = part.partition("@")
         if name != KUEUE or (at and not path):
-            raise UsageError(f"--algorithms {text}: {part} is not {KUEUE}@FILE", hint=hint)
+            raise UsageError(f"--algorithms {text}: expected {KUEUE}@FILE instead of {part}", hint=hint)
         paths.append(path)
     return paths
 
 
 def _settings_of(path: str, request: CompareRequest) -> KueueSettings:
-    """The settings in a file: a configuration, queues that replace the cluster's, or both."""
+    """Read the settings in a file: a configuration, queues that replace the cluster's, or both."""
     if not path:
         return _default_settings(f"{KUEUE} names no file")
     settings: KueueSettings | None = None
@@ -305,12 +304,12 @@ def _settings_of(path: str, request: CompareRequest) -> KueueSettings:
         holds = each.document.get("kind") == "ConfigMap" and isinstance(data, dict) and _KEY in data
         if holds or each.document.get("kind") == "Configuration":
             if settings is not None:
-                raise InputError("has two configurations", source=path)
+                raise InputError("contains two configurations", source=path)
             settings = kueue_settings_in(each.document, path)
         elif found := decode_queueing(each.document, decode_document, source=each.source):
             queues.append(found)
         else:
             kind = each.document.get("kind")
-            raise InputError(f"a {kind} is neither a Configuration nor a queue of Kueue's", source=each.source)
+            raise InputError(f"expected a Kueue Configuration or queue, not a {kind}", source=each.source)
     settings = settings or _default_settings(f"{PurePath(path).name} has no Configuration")
     return settings._replace(queues=queues)

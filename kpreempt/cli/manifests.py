@@ -1,4 +1,4 @@
-"""The pods that the manifests of a command mean, of files or as ``kubectl kustomize DIR`` builds them."""
+"""The pods in a command's manifests, read from files or built by ``kubectl kustomize DIR``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def read_subjects(files: Sequence[str], namespace: str, input_limits: InputLimits) -> Subjects:
-    """The pods of the manifests (``-`` is standard input), and notes on what else is in them; none without ``files``.
+    """Read the pods of the manifests (``-`` is standard input), with notes on ignored objects; empty without ``files``.
 
-    Pods without a namespace are in ``namespace``. Raises ``InputError``.
+    Pods without a namespace get ``namespace``. Raises ``InputError``.
     """
     if not files:
         return Subjects([])
@@ -35,16 +35,16 @@ def read_subjects(files: Sequence[str], namespace: str, input_limits: InputLimit
 
 
 def accepted_objects(path: str, input_limits: InputLimits) -> list[ManifestObject]:
-    """The objects that ``manifest_objects`` reads. Raises ``InputError`` also for one that the API server rejects."""
+    """Read objects like ``manifest_objects``. Raises ``InputError`` also for an object that the API server rejects."""
     objects = manifest_objects(path, input_limits)
     raise_if_rejected(objects)
     return objects
 
 
 def manifest_objects(path: str, input_limits: InputLimits, *, may_be_empty: bool = False) -> list[ManifestObject]:
-    """The objects of a file, a folder, a URL, a ``Kustomization`` or, for ``-``, of standard input.
+    """Read the objects of a file, a directory, a URL, a ``Kustomization`` or (for ``-``) standard input.
 
-    Raises ``InputError``, also if there are no objects, unless it ``may_be_empty``.
+    Raises ``InputError``, also if there are no objects, unless ``may_be_empty``.
     """
     if isinstance(path, Kustomization):
         return manifest_in(built(path), path.source, input_limits, may_be_empty=may_be_empty)
@@ -53,7 +53,7 @@ def manifest_objects(path: str, input_limits: InputLimits, *, may_be_empty: bool
 
 
 def check_pod(request: ExplainRequest) -> None:
-    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    """Raise ``UsageError`` if options contradict each other or a required one is missing."""
     amounts = {"--cpu": request.cpu, "--memory": request.memory, "--resource": request.resources}
     ways = {
         "-f": request.files,
@@ -62,26 +62,26 @@ def check_pod(request: ExplainRequest) -> None:
     }
     given = [way if way.startswith("by") else f"by {way}" for way, value in ways.items() if value]
     if not given:
-        raise UsageError("no pod is given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
+        raise UsageError("no pod given", hint="-f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi")
     if len(given) > 1:
-        raise UsageError(f"the pod is given twice: {given[0]} and {given[1]}")
+        raise UsageError(f"the pod is selected twice: {given[0]} and {given[1]}")
     if request.name and not kind_of(request.pod or ""):
         raise UsageError(
             f'"{request.pod}" is not a kind of workload', hint=f"pod {request.name}, deploy {request.name}"
         )
     if request.select and not request.files:
-        raise UsageError("--select picks from a manifest, and none is given", hint="-f FILE")
+        raise UsageError("--select needs a manifest", hint="-f FILE")
     if request.brief and request.verbose:
-        raise UsageError("--brief and -v contradict each other")
+        raise UsageError("--brief and -v exclude each other")
 
 
 def pod_of_amounts(request: ExplainRequest) -> PodTemplate:
-    """The pod that requests these amounts. Raises ``UsageError``."""
+    """Build the pod that requests these amounts. Raises ``UsageError``."""
     resources = {}
     for text in request.resources:
         name, _, amount = text.partition("=")
         if not name or not amount:
-            raise UsageError(f"--resource {text}: NAME=QUANTITY is expected", hint="--resource nvidia.com/gpu=1")
+            raise UsageError(f"--resource {text}: expected NAME=QUANTITY", hint="--resource nvidia.com/gpu=1")
         _check_quantity("--resource", amount, f"--resource {name}=1")
         resources[name] = amount
     cpu, memory = request.cpu or "", request.memory or ""
@@ -99,17 +99,17 @@ def _check_quantity(option: str, text: str, example: str) -> None:
         raise UsageError(f"{option}: {error}", hint=example) from None
 
 
-def picked(templates: list[PodTemplate], extra_fields: Sequence[str], namespace: str | None) -> list[PodTemplate]:
-    """Those that ``--select`` names, all without it; in the ``namespace`` of ``-n``, if it is given."""
-    if extra_fields:
-        templates = [each for name in extra_fields for each in select(templates, name)]
+def picked(templates: list[PodTemplate], names: Sequence[str], namespace: str | None) -> list[PodTemplate]:
+    """Return the templates that ``--select`` names, or all without it, moved to the ``namespace`` of ``-n``."""
+    if names:
+        templates = [each for name in names for each in select(templates, name)]
     return [in_namespace(each, namespace) for each in templates] if namespace else templates
 
 
 def warn_of_ignored(notes: Sequence[str], *, verbose: bool) -> None:
-    """Say on standard error what of the manifests is ignored; several are counted, and listed only if ``verbose``."""
+    """Report on standard error which objects are ignored; several are counted, and listed only if ``verbose``."""
     if len(notes) > 1 and not verbose:
-        complain(f"{len(notes)} objects of the manifest have no pod template and are ignored (--verbose lists them)")
+        complain(f"ignored {len(notes)} objects without a pod template (--verbose lists them)")
         return
     for note in notes:
         complain(note)
@@ -119,14 +119,14 @@ _SECONDS = 60.0
 
 
 def built(folder: Kustomization) -> bytes:
-    """The manifests, as YAML. Raises ``InputError`` where there is no kubectl, or where it fails."""
+    """Build the manifests as YAML. Raises ``InputError`` if kubectl is missing or fails."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         raise InputError(
-            "-k needs kubectl, which is not on the PATH", hint=f"kustomize build {folder!s} | kpreempt explain -f -"
+            "-k needs kubectl, which is not in PATH", hint=f"kustomize build {folder!s} | kpreempt explain -f -"
         )
     try:
-        run = subprocess.run(  # noqa: S603 - kubectl is the user's own, and gets one path
+        run = subprocess.run(  # noqa: S603 - the user's kubectl, with a path as its only input
             [kubectl, "kustomize", "--", str(folder)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -134,16 +134,16 @@ def built(folder: Kustomization) -> bytes:
             timeout=_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise InputError(f"takes more than {_SECONDS:.0f}s", source=folder.source) from None
+        raise InputError(f"timed out after {_SECONDS:.0f}s", source=folder.source) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be run: {error}", source=folder.source) from error
+        raise InputError(f"cannot run: {error}", source=folder.source) from error
     if run.returncode != 0:
-        # Kubectl's message in one line, without what its log puts around it.
+        # kubectl's message in one line, without its log prefix.
         text = " ".join(run.stderr.decode(errors="replace").split())
         logged = re.search(r'err="((?:[^"\\]|\\.)*)"', text)
         raise InputError(
             (logged[1].replace('\\"', '"') if logged else text.removeprefix("error: "))[:500]
-            or f"ends with code {run.returncode}",
+            or f"exited with code {run.returncode}",
             source=folder.source,
         )
     return run.stdout

@@ -1,4 +1,4 @@
-"""Serving ``kpreempt mcp``."""
+"""The command ``kpreempt mcp``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 
 def mcp(request: McpRequest) -> int:
-    """Serve until standard input ends, and return the exit code."""
+    """Serve until standard input ends and return the exit code."""
     if "-" in request.snapshots:
-        raise UsageError("standard input is the caller's: a snapshot is a file here")
+        raise UsageError("--snapshot - is not supported: standard input belongs to the MCP client")
     try:
         for stream in (sys.stdin, sys.stdout):
             stream.fileno()
     except (AttributeError, OSError, ValueError):
-        raise UsageError("standard input or output is closed: an assistant starts this command") from None
+        raise UsageError(
+            "standard input or output is closed; this command is meant to be started by an MCP client"
+        ) from None
     now = time_of_answer(request.now) if request.now else None
     most, skips = request.input_limits.limit, request.skip_bad_objects
 
@@ -43,7 +45,7 @@ def mcp(request: McpRequest) -> int:
             return read.with_scheduler(request.algorithm or "auto", configuration=request.scheduler_config)
         return read
 
-    # What is wrong with the options or the cluster is told at once.
+    # Report problems with the options or the cluster at once.
     first = read()
     serve((lambda: first) if request.snapshots else read)
     return 0

@@ -1,6 +1,6 @@
-"""Questions on call about a whole cluster: ``kpreempt pending``, ``at-risk`` and ``budgets``.
+"""On-call requests about a whole cluster: ``kpreempt pending``, ``at-risk`` and ``budgets``.
 
-Pending pods and budgets are listed of several clusters at once, too, and pending pods again and again (``--watch``).
+``pending`` and ``budgets`` can cover several clusters, and ``pending --watch`` refreshes its list.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 _WIDE = "wide"
 # A day, in seconds.
 _LONGEST_INTERVAL = 86_400
-# How long smallest changes are sought for all pods together; a search that is under way then is ended well.
+# Time limit for finding smallest changes, for all pods together; a search that is running then is completed.
 _SECONDS_OF_SEARCH = 5.0
 
 
 def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     check_selection(request)
     _check(request)
     run = CommandRun(request)
@@ -54,70 +54,70 @@ def pending(request: PendingRequest, *, wait: Wait | None = None) -> int:
         screen = Screen(as_blocks=any(not each.path and each.format not in ("text", _WIDE) for each in run.outputs))
 
         def show_again() -> bool:
-            look = looks.look()
+            poll = looks.poll()
             return run.write(
-                look, getattr(look, "at", None), to_stdout=screen.show, height=screen.height or SCREEN_HEIGHT
+                poll, getattr(poll, "at", None), to_stdout=screen.show, height=screen.height or SCREEN_HEIGHT
             )
 
         watch(show_again, request.interval, fail=screen.fail, **({"wait": wait} if wait else {}))
         return 0
-    look = looks.look()
-    # Of several answers each has its own time.
-    run.write_once(look, getattr(look, "at", None))
-    if isinstance(look, PendingPods):
-        return run.exit_code(look.assumptions)
-    assumptions = [each for item in look.items if item.answer for each in item.answer.assumptions]
-    return run.exit_code(assumptions, EXIT_INPUT if any(item.error for item in look.items) else 0)
+    poll = looks.poll()
+    # With several answers, each has its own time.
+    run.write_once(poll, getattr(poll, "at", None))
+    if isinstance(poll, PendingPods):
+        return run.exit_code(poll.assumptions)
+    assumptions = [each for item in poll.items if item.answer for each in item.answer.assumptions]
+    return run.exit_code(assumptions, EXIT_INPUT if any(item.error for item in poll.items) else 0)
 
 
 def _check(request: PendingRequest) -> None:
-    """Raise ``UsageError`` where the options contradict each other."""
+    """Raise ``UsageError`` if the options contradict each other."""
     if not request.watch:
         return
     if "-" in [*request.snapshots, *request.node_changes.files]:
-        raise UsageError("-w reads the snapshot again and again, and standard input can be read once only")
+        raise UsageError("-w cannot be used with standard input, which can be read only once")
     if not 0 < request.interval <= _LONGEST_INTERVAL:
-        problem = f"expected a number of seconds above 0, at most {_LONGEST_INTERVAL:,}"
+        problem = f"expected a number of seconds above 0 and at most {_LONGEST_INTERVAL:,}"
         raise UsageError(f"--interval {request.interval:g}: {problem}", hint="--interval 5")
     for option, is_given in (("--strict", request.strict), ("--profile-json", request.profile_json is not None)):
         if is_given:
-            raise UsageError(f"{option} is for one answer, and -w gives many")
+            raise UsageError(f"{option} cannot be used with -w")
 
 
 class _PendingPoller:
-    """Looks at what is pending; the connections are kept until one fails."""
+    """Polls the pending pods, reusing each connection until it fails."""
 
     def __init__(self, request: PendingRequest, run: CommandRun) -> None:
         self._request, self._run = request, run
-        self._asked = run.read_scheduler()
+        self._factory = run.read_scheduler()
         self._contexts = contexts_of(request.connection)
         self._is_wide = any(output.format == _WIDE for output in run.outputs)
-        # By context, as is the look before.
+        # Keyed by context, like the previous result.
         self._live: dict[str, Connection | None] = {}
         self._seen: dict[str, PendingPods] = {}
 
-    def look(self) -> PendingPods | PendingPodsOfContexts:
-        """What is pending now, in each of several contexts."""
+    def poll(self) -> PendingPods | PendingPodsOfContexts:
+        """Return the pods that are pending now, in each context if there are several."""
         self._request.input_limits.restart()
         if self._contexts:
-            items = answers_of(self._contexts, self._request.connection, self._poll, PendingPodsOfContext)
+            items = answers_of(self._contexts, self._request.connection, self._poll_context, PendingPodsOfContext)
             for each in items:
                 if each.error:
                     self._live.pop(each.context, None)
             return PendingPodsOfContexts(items=items)
         try:
-            return self._poll(self._request.connection)
+            return self._poll_context(self._request.connection)
         except KpreemptError:
-            # Credentials may have expired; others can be had then.
+            # Credentials may have expired, and new ones may be available then.
             self._live.clear()
             raise
 
-    def _poll(self, flags: ConnectionFlags) -> PendingPods:
+    def _poll_context(self, flags: ConnectionFlags) -> PendingPods:
         run = self._run
         if flags.context not in self._live:
             self._live[flags.context] = run.connect(flags)
-        loaded = run.load(self._live[flags.context], Needs(extra_fields=self._asked.extra_fields, with_events=True))
-        context = run.context(loaded, self._asked, run.now(), self._live[flags.context])
+        loaded = run.load(self._live[flags.context], Needs(extra_fields=self._factory.extra_fields, with_events=True))
+        context = run.context(loaded, self._factory, run.now(), self._live[flags.context])
         context = context._replace(spread=Spread(run.stopwatch, self._request.jobs))
         seconds = _SECONDS_OF_SEARCH if self._is_wide else None
         found: PendingPods = answer(context, self._request.having(seconds_of_search=seconds)).record
@@ -133,7 +133,7 @@ class _PendingPoller:
 
 Wait = Callable[[float], None]
 
-# To the top, where lines that are too long are not to go on below.
+# Move to the top and turn off line wrapping.
 _BEGIN = "\x1b[H\x1b[?7l"
 _CLEAR_LINE = "\x1b[K"
 _END = "\x1b[J\x1b[?7h"
@@ -141,10 +141,10 @@ _MIN_HEIGHT = 5
 
 
 class Screen:
-    """Standard output, for one look after the other.
+    """Standard output that shows one result after another.
 
-    A terminal is drawn anew in place, and what does not fit it is left out, so that nothing scrolls; elsewhere, or
-    where the looks are ``as_blocks``, they follow each other with a line between.
+    A terminal is redrawn in place, and lines that do not fit are left out, so that nothing scrolls. Elsewhere, or with
+    ``as_blocks``, the results follow each other with a line in between.
     """
 
     def __init__(self, *, as_blocks: bool = False) -> None:
@@ -154,47 +154,50 @@ class Screen:
 
     @property
     def height(self) -> int | None:
-        """How many lines there are, where that matters."""
+        """The number of lines that fit, or ``None`` if there is no limit."""
         return max(terminal_height(), _MIN_HEIGHT) if self.is_drawn else None
 
     def show(self, text: str) -> bool:
-        """Show a look. False where nobody reads."""
+        """Show a result; return ``False`` if no one reads the output."""
         before = "" if self._is_first else "\n"
         if self.is_drawn:
-            # What the terminal showed goes where it can be scrolled back to.
+            # Move what the terminal showed before into its scrollback.
             before = "\n" * terminal_height() if self._is_first else ""
             self._text, text = text, self._frame(text)
         self._is_first = False
         return write_stdout(before + text)
 
     def fail(self, error: KpreemptError) -> None:
-        """Say why there was nothing to look at, below what was seen last."""
+        """Show why polling failed, below the last result."""
         if not self.is_drawn or not sys.stderr.isatty():
             complain_of_error(error.message, error.hint)
         if self.is_drawn:
-            write_stdout(self._frame(self._text, f"last look failed: {printable(error.message)}"))
+            write_stdout(self._frame(self._text, f"last refresh failed: {printable(error.message)}"))
 
     def _frame(self, text: str, note: str = "") -> str:
-        """The text and a note below it, without what there is no room for; the cursor has the last line."""
-        room = max(terminal_height(), _MIN_HEIGHT) - 1 - bool(note)
+        """Return the text with a note below it, cut to what fits; the cursor needs the last line."""
+        height = max(terminal_height(), _MIN_HEIGHT) - 1 - bool(note)
         lines = text.splitlines()
-        if len(lines) > room:
-            lines = [*lines[: room - 1], f"… {len(lines) - room + 1:,} more lines: a higher terminal shows them"]
+        if len(lines) > height:
+            lines = [
+                *lines[: height - 1],
+                f"… {len(lines) - height + 1:,} more lines; enlarge the terminal to see them",
+            ]
         return _BEGIN + "".join(f"{_CLEAR_LINE}{line}\n" for line in [*lines, *([note] if note else [])]) + _END
 
 
 def watch(
-    look: Callable[[], bool], seconds: float, *, fail: Callable[[KpreemptError], None], wait: Wait = time.sleep
+    poll: Callable[[], bool], seconds: float, *, fail: Callable[[KpreemptError], None], wait: Wait = time.sleep
 ) -> None:
-    """``look`` now and every ``seconds`` after, until it says that nobody reads any more, or Ctrl-C is pressed.
+    """Call ``poll`` now and every ``seconds`` after, until it returns that no one reads, or Ctrl-C is pressed.
 
-    A first failure ends the watch; a later one, as of a cluster that cannot be reached for a while, goes to ``fail``,
-    and the next look may be better.
+    If the first call fails, the watch ends. Later failures, as when a cluster is temporarily unreachable, go to
+    ``fail``, and polling continues.
     """
     is_first = True
     while True:
         try:
-            if not look():
+            if not poll():
                 return
         except KpreemptError as error:
             if is_first:
@@ -205,39 +208,39 @@ def watch(
 
 
 def at_risk(request: AtRiskRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     check_selection(request)
     run = CommandRun(request)
-    asked = run.read_scheduler()
+    factory = run.read_scheduler()
     now = run.now()
     live = run.connect()
     if not request.namespace and not request.all_namespaces:
         request = request.having(namespace=default_namespace(live))
-    loaded = run.load(live, Needs(extra_fields=asked.extra_fields, with_events=True))
-    found = answer(run.context(loaded, asked, now, live), request).record
+    loaded = run.load(live, Needs(extra_fields=factory.extra_fields, with_events=True))
+    found = answer(run.context(loaded, factory, now, live), request).record
     run.write_once(found, found.at)
     return run.exit_code(found.assumptions)
 
 
 def budgets(request: BudgetsRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     check_selection(request)
     fail_on = request.fail_on
     if fail_on is not None and fail_on not in list(Severity):
-        raise UsageError(f"--fail-on {fail_on}: there is no such severity", hint=nearest(fail_on, Severity))
+        raise UsageError(f"--fail-on {fail_on}: unknown severity", hint=nearest(fail_on, Severity))
     worst = None if fail_on is None else Severity(fail_on)
     contexts = contexts_of(request.connection)
-    # Systems of CI are told of one cluster each.
+    # CI formats cover one cluster each.
     run = CommandRun(request, "BudgetAuditOfContexts" if contexts else "")
-    asked = run.read_scheduler()
+    factory = run.read_scheduler()
     needs = Needs(
-        extra_fields=asked.extra_fields, with_events=True, keeps=lambda kind, _: kind == KIND, compared=[KIND]
+        extra_fields=factory.extra_fields, with_events=True, keeps=lambda kind, _: kind == KIND, compared=[KIND]
     )
 
     def audit(flags: ConnectionFlags) -> BudgetAudit:
-        """The budgets of a cluster."""
+        """Audit the budgets of one cluster."""
         live = run.connect(flags)
-        context = run.context(run.load(live, needs), asked, run.now(), live)
+        context = run.context(run.load(live, needs), factory, run.now(), live)
         found: BudgetAudit = answer(context._replace(spread=Spread(run.stopwatch, request.jobs)), request).record
         return found
 
@@ -257,7 +260,7 @@ def budgets(request: BudgetsRequest) -> int:
 
 
 def _is_as_bad(answer: BudgetAudit, worst: Severity) -> bool:
-    """Whether a finding is that severe at least; says on standard error which is the first."""
+    """Return whether any finding is at least that severe, and report the first one on standard error."""
     found = [each for each in answer.findings if each.severity.rank <= worst.rank]
     if not found:
         return False

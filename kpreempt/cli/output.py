@@ -1,6 +1,6 @@
-"""Where answers go: standard output, or files that are written whole or not at all.
+"""Outputs of answers: standard output, or files that are replaced atomically.
 
-So is the file of ``--profile-json``, which says where the time of a command goes.
+The timing profile of ``--profile-json`` is written in the same way.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from kpreempt.errors import KpreemptError, UsageError, nearest
 from kpreempt.report.answers import TEMPLATE_FORMATS, Answer, render_answer
 from kpreempt.report.options import RenderOptions
 
-# These hold all that is known: every step of every candidate, every score. The others show the best.
+# These formats contain everything: every step of every candidate, every score. The others show the most important.
 COMPLETE_FORMATS = ("json", "jsonl", "yaml", "html", *TEMPLATE_FORMATS)
-# kubectl's, for which no kept library is known.
+# kubectl's formats for which no maintained library is known.
 _NOT_OFFERED = ("go-template", "go-template-file")
 
 
 class Output(NamedTuple):
-    """A format, its template if it has one, and the file it goes to; an empty path is standard output."""
+    """A format, its template if it has one, and the output file; an empty path is standard output."""
 
     format: str
     path: str
     template: str = ""
 
     def render(self, answer: Answer, options: RenderOptions) -> str:
-        """The answer in this format. Raises ``UsageError``."""
+        """Render the answer in this format. Raises ``UsageError``."""
         if self.template:
             from kpreempt.report.jsonpath import render_template
 
@@ -45,10 +45,10 @@ class Output(NamedTuple):
 
 
 def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
-    """The outputs that ``-o FORMAT[=FILE]`` options ask for, in order; the first of ``formats`` without any.
+    """Parse the ``-o FORMAT[=FILE]`` options, in order; without any, the first of ``formats``.
 
-    Where there is JSON, there are ``TEMPLATE_FORMATS``: ``-o FORMAT=TEMPLATE``. Raises ``UsageError`` for an unknown
-    format, an empty file name, a file that is named twice, and a template that cannot be read.
+    If ``formats`` has JSON, ``TEMPLATE_FORMATS`` are accepted as well: ``-o FORMAT=TEMPLATE``. Raises ``UsageError``
+    for an unknown format, an empty or repeated file name, and an invalid template.
     """
     outputs: list[Output] = []
     for text in texts or formats[:1]:
@@ -60,30 +60,30 @@ def parse_outputs(texts: Sequence[str], formats: Sequence[str]) -> list[Output]:
             outputs.append(Output(name, "", path))
             continue
         if name in _NOT_OFFERED and "json" in formats:
-            raise UsageError(f"-o {name}: Go templates are not offered", hint="-o jsonpath=TEMPLATE, as kubectl has it")
+            raise UsageError(f"-o {name}: Go templates are not supported", hint="-o jsonpath=TEMPLATE, as in kubectl")
         if name not in formats:
-            raise UsageError(f"-o {text}: there is no format {name!r}", hint=nearest(name, formats))
+            raise UsageError(f"-o {text}: unknown format {name!r}", hint=nearest(name, formats))
         if equals and not path:
-            raise UsageError(f"-o {text}: the file name is missing", hint=f"-o {name}=FILE")
+            raise UsageError(f"-o {text}: file name missing", hint=f"-o {name}=FILE")
         path = "" if path == "-" else path
         if path and any(Path(path).resolve() == Path(other.path).resolve() for other in outputs if other.path):
-            raise UsageError(f"-o {text}: another output goes to the same file")
+            raise UsageError(f"-o {text}: another output uses the same file")
         outputs.append(Output(name, path))
     return outputs
 
 
 def write_stdout(text: str) -> bool:
-    """Write to standard output and flush. False where the reader has gone away, which is no failure.
+    """Write to standard output and flush. Return ``False`` if the reader is gone, which is not an error.
 
-    Raises ``KpreemptError`` where nothing can be written, as on a full disk.
+    Raises ``KpreemptError`` if writing fails, as on a full disk.
     """
     return _to_stdout(lambda stream: stream.write(text)) is not None
 
 
 def write_stdout_pieces(pieces: Iterable[bytes]) -> int | None:
-    """Write bytes to standard output and return how many; ``None`` where the reader has gone away.
+    """Write bytes to standard output and return their number, or ``None`` if the reader is gone.
 
-    Raises ``KpreemptError`` where nothing can be written, as on a full disk.
+    Raises ``KpreemptError`` if writing fails, as on a full disk.
     """
     return _to_stdout(lambda stream: sum(map(stream.buffer.write, pieces)))
 
@@ -92,7 +92,7 @@ def _to_stdout(write: Callable[[TextIO], int]) -> int | None:
     ACTIVITY.hide()
     try:
         if sys.stdout is None:
-            raise OSError("it is closed")
+            raise OSError("closed")
         size = write(sys.stdout)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -105,7 +105,7 @@ def _to_stdout(write: Callable[[TextIO], int]) -> int | None:
 
 
 def discard_stdout() -> None:
-    """Send what is left in the buffer nowhere, so that the interpreter does not complain about it at its end."""
+    """Discard what is left in the buffer, so that the interpreter does not complain about it on exit."""
     if sys.stdout is not None:
         with Path(os.devnull).open("wb") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
@@ -113,11 +113,11 @@ def discard_stdout() -> None:
 
 @contextmanager
 def atomic_file(path: str, *, mode: int | None = None) -> Iterator[TextIO]:
-    """A file to write that takes the place of ``path`` when the block ends well, and leaves no trace otherwise.
+    """Open a file for writing that replaces ``path`` when the block succeeds, and is discarded otherwise.
 
-    Its permissions are ``mode``, else those of the file before, else what a new file gets. The new content is written
-    beside the old, then renamed over it; a symbolic link stays and its target is replaced. Devices and pipes are
-    written directly. Raises ``KpreemptError`` where that is not possible.
+    Its permissions are ``mode``, else those of the existing file, else the default for new files. The content is
+    written to a temporary file in the same directory and renamed. A symbolic link stays and its target is replaced.
+    Devices and pipes are written directly. Raises ``KpreemptError`` if that is not possible.
     """
     try:
         target = Path(path).resolve()
@@ -130,7 +130,7 @@ def atomic_file(path: str, *, mode: int | None = None) -> Iterator[TextIO]:
     except BrokenPipeError:
         return
     except OSError as error:
-        raise KpreemptError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise KpreemptError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -140,13 +140,13 @@ def _replacing(target: Path, mode: int | None) -> Iterator[TextIO]:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             yield stream
         if mode is None:
-            # Those that the file has, or that a new one would get.
+            # The permissions of the existing file, or those that a new one would get.
             try:
                 mode = stat.S_IMODE(target.stat().st_mode)
             except FileNotFoundError:
-                mask = os.umask(0)
-                os.umask(mask)
-                mode = 0o666 & ~mask
+                umask = os.umask(0)
+                os.umask(umask)
+                mode = 0o666 & ~umask
         Path(temporary).chmod(mode)
         Path(temporary).replace(target)
     except BaseException:
@@ -154,12 +154,12 @@ def _replacing(target: Path, mode: int | None) -> Iterator[TextIO]:
         raise
 
 
-# Marks the times of plugins and extenders among those of the phases.
+# Marks the times of plugins and extenders, to tell them from the phases.
 _PART = "plugin "
 
 
 class Stopwatch:
-    """Adds up ``seconds`` by phase, and by out-of-tree plugin and extender, from its making on."""
+    """Adds up ``seconds`` by phase, and by out-of-tree plugin and extender, starting when it is created."""
 
     def __init__(self) -> None:
         self._start = perf_counter()
@@ -169,7 +169,7 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str, /) -> Iterator[None]:
-        """Add the time of the block to the phase, which is shown while it lasts."""
+        """Add the duration of the block to the phase, which is shown as progress."""
         if not name.startswith(_PART):
             ACTIVITY.begin(name)
         start = perf_counter()
@@ -180,9 +180,9 @@ class Stopwatch:
 
     @contextmanager
     def part(self, name: str, /) -> Iterator[None]:
-        """Add the time of the block to that of a plugin or an extender, once where it is within another of its own.
+        """Add the duration of the block to a plugin or extender, only once if its blocks are nested.
 
-        So it is with a plugin that preempts and filters: its preemption runs the filters.
+        They are nested if a plugin both preempts and filters, because its preemption runs the filters.
         """
         if name in self._parts:
             yield
@@ -195,14 +195,14 @@ class Stopwatch:
             self._parts.remove(name)
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """Add what was measured elsewhere."""
+        """Add times that were measured elsewhere."""
         for name, spent in seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
     def write(self, path: str) -> None:
-        """Write ``phases``, ``total`` (seconds up to now) and ``peakMemoryBytes`` of this process to a file.
+        """Write ``phases``, ``total`` (seconds so far) and ``peakMemoryBytes`` of this process to a file.
 
-        ``plugins`` are those out-of-tree and extenders, if any ran; their time is part of that of the phases.
+        ``plugins`` has the times of out-of-tree plugins and extenders, if any ran; the phases include them.
         """
         seconds = {name: round(spent, 6) for name, spent in self.seconds.items()}
         plugins = {name.removeprefix(_PART): spent for name, spent in seconds.items() if name.startswith(_PART)}
@@ -217,15 +217,15 @@ class Stopwatch:
 
 
 def check_profile_path(path: str | None, outputs: list[Output]) -> None:
-    """Raise ``UsageError`` for an empty path, and for one that an output goes to."""
+    """Raise ``UsageError`` if the path is empty or already used by an output."""
     if path == "":
-        raise UsageError("--profile-json: the file name is missing", hint="--profile-json profile.json")
+        raise UsageError("--profile-json: file name missing", hint="--profile-json profile.json")
     if path and any(output.path and Path(output.path).resolve() == Path(path).resolve() for output in outputs):
-        raise UsageError("--profile-json: an output goes to the same file")
+        raise UsageError("--profile-json: an output uses the same file")
 
 
 def peak_memory_bytes() -> int | None:
-    """The most memory that this process ever held; ``None`` where the system does not tell."""
+    """The peak memory use of this process; ``None`` if the operating system does not report it."""
     try:
         import resource
     except ImportError:

@@ -1,4 +1,4 @@
-"""``kpreempt plugins``: the plugins and extenders that would run, and where each is from."""
+"""``kpreempt plugins``: the plugins and extenders that would run, and their sources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kpreempt.verdict.plugins import AvailablePlugin
 
 
 def plugins(request: PluginsRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     run = CommandRun(request)
-    asked = run.read_scheduler()
-    # A cluster of which at least the version is known, if it is; an empty one where no cluster is named.
+    factory = run.read_scheduler()
+    # Only the cluster's version is needed; without a cluster, use an empty one.
     if not request.snapshots and not request.connection.as_arguments():
         versioned = ClusterSnapshot()
     else:
@@ -28,6 +28,6 @@ def plugins(request: PluginsRequest) -> int:
 
             versioned = ClusterSnapshot(version=read_version(live))
     installed = [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
-    context = Context(LoadedCluster(versioned, []), asked, run.now())
+    context = Context(LoadedCluster(versioned, []), factory, run.now())
     run.write(answer(context, request.having(installed=installed)).record, None)
     return 0

@@ -1,4 +1,4 @@
-"""How the process ends: every failure becomes one message on standard error and an exit code."""
+"""The end of the process: every failure becomes one message on standard error and an exit code."""
 
 from __future__ import annotations
 
@@ -25,28 +25,29 @@ from kpreempt.cli.terminal import (
 )
 from kpreempt.errors import KpreemptError, within_calendar
 
-# How the system says it where Python has no MemoryError for it: of libraries, threads and maps.
+# Messages of the operating system (about libraries, threads and maps) for which Python raises no MemoryError.
 _OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory", "can't start new thread")
 COLLECTION_THRESHOLDS = (100_000, 50, 100)
 
 
 def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
-    """Run the command that ``arguments`` name and return the exit code; nothing is raised.
+    """Run the command that ``arguments`` select and return the exit code; never raises.
 
-    ``program`` is what help and messages call the program.
+    ``program`` is the program's name in help and messages.
 
-    0 answered, 1 a gate failed, 2 wrong usage, 3 bad input, 4 a bug, 130 interrupted, 129 and 143 told to end.
+    Exit codes: 0 answered, 1 a gate failed, 2 usage error, 3 bad input, 4 a bug, 130 interrupted, 129 and 143
+    terminated by a signal.
     """
     try:
-        with _ended_in_order(), within_calendar():
+        with _raising_signals(), within_calendar():
             return _run_command(arguments, program)
-    except _TerminationError as error:
+    except _SignalError as error:
         return 128 + error.number
     except KpreemptError as error:
         complain_of_error(error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        # A wrong command line as one line that names the command, and where to look.
+        # Report a wrong command line in one line that names the command, with a hint to its help.
         context = getattr(error, "ctx", None)
         command = context.command_path if context else program
         text, _, guess = error.format_message().partition(" Did you mean ")
@@ -62,7 +63,7 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         return EXIT_INTERRUPTED
     except Exception as error:
         if isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY):
-            complain_of_error("there is not enough memory for this input")
+            complain_of_error("not enough memory for this input")
             return EXIT_INPUT
         write_to_stderr(bug_report(error))
         return EXIT_BUG
@@ -70,8 +71,8 @@ def run(arguments: Sequence[str], program: str = "kpreempt") -> int:
         ACTIVITY.hide()
 
 
-class _TerminationError(BaseException):
-    """The signal ``number`` has come."""
+class _SignalError(BaseException):
+    """The process received the signal ``number``."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -79,8 +80,8 @@ class _TerminationError(BaseException):
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Have signals that end the process raise, so that no half-written file with a cluster in it is left."""
+def _raising_signals() -> Iterator[None]:
+    """Let signals that end the process raise an exception, so that no half-written file with cluster data remains."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -88,9 +89,9 @@ def _ended_in_order() -> Iterator[None]:
     def end(number: int, _frame: object) -> None:
         for each in before:
             signal.signal(each, signal.SIG_IGN)
-        raise _TerminationError(number)
+        raise _SignalError(number)
 
-    # Under nohup it is ignored, and stays so.
+    # nohup ignores this signal; keep it ignored.
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {each: signal.SIG_DFL for each in numbers if signal.getsignal(each) is signal.SIG_DFL}
     for each in before:
@@ -105,14 +106,14 @@ def _ended_in_order() -> Iterator[None]:
 def _run_command(arguments: Sequence[str], program: str) -> int:
     from kpreempt.cli.app import make_app
 
-    # A verdict is a hundred thousand small records without cycles; at the usual pace the collector would look through
-    # them again and again.
+    # A verdict consists of a hundred thousand small records without reference cycles; by default, the garbage collector
+    # would scan them repeatedly.
     gc.set_threshold(*COLLECTION_THRESHOLDS)
-    # NumPy's columns need no threads; where there is no memory for them, OpenBLAS would end the process with a code of
-    # its own, which is that of a gate that failed.
+    # NumPy's columns need no threads. If there is no memory for them, OpenBLAS would exit the process with code 1,
+    # which means that a gate failed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal or locale without the character gets its code instead of a failure.
+        # If the terminal or locale lacks a character, print its escape instead of failing.
         sys.stdout.reconfigure(errors="backslashreplace")
     command = typer.main.get_command(make_app(arguments[0] if arguments else ""))
     code = command.main(args=list(arguments), prog_name=program, standalone_mode=False)

@@ -1,4 +1,4 @@
-"""``kpreempt queue``: the scheduling queue, in its order, and what would move its pods; and files of such events."""
+"""``kpreempt queue``: the scheduling queue in order, what moves its pods, and files with queue events."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kpreempt.snapshot.manifest import read_plain_records
 
 
 def queue(request: QueueRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     named = request.algorithm or AUTO
     if named != AUTO:
         check_modeled(named)
     run = CommandRun(request)
-    asked = run.read_scheduler()
+    factory = run.read_scheduler()
     now = run.now()
-    # The cluster; an empty one if only events are given.
+    # The cluster, or an empty one if only events are given.
     if request.events and not request.snapshots and not request.connection.as_arguments():
         live, loaded = None, LoadedCluster(ClusterSnapshot(), [])
     else:
         live = run.connect()
-        loaded = run.load(live, Needs(extra_fields=asked.extra_fields, with_events=True))
-    context = run.context(loaded, asked, now, live)._replace(spread=Spread(run.stopwatch, request.jobs))
+        loaded = run.load(live, Needs(extra_fields=factory.extra_fields, with_events=True))
+    context = run.context(loaded, factory, now, live)._replace(spread=Spread(run.stopwatch, request.jobs))
     if path := request.events:
         stdin = standard_input() if path == "-" else None
         request = request.having(records=list(read_plain_records(path, stdin=stdin, input_limits=request.input_limits)))

@@ -1,4 +1,4 @@
-"""Doing ``kpreempt record``: a cluster listed, then watched into a folder; and what is in one."""
+"""``kpreempt record``: lists a cluster, then watches it into a directory; also shows what a recording contains."""
 
 from __future__ import annotations
 
@@ -41,31 +41,31 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
-# So long nothing need be heard before it is time to look at the clock: what waits is due then.
+# Maximum time to wait for a change before checking the clock for work that is due.
 _PATIENCE = 0.2
-# What a folder is called beside the one that is asked for: while names are in it, and while it is not whole.
+# Suffixes of the directory while it still contains original names, and while it is incomplete.
 _CLEAR, _PART = ".clear", ".part"
-# So many bytes by chance salt the digests of a recording.
+# Number of random bytes that salt the digests of a recording.
 _SALT = 16
-# Signals that end a recording: Ctrl-C, what service managers send, and a terminal that is closed.
+# Signals that end a recording: Ctrl-C, a service manager's, and a terminal that closes.
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def record(request: RecordRequest) -> int:
-    """Record, or say what is recorded, and return the exit code."""
+    """Record, or show what is recorded, and return the exit code."""
     if (request.to is None) == (request.info is None):
-        raise UsageError("either --to or --info is needed", hint="kpreempt record --to DIR")
+        raise UsageError("either --to or --info is required", hint="kpreempt record --to DIR")
     check_map(request.redact_map, redacts=request.redact)
     if request.source is not None and not request.redact:
-        raise UsageError("--from: a recording is only written anew to be redacted", hint="--redact")
+        raise UsageError("--from needs --redact", hint="--redact")
     if request.source is not None and request.duration is not None:
-        raise UsageError("--from: nothing live is recorded, so no --for")
+        raise UsageError("--from and --for exclude each other: --from reads an existing recording")
     if request.info is not None:
-        write_stdout(_told(request.info, info_of(request.info)))
+        write_stdout(_describe(request.info, info_of(request.info)))
         return 0
     assert request.to is not None
     if request.redact:
-        _reject_recording(request.to)
+        _reject_existing_recording(request.to)
     limits = Limits(
         keep=_duration("--keep", request.keep),
         max_size=parse_size(request.max_size, "--max-size"),
@@ -76,33 +76,33 @@ def record(request: RecordRequest) -> int:
         _redact(request.source, request)
     elif request.redact:
         clear = request.to.rstrip("/") + _CLEAR
-        _reject_recording(clear)
+        _reject_existing_recording(clear)
         record_into(clear, request.connection, limits, seconds)
         _redact(clear, request)
         shutil.rmtree(clear)
     else:
         record_into(request.to, request.connection, limits, seconds)
     if not request.quiet:
-        write_to_stderr(_told(request.to, info_of(request.to)))
+        write_to_stderr(_describe(request.to, info_of(request.to)))
     return 0
 
 
 def seconds_of(option: str, text: str) -> float:
-    """The seconds of a duration that an option has. Raises ``UsageError``."""
+    """Return the seconds in an option's duration. Raises ``UsageError``."""
     return _duration(option, text).total_seconds()
 
 
-def _reject_recording(folder: str) -> None:
-    """Raise ``InputError`` where a recording is in the folder: tokens of another one mean other names."""
+def _reject_existing_recording(folder: str) -> None:
+    """Raise ``InputError`` if the directory already has a recording, whose tokens stand for other names."""
     if is_recording(folder):
         hint = (
             f"kpreempt record --redact --from {folder} --to DIR" if folder.endswith(_CLEAR) else "--to another folder"
         )
-        raise InputError("has a recording", source=name_of(folder), hint=hint)
+        raise InputError("already contains a recording", source=name_of(folder), hint=hint)
 
 
 def _redact(source: str, request: RecordRequest) -> None:
-    """Write the recording under other names; it is there once it is whole."""
+    """Write a redacted copy of the recording, which appears when it is complete."""
     from kpreempt.analysis.image_sizes import NamedImages
     from kpreempt.snapshot.recording.redacted import Images, redact_recording
 
@@ -115,13 +115,13 @@ def _redact(source: str, request: RecordRequest) -> None:
             write_map(file, redact_recording(source, str(part), secrets.token_bytes(), Images(named.add, named.of)))
             part.replace(target)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", source=name_of(request.to)) from error
+        raise InputError(f"cannot write: {error.strerror or error}", source=name_of(request.to)) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
 
 def record_into(folder: str, flags: ConnectionFlags, limits: Limits, seconds: float | None) -> None:
-    """Record the live cluster into a folder for so long, or until Ctrl-C. Raises what reading it raises."""
+    """Record the live cluster into a directory for some seconds, or until Ctrl-C. Raises any read error."""
     end = None if seconds is None else time.monotonic() + seconds
     live = live_connection([], flags)
     assert live is not None
@@ -133,7 +133,7 @@ def record_into(folder: str, flags: ConnectionFlags, limits: Limits, seconds: fl
 
 
 def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: float | None) -> None:
-    """Record until ``end`` (of the monotonic clock), or until Ctrl-C."""
+    """Record until ``end`` (on the monotonic clock) or until Ctrl-C."""
     progress, api = Progress(), Api(live)
     watches = Watches(api, reconnect=lambda: connect(flags, os.environ))
     try:
@@ -142,13 +142,13 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
             try:
                 while not ending.is_due:
                     try:
-                        told = watches.news.get(timeout=_PATIENCE)
+                        event = watches.news.get(timeout=_PATIENCE)
                     except Empty:
                         pass
                     else:
-                        if isinstance(told, KpreemptError):
-                            raise told
-                        recorder.take(told)
+                        if isinstance(event, KpreemptError):
+                            raise event
+                        recorder.take(event)
                     recorder.tick(datetime.now(UTC))
                     progress.show(
                         f"recording {live.label}: {len(recorder):,} objects, {recorder.num_changes:,} changes"
@@ -162,9 +162,9 @@ def _record(flags: ConnectionFlags, live: Connection, segments: Segments, end: f
 
 
 class _Ending:
-    """When to end: at a time of the monotonic clock, or once a signal came, which interrupts no writing.
+    """When to stop: at a time on the monotonic clock, or after a signal, which never interrupts a write.
 
-    A second one interrupts. Whoever is not asked by Ctrl-C but told to end is told so again at the end.
+    A second signal interrupts. A signal other than Ctrl-C is raised again at the end.
     """
 
     def __init__(self, at: float | None) -> None:
@@ -174,13 +174,13 @@ class _Ending:
 
     @property
     def is_due(self) -> bool:
-        """Whether nothing more is to be followed."""
+        """Whether to stop now."""
         return self._signal is not None or (self._at is not None and time.monotonic() >= self._at)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in (getattr(signal, name) for name in _ENDING if hasattr(signal, name)):
-                # What is ignored stays so: Ctrl-C in what a shell has in the background, and SIGHUP under nohup.
+                # Keep ignored signals ignored: Ctrl-C for background jobs of a shell, and SIGHUP under nohup.
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._note)
         return self
@@ -247,6 +247,6 @@ def _duration(option: str, text: str) -> timedelta:
     return timedelta(seconds=nanoseconds / SECOND)
 
 
-def _told(folder: str, info: RecordingInfo) -> str:
-    """What a recording holds, as lines."""
+def _describe(folder: str, info: RecordingInfo) -> str:
+    """Describe what a recording contains, as lines of text."""
     return "".join(f"{printable(line)}\n" for line in info.lines(folder))

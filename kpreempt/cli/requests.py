@@ -1,7 +1,7 @@
-"""What each command is asked: its options, of which Typer's signature and the help are made, and its help text.
+"""The requests of all commands: their options and help texts, from which Typer's signatures and the help are built.
 
-A question that programs ask, too, is declared in ``kpreempt.library.requests``; a command adds how it reads and writes.
-This module is loaded at every start: nothing of a command is imported here but its request.
+Requests that the library shares are declared in ``kpreempt.library.requests``; a command adds its input and output
+options. Every start loads this module, so it imports nothing of a command except its request.
 """
 
 from collections.abc import Mapping
@@ -56,113 +56,131 @@ if TYPE_CHECKING:
 _Text = str | None
 _Texts = list[str] | None
 
-# Options that several requests have.
+# Options that several requests share.
 
 
 def _help_of_formats(request: type[Request]) -> str:
-    """The formats of the answer, by the table of answers."""
+    """List the answer's formats from the table of answers."""
     from kpreempt.report.answers import format_names
 
     first, *others, last = format_names(request.answer)
     words = f"{', '.join([f'{first} (default)', *others])} or {last}"
     if not hasattr(request, "outputs"):
-        return f"{words}; jsonpath=TEMPLATE and custom-columns=HEADER:PATH,..., too."
+        return f"Output format: {words}. Also jsonpath=TEMPLATE and custom-columns=HEADER:PATH,..., as in kubectl."
     return (
-        f"{words}, into FILE if given. Repeatable. "
-        "Or, as kubectl has them, jsonpath=TEMPLATE and custom-columns=HEADER:PATH,..."
+        f"Output format, optionally =FILE: {words}. Repeatable. "
+        "Also jsonpath=TEMPLATE and custom-columns=HEADER:PATH,..., as in kubectl."
     )
 
 
 OUTPUTS = Option(("-o", "--output"), _help_of_formats, "FORMAT[=FILE]", OUTPUT)
 _FORMAT = OUTPUTS._replace(metavar="FORMAT")
 _FILES = Option(
-    ("-f", "--filename"), "A manifest, file or URL: a pod or anything with a pod template. Repeatable.", "FILE", THE_POD
+    ("-f", "--filename"),
+    "Manifest (file or URL) with a pod or anything with a pod template. Repeatable.",
+    "FILE",
+    THE_POD,
 )
-_KUSTOMIZE = Option(("-k", "--kustomize"), "What kubectl kustomize DIR builds. Repeatable.", "DIR", THE_POD)
+_KUSTOMIZE = Option(("-k", "--kustomize"), "Directory to build with kubectl kustomize. Repeatable.", "DIR", THE_POD)
 _SELECT = Option(
-    ("--select",), "Of the manifest, only this one. Repeatable.", "KIND/NAME", THE_POD, families=(KUBE, VOLCANO)
+    ("--select",), "Use only this object of the manifest. Repeatable.", "KIND/NAME", THE_POD, families=(KUBE, VOLCANO)
 )
 _SNAPSHOT = Option(
     ("--snapshot",),
-    "What kubectl get, cluster-info dump, kwokctl or kpreempt record wrote: file, directory or archive, - for standard "
-    "input. Repeatable; all are merged.",
+    "Output of kubectl get, kubectl cluster-info dump, kwokctl or kpreempt record: a file, directory or archive, or - "
+    "for standard input. Repeatable; all are merged. Default: the cluster of the current context.",
     "PATH",
     THE_CLUSTER,
 )
 _SKIP_BAD_OBJECTS = Option(
-    ("--skip-bad-objects",), "Skip unreadable objects and files instead of failing, and list them.", panel=THE_CLUSTER
+    ("--skip-bad-objects",),
+    "Skip unreadable objects and files instead of failing; they are listed in the output.",
+    panel=THE_CLUSTER,
 )
 _MAX_UNPACKED = Option(
-    ("--max-unpacked",), "How much all inputs together may unpack to: 4Gi.  [1Gi]", "SIZE", THE_CLUSTER
+    ("--max-unpacked",), "Maximum total decompressed input size (default: 1Gi).", "SIZE", THE_CLUSTER
 )
-_NOW = Option(("--now",), "Count ages up to this time (2026-11-21T03:12:00Z), not the clock's.", "TIME", THE_CLUSTER)
-WITHOUT = Option(("--without",), "What if this were not in the cluster. Repeatable.", "KIND/[NS/]NAME", WHAT_IF)
-WITH = Option(("--with",), "What if these objects were in the cluster, too. Repeatable.", "FILE", WHAT_IF)
-_DIFFERENCES = "(default: auto, that of the cluster's own version); kpreempt algorithms says how they differ."
+_NOW = Option(
+    ("--now",), "Use TIME as the current time (RFC 3339). Default: the snapshot's time, or now.", "TIME", THE_CLUSTER
+)
+WITHOUT = Option(("--without",), "Remove this object from the cluster first. Repeatable.", "KIND/[NS/]NAME", WHAT_IF)
+WITH = Option(("--with",), "Add the objects in FILE to the cluster first. Repeatable.", "FILE", WHAT_IF)
+_DIFFERENCES = "(default: auto, the cluster's own version). kpreempt algorithms lists the differences."
 _VERSIONS = "|".join(("auto", *LEGACY_ROWS, KUBE_RANGE))
-_ALGORITHM = Option(("--algorithm",), f"Which version's scheduler decides {_DIFFERENCES}", _VERSIONS, SCHEDULER)
-# For commands that ask Volcano, too.
-WITH_VOLCANO = _ALGORITHM._replace(
-    help=f"Which scheduler decides {_DIFFERENCES}", metavar=f"{_VERSIONS}|{VOLCANO_ALGORITHM}"
-)
-# For commands that ask Kueue, too.
+_ALGORITHM = Option(("--algorithm",), f"Scheduler version {_DIFFERENCES}", _VERSIONS, SCHEDULER)
+# For commands that also support Volcano.
+WITH_VOLCANO = _ALGORITHM._replace(help=f"Scheduler {_DIFFERENCES}", metavar=f"{_VERSIONS}|{VOLCANO_ALGORITHM}")
+# For commands that also support Kueue.
 _WITH_KUEUE = WITH_VOLCANO._replace(metavar=f"auto|kube-VERSION|{VOLCANO_ALGORITHM}|{KUEUE_ALGORITHM}")
 _ALGORITHMS = Option(
-    ("--algorithms",), f"Two or more, the first to compare with: auto,{DEFAULT_ALGORITHM}", "NAME,NAME,...", SCHEDULER
+    ("--algorithms",),
+    f"Schedulers to compare; the first is the reference: auto,{DEFAULT_ALGORITHM}",
+    "NAME,NAME,...",
+    SCHEDULER,
 )
 _SCHEDULER_CONFIG = Option(
-    ("--scheduler-config",), "The scheduler has this KubeSchedulerConfiguration: FILE, or eks.", "FILE", SCHEDULER
+    ("--scheduler-config",),
+    "KubeSchedulerConfiguration of the scheduler: FILE, or eks for Amazon EKS's.",
+    "FILE",
+    SCHEDULER,
 )
 _FEATURE_GATES = Option(
-    ("--feature-gates",), "These feature gates are set so. Repeatable.", "GATE=true,...", SCHEDULER, families=(KUBE,)
+    ("--feature-gates",), "Feature gates of the scheduler. Repeatable.", "GATE=true,...", SCHEDULER, families=(KUBE,)
 )
 _ACTIONS = Option(
     ("--actions",),
-    "What if Volcano's actions were these: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
+    "Actions of Volcano's scheduler, in order: enqueue,allocate,backfill,preempt,reclaim (volcano-1.8).",
     "NAME,NAME,...",
     VOLCANO_PANEL,
     families=(VOLCANO,),
 )
 _SESSIONS = RUNS._replace(
-    help="Run N sessions with chance drawn anew (volcano-1.8).", panel=VOLCANO_PANEL, min=0, families=(VOLCANO,)
+    help="Run N more sessions with different random choices (volcano-1.8; default 0).",
+    panel=VOLCANO_PANEL,
+    min=0,
+    families=(VOLCANO,),
 )
-_SEED_OF_SESSIONS = SEED._replace(help="What the draws of --runs start from (default: 0).", panel=VOLCANO_PANEL)
-_STRICT = Option(("--strict",), "Exit 1 where the answer rests on something that is not modelled.", panel=GATE)
-_VERBOSE = Option(("-v", "--verbose"), "List everything, however long.")
-_COLOR = Option(("--color",), "auto (a terminal, and NO_COLOR is not set), always or never.", "WHEN")
-_QUIET = Option(("-q", "--quiet"), "Do not say what was written.")
-_JOBS = Option(("--jobs",), "Work on so many cores where that pays. Default: all there are.", "N", min=1)
-_PROFILE_JSON = Option(("--profile-json",), "Write where the time goes to FILE: seconds by phase, memory.", "FILE")
-_DURATION = Option(("--for",), "End after this time: 10m, 8h.  [until Ctrl-C]", "TIME", RECORDING)
-_TO = Option(("--to",), "The folder to record into; it is made where it is not there.", "DIR", OUTPUT)
-_REDACT = Option(("--redact",), "Replace names, labels, images and the like; verdicts stay the same otherwise.")
-_REDACT_MAP = Option(("--redact-map",), "Write which name became which to FILE, for your eyes only.", "FILE")
+_SEED_OF_SESSIONS = SEED._replace(help="Random seed for --runs (default 0).", panel=VOLCANO_PANEL)
+_STRICT = Option(("--strict",), "Exit 1 if the answer depends on anything that is not modeled.", panel=GATE)
+_VERBOSE = Option(("-v", "--verbose"), "Print everything, without shortening.")
+_COLOR = Option(
+    ("--color",), "Use color: always, never or auto (default; on a terminal, unless NO_COLOR is set).", "WHEN"
+)
+_QUIET = Option(("-q", "--quiet"), "Do not report what was written.")
+_JOBS = Option(("--jobs",), "Number of worker processes. Default: number of CPUs.", "N", min=1)
+_PROFILE_JSON = Option(("--profile-json",), "Write a timing profile (seconds per phase, peak memory) to FILE.", "FILE")
+_DURATION = Option(("--for",), "Stop after this time: 10m, 8h. Default: when interrupted (Ctrl-C).", "TIME", RECORDING)
+_TO = Option(("--to",), "Directory to record into; created if missing.", "DIR", OUTPUT)
+_REDACT = Option(("--redact",), "Replace names, labels, images and other identifying values; decisions stay the same.")
+_REDACT_MAP = Option(
+    ("--redact-map",), "Write the original name behind each replacement to FILE. Keep it private.", "FILE"
+)
 CONFIG = Option(
     ("--config",),
-    "The rules' file, not the kpreempt.toml of this folder or of one above it in the repository.",
+    "Rules file. Default: kpreempt.toml in this directory or in a parent directory within the repository.",
     "FILE",
     GATE,
 )
-_KUBECONFIG = Option(("--kubeconfig",), "The kubeconfig, not $KUBECONFIG.", "FILE", CONNECTION)
+_KUBECONFIG = Option(("--kubeconfig",), "Kubeconfig file. Default: $KUBECONFIG, or ~/.kube/config.", "FILE", CONNECTION)
 
 
-# Options that make one value.
+# Groups of options that form one value.
 
 
 class Kustomization(str):
-    """A folder with a kustomization, among the paths of manifests."""
+    """A directory with a kustomization, among the paths of manifests."""
 
     __slots__ = ()
 
     @property
     def source(self) -> str:
-        """What messages call it."""
+        """The name used in messages."""
         return f"kubectl kustomize {self!s}"
 
 
-def manifest_options(**said: Any) -> Group:
-    """``-f`` and ``-k``, which make one list of paths; those of ``-k`` are each a ``Kustomization``."""
-    files = _FILES._replace(**said)
+def manifest_options(**changes: Any) -> Group:
+    """``-f`` and ``-k``, which form one list of paths; each path given with ``-k`` is a ``Kustomization``."""
+    files = _FILES._replace(**changes)
     kustomize = _KUSTOMIZE._replace(panel=files.panel)
     return Group({"files": Annotated[_Texts, files], "kustomizations": Annotated[_Texts, kustomize]}, _manifests)
 
@@ -175,7 +193,7 @@ MANIFESTS = manifest_options()
 
 
 class NodeChanges(NamedTuple):
-    """Nodes that come and go before the question is asked, as the options have them."""
+    """Nodes to add and remove before the request is answered, as given by the options."""
 
     added: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
@@ -183,7 +201,7 @@ class NodeChanges(NamedTuple):
 
     @property
     def files(self) -> list[str]:
-        """The files that nodes to be added are read from."""
+        """The files from which nodes to add are read."""
         if not self.added:
             return []
         from kpreempt.analysis.nodes.changes import is_file
@@ -198,7 +216,7 @@ CHANGING_NODES = Group(
             _Texts,
             Option(
                 ("--add-node",),
-                "What if there were N more nodes (default: 1) like node LIKE, or like the Node of a FILE. Repeatable.",
+                "Add N nodes (default 1) like the node LIKE, or like the Node in a FILE. Repeatable.",
                 "LIKE[=N]",
                 WHAT_IF,
             ),
@@ -207,14 +225,14 @@ CHANGING_NODES = Group(
             _Texts,
             Option(
                 ("--add-pool",),
-                "What if there were N more nodes of this NodePool of Karpenter's. Repeatable.",
+                "Add N nodes (default 1) of this Karpenter NodePool. Repeatable.",
                 "NODEPOOL[=N]",
                 WHAT_IF,
             ),
         ],
         "remove_nodes": Annotated[
             _Texts,
-            Option(("--remove-node",), "What if this node were gone, with its pods. Repeatable.", "NODE", WHAT_IF),
+            Option(("--remove-node",), "Remove this node and its pods first. Repeatable.", "NODE", WHAT_IF),
         ],
     },
     lambda given: NodeChanges(*(tuple(values or ()) for values in given.values())),
@@ -233,8 +251,9 @@ _EXTENSIONS = Group(
             _Texts,
             Option(
                 ("--plugin",),
-                "A plugin of your own: MODULE:CLASS, FILE.py:CLASS or the NAME of one that is installed. It runs "
-                "where --scheduler-config enables it, and without a configuration after the default ones. Repeatable.",
+                "Out-of-tree plugin: MODULE:CLASS, FILE.py:CLASS or the NAME of an installed one. It runs at the "
+                "extension points that --scheduler-config enables; without a configuration, after the default plugins. "
+                "Repeatable.",
                 "MODULE:CLASS",
                 SCHEDULER,
                 families=(KUBE,),
@@ -244,7 +263,7 @@ _EXTENSIONS = Group(
             bool,
             Option(
                 ("--call-extenders",),
-                "Ask the extenders of the configuration, over HTTP. Without it none is.",
+                "Call the configured HTTP scheduler extenders. Off by default.",
                 panel=SCHEDULER,
                 families=(KUBE,),
             ),
@@ -267,7 +286,7 @@ _INPUT_LIMITS = Group(
             bool,
             Option(
                 ("--follow-links",),
-                "In folders: follow links that lead out of them, which is refused.",
+                "Follow symlinks that point outside the given directory (rejected by default).",
                 panel=THE_CLUSTER,
             ),
         ],
@@ -280,14 +299,14 @@ _INPUT_LIMITS = Group(
 def _connection(given: dict[str, Any]) -> "ConnectionFlags":
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
-    # What TAB may keep says nothing about the connection.
+    # The completion cache has nothing to do with the connection.
     values = {name: value for name, value in given.items() if value and name != "no_cache"}
     if "as_groups" in values:
         values["as_groups"] = tuple(values["as_groups"])
     return ConnectionFlags(**values)
 
 
-# kubectl's, by their names in ``ConnectionFlags``.
+# kubectl's options, by their names in ``ConnectionFlags``.
 _CONNECTION = Group(
     {
         "kubeconfig": Annotated[_Text, _KUBECONFIG],
@@ -295,26 +314,28 @@ _CONNECTION = Group(
             _Text,
             Option(
                 ("--context",),
-                "The context of the kubeconfig; several for pending and budgets: a,b.",
+                "Kubeconfig context. pending and budgets take several: a,b.",
                 "NAME",
                 CONNECTION,
             ),
         ],
-        "cluster": Annotated[_Text, Option(("--cluster",), "The cluster of the kubeconfig.", "NAME", CONNECTION)],
-        "user": Annotated[_Text, Option(("--user",), "The user of the kubeconfig.", "NAME", CONNECTION)],
+        "cluster": Annotated[_Text, Option(("--cluster",), "Kubeconfig cluster.", "NAME", CONNECTION)],
+        "user": Annotated[_Text, Option(("--user",), "Kubeconfig user.", "NAME", CONNECTION)],
         "server": Annotated[_Text, Option(("-s", "--server"), "Address of the API server.", "URL", CONNECTION)],
         "token": Annotated[_Text, Option(("--token",), "Bearer token for the API server.", "TOKEN", CONNECTION)],
         "certificate_authority": Annotated[
-            _Text, Option(("--certificate-authority",), "Certificate of the server's authority.", "FILE", CONNECTION)
+            _Text,
+            Option(("--certificate-authority",), "Certificate file of the certificate authority.", "FILE", CONNECTION),
         ],
         "insecure_skip_tls_verify": Annotated[
             bool,
             Option(
-                ("--insecure-skip-tls-verify",), "Do not check the server's certificate: insecure.", panel=CONNECTION
+                ("--insecure-skip-tls-verify",), "Do not verify the server's certificate. Insecure.", panel=CONNECTION
             ),
         ],
         "tls_server_name": Annotated[
-            _Text, Option(("--tls-server-name",), "The name that the server's certificate is for.", "NAME", CONNECTION)
+            _Text,
+            Option(("--tls-server-name",), "Server name to verify in the server's certificate.", "NAME", CONNECTION),
         ],
         "as_user": Annotated[_Text, Option(("--as",), "User or service account to impersonate.", "USER", CONNECTION)],
         "as_groups": Annotated[
@@ -323,13 +344,18 @@ _CONNECTION = Group(
         "as_uid": Annotated[_Text, Option(("--as-uid",), "UID to impersonate.", "UID", CONNECTION)],
         "request_timeout": Annotated[
             _Text,
-            Option(("--request-timeout",), "For one request: 30s, 2m; 0 is without end.  [1m]", "TIME", CONNECTION),
+            Option(
+                ("--request-timeout",),
+                "Timeout of a single request: 30s, 2m; 0 for none (default: 1m).",
+                "TIME",
+                CONNECTION,
+            ),
         ],
         "no_cache": Annotated[
             bool,
             Option(
                 ("--no-cache",),
-                "When TAB is pressed: keep no names in the cache. KPREEMPT_NO_CACHE=1 does, too.",
+                "Do not cache names for shell completion. Same as KPREEMPT_NO_CACHE=1.",
                 panel=CONNECTION,
             ),
         ],
@@ -338,19 +364,19 @@ _CONNECTION = Group(
 )
 
 
-# What commands about a cluster have in common.
+# The options that all commands about a cluster share.
 
 
 class ClusterRequest(Request):
-    """What is asked of a cluster, in snapshots or at the end of a connection."""
+    """A request about a cluster, read from snapshots or over a connection."""
 
     snapshots: Annotated[list[str], _SNAPSHOT] = []
     at: Annotated[
         _Text,
         Option(
             ("--at",),
-            "Of a recording (kpreempt record), the cluster at this time, or just before the scheduler decided on "
-            "pod/NAMESPACE/NAME.  [its end]",
+            "With a recording: use the cluster state at TIME, or just before pod/NS/NAME was scheduled. Default: the "
+            "end of the recording.",
             "TIME",
             THE_CLUSTER,
         ),
@@ -361,8 +387,7 @@ class ClusterRequest(Request):
         list[str],
         Option(
             ("--assume-none",),
-            "The cluster has no object of this kind, although the snapshot doesn't say so: pdb, quota, hpa. "
-            "Repeatable.",
+            "Assume that the cluster has no objects of a kind that the snapshot lacks: pdb, quota, hpa. Repeatable.",
             "KIND",
             THE_CLUSTER,
         ),
@@ -372,9 +397,9 @@ class ClusterRequest(Request):
 
 
 class AnswerRequest(ClusterRequest):
-    """What is asked of a scheduler and a cluster, and answered in one or several formats."""
+    """A request about a scheduler and a cluster, answered in one or more formats."""
 
-    # Offered by commands with what-ifs.
+    # Commands with what-if options offer these.
     node_changes = NodeChanges()
     additions: Any = ()
     without: Any = ()
@@ -383,9 +408,9 @@ class AnswerRequest(ClusterRequest):
     budgets: Any = ()
 
     namespace: Annotated[_Text, NAMESPACE] = None
-    all_namespaces: Annotated[bool, Option(("-A", "--all-namespaces"), "Pods of all namespaces.", panel=THE_POD)] = (
-        False
-    )
+    all_namespaces: Annotated[
+        bool, Option(("-A", "--all-namespaces"), "Include pods of all namespaces.", panel=THE_POD)
+    ] = False
     selector: Annotated[_Text, SELECTOR] = None
     algorithm: Annotated[_Text, _ALGORITHM] = None
     scheduler_config: Annotated[_Text, _SCHEDULER_CONFIG] = None
@@ -393,7 +418,7 @@ class AnswerRequest(ClusterRequest):
         _Text,
         Option(
             ("--policy-config",),
-            "The scheduler has this Policy file; for kube-1.8, kube-1.13 and kube-1.18.",
+            "Scheduler Policy file, for kube-1.8, kube-1.13 and kube-1.18.",
             "FILE",
             SCHEDULER,
             families=(KUBE,),
@@ -408,17 +433,17 @@ class AnswerRequest(ClusterRequest):
     jobs: Annotated[int | None, _JOBS] = None
     profile_json: Annotated[_Text, _PROFILE_JSON] = None
 
-    # Whether a file, or a reader that is no terminal, gets the report.
+    # Whether files and pipes get the report instead of the screen.
     reports_to_log = False
 
     @property
     def shows_all(self) -> bool:
-        """Whether everything is wanted, however long."""
+        """Whether to print everything without shortening."""
         return bool(self.verbose)
 
     @property
     def extent(self) -> str:
-        """How much the answer is to tell, as ``Extent`` of reports has it."""
+        """How much of the answer to print: a value of the reports' ``Extent``."""
         return "report" if self.verbose else "screen"
 
 
@@ -426,14 +451,18 @@ class AnswerRequest(ClusterRequest):
 
 
 class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selector", "jobs"]):
-    """Say where a pod lands, or whom it preempts to land, or why it is unschedulable.
+    """Explain where a pod lands and what it preempts.
 
-    The pod is a manifest (-f), one that is in the cluster (NAME), or made from --cpu, --memory and --resource. Of a
-    workload all pods are put to the scheduler, one after the other: of a manifest as new ones, of one in the cluster
-    (deploy/NAME) those that are not on a node yet, or one more where all are, or with --replicas so many more. With
-    --algorithm volcano-1.8 the manifest may be a Volcano Job, and the question is what becomes of the whole gang. With
-    --algorithm kueue-0.19 it is a Workload, or a Job or Pod with a queue: whether Kueue admits it, whom it preempts for
-    that, and whether its pods then land.
+    The pod comes from a manifest (-f), from the cluster (NAME), or from --cpu, --memory and --resource. If it is
+    unschedulable, the answer says why on each node.
+
+    For a workload, every replica is scheduled in turn. From a manifest, all replicas are treated as new. For a workload
+    in the cluster (deploy/NAME), its unscheduled pods are tried, or one extra replica if all are running. --replicas N
+    tries N more.
+
+    With --algorithm volcano-1.8, the manifest may be a Volcano Job; the answer covers the whole gang. With --algorithm
+    kueue-0.19, it is a Workload, or a Job or Pod with a queue: the answer says whether Kueue admits it, which Workloads
+    it preempts, and whether its pods then land.
     """
 
     answer = "Verdict"
@@ -442,20 +471,24 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     cpu: Annotated[
         _Text,
         Option(
-            ("--cpu",), "Without a manifest: CPU that the pod requests.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)
+            ("--cpu",), "CPU request of the pod, without a manifest.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)
         ),
     ] = None
     memory: Annotated[
         _Text,
         Option(
-            ("--memory",), "Without a manifest: memory that it requests.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)
+            ("--memory",),
+            "Memory request of the pod, without a manifest.",
+            "QUANTITY",
+            THE_POD,
+            families=(KUBE, VOLCANO),
         ),
     ] = None
     resources: Annotated[
         list[str],
         Option(
             ("--resource",),
-            "Without a manifest: another resource. Repeatable.",
+            "Request for another resource, without a manifest. Repeatable.",
             "NAME=QUANTITY",
             THE_POD,
             families=(KUBE, VOLCANO),
@@ -463,18 +496,16 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     ] = []
     without: Annotated[list[str], WITHOUT] = []
     additions: Annotated[list[str], WITH] = []
-    cordons: Annotated[
-        list[str], Option(("--cordon",), "What if this node were cordoned. Repeatable.", "NODE", WHAT_IF)
-    ] = []
+    cordons: Annotated[list[str], Option(("--cordon",), "Cordon this node first. Repeatable.", "NODE", WHAT_IF)] = []
     uncordons: Annotated[
-        list[str], Option(("--uncordon",), "What if it were open to pods again. Repeatable.", "NODE", WHAT_IF)
+        list[str], Option(("--uncordon",), "Uncordon this node first. Repeatable.", "NODE", WHAT_IF)
     ] = []
     node_changes: Annotated[NodeChanges, CHANGING_NODES]
     budgets: Annotated[
         list[str],
         Option(
             ("--budget",),
-            "What if a budget allowed so many disruptions. Repeatable.",
+            "Set the number of disruptions that a PodDisruptionBudget allows. Repeatable.",
             "NS/NAME=ALLOWED",
             WHAT_IF,
             families=(KUBE,),
@@ -483,83 +514,87 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     scheduler_config: Annotated[
         _Text,
-        _SCHEDULER_CONFIG._replace(
-            help="What if the scheduler had this KubeSchedulerConfiguration, or Volcano's own configuration."
-        ),
+        _SCHEDULER_CONFIG._replace(help="KubeSchedulerConfiguration of the scheduler, or Volcano's own configuration."),
     ] = None
-    feature_gates: Annotated[
-        list[str], _FEATURE_GATES._replace(help="What if these feature gates were set so. Repeatable.")
-    ] = []
+    feature_gates: Annotated[list[str], _FEATURE_GATES] = []
     actions: Annotated[_Text, _ACTIONS] = None
     runs: Annotated[int, _SESSIONS] = 0
     seed: Annotated[int, _SEED_OF_SESSIONS] = 0
     verbose: Annotated[
-        int, _VERBOSE._replace(help="Every section of the answer; -v -v: every node and every step.", counts=True)
+        int, _VERBOSE._replace(help="Print every section of the answer; -v -v: every node and every step.", counts=True)
     ] = 0  # type: ignore[assignment] # counted here alone
-    brief: Annotated[bool, Option(("--brief",), "One line, for a chat.", families=(KUBE,))] = False
+    brief: Annotated[bool, Option(("--brief",), "Print a one-line summary.", families=(KUBE,))] = False
     exit_code: Annotated[
         bool,
         Option(
             ("--exit-code",),
-            "Exit 0 lands, 10 by preemption, 11 violating budgets, 12 unschedulable, 13 uncertain; of several pods the "
-            "highest.",
+            "Report the outcome as the exit code: 0 lands, 10 preempts, 11 violates a PodDisruptionBudget, 12 is "
+            "unschedulable, 13 uncertain. For several pods, the highest.",
             panel=GATE,
         ),
     ] = False
 
     @property
     def shows_all(self) -> bool:
-        """Whether every node and every step is wanted; what other families do has but one shorter form."""
+        """Whether to print every node and every step; answers of other families have only one shorter form."""
         from kpreempt.cli.families import family_of
 
         return bool(self.verbose > (family_of(self.algorithm).name == KUBE))
 
     @property
     def extent(self) -> str:
-        """One screen, where no more and no less is asked for."""
+        """One screen, unless a longer or shorter form is requested."""
         return "line" if self.brief else super().extent
 
 
 class PendingRequest(Pending, AnswerRequest):
-    """List pending pods: which land now, which preempt whom, what keeps the others pending.
+    """List pending pods and what happens to each.
 
-    Pods of all namespaces, unless -n says otherwise: there is one queue for all. They are in the order in which the
-    scheduler would try them, and each is judged alone, as if it came next. One screen; -v has every pod in full, and
-    -o wide the nodes by reason and the smallest change with which an unschedulable pod would land.
+    Covers all namespaces unless -n is given, because they share one queue. Pods are listed in the order in which the
+    scheduler would try them, and each is evaluated on its own, as if it were next. The default output fits one screen;
+    -v prints every pod in full, and -o wide the nodes by reason and the smallest change that would make an
+    unschedulable pod fit.
 
-    With --algorithm kueue-0.19 it lists the Workloads that wait for quota, in the order in which Kueue decides about
-    them: what becomes of each with all the others queued, and whom it preempts.
+    With --algorithm kueue-0.19, lists the Workloads waiting for quota in the order in which Kueue considers them. Each
+    is evaluated with all the others queued.
     """
 
     answer = "PendingPods"
     node_changes: Annotated[NodeChanges, CHANGING_NODES]
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
-    watch: Annotated[bool, Option(("-w", "--watch"), "Look again and again, until Ctrl-C.", families=(KUBE,))] = False
-    interval: Annotated[float, Option(("--interval",), "How long to wait between looks, with -w.", "SECONDS")] = 5.0
+    watch: Annotated[
+        bool, Option(("-w", "--watch"), "Refresh the list until interrupted (Ctrl-C).", families=(KUBE,))
+    ] = False
+    interval: Annotated[float, Option(("--interval",), "Time between refreshes with -w.", "SECONDS")] = 5.0
 
 
 class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces", "selector", "policy_config"]):
-    """Show the scheduling queue: which pod is tried next, where the others wait, and what would move each.
+    """Show the scheduling queue and what moves each pod.
 
-    One screen; -v has every pod with the events that would move it, and with --events the queue after each.
+    Shows which pod is tried next, in which queue the others wait, and which events would move them. The default output
+    fits one screen; -v prints every pod with the events that would move it and, with --events, the queue after each
+    event.
 
-    With --events, and neither --snapshot nor an option that names a live cluster, the cluster is empty at first. An
-    event: {"time": "+5s", "event": "addPod", "pod": {...}}. The time is one of a clock, or counts from the event
-    before. The others are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and what
-    the scheduler does: pop, unschedulable, nominate, clearNomination, moveAll, activate.
+    With --events, and without --snapshot or an option that selects a live cluster, the cluster starts empty. An event
+    looks like {"time": "+5s", "event": "addPod", "pod": {...}}; the time is absolute, or relative to the previous
+    event. Other events are updatePod, deletePod, bindPod, addNode, updateNode, deleteNode, changeObject, wait, and the
+    scheduler's own actions: pop, unschedulable, nominate, clearNomination, moveAll, activate.
     """
 
     answer = "SchedulingQueueState"
     events: Annotated[
         _Text,
         Option(
-            ("--events",), "Apply these events, JSON lines or YAML, and show the queue after each.", "FILE", THE_CLUSTER
+            ("--events",),
+            "Apply the events in FILE (JSON lines or YAML) and show the queue after each.",
+            "FILE",
+            THE_CLUSTER,
         ),
     ] = None
     algorithm: Annotated[
         _Text,
         _ALGORITHM._replace(
-            help="The queue of this scheduler (default: auto, that of the cluster's own version).",
+            help="Scheduler version whose queue to show (default: auto, the cluster's own version).",
             metavar="|".join(("auto", *(name for name, row in LEGACY_ROWS.items() if row.has_queue), KUBE_RANGE)),
         ),
     ] = None
@@ -568,14 +603,13 @@ class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces",
 class WhoEvictedRequest(
     WhoEvicted, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "verbose", "strict", "jobs"]
 ):
-    """Say which pod preempted a pod, and where the preemptor is now.
+    """Show which pod preempted a pod, and why.
 
-    The scheduler says it in an event, which the API server keeps for an hour by default. So the snapshot needs
-    events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before (--before) the eviction
-    is reconstructed: whether the preemptor preempts this pod there, and why. A recording has both, also when events
-    and victim are long gone.
+    The scheduler records a preemption in an event, which the API server keeps for an hour by default, so the snapshot
+    must include events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before the eviction (--before),
+    the decision is reconstructed to explain it. A recording works even after the events and the victim are deleted.
 
-    With --algorithm kueue-0.19 it is about a Workload, whose conditions and events say for whom Kueue preempted it.
+    With --algorithm kueue-0.19, shows for which Workload Kueue preempted a Workload, from its conditions and events.
     """
 
     answer = "PreemptionsOfPod"
@@ -583,7 +617,7 @@ class WhoEvictedRequest(
         list[str],
         Option(
             ("--before",),
-            "A snapshot from before: explain the preemptor there. Repeatable; all are merged.",
+            "Snapshot from before the eviction, used to explain the preemptor. Repeatable; all are merged.",
             "PATH",
             THE_CLUSTER,
             families=(KUBE,),
@@ -594,33 +628,36 @@ class WhoEvictedRequest(
 
 
 class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
-    """Say which pending pods would preempt running ones, and the lowest priority of a new pod that would.
+    """Show which running pods could be preempted.
 
-    Found by running the scheduler's decision: on each pending pod, and on new pods of typical size, of the running
-    pod's own size, and of that and all that is free beside it, at each priority that makes a difference. One screen; -v
-    has every threat, the budgets and the whole order of preemption.
+    For each running pod, shows the pending pods that would preempt it, and the lowest priority at which a new pod
+    would. Computed by simulating each pending pod, and new pods of three sizes (typical, same as the running pod, and
+    that plus the node's free capacity), at every relevant priority. The default output fits one screen; -v prints every
+    threat, the PodDisruptionBudgets and the full eviction order.
 
-    With --algorithm kueue-0.19 it is about Workloads with quota: which Workloads that wait would preempt them, by which
-    rule, and what of their quota is borrowed, so that others may reclaim it.
+    With --algorithm kueue-0.19, covers Workloads that hold quota: which waiting Workloads would preempt them, by which
+    rule, and how much of their quota is borrowed and can be reclaimed.
     """
 
     answer = "PodsAtRisk"
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Pods of this namespace (default: default).")] = None
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pods (default: default).")] = None
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
 
 
 class BudgetsRequest(Budgets, AnswerRequest):
-    """Audit PodDisruptionBudgets: which block drains, protect nothing, or are violated, and by which pod.
+    """Find problems with PodDisruptionBudgets.
 
-    Budgets of all namespaces, unless -n says otherwise; with -l those that protect such pods. The scheduler prefers
-    victims whose budgets allow it, and takes others where nothing else helps: every pending pod is tried for that, and
-    of budgets that allow no disruption the lowest priority of a new pod is sought that would. One screen; -v has each
-    finding with its fix, these priorities, and every budget.
+    Reports budgets that block drains, that protect nothing, or that a preemption would violate, and by which pod.
+    Covers all namespaces unless -n is given; with -l, only budgets that protect matching pods. The scheduler prefers
+    victims whose budgets allow the eviction but violates budgets if nothing else helps. So every pending pod is
+    simulated, and for each budget that allows no disruptions, the lowest priority at which a new pod would violate it
+    is computed. The default output fits one screen; -v prints each finding with its fix, these priorities, and every
+    budget.
     """
 
     answer = "BudgetAudit"
     fail_on: Annotated[
-        _Text, Option(("--fail-on",), "Exit 1 if a finding is as severe as this, or more.", "error|warning|note", GATE)
+        _Text, Option(("--fail-on",), "Exit 1 if any finding has this severity or higher.", "error|warning|note", GATE)
     ] = None
 
 
@@ -631,14 +668,14 @@ class VolcanoRequest(
         "jobs",
     ],
 ):
-    """Run a whole session of Volcano 1.8: what is enqueued, allocated, pipelined and evicted, by which action, and why.
+    """Run one full scheduling session of Volcano 1.8.
 
-    The shares of queues and jobs before and after, every node that was tried, which plugin of which tier rejected which
-    victim, whether each statement was committed or discarded, the conditions of PodGroups and pods, and where Volcano
-    would panic.
+    Shows what each action enqueues, allocates, pipelines and evicts, and why: the shares of queues and jobs before and
+    after, every node that was tried, which plugin in which tier rejected which victim, whether each statement was
+    committed or discarded, the conditions of PodGroups and pods, and whether Volcano would panic.
 
-    Where Volcano chooses at random, this takes the first by name; --runs N runs N more sessions with every such choice
-    drawn anew, and counts the outcomes.
+    If Volcano would choose at random, the first candidate by name is used. --runs N runs N more sessions with random
+    choices and counts the outcomes.
     """
 
     answer = "SessionAnswer"
@@ -648,8 +685,8 @@ class VolcanoRequest(
     scheduler_config: Annotated[
         _Text,
         _SCHEDULER_CONFIG._replace(
-            help="Volcano's configuration, or the ConfigMap that holds it; configmap/[NS/]NAME is one of the live "
-            "cluster. Default: that of Volcano 1.8."
+            help="Volcano's configuration, or the ConfigMap that holds it; configmap/[NS/]NAME reads it from the live "
+            "cluster. Default: Volcano 1.8's default configuration."
         ),
     ] = None
     actions: Annotated[_Text, _ACTIONS] = None
@@ -665,131 +702,139 @@ class VolcanoRequest(
 class BatchRequest(ClusterRequest):
     """Answer many scenarios, one JSON line each, in order.
 
-    A line in: {"name": ..., "objects": [...], "pod": {...}}, and optionally "algorithm", "config" (a
+    An input line is {"name": ..., "objects": [...], "pod": {...}}, with optional keys "algorithm", "config" (a
     KubeSchedulerConfiguration as text), "featureGates" and "queued" (true: pending pods wait in the scheduler's queue,
-    so that nominated ones keep their room). All objects are taken as they are stored: the API's own defaults are filled
-    in, the priority of a class and the status of a budget where it is not stated, and nothing else. With --snapshot, or
-    an option that names a live cluster (--context, --kubeconfig, ...), that cluster is read once, and each line's
-    objects are laid over it.
+    so nominated pods keep their reservation). Objects are used as stored; only API defaults, a class's priority and a
+    budget's status are filled in if missing. With --snapshot, or an option that selects a live cluster (--context,
+    --kubeconfig, ...), that cluster is read once and each line's objects are added to it.
 
-    With "algorithm": "volcano-1.8" the answer is a whole session, "conf" is Volcano's configuration as text (empty: the
-    default one), and the pod may be left out.
+    With "algorithm": "volcano-1.8", the answer is a full session. "conf" is Volcano's configuration as text (empty: the
+    default one), and "pod" is optional.
 
-    With "algorithm": "kueue-0.19" the answer is what Kueue's scheduler does from "now" on, in at most "cycles" cycles
-    with its controllers played in between. "workload" is the key of the one Workload that is queued, or "all", and
-    "config" has the manager's fairSharing, featureGates and quotaCheckStrategy. There is no pod.
+    With "algorithm": "kueue-0.19", the answer is what Kueue's scheduler does, starting at "now", in up to "cycles"
+    cycles with its controllers simulated in between. "workload" is the key of the only Workload queued, or "all", and
+    "config" holds the manager's fairSharing, featureGates and quotaCheckStrategy. There is no "pod".
 
-    A line out: {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for a bad one; the others
-    are answered, and the exit code is 3.
+    An output line is {"name": ..., "verdict": {...}}, or {"name": ..., "error": {"message": ...}} for an invalid input
+    line. The other lines are still answered, and the exit code is 3.
     """
 
-    file: Annotated[str, Option(metavar="FILE", help="Scenarios as JSON lines; - is standard input.")] = "-"
+    file: Annotated[
+        str, Option(metavar="FILE", help="File with scenarios as JSON lines (default: -, standard input).")
+    ] = "-"
     extensions: Annotated["Extensions", _EXTENSIONS]
-    outputs: Annotated[list[str], OUTPUTS._replace(metavar="jsonl[=FILE]", help="Write to FILE, whole or not.")] = []
+    outputs: Annotated[list[str], OUTPUTS._replace(metavar="jsonl[=FILE]", help="Write to FILE atomically.")] = []
     strict: Annotated[bool, _STRICT] = False
     jobs: Annotated[int | None, _JOBS] = None
     profile_json: Annotated[_Text, _PROFILE_JSON] = None
 
 
 class SweepRequest(Request):
-    """Put many questions to many clusters, with Dask, and write the answers as a Parquet dataset.
+    """Run queries across many clusters with Dask.
 
-    Each cluster is read once and asked every question of the plan, by each scheduler. A cluster that cannot be read is
-    a row of failures, and the others go on; a partition of the dataset is whole or not there. A worker that dies is
-    replaced. sweep report DIR makes a page of a dataset.
+    Writes the results as a Parquet dataset. Each cluster is read once, and every query in the plan is run against it
+    for each scheduler. An unreadable cluster is recorded as a failure and the others continue. Partitions of the
+    dataset are written atomically, and a worker that dies is replaced. sweep report DIR renders a dataset as a page.
 
-    Exit codes: 0 all is answered, 3 there are failures (they are rows), 1 with --strict where an answer may come out
-    otherwise. Needs pip install 'kpreempt[fleet]'.
+    Exit codes: 0 everything was answered, 3 there were failures (recorded as rows), 1 with --strict if an answer is
+    uncertain. Requires pip install 'kpreempt[fleet]'.
     """
 
     answer = "Sweep"
     words: Annotated[
         list[str] | None,
-        Option(metavar="[PLAN | report DIR]", help="The plan's file (TOML), or the dataset to report on."),
+        Option(metavar="[PLAN | report DIR]", help="Plan file (TOML), or the dataset to report on."),
     ] = None
     files: Annotated[
-        list[str], _FILES._replace(help="Ask where the pods of this manifest land. Repeatable.", panel=QUERIES)
+        list[str], _FILES._replace(help="Explain where the pods in this manifest land. Repeatable.", panel=QUERIES)
     ] = []
     priorities: Annotated[
-        _Text, Option(("--priorities",), "Ask about -f with each of these priorities.", "N,...", QUERIES)
+        _Text,
+        Option(("--priorities",), "Explain the pods given with -f at each of these priorities.", "N,...", QUERIES),
     ] = None
-    query: Annotated[list[str], Option(("--query",), "Ask this, too. Repeatable.", "pending|budgets", QUERIES)] = []
+    query: Annotated[
+        list[str], Option(("--query",), "Run this query as well. Repeatable.", "pending|budgets", QUERIES)
+    ] = []
     snapshots: Annotated[
         list[str],
         Option(
             ("--snapshots",),
-            "Clusters: each match is one, as --snapshot takes it; s3:// and others by fsspec. Repeatable.",
+            "Snapshots, one cluster per match, in any form that --snapshot accepts; s3:// and other URLs "
+            "through fsspec. Repeatable.",
             "PATH|URL|GLOB",
             THE_CLUSTER,
         ),
     ] = []
-    contexts: Annotated[_Text, Option(("--contexts",), "Live clusters, by context.", "NAME,...", THE_CLUSTER)] = None
+    contexts: Annotated[
+        _Text, Option(("--contexts",), "Live clusters, by kubeconfig context.", "NAME,...", THE_CLUSTER)
+    ] = None
     kubeconfig: Annotated[_Text, _KUBECONFIG] = None
-    max_unpacked: Annotated[_Text, _MAX_UNPACKED._replace(help="How much one snapshot may unpack to: 4Gi.  [1Gi]")] = (
-        None
-    )
+    max_unpacked: Annotated[
+        _Text, _MAX_UNPACKED._replace(help="Maximum decompressed size of each snapshot (default: 1Gi).")
+    ] = None
     now: Annotated[_Text, _NOW] = None
     skip_bad_objects: Annotated[bool, _SKIP_BAD_OBJECTS] = False
     algorithms: Annotated[
         _Text,
         _ALGORITHMS._replace(
-            metavar=f"auto,{DEFAULT_ALGORITHM},...", help="The schedulers that decide, each anew.  [auto]"
+            metavar=f"auto,{DEFAULT_ALGORITHM},...", help="Schedulers to run every query with (default: auto)."
         ),
     ] = None
-    to: Annotated[_Text, _TO._replace(help="The dataset's folder; it is made.")] = None
-    resume: Annotated[bool, Option(("--resume",), "Do only what is missing in --to, and what failed.")] = False
+    to: Annotated[_Text, _TO._replace(help="Directory to write the dataset to; created if missing.")] = None
+    resume: Annotated[bool, Option(("--resume",), "Run only what is missing from --to or failed.")] = False
     scheduler: Annotated[
-        _Text, Option(("--scheduler",), "Work at this Dask cluster, and not here.", "tcp://HOST:PORT", WORKERS)
+        _Text, Option(("--scheduler",), "Run on this Dask cluster instead of locally.", "tcp://HOST:PORT", WORKERS)
     ] = None
     workers: Annotated[
         int | None,
-        Option(("--workers",), "So many processes here. Default: what cores and memory allow.", "N", WORKERS, min=1),
+        Option(("--workers",), "Number of local processes. Default: what CPUs and memory allow.", "N", WORKERS, min=1),
     ] = None
     worker_memory: Annotated[
-        _Text, Option(("--worker-memory",), "What each of them may take: 2Gi.", "SIZE", WORKERS)
+        _Text, Option(("--worker-memory",), "Memory limit of each local process: 2Gi.", "SIZE", WORKERS)
     ] = None
     outputs: Annotated[list[str], OUTPUTS] = []
     verbose: Annotated[bool, _VERBOSE] = False
-    quiet: Annotated[bool, _QUIET._replace(help="No line for each cluster.")] = False
+    quiet: Annotated[bool, _QUIET._replace(help="Do not print a progress line per cluster.")] = False
     color: Annotated[str, _COLOR] = "auto"
     strict: Annotated[bool, _STRICT] = False
 
 
 class McpRequest(ClusterRequest):
-    """Serve assistants on call: questions and answers by the Model Context Protocol on standard input and output.
+    """Run an MCP server for AI assistants.
 
-    Its tools are explain, pending, budgets, at_risk, check, drain, compare and cluster; their answers are the documents
-    of -o json, cut to the size that the caller names. Nothing is changed, and no file, address or program is reachable
-    through it but the cluster of these options. A snapshot is read once, a live cluster for each question.
+    Serves the Model Context Protocol on stdin and stdout and lets AI assistants query the cluster, read-only. The tools
+    are explain, pending, budgets, at_risk, check, drain, compare and cluster. They return the documents of -o json,
+    truncated to the size that the caller requests. Clients can reach only the cluster that these options select: no
+    other file, address or program. A snapshot is read once, a live cluster for each call.
 
-    Needs pip install 'kpreempt[mcp]'.
+    Requires pip install 'kpreempt[mcp]'.
     """
 
     algorithm: Annotated[_Text, _ALGORITHM] = None
     scheduler_config: Annotated[
-        _Text, _SCHEDULER_CONFIG._replace(help="The scheduler has this KubeSchedulerConfiguration.")
+        _Text, _SCHEDULER_CONFIG._replace(help="KubeSchedulerConfiguration of the scheduler.")
     ] = None
 
 
 class RulesRequest(Request):
-    """List the rules that kpreempt check puts to a change, or explain one.
+    """List the rules of check, or explain one.
 
-    Each with its default, what it counts for, and what it asks for. A rule that is named is told with an example that
-    breaks it, and how that is mended. Rules of your own, in kpreempt.toml, come last.
+    Lists each rule with its default, its severity and what it requires. Given a rule name, print an example that
+    violates it and the fix. Custom rules from kpreempt.toml come last.
     """
 
     answer = "GateRuleList"
-    name: Annotated[_Text, Option(metavar="[NAME]", help="A rule, to be explained with an example.")] = None
-    config: Annotated[_Text, CONFIG._replace(help="The rules' file, not the kpreempt.toml that check would find.")] = (
+    name: Annotated[_Text, Option(metavar="[NAME]", help="Rule to explain with an example.")] = None
+    config: Annotated[_Text, CONFIG._replace(help="Rules file. Default: the kpreempt.toml that check would use.")] = (
         None
     )
     output: Annotated[str, _FORMAT] = "text"
 
 
 class AlgorithmsRequest(Request):
-    """List the schedulers that --algorithm can name, and what each does differently.
+    """List the schedulers that --algorithm accepts.
 
-    The differences are those in preemption: who may be evicted, on which node, and what happens then.
+    Shows how they differ in preemption: which pods may be evicted, on which node, and what happens next.
     """
 
     answer = "Algorithms"
@@ -804,105 +849,124 @@ class PluginsRequest(
         "profile_json",
     ],
 ):
-    """List the plugins that would run, by extension point and in order, where each is from, and the extenders.
+    """List the plugins and extenders that would run.
 
-    No plugin is started, and no extender called. Of a cluster only the version counts: --snapshot or an option that
-    names a live cluster (--context, --kubeconfig, ...) says which; without either it is the newest that is modelled.
-    Plugins that are installed, and that no profile enables, are listed, too; docs/writing-plugins.md says how to write
-    one.
+    Lists plugins by extension point, in order, with their source. No plugin is started and no extender is called. Only
+    the cluster's version matters: it comes from --snapshot or an option that selects a live cluster (--context,
+    --kubeconfig, ...), and defaults to the latest supported version. Installed plugins that no profile enables are
+    listed as well. docs/writing-plugins.md explains how to write a plugin.
     """
 
     answer = "SchedulerPlugins"
     snapshots: Annotated[
-        list[str], _SNAPSHOT._replace(help="Those of this cluster's version: a dump's. Repeatable.")
+        list[str], _SNAPSHOT._replace(help="Snapshot of the cluster whose version to use. Repeatable.")
     ] = []
 
 
 class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selector", "policy_config", "jobs"]):
-    """Say where several algorithms would put the same pods, whom each evicts, and at which step they differ.
+    """Compare how schedulers place the same pods.
 
-    The pods are one of the cluster (NAME), those of a manifest (-f), those of scenarios (--batch), or else every pod
-    that is pending. Each is judged alone, as if it came next. One screen; -v has every pod and every step that differs.
+    Shows where each scheduler places a pod, which pods it evicts, and at which step they differ. The pods are one from
+    the cluster (NAME), those in a manifest (-f), those in scenarios (--batch), or by default every pending pod. Each is
+    evaluated on its own, as if it were next. The default output fits one screen; -v prints every pod and every
+    differing step.
 
-    Alike: the pod lands, preempts or stays pending with each of them, on the same nodes, with the same victims. An
-    algorithm may have a configuration and feature gates of its own, so that one can be compared with itself:
-    kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. The name auto is the version that the cluster has.
+    Two results match if the outcome, node and victims are the same. A scheduler can have its own configuration and
+    feature gates, so you can compare it with itself: kube-1.36,kube-1.36@FILE,kube-1.36:GATE=false. auto is the
+    cluster's own version.
 
-    With kueue-0.19,kueue-0.19@FILE they are Workloads: one of the cluster, those of a manifest, or else all that wait.
-    A file has another configuration of Kueue's manager, ClusterQueues and cohorts with other quotas, or both.
+    With kueue-0.19,kueue-0.19@FILE, compares Workloads: one from the cluster, those in a manifest, or by default all
+    that are waiting. FILE has a different configuration of Kueue's manager, ClusterQueues and cohorts with different
+    quotas, or both.
 
-    With --upgrade-to it is the cluster's own version and a newer one: which pending pods, pods of a manifest and next
-    pods of workloads (--workloads) would then land elsewhere, evict others or land no longer, and which change of
-    Kubernetes does it.
+    With --upgrade-to, compares the cluster's version with a newer one: which pending pods, pods in a manifest and next
+    pods of workloads (--workloads) would land on another node, evict other pods or no longer land, and which change in
+    Kubernetes causes it.
     """
 
     answer = "Comparison"
     algorithms: Annotated[_Text, _ALGORITHMS] = None
     upgrade_to: Annotated[
         _Text,
-        Option(("--upgrade-to",), "What an upgrade of the cluster's Kubernetes changes: 1.35", "VERSION", SCHEDULER),
+        Option(
+            ("--upgrade-to",),
+            "Show what upgrading the cluster to this Kubernetes version changes: 1.35.",
+            "VERSION",
+            SCHEDULER,
+        ),
     ] = None
     workloads: Annotated[
-        bool, Option(("--workloads",), "With --upgrade-to, also try the next pod of every workload.", panel=THE_POD)
+        bool, Option(("--workloads",), "With --upgrade-to, also compare the next pod of every workload.", panel=THE_POD)
     ] = False
     files: Annotated[list[str], MANIFESTS] = []
     select: Annotated[list[str], _SELECT] = []
     batch: Annotated[
         _Text,
         Option(
-            ("--batch",), "Scenarios as JSON lines, as for kpreempt batch.", "FILE", THE_POD, families=(KUBE, VOLCANO)
+            ("--batch",),
+            "Compare the scenarios in FILE (JSON lines, as for kpreempt batch).",
+            "FILE",
+            THE_POD,
+            families=(KUBE, VOLCANO),
         ),
     ] = None
     algorithm: Annotated[
         _Text,
-        _ALGORITHM._replace(help="With --upgrade-to: not the cluster's own version.", metavar=f"auto|{KUBE_RANGE}"),
+        _ALGORITHM._replace(
+            help="With --upgrade-to, the version to upgrade from (default: auto, the cluster's own).",
+            metavar=f"auto|{KUBE_RANGE}",
+        ),
     ] = None
     scheduler_config: Annotated[
-        _Text, _SCHEDULER_CONFIG._replace(help="With --upgrade-to, both versions have this KubeSchedulerConfiguration.")
+        _Text, _SCHEDULER_CONFIG._replace(help="With --upgrade-to, the KubeSchedulerConfiguration of both versions.")
     ] = None
     feature_gates: Annotated[
-        list[str], _FEATURE_GATES._replace(help="With --upgrade-to, both versions have these gates set. Repeatable.")
+        list[str], _FEATURE_GATES._replace(help="With --upgrade-to, feature gates of both versions. Repeatable.")
     ] = []
     fail_on_difference: Annotated[
-        bool, Option(("--fail-on-difference",), "Exit 1 if not all algorithms decide alike, or may not.", panel=GATE)
+        bool,
+        Option(("--fail-on-difference",), "Exit 1 if the schedulers decide, or may decide, differently.", panel=GATE),
     ] = False
 
     @property
     def algorithm_named(self) -> str:
-        """Kueue's where it is compared with itself. Raises ``UsageError`` where others are among them."""
+        """Kueue's, if it is compared with itself. Raises ``UsageError`` if it is compared with others."""
         named = {part.strip().partition("@")[0].partition(":")[0] for part in (self.algorithms or "").split(",")} - {""}
         if KUEUE_ALGORITHM not in named or self.upgrade_to is not None:
             return ""
         if len(named) > 1:
-            problem = f"{KUEUE_ALGORITHM} decides on whole Workloads, and is compared with itself alone"
+            problem = f"{KUEUE_ALGORITHM} decides on Workloads and can only be compared with itself"
             raise UsageError(problem, hint=f"{KUEUE_ALGORITHM},{KUEUE_ALGORITHM}@FILE")
         return KUEUE_ALGORITHM
 
 
 class CompletionRequest(Request):
-    """Print the script that completes commands, options and names of the live cluster when TAB is pressed.
+    """Print a shell completion script.
 
-    bash: source <(kpreempt completion bash), in ~/.bashrc. zsh: the same in ~/.zshrc, after compinit. fish: kpreempt
-    completion fish > ~/.config/fish/completions/kpreempt.fish. kubectl asks the program kubectl_complete-kpreempt,
-    which is installed with kpreempt; its script is for those who have a single file, and belongs beside it.
+    It completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash) to
+    ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: kpreempt completion fish >
+    ~/.config/fish/completions/kpreempt.fish. kubectl runs the program kubectl_complete-kpreempt, which is installed
+    with kpreempt; its script is only needed with the single-file build, in the same directory.
     """
 
-    shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Which script.")]
+    shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell, or kubectl.")]
 
 
 class SnapshotRequest(ClusterRequest, without=["now"]):
-    """Write what the schedulers look at in a cluster to a file that --snapshot reads, whole or not at all.
+    """Write a snapshot of a cluster to a file.
 
-    Secrets, ConfigMaps, environment values, commands, managed fields and annotations that are not used are never in it.
+    The file holds everything the schedulers read and can be used with --snapshot. It is written atomically. It never
+    contains Secrets, ConfigMaps, environment values, commands, managed fields or unused annotations.
     """
 
     invocation: Annotated[Context, Option()]
-    files: Annotated[list[str], _FILES._replace(help="A manifest whose pods go along as pending. Repeatable.")] = []
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where the manifest's pods are to be created.")] = None
+    files: Annotated[list[str], _FILES._replace(help="Manifest whose pods are added as pending pods. Repeatable.")] = []
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace for the manifest's pods.")] = None
     to: Annotated[
         str,
         _TO._replace(
-            metavar="FILE", help="Where to: FILE.json or FILE.jsonl, also with .gz or .zst; - is standard output."
+            metavar="FILE",
+            help="Output file: FILE.json or FILE.jsonl, optionally with .gz or .zst; - for standard output.",
         ),
     ]
     redact: Annotated[bool, _REDACT] = False
@@ -911,37 +975,41 @@ class SnapshotRequest(ClusterRequest, without=["now"]):
 
     @property
     def program(self) -> str:
-        """What its user calls kpreempt."""
+        """The name by which the user runs kpreempt."""
         return self.invocation.find_root().info_name or "kpreempt"
 
 
 class RecordRequest(Request):
-    """Record what the schedulers look at in a live cluster, and each change to it, until it is ended.
+    """Record a live cluster until interrupted.
 
-    The folder is a --snapshot of every command, with --at of any moment since: a time, or just before a pod's
-    scheduler decided on it. It holds no more than kpreempt snapshot writes. Requests are GET, to list and to watch.
+    Records everything the schedulers read, and every change to it. Every command accepts the recording as --snapshot,
+    with --at for any time since it started, or for just before a pod was scheduled. It contains no more than kpreempt
+    snapshot writes. Only list and watch requests are sent.
     """
 
     to: Annotated[_Text, _TO._replace(panel=RECORDING)] = None
     info: Annotated[
-        _Text, Option(("--info",), "Record nothing, and say what the recording in DIR holds.", "DIR", RECORDING)
+        _Text, Option(("--info",), "Show what the recording in DIR contains; record nothing.", "DIR", RECORDING)
     ] = None
     source: Annotated[
         _Text,
         Option(
-            ("--from",), "With --redact: what is recorded in DIR, in the place of a live cluster.", "DIR", RECORDING
+            ("--from",),
+            "With --redact: redact the recording in DIR instead of recording a live cluster.",
+            "DIR",
+            RECORDING,
         ),
     ] = None
     duration: Annotated[_Text, _DURATION] = None
-    keep: Annotated[str, Option(("--keep",), "Let go of what is older than this.", "TIME", RECORDING)] = "24h"
+    keep: Annotated[str, Option(("--keep",), "Retention: delete data older than TIME.", "TIME", RECORDING)] = "24h"
     max_size: Annotated[
-        str, Option(("--max-size",), "Let go of what is oldest, to take no more disk.", "SIZE", RECORDING)
+        str, Option(("--max-size",), "Maximum size on disk; the oldest data is deleted first.", "SIZE", RECORDING)
     ] = "2Gi"
     base_every: Annotated[
         str,
         Option(
             ("--base-every",),
-            "Write the whole cluster this often, for moments after it to be found fast.",
+            "How often to write the full cluster state, which speeds up --at.",
             "TIME",
             RECORDING,
         ),
@@ -949,14 +1017,15 @@ class RecordRequest(Request):
     redact: Annotated[
         bool,
         _REDACT._replace(
-            help="Write names as tokens and times without dates, as kpreempt snapshot does: at the end, when all names "
-            "are known."
+            help="Replace names with tokens and dates with relative times, like kpreempt snapshot; done at the end, "
+            "when all names are known."
         ),
     ] = False
     redact_map: Annotated[
-        _Text, _REDACT_MAP._replace(help="With --redact: which token stands for which name. Keep it to yourself.")
+        _Text,
+        _REDACT_MAP._replace(help="With --redact: write the original name behind each token to FILE. Keep it private."),
     ] = None
-    quiet: Annotated[bool, _QUIET._replace(help="Do not say what was recorded.")] = False
+    quiet: Annotated[bool, _QUIET._replace(help="Do not report what was recorded.")] = False
     connection: Annotated["ConnectionFlags", _CONNECTION]
 
 
@@ -973,15 +1042,16 @@ class HistoryRequest(
         *_OF_SCHEDULERS,
     ],
 ):
-    """Tell what happened to a pod, a node or a budget, attempt by attempt, from a recording.
+    """Show the history of a pod, node or budget.
 
-    Of a pod when it was refused and why, nominated, bound, and evicted for whom; of a node what came to it and left it;
-    of a budget what it allowed, and which of its pods had to go. Each decision with the command that explains it.
+    Reads a recording and lists each scheduling attempt. For a pod: when it was unschedulable and why, nominated, bound,
+    and evicted, and for which pod. For a node: which pods were added and removed. For a PodDisruptionBudget: how many
+    disruptions it allowed, and which of its pods were evicted. Each decision comes with the command that explains it.
     """
 
     answer = "History"
     snapshots: Annotated[
-        list[str], _SNAPSHOT._replace(metavar="DIR", help="A recording: what kpreempt record --to DIR made.")
+        list[str], _SNAPSHOT._replace(metavar="DIR", help="Recording made by kpreempt record --to DIR.")
     ] = []
 
 
@@ -993,23 +1063,24 @@ class VerifyRequest(
         *("strict", "now", "jobs"),
     ],
 ):
-    """Hold every decision that the real scheduler took against what is predicted from the state just before it.
+    """Compare real decisions with predictions.
 
-    Pods that were bound, nominated with the victims that were evicted for them, or refused with a message, in a
-    recording or in a live cluster that is recorded for a while. A decision that is the one of a moment earlier is told
-    as a race, with what changed in between, and counts neither for the score nor against it.
+    Compares every real scheduling decision with kpreempt's prediction from the state just before it: pods that were
+    bound, nominated with evicted victims, or unschedulable with a message. The decisions come from a recording, or from
+    a live cluster that is recorded for a while. A decision that matches a slightly earlier state is reported as a race,
+    with what changed in between, and is excluded from the score.
     """
 
     answer = "Verification"
-    folder: Annotated[_Text, Option(metavar="[DIR]", help="A recording: what kpreempt record --to DIR made.")] = None
+    folder: Annotated[_Text, Option(metavar="[DIR]", help="Recording made by kpreempt record --to DIR.")] = None
     duration: Annotated[
-        _Text, _DURATION._replace(help="Without DIR: record the live cluster for so long, 10m.", panel=THE_CLUSTER)
+        _Text, _DURATION._replace(help="Without DIR: record the live cluster for this long: 10m.", panel=THE_CLUSTER)
     ] = None
     fail_below: Annotated[
         float | None,
         Option(
             ("--fail-below",),
-            "Exit 1 where the score is below this, or nothing could be compared: 99.5.",
+            "Exit 1 if the score is below this percentage, such as 99.5, or if nothing could be compared.",
             "PERCENT",
             GATE,
         ),
@@ -1018,22 +1089,22 @@ class VerifyRequest(
         _Text,
         Option(
             ("--differences",),
-            "For each difference without an explanation, write a file for kpreempt batch, under other names.",
+            "Write each unexplained difference to a redacted file for kpreempt batch in DIR.",
             "DIR",
         ),
     ] = None
 
 
 class HelpRequest(Request):
-    """Show a command's options and examples, as its --help does."""
+    """Show the help of a command."""
 
-    command: Annotated[_Text, Option(metavar="COMMAND", help="Which command.")] = None
+    command: Annotated[_Text, Option(metavar="COMMAND", help="Name of the command.")] = None
 
 
 class VersionRequest(Request):
-    """Show the version of kpreempt, and the versions of the schedulers that it models.
+    """Show the version of kpreempt.
 
-    No cluster is asked.
+    Also lists the modeled versions of each scheduler. Does not contact a cluster.
     """
 
     answer = "Versions"
@@ -1041,9 +1112,9 @@ class VersionRequest(Request):
 
 
 class CommandRow(NamedTuple):
-    """A command: its request and the function that answers it, by module and name, and two examples.
+    """A command: its request and the function that answers it, as ``module:name``, and two examples.
 
-    The examples are on the files that are shipped; ``tests/unit/cli/test_help.py`` runs them.
+    The examples use files in the repository; ``tests/unit/cli/test_help.py`` runs them.
     """
 
     request: str
@@ -1055,7 +1126,7 @@ _DEMO = "--snapshot fixtures/demo/cluster.yaml"
 _ON_CALL = "--snapshot fixtures/on-call/cluster.yaml"
 _OUTAGE = "--snapshot fixtures/check/outage/cluster.yaml"
 _DRAIN = "--snapshot fixtures/drain/cluster.yaml"
-# In the order of the help.
+# In the order of the help text.
 COMMANDS: Mapping[str, CommandRow] = {
     "explain": CommandRow(
         "requests:ExplainRequest",

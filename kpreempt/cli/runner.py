@@ -1,4 +1,4 @@
-"""The one way of a command: a request understood, the cluster loaded, the answer written, and an exit code."""
+"""The common path of all commands: read the request, load the cluster, write the answer, and return an exit code."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 class CommandRun:
-    """A run of a command, once the options that commands share are understood, but for the scheduler."""
+    """A run of a command, with its common options already parsed, except those that select a scheduler."""
 
     def __init__(self, request: AnswerRequest, answer: str = "") -> None:
-        """``answer`` is the record of the answer where it is not the request's. Raises ``UsageError``.
+        """``answer`` is the record type of the answer, if it differs from the request's. Raises ``UsageError``.
 
-        The run's time counts from here.
+        The run's duration counts from here.
         """
         single_use_of_stdin(request)
         self.stopwatch = Stopwatch()
@@ -59,11 +59,11 @@ class CommandRun:
         return time_of_answer(self.request.now)
 
     def time_of(self, cluster: ClusterSnapshot, now: datetime) -> datetime:
-        """What ages count to: ``now`` where it is given or nothing else is known, else the time of the dump."""
+        """The time to which ages count: ``now`` if it is given or nothing else is known, else the dump's time."""
         return now if self.request.now is not None or cluster.taken_at is None else cluster.taken_at
 
     def read_scheduler(self, live: Connection | None = None) -> SchedulerFactory:
-        """The scheduler that is asked. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
+        """Return the requested scheduler. Raises ``InputError``, ``UsageError`` and ``ConfigurationError``."""
         request, extensions = self.request, self.request.extensions
         family = family_of(request.algorithm)
         if request.command_name in family.decides_single_pods:
@@ -89,14 +89,14 @@ class CommandRun:
         return SchedulerFactory(request.algorithm, make, configuration, gates).checked()
 
     def connect(self, flags: ConnectionFlags | None = None) -> Connection | None:
-        """The connection to the live cluster, unless there are snapshots; by ``flags`` where they are given.
+        """Connect to the live cluster, unless there are snapshots; ``flags`` replaces the request's flags.
 
-        Raises what ``live_connection`` raises.
+        Raises whatever ``live_connection`` raises.
         """
         return live_connection(self.request.snapshots, flags or self.request.connection)
 
     def source(self, live: Connection | None) -> Source:
-        """Where the cluster is read: a live one, or the snapshots."""
+        """Return the source of the cluster: a live one or the snapshots."""
         return msgspec.structs.replace(snapshot_source(self.request, self.stopwatch), live=live)
 
     def load(
@@ -107,10 +107,10 @@ class CommandRun:
         unneeded: Collection[str] = (),
         at: str | None = None,
     ) -> LoadedCluster:
-        """The cluster with what the request adds to it and changes in it.
+        """Load the cluster and apply the additions and changes of the request.
 
-        Of a live one nothing is read of the kinds that are ``unneeded``. ``at`` is the moment of a recording where the
-        request names none.
+        For a live cluster, kinds in ``unneeded`` are not read. ``at`` is the time in a recording if the request has
+        none.
         """
         request = self.request
         source = msgspec.structs.replace(self.source(live), at=request.at or at, additions=request.additions)
@@ -137,13 +137,13 @@ class CommandRun:
         return loaded
 
     def context(
-        self, loaded: LoadedCluster, asked: SchedulerFactory, now: datetime, live: Connection | None
+        self, loaded: LoadedCluster, factory: SchedulerFactory, now: datetime, live: Connection | None
     ) -> Context:
-        """What a question of now is put to; ages count to the time of the dump unless ``--now`` is given."""
+        """Build the context of a request made now; ages count to the time of the dump, unless ``--now`` is given."""
         is_dump = self.request.now is None and loaded.cluster.taken_at is not None
         return Context(
             loaded,
-            asked,
+            factory,
             now,
             None if is_dump else now,
             phases=self.stopwatch,
@@ -163,7 +163,7 @@ class CommandRun:
         def read_file(path: str) -> ClusterSnapshot:
             return load_cluster(msgspec.structs.replace(source, paths=[path])).cluster
 
-        cluster, said = with_changed_nodes(
+        cluster, assumptions = with_changed_nodes(
             loaded.cluster,
             added=changes.added,
             pools=changes.pools,
@@ -171,7 +171,7 @@ class CommandRun:
             read_file=read_file,
             now=self.time_of(loaded.cluster, self.now()),
         )
-        return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *said])
+        return msgspec.structs.replace(loaded, cluster=cluster, assumptions=[*loaded.assumptions, *assumptions])
 
     def write(
         self,
@@ -182,10 +182,10 @@ class CommandRun:
         to_stdout: Callable[[str], bool] = write_stdout,
         height: int = SCREEN_HEIGHT,
     ) -> bool:
-        """Write the files, then standard output, which alone has colour. False where its reader has gone away.
+        """Write the files, then standard output, the only one in color. Return ``False`` if its reader is gone.
 
-        Ages in the answer count to ``at``, where it is known. ``occupancy`` is for formats that draw nodes, ``height``
-        for answers that keep to a screen.
+        Ages in the answer count to ``at``, if it is known. ``occupancy`` is for formats that draw nodes, ``height`` for
+        answers that fit one screen.
         """
         is_clock = self.request.now is None and at is not None and at >= self._began
         options = RenderOptions(width=terminal_width(), height=height, now=at, is_clock=is_clock, occupancy=occupancy)
@@ -209,24 +209,24 @@ class CommandRun:
         return all(to_stdout(text) for text in texts)
 
     def write_once(self, answer: Answer, at: datetime | None, occupancy: Occupancy | None = None) -> None:
-        """Write the only answer, and where the time went if that is wanted."""
+        """Write the only answer, and the timing profile if requested."""
         with self.stopwatch.phase("report"):
             self.write(answer, at, occupancy)
         if self.request.profile_json:
             self.stopwatch.write(self.request.profile_json)
 
     def exit_code(self, assumptions: Collection[Assumption], otherwise: int = 0) -> int:
-        """``EXIT_GATE`` where the answer is to be strict and rests on assumptions, of which the first is told."""
+        """Return ``EXIT_GATE`` if ``--strict`` is given and there are assumptions; reports the first of them."""
         counted = [each for each in assumptions if each.kind not in (AssumptionKind.NOTE, AssumptionKind.NO_OBJECTS)]
         if not self.request.strict or not counted:
             return otherwise
         first, others = _first(counted)
         what = f"{': '.join(filter(None, (first.subject, first.field)))}: {first.message}{others}"
-        complain(f"--strict: the answer rests on an assumption: {what}")
+        complain(f"--strict: the answer depends on an assumption: {what}")
         return EXIT_GATE
 
     def exit_code_by_outcome(self, assumptions: Collection[Assumption], outcomes: Iterable[int]) -> int:
-        """With ``--exit-code`` the highest of the codes of outcomes; that of an uncertain one without ground for it."""
+        """With ``--exit-code``, return the highest code of the outcomes, or that of an uncertain outcome."""
         outcome = 0
         if getattr(self.request, "exit_code", False):
             outcome = EXIT_UNCERTAIN if is_inconclusive(assumptions, "--exit-code") else max(outcomes, default=0)
@@ -234,7 +234,7 @@ class CommandRun:
 
 
 def write_gated(run: CommandRun, gate: GateSettings | None, answer: Check) -> int:
-    """Write the answer, and what fails to ``--write-baseline`` if that is given; the exit code of the gate."""
+    """Write the answer and, if requested, the baseline; return the exit code of the gate."""
     assert gate is not None
     write_baseline(gate, answer.findings)
     run.write_once(answer, answer.at)
@@ -242,17 +242,17 @@ def write_gated(run: CommandRun, gate: GateSettings | None, answer: Check) -> in
 
 
 def write_baseline(gate: GateSettings, findings: Iterable[GateFinding]) -> None:
-    """Write what fails to ``--write-baseline``, if that is given. Raises ``KpreemptError``."""
+    """Write the failures to ``--write-baseline``, if given. Raises ``KpreemptError``."""
     if text := gate.baseline_text(findings):
         with atomic_file(gate.write_to) as file:
             file.write(text)
 
 
 def time_of_answer(text: str | None) -> datetime:
-    """The time in ``text`` (RFC 3339), or the clock's for ``None``. Raises ``UsageError`` for any other text.
+    """Parse ``text`` as a time (RFC 3339); ``None`` is the current time. Raises ``UsageError`` for any other text.
 
-    The clock's is in whole seconds, as Kubernetes' timestamps are: a fraction shifts the timers of a simulation, so
-    that two runs right after each other would give different shares.
+    The current time is in whole seconds, like Kubernetes' timestamps: a fraction would shift the timers of a
+    simulation, so two consecutive runs would give different results.
     """
     if text is None:
         return datetime.now(UTC).replace(microsecond=0)
@@ -261,35 +261,35 @@ def time_of_answer(text: str | None) -> datetime:
     except ValueError:
         now = None
     if now is None or now.tzinfo is None:
-        raise UsageError(f"--now: {text!r} is not a time with its zone", hint="--now 2026-11-21T03:12:00Z")
+        raise UsageError(f"--now: {text!r} is not a time with a time zone", hint="--now 2026-11-21T03:12:00Z")
     return now
 
 
 def check_selection(request: AnswerRequest) -> None:
-    """Raise ``UsageError`` where ``-n`` and ``-A`` contradict each other, or ``-l`` is no selector."""
+    """Raise ``UsageError`` if ``-n`` and ``-A`` contradict each other, or if ``-l`` is not a label selector."""
     from kpreempt.analysis.pod_selection import parse_selector
 
     if request.namespace and request.all_namespaces:
-        raise UsageError("-n and -A contradict each other")
+        raise UsageError("-n and -A exclude each other")
     parse_selector(request.selector or "")
 
 
 def is_inconclusive(assumptions: Collection[Assumption], option: str) -> bool:
-    """Whether an answer lacks the ground on which ``option`` could let something pass.
+    """Return whether an answer is too uncertain for ``option`` to pass it.
 
-    That is where a kind that matters could not be read, or a feature gate is set of which nothing is modelled. Says on
-    standard error which is the first.
+    That is the case if a kind that matters could not be read, or if a feature gate is set that is not modeled at all.
+    The first such assumption is reported on standard error.
     """
     lacking = [each for each in assumptions if invalidates_answer(each)]
     if not lacking:
         return False
     first, others = _first(lacking)
     what = f"{first.subject}: {first.field}" if first.field not in ("", LIST) else first.subject
-    complain(f"{option}: the answer is not certain: {what}: {first.message}{others}")
+    complain(f"{option}: the answer is uncertain: {what}: {first.message}{others}")
     return True
 
 
 def _first(assumptions: Collection[Assumption]) -> tuple[Assumption, str]:
-    """The one to tell, and words that count the others."""
+    """Return the first assumption and words that count the others."""
     first = min(assumptions, key=lambda each: (each.subject, each.field))
     return first, f", and {len(assumptions) - 1} more" if len(assumptions) > 1 else ""

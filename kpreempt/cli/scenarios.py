@@ -1,4 +1,4 @@
-"""Scenarios as JSON lines: reading them in bounded memory, and checking what a lenient JSON reader would let pass."""
+"""Scenarios as JSON lines: reading them in bounded memory, and rejecting mistakes that lenient JSON readers accept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kpreempt.snapshot.load import cluster_from_json, merge_clusters
 from kpreempt.verdict import Assumption, AssumptionKind
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
-# A line that is so many times as long is a device, or a file of something else.
+# A line this many times longer than the limit is from a device, or from the wrong kind of file.
 _MAX_PARTS = 8
 _MAX_DIGITS = 400
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -35,11 +35,10 @@ Prepared = TypeVar("Prepared")
 
 
 class Scenario(msgspec.Struct, frozen=True, rename="camel"):
-    """One line of a batch: the objects of a cluster, and a pod as the scheduler would see it.
+    """A line of a batch: the objects of a cluster, and a pod as the scheduler would see it.
 
-    For Volcano there may be no pod, and ``conf`` is its configuration. ``queued`` says that pending pods wait in the
-    scheduler's queue, as they do in a cluster that runs; without a queue the scheduler knows nominated pods by name
-    only.
+    For Volcano the pod is optional, and ``conf`` is its configuration. ``queued`` means that pending pods wait in the
+    scheduler's queue, as in a running cluster; without a queue, the scheduler only knows the names of nominated pods.
     """
 
     pod: msgspec.Raw = msgspec.Raw(b"")
@@ -54,7 +53,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def has_pod(self) -> bool:
-        """Whether there is a pod."""
+        """Whether the scenario has a pod."""
         return bool(bytes(self.pod))
 
 
@@ -65,7 +64,7 @@ class _Named(msgspec.Struct):
 
 @contextmanager
 def opened(path: str) -> Iterator[BinaryIO]:
-    """A file of scenarios, or for ``-`` standard input. Raises ``InputError``."""
+    """Open a file of scenarios, or standard input for ``-``. Raises ``InputError``."""
     if path == "-":
         yield standard_input()
         return
@@ -74,14 +73,14 @@ def opened(path: str) -> Iterator[BinaryIO]:
 
 
 def source_of(path: str) -> str:
-    """What messages call a file of scenarios."""
+    """Return the name of a scenario file for messages."""
     return "standard input" if path == "-" else path
 
 
 def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | InputError]]:
-    """The lines of ``stream`` that are not blank, with their numbers from 1. One that is too long is an error instead.
+    """Yield the non-blank lines of ``stream`` with their numbers, from 1; a line that is too long becomes an error.
 
-    Raises ``InputError`` where the stream itself cannot be read.
+    Raises ``InputError`` if the stream cannot be read.
     """
     number = 0
     try:
@@ -89,20 +88,20 @@ def read_lines(stream: BinaryIO, source: str) -> Iterator[tuple[int, bytes | Inp
             number += 1
             if len(line) > MAX_LINE_BYTES:
                 limit = MAX_LINE_BYTES // 2**20
-                yield number, InputError(f"the line is longer than {limit} MiB", source=source, line=number)
+                yield number, InputError(f"line longer than {limit} MiB", source=source, line=number)
                 if not _has_end(line, stream):
-                    raise InputError("the line does not end", source=source, line=number)
+                    raise InputError("line has no end", source=source, line=number)
                 continue
             if number == 1:
                 line = line.removeprefix(_BYTE_ORDER_MARK)
             if not line.isspace():
                 yield number, line
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=source) from error
+        raise InputError(f"cannot read: {error.strerror or error}", source=source) from error
 
 
 def _has_end(line: bytes, stream: BinaryIO) -> bool:
-    """Whether the line that begins so comes to an end, up to which the stream is read then."""
+    """Read the stream up to the end of the current line; return ``False`` if there is no end."""
     for _ in range(_MAX_PARTS):
         if not line or line.endswith(b"\n"):
             return True
@@ -111,10 +110,10 @@ def _has_end(line: bytes, stream: BinaryIO) -> bool:
 
 
 def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
-    """The scenario that a line holds.
+    """Decode the scenario in a line.
 
-    Raises ``InputError`` for anything but one JSON object of that form: also for keys that are given twice, numbers
-    that are none, and nesting without end.
+    Raises ``InputError`` unless it is a single JSON object of that form, without repeated keys, invalid numbers or
+    excessive nesting.
     """
     try:
         _STRICT.decode(line.decode())
@@ -122,7 +121,7 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
         form: type[Scenario] = family.module().SCENARIO if family.answers_scenarios else Scenario
         scenario = msgspec.json.decode(line, type=form)
         if bytes(scenario.eviction):
-            raise ValueError("evictions are not scheduled: kpreempt drain answers for the pods of a node")
+            raise ValueError("evictions are not scheduled; use kpreempt drain for the pods of a node")
         if not (scenario.has_pod or family.answers_scenarios):
             raise msgspec.ValidationError("Object missing required field `pod`")
         return scenario
@@ -138,7 +137,7 @@ def decode_scenario(line: bytes, source: str, number: int) -> Scenario:
 
 
 class Situation(msgspec.Struct, frozen=True):
-    """What a scenario asks about: its cluster, its pod if it has one, and what is assumed of both."""
+    """A scenario ready to be answered: its cluster, its pod if any, and the assumptions about both."""
 
     cluster: ClusterSnapshot
     pod: Pod | None
@@ -146,8 +145,8 @@ class Situation(msgspec.Struct, frozen=True):
     source: str
 
     @property
-    def required_pod(self) -> Pod:
-        """The pod. Raises ``InputError`` where there is none."""
+    def pod_to_schedule(self) -> Pod:
+        """The pod. Raises ``InputError`` if there is none."""
         if self.pod is None:
             raise InputError("Object missing required field `pod`", source=self.source)
         return self.pod
@@ -156,29 +155,30 @@ class Situation(msgspec.Struct, frozen=True):
 def situation_of(
     scenario: Scenario, source: str, base: LoadedCluster | None, extra_fields: ExtraFields = NO_EXTRAS
 ) -> Situation:
-    """The objects of a scenario laid over ``base`` if there is one, whose cluster it is where there are none; its pod.
+    """Build the cluster and pod of a scenario; its objects are added to ``base``, if there is one.
 
-    All are as an API server would have them. What plugins have ``extra_fields`` is kept. Raises ``InputError``.
+    All objects are completed as an API server would. Data that plugins have ``extra_fields`` is kept. Raises
+    ``InputError``.
     """
     if base is not None and not scenario.objects:
         cluster, assumptions = base.cluster, base.assumptions
     else:
         cluster = cluster_from_json(scenario.objects or [], source, extra_fields)
-        # A line is put to a scheduler that was handed the objects as they stand in it.
+        # The scheduler of a line receives the objects in the order of the line.
         cluster = (
             msgspec.structs.replace(cluster, has_scheduler_order=True)
             if base is None
             else merge_clusters(base.cluster, cluster)
         )
         cluster, found = complete_cluster(cluster)
-        # What was found again, now that more is known, takes the place of uncertain assumptions.
+        # Replace uncertain assumptions with those made now, when more is known.
         subjects = {(each.subject, each.field) for each in found}
-        kept = [
+        still_valid = [
             each
             for each in (base.assumptions if base else [])
             if each.kind is not AssumptionKind.UNCERTAIN or (each.subject, each.field) not in subjects
         ]
-        assumptions = [*kept, *found]
+        assumptions = [*still_valid, *found]
     if not scenario.has_pod:
         return Situation(cluster, None, assumptions, source)
     decoded = object_decoder(extra_fields)("Pod", msgspec.json.decode(scenario.pod), source=source)
@@ -188,7 +188,7 @@ def situation_of(
 
 
 def unread_of(extra_fields: ExtraFields, base: LoadedCluster | None) -> list[Assumption]:
-    """What a line's plugins want of the base cluster, which was read before the line and without it."""
+    """List what a line's plugins need from the base cluster, which was read earlier without it."""
     if base is None:
         return []
     beyond = extra_fields.beyond(base.extra_fields)
@@ -197,30 +197,30 @@ def unread_of(extra_fields: ExtraFields, base: LoadedCluster | None) -> list[Ass
         subjects.append(("Pod", "metadata.annotations"))
     if beyond.pod_conditions:
         subjects.append(("Pod", "status.conditions"))
-    asked = "the cluster was read before this line's configuration asked for them"
-    message = f"{asked}, so that neither plugins nor extenders see them"
+    reason = "the cluster was read before this line's configuration was known"
+    message = f"{reason}, so that neither plugins nor extenders see them"
     return [Assumption(subject, field, message) for subject, field in subjects]
 
 
 class SchedulerCache(Generic[Prepared]):
-    """The schedulers of scenarios, and the base cluster made ready for them: kept while scenarios ask for the same."""
+    """The schedulers of scenarios and the base cluster prepared for them, reused while the settings stay the same."""
 
     def __init__(self, base: LoadedCluster | None, make: Callable[[Scenario], Prepared]) -> None:
-        """``make`` makes what a scenario asks."""
+        """``make`` builds the schedulers of a scenario."""
         self.base = base
         self._make = make
-        self._kept: tuple[object, Prepared] | None = None
+        self._last: tuple[object, Prepared] | None = None
         self._prepared: dict[int, Any] = {}
 
-    def scheduler_for(self, scenario: Scenario) -> Prepared:
-        """What ``make`` makes of a scenario, or made of the one before it that asked for the same."""
-        asked_for = (scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued)
-        if self._kept is None or self._kept[0] != asked_for:
-            self._kept, self._prepared = (asked_for, self._make(scenario)), {}
-        return self._kept[1]
+    def get(self, scenario: Scenario) -> Prepared:
+        """Return what ``make`` builds for a scenario, reusing the previous result if the settings are equal."""
+        settings = (scenario.algorithm, scenario.config, scenario.feature_gates, scenario.queued)
+        if self._last is None or self._last[0] != settings:
+            self._last, self._prepared = (settings, self._make(scenario)), {}
+        return self._last[1]
 
     def prepare(self, scheduler: Scheduler, cluster: ClusterSnapshot, /, *, now: datetime, is_queued: bool) -> Any:
-        """The cluster made ready for one of the schedulers."""
+        """Return the cluster prepared for one of the schedulers."""
         if self.base is None or cluster is not self.base.cluster:
             return scheduler.prepare(cluster, now=now, is_queued=is_queued)
         if id(scheduler) not in self._prepared:
@@ -229,13 +229,13 @@ class SchedulerCache(Generic[Prepared]):
 
 
 def configuration_of(scenario: Scenario) -> Mapping[str, Any] | None:
-    """The scheduler configuration of a scenario as plain data. Raises ``InputError``."""
-    # That of a line for Kueue is no text.
+    """Parse the scheduler configuration of a scenario into plain data. Raises ``InputError``."""
+    # A line for Kueue has an object instead of text.
     return parse_document(scenario.config, "config") if scenario.config and isinstance(scenario.config, str) else None
 
 
 def name_of(line: bytes) -> str:
-    """The scenario's name even where the rest of the line is bad, or an empty text."""
+    """Return the scenario's name, even if the rest of the line is invalid, or an empty string."""
     try:
         return msgspec.json.decode(line, type=_Named).name
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -246,7 +246,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> None:
     seen = set()
     for key, _ in pairs:
         if key in seen:
-            raise ValueError(f"the key {key!r} is there twice in one object")
+            raise ValueError(f"duplicate key {key!r} in an object")
         seen.add(key)
 
 
@@ -259,7 +259,7 @@ def _number(text: str) -> None:
         raise ValueError(f"a number has {len(text)} digits")
 
 
-# Keeps nothing: it is only there to refuse.
+# Decodes nothing; only rejects invalid input.
 _STRICT = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_number, parse_float=_number, strict=True
 )

@@ -1,6 +1,6 @@
-"""``kpreempt snapshot``: a cluster loaded, redacted if asked, and written whole.
+"""``kpreempt snapshot``: loads a cluster, optionally redacts it, and writes it atomically.
 
-With ``--redact-map`` the names and times that tokens stand for are in a file for its owner only.
+``--redact-map`` writes the names and times behind the tokens to a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
 
 
 def check_map(path: str | None, *, redacts: bool) -> None:
-    """Raise ``UsageError`` where the option has no file, or nothing is redacted."""
+    """Raise ``UsageError`` if the option has no file, or without ``--redact``."""
     if path is None:
         return
     if not redacts:
-        raise UsageError("--redact-map: nothing is redacted", hint="--redact")
+        raise UsageError("--redact-map needs --redact", hint="--redact")
     if path in ("", "-"):
-        raise UsageError("--redact-map: a file is expected", hint="--redact-map names.json")
+        raise UsageError("--redact-map: file name missing", hint="--redact-map names.json")
 
 
 def map_file(path: str | None) -> AbstractContextManager[TextIO | None]:
-    """The file, which is there once the block ends well."""
+    """Open the map file, which appears when the block succeeds."""
     return atomic_file(path, mode=_OWNER_ONLY) if path else nullcontext()
 
 
@@ -71,80 +71,80 @@ def write_map(file: TextIO | None, redaction: Redaction | None) -> None:
 
 _OWNER_ONLY = 0o600
 _STANDARD = "-"
-# That an older dump of kpreempt's has none of these.
+# The assumption that an older kpreempt dump has none of these.
 _LACKING = frozenset((kind, "snapshot") for kind in KUEUE_KINDS)
 
 
 def snapshot(request: SnapshotRequest) -> int:
-    """Write the cluster, say so, and return the exit code."""
+    """Write the cluster, report it, and return the exit code."""
     form = form_of(request.to)
     _check(request)
     live = live_connection(request.snapshots, request.connection)
-    # The manifest is read first: it is small, and most mistakes are in it.
+    # Read the manifest first: it is small, and most mistakes are in it.
     subjects = read_subjects(request.files, default_namespace(live), request.input_limits)
     templates = picked(subjects.templates, (), request.namespace)
-    # Who reads the dump completes it, and says so.
+    # The reader of the dump fills in missing data and reports it.
     needs = Needs(
-        # Under other names no manifest is compared with them.
+        # With redacted names, manifests cannot be compared with the objects.
         keeps=None if request.redact else is_kept,
         compared=() if request.redact else COMPARED,
         extra_fields=KUEUE_EXTRAS,
         with_events=True,
     )
     loaded = load_cluster(msgspec.structs.replace(snapshot_source(request), live=live, completes=False), needs)
-    cluster, asked = _with_pods(loaded.cluster, templates)
+    cluster, pending = _with_pods(loaded.cluster, templates)
     taken_at = cluster.taken_at or datetime.now(UTC).replace(microsecond=0)
     redaction = None
     if request.redact:
         queueing = redactable(loaded.cluster, decode_document)
         rounded = ImageSizes(cluster).rounded
         redaction = redaction_of(cluster, taken_at, secrets.token_bytes(), rounded, queueing=queueing)
-    of_kueue = recorded_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
-    # Reading the dump shows that again; the files that hold no objects are those of this input.
+    kueue_documents = recorded_kueue(loaded.cluster, decode_document, redaction.record if redaction else None)
+    # Reading the dump shows the assumptions again; files without objects, however, are only known now.
     assumptions = [
         each for each in loaded.assumptions if (each.subject, each.field) not in _LACKING and not each.lists_files
     ]
-    header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if of_kueue else ())
+    header = _header(cluster, taken_at, assumptions, redaction, listed=KUEUE_KINDS if kueue_documents else ())
     rewrite = redaction.record if redaction else minimized
-    documents = [*_documents(loaded.documents, cluster), *of_kueue]
+    documents = [*_documents(loaded.documents, cluster), *kueue_documents]
     plain = dump_pieces(cluster, header, rewrite, as_lines=form.as_lines, documents=documents)
     size = _write(request, packed(map(printable_json_bytes, plain), form), redaction)
     if size is not None and not request.quiet:
-        _tell(request, cluster, size, asked, redaction)
+        _report(request, cluster, size, pending, redaction)
     return 0
 
 
 def _check(request: SnapshotRequest) -> None:
-    """Raise ``UsageError`` where the options contradict each other or leave out what is needed."""
+    """Raise ``UsageError`` if the options contradict each other or a required one is missing."""
     check_map(request.redact_map, redacts=request.redact)
     if (
         request.redact_map
         and request.to != _STANDARD
         and Path(request.to).resolve() == Path(request.redact_map).resolve()
     ):
-        raise UsageError("--redact-map: the dump goes to the same file")
+        raise UsageError("--redact-map and --to use the same file")
     if request.namespace is not None and not request.files:
-        raise UsageError("--namespace is for the pods of a manifest, and none is given", hint="-f FILE")
+        raise UsageError("--namespace needs a manifest", hint="-f FILE")
     single_use_of_stdin(request)
 
 
 def _with_pods(cluster: ClusterSnapshot, templates: list[PodTemplate]) -> tuple[ClusterSnapshot, list[Pod]]:
-    """The cluster with the pods as the API server would store them, pending; and these pods."""
+    """Add the pods to the cluster as pending, stored as the API server would; also return them."""
     if not templates:
         return cluster, []
-    asked = inputs_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
+    requested = inputs_of(cluster, templates, Overrides(), decode_object, api_server_of(cluster))
     pods = [
         msgspec.structs.replace(each.pod, status=msgspec.structs.replace(each.pod.status, phase="Pending"))
-        for each in asked.inputs
+        for each in requested.inputs
     ]
-    return msgspec.structs.replace(asked.cluster, pods=[*asked.cluster.pods, *pods]), pods
+    return msgspec.structs.replace(requested.cluster, pods=[*requested.cluster.pods, *pods]), pods
 
 
 def _documents(found: Sequence[dict[str, Any]], cluster: ClusterSnapshot) -> list[dict[str, Any]]:
-    """The documents that go into the dump, of plain pods with the status that their records have."""
-    extra_fields = [each for each in found if is_compared(each)]
-    salt = salt_for(extra_fields)
-    documents = [kept(each, salt) for each in extra_fields]
+    """Build the documents of the dump; plain pods get the status of their records."""
+    compared = [each for each in found if is_compared(each)]
+    salt = salt_for(compared)
+    documents = [kept(each, salt) for each in compared]
     pods = {pod.key: pod for pod in cluster.pods}
     for each in documents:
         if each["kind"] == "Pod":
@@ -170,40 +170,40 @@ def _header(
         kpreempt_version=__version__,
         skipped=skipped,
         assumptions=assumptions,
-        # The names of kinds that every cluster has tell nothing.
+        # The names of kinds that every cluster has reveal nothing.
         unread=cluster.unread,
-        # Under other names no documents of the other kinds are kept.
+        # With redacted names, documents of other kinds are not kept.
         listed=[*(kind for kind in cluster.listed if redaction is None or kind in KINDS), *listed],
     )
 
 
 def _write(request: SnapshotRequest, pieces: Iterator[bytes], redaction: Redaction | None) -> int | None:
-    """Write the dump, and the map of names if one is asked for; returns the bytes of the dump.
+    """Write the dump and, if requested, the map of names; return the size of the dump in bytes.
 
-    ``None`` where the reader of standard output has gone away.
+    Returns ``None`` if the reader of standard output is gone.
     """
     with ExitStack() as stack:
         write_map(stack.enter_context(map_file(request.redact_map)), redaction)
         if request.to == _STANDARD:
             return write_stdout_pieces(pieces)
-        # Without redaction it tells all about the cluster.
+        # Without redaction, the dump reveals everything about the cluster.
         dump = stack.enter_context(atomic_file(request.to, mode=None if request.redact else _OWNER_ONLY))
         return sum(map(dump.buffer.write, pieces))
 
 
-def _tell(
-    request: SnapshotRequest, cluster: ClusterSnapshot, size: int, asked: list[Pod], redaction: Redaction | None
+def _report(
+    request: SnapshotRequest, cluster: ClusterSnapshot, size: int, pending: list[Pod], redaction: Redaction | None
 ) -> None:
     counts = ", ".join(f"{name} {count:,}" for name, count in count_objects(cluster).items()) or "no objects"
     target = "standard output" if request.to == _STANDARD else request.to
     how = "redacted, " if request.redact else ""
     complain(f"wrote {target} ({how}{_in_words(size)}): {counts}")
-    for pod in asked:
+    for pod in pending:
         namespace, name = pod.metadata.namespace, pod.metadata.name
         if redaction is not None:
             namespace, name = redaction.key("Pod", namespace, name)
         words = ["explain", f"pod/{name}", "-n", namespace, "--snapshot", request.to]
-        complain(f"ask about {pod.key}: {request.program} {shlex.join(words)}")
+        complain(f"to explain {pod.key}: {request.program} {shlex.join(words)}")
 
 
 def _in_words(size: int) -> str:

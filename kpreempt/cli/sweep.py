@@ -1,4 +1,4 @@
-"""A sweep from its options to the dataset, a line for each cluster on standard error, and the summary at the end."""
+"""``kpreempt sweep``: from the options to the dataset, with a line per cluster on standard error and a summary."""
 
 from __future__ import annotations
 
@@ -37,49 +37,49 @@ _REPORT = "report"
 
 
 def sweep(request: SweepRequest) -> int:
-    """Do the sweep, or report on one, and return the exit code."""
+    """Run the sweep, or report on a dataset, and return the exit code."""
     words = request.words or []
     if words[:1] == [_REPORT]:
         paths = words[1:]
         if len(paths) != 1:
-            raise UsageError("sweep report: the folder of one dataset is expected", hint="kpreempt sweep report DIR")
+            raise UsageError("sweep report: expected the directory of one dataset", hint="kpreempt sweep report DIR")
         outputs = parse_outputs(
             request.outputs, ("html", *(each for each in format_names(request.answer) if each != "html"))
         )
         answer = summary_of(Dataset(paths[0]))
         if not answer.items:
-            raise UsageError(f"{paths[0]}: no dataset of a sweep is there", hint="kpreempt sweep PLAN --to DIR")
+            raise UsageError(f"{paths[0]}: not a sweep dataset", hint="kpreempt sweep PLAN --to DIR")
         _write(answer, outputs, request)
         return 0
     if len(words) > 1:
-        raise UsageError(f"one plan is expected, and not {len(words)}", hint="kpreempt sweep PLAN --to DIR")
+        raise UsageError(f"expected one plan, not {len(words)}", hint="kpreempt sweep PLAN --to DIR")
     outputs = parse_outputs(request.outputs, format_names(request.answer))
     plan = make_plan(words[0] if words else "", _given(request))
     if not request.to:
-        raise UsageError("--to: where to write the dataset is missing", hint="--to DIR")
+        raise UsageError("--to is required", hint="--to DIR")
     for each in ("dask", "distributed", "pyarrow"):
         imported(each)
     memory = parse_size(request.worker_memory, "--worker-memory") if request.worker_memory else 0
     if request.scheduler and (request.workers or memory):
-        raise UsageError("--scheduler excludes --workers and --worker-memory: its workers are there already")
+        raise UsageError("--scheduler excludes --workers and --worker-memory: it already has workers")
     workers = Workers(request.scheduler or "", request.workers or 0, memory)
     targets = targets_of(plan.snapshots, plan.contexts, plan.kubeconfig)
     dataset = Dataset(request.to)
     dataset.begin(resumes=request.resume)
-    # The clusters that have no whole partition of this plan and their snapshot, or failed.
+    # The clusters that failed, or that have no complete partition for this plan and their snapshot.
     digest = plan.digest
     marks = {each.name: dataset.mark(each.name) for each in targets}
     strange = [each for each in marks.values() if each is not None and each.plan != digest]
     if strange or set(dataset.folders()) - {dataset.folder_of(each.name) for each in targets}:
-        raise UsageError(f"--resume: {dataset.name} is of another plan", hint="--to another folder")
+        raise UsageError(f"--resume: {dataset.name} belongs to another plan", hint="--to another folder")
     missing = [
         each
         for each in targets
         if (mark := marks[each.name]) is None or mark.has_failed or mark.fingerprint != each.fingerprint
     ]
     if request.resume:
-        _say(f"{count(len(targets) - len(missing), 'cluster')} done before")
-    has_bugs = _work(request, plan, missing, dataset, workers)
+        _report(f"{count(len(targets) - len(missing), 'cluster')} already done")
+    has_bugs = _run_queries(request, plan, missing, dataset, workers)
     answer = summary_of(dataset)
     _write(answer, outputs, request)
     if has_bugs:
@@ -89,18 +89,20 @@ def sweep(request: SweepRequest) -> int:
     return EXIT_GATE if request.strict and answer.uncertain else 0
 
 
-def _work(request: SweepRequest, plan: Plan, targets: Sequence[Target], dataset: Dataset, workers: Workers) -> bool:
-    """Ask the clusters, write each partition as it is done, and return whether a bug was met."""
+def _run_queries(
+    request: SweepRequest, plan: Plan, targets: Sequence[Target], dataset: Dataset, workers: Workers
+) -> bool:
+    """Query the clusters, write each partition when it is done, and return whether a bug occurred."""
     has_bugs = False
     if not targets:
         return has_bugs
     try:
-        with connected(workers, len(targets), _say) as client:
+        with connected(workers, len(targets), _report) as client:
             for number, done in enumerate(swept(client, plan, targets), 1):
                 dataset.write(done.cluster, done.files)
                 has_bugs |= done.bugs > 0
                 if not request.quiet:
-                    _say(f"[{number}/{len(targets)}] {_line(done)}")
+                    _report(f"[{number}/{len(targets)}] {_line(done)}")
     finally:
         dataset.end()
     return has_bugs
@@ -114,7 +116,7 @@ def _line(done: Done) -> str:
     return f"{done.cluster}: {count(done.answers, 'answer')}{failed}, {done.seconds:.1f}s{peak}"
 
 
-def _say(line: str) -> None:
+def _report(line: str) -> None:
     write_to_stderr(f"{printable(line)}\n")
 
 
@@ -123,7 +125,7 @@ def _given(request: SweepRequest) -> PlanOverrides:
     try:
         priorities = [int(each) for each in _listed(request.priorities)]
     except ValueError:
-        problem = f"--priorities {str(request.priorities)[:40]}: numbers are expected"
+        problem = f"--priorities {str(request.priorities)[:40]}: expected numbers"
         raise UsageError(problem, hint="--priorities 0,1000") from None
     return PlanOverrides(
         snapshots=request.snapshots,

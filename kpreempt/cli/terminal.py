@@ -1,4 +1,4 @@
-"""The terminal: its width and colours, messages and progress on standard error, and codes of exit."""
+"""The terminal: its size and colors, messages and progress on standard error, and exit codes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EXIT_GATE = 1
 EXIT_USAGE = 2
 EXIT_INPUT = 3
 EXIT_BUG = 4
-# Of ``--exit-code``: that the outcome is not certain.
+# For ``--exit-code``: the outcome is uncertain.
 EXIT_UNCERTAIN = 13
 EXIT_INTERRUPTED = 130
 
-# What an answer on one screen keeps to, unless it is drawn on one that is known.
+# The height of an answer that fits one screen, unless the terminal's height is known.
 SCREEN_HEIGHT = 24
 
 _SECONDS_OF_PATIENCE = 0.5
@@ -30,22 +30,22 @@ _SECONDS_BETWEEN_UPDATES = 0.1
 
 
 def terminal_width() -> int:
-    """Columns of the terminal (``$COLUMNS`` first), 80 where there is none."""
+    """Return the terminal's columns (``$COLUMNS`` first), or 80 without a terminal."""
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
 def terminal_height() -> int:
-    """Lines of the terminal (``$LINES`` first), ``SCREEN_HEIGHT`` where there is none."""
+    """Return the terminal's lines (``$LINES`` first), or ``SCREEN_HEIGHT`` without a terminal."""
     return shutil.get_terminal_size((80, SCREEN_HEIGHT)).lines
 
 
 def wants_color(when: str, stream: TextIO | None) -> bool:
-    """Whether to write colour to ``stream`` (``None``: closed): ``when`` is ``auto``, ``always`` or ``never``.
+    """Return whether to color output to ``stream`` (``None`` if closed); ``when`` is ``auto``, ``always`` or ``never``.
 
-    Raises ``UsageError`` for anything else.
+    Raises ``UsageError`` for any other value.
     """
     if when not in ("auto", "always", "never"):
-        raise UsageError(f"--color: there is no {when!r}", hint=nearest(when, ("auto", "always", "never")))
+        raise UsageError(f"--color: invalid value {when!r}", hint=nearest(when, ("auto", "always", "never")))
     if when != "auto":
         return when == "always"
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -54,10 +54,10 @@ def wants_color(when: str, stream: TextIO | None) -> bool:
 
 
 class Activity:
-    """A line on standard error that says what is done and for how long, once that is half a second.
+    """A line on standard error that shows the current phase and its duration, after half a second.
 
-    A thread writes it, for what takes long need not know of it. Where standard error is no terminal there is nothing;
-    whoever writes something else hides it first.
+    A thread writes it, so that long-running code need not know about it. It is only shown on a terminal; code that
+    writes anything else must hide it first.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,7 +71,7 @@ class Activity:
         self._process = 0
 
     def begin(self, what: str = "") -> None:
-        """Say that ``what`` is done now; the time counts from the first since nothing was shown."""
+        """Show ``what`` as the current phase; the duration counts from the first phase since nothing was shown."""
         self._doing = what
         if self._since is None:
             self._since = self._clock()
@@ -80,9 +80,9 @@ class Activity:
                 threading.Thread(target=self._run, daemon=True).start()
 
     def hide(self) -> None:
-        """Take the line away, until something begins."""
+        """Remove the line until the next phase begins."""
         self._since = None
-        # A process that was forked has no thread, and perhaps the lock as it was then.
+        # A forked process has no thread, and may have inherited a locked lock.
         if self._stream is None or self._process != os.getpid():
             return
         with self._lock:
@@ -90,7 +90,7 @@ class Activity:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Show nothing within the block, which has a line of its own."""
+        """Show nothing within the block, which prints its own line."""
         self.hide()
         self._is_held = True
         try:
@@ -105,7 +105,7 @@ class Activity:
             self.update()
 
     def update(self) -> None:
-        """Show what is done now, where it is time for it."""
+        """Show the current phase, if it is time to do so."""
         with self._lock:
             since = self._since
             if since is None or self._is_held:
@@ -128,7 +128,7 @@ class Activity:
             self._stream.flush()
 
 
-# What a phase of an answer is called while it lasts (``kpreempt.phases``).
+# The name of each phase of an answer (``kpreempt.phases``) while it is running.
 _DOING = {
     "read": "reading",
     "decode": "reading",
@@ -141,20 +141,20 @@ _DOING = {
     "proposals": "looking for the smallest change",
     "session": "running the session",
     "simulation": "simulating the rollout",
-    "aftermath": "simulating what follows",
+    "aftermath": "simulating the aftermath",
     "workload": "placing replicas",
-    "capacity": "counting what fits",
+    "capacity": "computing capacity",
     "audit": "auditing budgets",
     "events": "applying events",
-    "odds": "drawing what the scheduler would look at",
+    "odds": "sampling nodes as the scheduler would",
     "report": "writing",
 }
-# That of this process.
+# The activity line of this process.
 ACTIVITY = Activity()
 
 
 class Progress:
-    """One line on standard error while something takes long; nothing where that is not a terminal."""
+    """One line of progress on standard error, if that is a terminal."""
 
     def __init__(self) -> None:
         self._hold = ExitStack()
@@ -162,17 +162,17 @@ class Progress:
         self._start = time.monotonic()
         self._next = self._start + _SECONDS_OF_PATIENCE
         self._is_shown = False
-        self._is_wanted = sys.stderr is not None and sys.stderr.isatty()
+        self._is_enabled = sys.stderr is not None and sys.stderr.isatty()
 
     def __call__(self, what: str, share: float) -> None:
-        """Say that ``share`` (0 to 1, negative where unknown) of ``what`` is read."""
+        """Show that ``share`` (0 to 1, or negative if unknown) of ``what`` has been read."""
         percent = f" {share:.0%}" if share >= 0 else ""
         self.show(f"reading {what}{percent}")
 
     def show(self, what: str) -> None:
-        """Say what is done."""
+        """Show what is being done."""
         now = time.monotonic()
-        if not self._is_wanted or now < self._next:
+        if not self._is_enabled or now < self._next:
             return
         from kpreempt.report.escape import printable
 
@@ -183,7 +183,7 @@ class Progress:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._is_shown:
             sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
@@ -198,7 +198,7 @@ def complain_of_error(message: str, hint: str = "") -> None:
 def complain(message: str, hint: str = "", *, label: str = "") -> None:
     """Write one line to standard error, after ``label:`` if given, and a line with a hint if there is one.
 
-    Control characters show as escapes, and what the input or an option has made long is shortened.
+    Control characters are escaped, and long texts from the input or the options are shortened.
     """
     from kpreempt.report.escape import printable, shortened
 
@@ -220,7 +220,7 @@ def _labeled(label: str, *, is_colored: bool) -> str:
 
 
 def write_to_stderr(text: str) -> None:
-    """Write to standard error; where it is closed there is nobody left to tell."""
+    """Write to standard error; if it is closed, there is nowhere to report anything."""
     ACTIVITY.hide()
     try:
         sys.stderr.write(text)
@@ -230,7 +230,7 @@ def write_to_stderr(text: str) -> None:
 
 
 def bug_report(error: BaseException) -> str:
-    """What to send about an unexpected exception, as lines: where it happened, never what the input held."""
+    """Return the lines to send about an unexpected exception: where it happened, but nothing from the input."""
     import platform
     import traceback
     from pathlib import Path
@@ -243,7 +243,7 @@ def bug_report(error: BaseException) -> str:
         f"  at kpreempt{frame.filename.removeprefix(package)}:{frame.lineno} in {frame.name}\n" for frame in frames[-4:]
     ]
     return (
-        f"kpreempt failed through a bug of its own: {type(error).__name__}\n{''.join(places)}"
+        f"kpreempt failed because of a bug: {type(error).__name__}\n{''.join(places)}"
         f"  kpreempt {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}\n"
-        "  Please send these lines; they hold nothing of the input.\n"
+        "  Please report these lines; they contain no input data.\n"
     )

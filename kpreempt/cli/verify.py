@@ -1,4 +1,4 @@
-"""Doing ``kpreempt verify``: a recording gone through, each decision judged, and files that show the differences."""
+"""``kpreempt verify``: compares each decision in a recording with its prediction and writes differences to files."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ from kpreempt.verdict.verify import Cause, DecisionKind, TakenDecision, Verifica
 if TYPE_CHECKING:
     from kpreempt.cli.requests import VerifyRequest
 
-# What nobody can explain from here is worth a file; so many of them tell enough.
+# Unexplained differences are worth a file each; this many are enough.
 _FILED = (Cause.CONFIGURATION, Cause.UNKNOWN)
 _MAX_FILES = 20
 
 
 def verify(request: VerifyRequest) -> int:
-    """Judge the decisions of the recording, write the answer, and return the exit code."""
+    """Compare the decisions in the recording, write the answer, and return the exit code."""
     if (request.folder is None) == (request.duration is None):
-        raise UsageError("either a recording or --for is needed", hint="kpreempt verify DIR, kpreempt verify --for 10m")
+        raise UsageError(
+            "either a recording or --for is required", hint="kpreempt verify DIR, kpreempt verify --for 10m"
+        )
     if request.folder is not None and (given := request.connection.as_arguments()):
-        raise UsageError(f"a recording and {given[0]} exclude each other: decisions are recorded or live")
+        raise UsageError(f"a recording and {given[0]} exclude each other")
     if request.duration is not None:
         seconds_of("--for", request.duration)
     if request.fail_below is not None and not 0 <= request.fail_below <= 100:
         raise UsageError(f"--fail-below {request.fail_below:g}: expected a percentage", hint="--fail-below 99.5")
     run = CommandRun(request)
-    asked = run.read_scheduler()
+    factory = run.read_scheduler()
     with ExitStack() as stack:
         folder = request.folder
         if folder is None:
@@ -57,7 +59,7 @@ def verify(request: VerifyRequest) -> int:
             record_into(folder, request.connection, Limits(), seconds_of("--for", request.duration))
         progress = Progress()
         stack.callback(progress.close)
-        context = Context(LoadedCluster(ClusterSnapshot(), []), asked, run.now())
+        context = Context(LoadedCluster(ClusterSnapshot(), []), factory, run.now())
         question = request.having(
             recording=folder,
             is_configured=request.scheduler_config is not None,
@@ -72,14 +74,14 @@ def verify(request: VerifyRequest) -> int:
 
 
 class _Files:
-    """Writes what nobody can explain from here into a folder, if there is one."""
+    """Writes unexplained differences to a directory, if one is given."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder
         self._written = 0
 
     def filed(self, judgement: Judgment) -> Judgment:
-        """The judgement, with the file that shows its difference."""
+        """Return the judgement with the file that shows its difference."""
         difference, predicted = judgement.difference, judgement.predicted
         if self._folder is None or difference is None or predicted is None:
             return judgement
@@ -91,7 +93,7 @@ class _Files:
 
 
 def _write(folder: Path, number: int, decision: TakenDecision, predicted: Prediction) -> str:
-    """Write a line for ``kpreempt batch`` that predicts the decision anew, under other names; the file's name."""
+    """Write a redacted line for ``kpreempt batch`` that repeats the prediction, and return the file's name."""
     cluster, pod = predicted.cluster, predicted.pod
     redaction = redaction_of(cluster, decision.at, secrets.token_bytes(), ImageSizes(cluster).rounded)
     objects = [
@@ -101,12 +103,12 @@ def _write(folder: Path, number: int, decision: TakenDecision, predicted: Predic
         for record in getattr(cluster, kind.field)
         if record is not pod
     ]
-    # What was decided, under the names of the file.
+    # The decision, with the redacted names of the file.
     if decision.decision is DecisionKind.UNSCHEDULABLE:
-        decided = "decided: refused"
+        decided = "decided: unschedulable"
     else:
         node = next((each for each in predicted.cluster.nodes if each.metadata.name == decision.node), None)
-        name = redaction.record(node).metadata.name if node is not None else "a node that is not there"
+        name = redaction.record(node).metadata.name if node is not None else "a missing node"
         words = f"decided: {decision.decision.lower()} to {name}"
         victims = ["/".join(redaction.key("Pod", *key.split("/", 1))) for key in decision.victims]
         decided = f"{words}, evicting {', '.join(victims)}" if victims else words

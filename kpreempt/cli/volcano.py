@@ -1,6 +1,6 @@
-"""Volcano's answers: a whole session of its scheduler, and what becomes of jobs that are submitted to it.
+"""Volcano's answers: a full session of its scheduler, and what happens to jobs that are submitted to it.
 
-Its configuration is a file, the ConfigMap that holds it, or the default of 1.8.
+Its configuration is a file, a ConfigMap, or the default of 1.8.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def volcano(request: VolcanoRequest) -> int:
-    """Answer the request, and return the exit code."""
+    """Answer the request and return the exit code."""
     run = CommandRun(request)
     live = run.connect()
     scheduler = volcano_for(request, run, live)
@@ -59,19 +59,19 @@ _DEFAULT_NAMESPACE = "volcano-system"
 
 
 def scheduler_of_pods(document: Mapping[str, Any] | None, source: str) -> Scheduler:
-    """Volcano, asked about one pod after the other. Raises ``InputError`` and ``ConfigurationError``."""
+    """Build a Volcano scheduler for requests about single pods. Raises ``InputError`` and ``ConfigurationError``."""
     return VolcanoOfPods(volcano_configuration_in(document, source), decode_object)
 
 
 def read_scheduler_of_pods(path: str | None, live: Connection | None) -> Scheduler:
-    """The same with the configuration of a file, or of the live cluster."""
+    """Build the same scheduler with the configuration from a file or from the live cluster."""
     return VolcanoOfPods(read_volcano_configuration(path, None, live), decode_object)
 
 
 def volcano_for(request: ExplainRequest | VolcanoRequest, run: CommandRun, live: Connection | None) -> Volcano:
-    """Volcano, with chance for as many sessions as are asked for; raises as ``read_volcano_configuration``."""
+    """Build Volcano with as many random sessions as requested; raises like ``read_volcano_configuration``."""
     if request.runs < 0:
-        raise UsageError("--runs is a number of sessions, 0 or more")
+        raise UsageError("--runs must be 0 or more")
     now = run.now()
     configuration = read_volcano_configuration(request.scheduler_config, request.actions, live)
     with_scores = any(output.format in COMPLETE_FORMATS for output in run.outputs)
@@ -81,10 +81,10 @@ def volcano_for(request: ExplainRequest | VolcanoRequest, run: CommandRun, live:
 def read_volcano_configuration(
     path: str | None, actions: str | None, live: Connection | None = None
 ) -> VolcanoConfiguration:
-    """The configuration in a file or in a ConfigMap of the ``live`` cluster (``configmap/[NAMESPACE/]NAME``).
+    """Read the configuration from a file or from a ConfigMap of the ``live`` cluster (``configmap/[NAMESPACE/]NAME``).
 
-    Without ``path`` it is the default; ``actions`` take the place of its own. Raises ``UsageError``, ``ClusterError``,
-    ``InputError`` and ``ConfigurationError``, which say where the mistake is.
+    Without ``path``, returns the default. ``actions`` replaces the configured ones. Raises ``UsageError``,
+    ``ClusterError``, ``InputError`` and ``ConfigurationError`` with the location of the mistake.
     """
     if path is None:
         return volcano_configuration_in(None, "", actions)
@@ -94,7 +94,7 @@ def read_volcano_configuration(
 def volcano_configuration_in(
     document: Mapping[str, Any] | None, source: str, actions: str | None = None
 ) -> VolcanoConfiguration:
-    """The configuration that a document is, or that holds it as a ConfigMap; raises as the other one."""
+    """Read the configuration from a document or from a ConfigMap; raises like ``read_volcano_configuration``."""
     if document is not None and document.get("kind") == "ConfigMap":
         data = document.get("data")
         data = data if isinstance(data, dict) else {}
@@ -117,7 +117,7 @@ SCENARIO = Scenario
 def answer_scenario(
     scenario: Scenario, source: str, base: LoadedCluster | None, now: datetime, phases: Phases
 ) -> SessionVerdict:
-    """The session on the cluster of a line of ``batch``, to which its pod is added if there is one."""
+    """Run a session on the cluster of a ``batch`` line, including its pod if there is one."""
     configuration = configuration_of(parse_document(scenario.conf, "conf") if scenario.conf else None)
     with phases.phase("decode"):
         situation = situation_of(scenario, source, base)
@@ -141,7 +141,7 @@ _JOB_KINDS = ("job", "jobs", "vcjob", "vj")
 
 
 def explain_jobs(request: ExplainRequest) -> int:
-    """Answer what becomes of the jobs of a request, and return the exit code."""
+    """Answer what happens to the request's jobs and return the exit code."""
     check_pod(request)
     amounts = None if request.pod or request.files else pod_of_amounts(request)
     run = CommandRun(request, "GangAnswer")
@@ -150,8 +150,8 @@ def explain_jobs(request: ExplainRequest) -> int:
     namespace = request.namespace or default_namespace(live)
     manifest = _read_manifest(request, amounts, namespace)
     context = run.context(run.load(live), default_scheduler(), volcano.now, live)
-    asked = ExplainJobs(pod=request.pod or "", manifest=manifest, volcano=volcano)
-    found = answer(context._replace(namespace=namespace), asked).record
+    query = ExplainJobs(pod=request.pod or "", manifest=manifest, volcano=volcano)
+    found = answer(context._replace(namespace=namespace), query).record
     run.write_once(found, volcano.now)
     answers = found.items if isinstance(found, GangAnswers) else [found]
     assumptions = {assumption for each in answers for assumption in each.assumptions}
@@ -159,7 +159,7 @@ def explain_jobs(request: ExplainRequest) -> int:
 
 
 def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespace: str) -> VolcanoManifest:
-    """The jobs, groups and pods of the manifests, in ``namespace`` if they say none."""
+    """Read the jobs, groups and pods in the manifests; ``namespace`` applies to those without one."""
     if amounts is not None:
         return VolcanoManifest(templates=[in_namespace(amounts, namespace)])
     found = VolcanoManifest([], [], [], [], ", ".join(request.files))
@@ -187,16 +187,16 @@ def _read_manifest(request: ExplainRequest, amounts: PodTemplate | None, namespa
         warn_of_ignored(subjects.notes, verbose=request.verbose > 0)
         found.templates.extend(subjects.templates)
     if request.files and not (found.jobs or found.groups or found.templates):
-        raise InputError("no job, pod group or pod in it", source=found.source)
+        raise InputError("contains no job, pod group or pod", source=found.source)
     return _selected(found, request.select)
 
 
-def _selected(manifest: VolcanoManifest, extra_fields: list[str]) -> VolcanoManifest:
-    if not extra_fields:
+def _selected(manifest: VolcanoManifest, names: list[str]) -> VolcanoManifest:
+    if not names:
         return manifest
     jobs: list[VolcanoJob] = []
     templates: list[PodTemplate] = []
-    for text in extra_fields:
+    for text in names:
         kind, _, name = text.partition("/")
         found = [job for job in manifest.jobs if job.name == name and kind.lower() in _JOB_KINDS]
         jobs += found

@@ -1,4 +1,4 @@
-"""Work spread over the cores: the same results in the same order, sooner."""
+"""Work spread over worker processes, with the same results in the same order."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from kpreempt.errors import KpreemptError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Forking pays once there is more to do than this process alone did in so many seconds.
+# Forking pays off once more work remains than this process alone did in this many seconds.
 PATIENCE_SECONDS = 0.5
-_HINT = "there may not be enough memory for so many: --jobs 1"
+_HINT = "--jobs 1, which needs less memory"
 # How many results per worker may wait for an earlier one.
 _MAX_WAITING = 4
 
 
 def num_cores() -> int:
-    """How many cores this process may use; 1 where processes cannot share what is loaded."""
+    """Return the number of CPUs that this process may use; 1 if processes cannot share loaded data."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
@@ -43,13 +43,12 @@ def in_order(
     patience: float | None = None,
     shared: Sequence[object] = (),
 ) -> Iterator[Result]:
-    """The result of ``work`` for each item, in the order of the items, each as soon as it and those before it are done.
+    """Yield the result of ``work`` for each item in order, as soon as it and all earlier ones are done.
 
-    This process works alone for ``patience`` seconds (``PATIENCE_SECONDS``), or not at all for 0. Then it forks, so
-    that ``jobs`` workers share what it has loaded and prepared by then. ``items`` are not read far ahead; items and
-    results must be picklable, but for what is ``shared``: that is there in all processes, and not sent. Raises what
-    ``items`` and ``work`` raise, and ``KpreemptError`` where a worker is killed, cannot be started, or does not have
-    enough memory.
+    This process works alone for ``patience`` seconds (default ``PATIENCE_SECONDS``; 0 for not at all). Then it forks,
+    so that ``jobs`` workers share everything loaded by then. ``items`` are not read far ahead. Items and results must
+    be picklable, except for objects in ``shared``, which exist in all processes and are not sent. Raises what ``items``
+    and ``work`` raise, and ``KpreemptError`` if a worker is killed, cannot be started, or runs out of memory.
     """
     iterator = iter(items)
     patience = PATIENCE_SECONDS if patience is None else patience
@@ -68,10 +67,10 @@ def in_order(
 
 
 class Spread:
-    """``in_order`` for work that tells a stopwatch what it takes: what other processes spend is added to it, too."""
+    """``in_order`` for work that reports its times to a stopwatch; the times of worker processes are added to it."""
 
     def __init__(self, stopwatch: Stopwatch, jobs: int | None) -> None:
-        """``jobs`` are as many as there are cores where it is ``None``."""
+        """``jobs`` defaults to the number of CPUs."""
         self._stopwatch = stopwatch
         self._jobs = num_cores() if jobs is None else jobs
 
@@ -84,7 +83,7 @@ class Spread:
         is_long: bool = False,
         shared: Sequence[object] = (),
     ) -> Iterator[Result]:
-        """The result of ``work`` for each item, in their order; where each ``is_long``, without patience."""
+        """Yield the result of ``work`` for each item in order; if items are ``is_long``, fork at once."""
 
         def measured(item: Item) -> tuple[Result, dict[str, float], int]:
             before = dict(self._stopwatch.seconds)
@@ -101,14 +100,14 @@ class Spread:
 
 
 class _Failed(Generic[Item]):
-    """An item on which the work failed. It is worked at once more here, which tells how."""
+    """An item whose work failed. This process repeats it to raise the error."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
 
 
 class _Workers(Generic[Item, Result]):
-    """Worker processes, and for each of them a thread that reads the next item, sends it and waits for its result."""
+    """Worker processes, each with a thread that reads the next item, sends it and waits for its result."""
 
     def __init__(
         self, items: Iterator[Item], work: Callable[[Item], Result], jobs: int, shared: Sequence[object]
@@ -120,7 +119,7 @@ class _Workers(Generic[Item, Result]):
         self._reading = threading.Lock()
         self._changed = threading.Condition()
         self._results: dict[int, Result | _Failed[Item]] = {}
-        # How many items have been read, the index of the next result, and that at which there are no more of them.
+        # The number of items read, the index of the next result, and the index after the last item.
         self._num_read = 0
         self._next = 0
         self._end: int | None = None
@@ -128,7 +127,7 @@ class _Workers(Generic[Item, Result]):
         self._is_stopped = False
 
     def results(self) -> Iterator[Result]:
-        """All results in order. The processes are gone when this ends, in whatever way."""
+        """Yield all results in order. The processes end with this generator, however it ends."""
         with ExitStack() as stack:
             try:
                 context = multiprocessing.get_context("fork")
@@ -146,7 +145,7 @@ class _Workers(Generic[Item, Result]):
                     threading.Thread(target=self._feed, args=(connection,), daemon=True).start()
             except (OSError, RuntimeError) as error:
                 # Too little memory, or too many processes, files or threads.
-                raise KpreemptError(f"no worker process can be started: {error}", hint=_HINT) from None
+                raise KpreemptError(f"cannot start a worker process: {error}", hint=_HINT) from None
             stack.callback(self._stop)
             while (found := self._await_next()) is not None:
                 result = found[0]
@@ -165,7 +164,7 @@ class _Workers(Generic[Item, Result]):
             return None
 
     def _feed(self, connection: Connection) -> None:
-        """Hand on items and results until there are no more. Whatever goes wrong is told, for it is waited for."""
+        """Send items and receive results until there are no more; every failure is reported to ``results``."""
         index = 0
         try:
             while (item := self._take()) is not None:
@@ -178,12 +177,12 @@ class _Workers(Generic[Item, Result]):
         except (OSError, EOFError):
             self._finish(index, KpreemptError("a worker process was killed", hint=_HINT))
         except MemoryError:
-            self._finish(index, KpreemptError("there is not enough memory for so many workers", hint=_HINT))
+            self._finish(index, KpreemptError("not enough memory for this number of workers", hint=_HINT))
         except BaseException as error:
             self._finish(index, error)
 
     def _take(self) -> tuple[int, Item] | None:
-        """The next item, when it is near enough to be worked at."""
+        """Return the next item, once it is close enough to the next result."""
         with self._reading:
             if self._end is not None:
                 return None
@@ -201,7 +200,7 @@ class _Workers(Generic[Item, Result]):
             return None if self._is_stopped else item
 
     def _finish(self, index: int | None, failure: BaseException | None) -> None:
-        """Nothing comes after ``index`` (``None``: after what has been read), or what comes is the failure."""
+        """Record that nothing follows ``index`` (``None``: the items read so far), except possibly a failure."""
         with self._changed:
             end = self._num_read if index is None else index
             if self._end is None or end < self._end:
@@ -215,7 +214,7 @@ class _Workers(Generic[Item, Result]):
 
 
 class _Pickler(pickle.Pickler):
-    """Writes objects that are shared as their numbers."""
+    """Pickles shared objects as their numbers."""
 
     def __init__(self, file: io.BytesIO, numbers: Mapping[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -242,20 +241,20 @@ def _serve(
     pairs: list[tuple[Connection, Connection]],
     shared: Sequence[object],
 ) -> None:
-    """The life of a worker: until the other end of the connection is closed, by whatever death."""
+    """Run a worker until the other end of the connection is closed, for whatever reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for own, theirs in pairs:
         own.close()
         if theirs is not connection:
             theirs.close()
-    # What was there before is shared with the other processes, and need not be looked at again.
+    # Objects that existed before are shared with the other processes and need no garbage collection.
     gc.freeze()
     numbers = {id(value): number for number, value in enumerate(shared)}
     try:
         while True:
             item, packed = connection.recv(), io.BytesIO()
-            # Whether the work could be done, and its result.
+            # Whether the work succeeded, and its result.
             try:
                 result: tuple[bool, Result | None] = True, work(item)
             except Exception:
@@ -263,7 +262,7 @@ def _serve(
             _Pickler(packed, numbers).dump(result)
             connection.send_bytes(packed.getbuffer())
     finally:
-        # Without a look at the records of the cluster one by one, and without a word: the other end tells that it died.
+        # Exit without freeing the cluster's records and without a message: the other end reports that the worker died.
         os._exit(0)
 
 

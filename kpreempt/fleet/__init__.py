@@ -1,4 +1,4 @@
-"""Many clusters, many queries, several schedulers: the grid of them, worked at by Dask, as a Parquet dataset."""
+"""Sweeps: queries about many clusters with several schedulers, run by Dask and written as a Parquet dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from kpreempt.errors import UsageError
 
 
 def imported(name: str) -> Any:
-    """A module of a package of the extra ``fleet``, which few installations have. Raises ``UsageError`` without it."""
+    """Import a module of a package in the extra ``fleet``, which is often not installed.
+
+    Raises ``UsageError`` without it.
+    """
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
-"""The dataset of a sweep: a folder for each cluster, with a Parquet file for each table, whole or not there at all.
+"""The dataset of a sweep: a directory for each cluster with a Parquet file for each table, written atomically.
 
-``DIR/cluster=NAME/verdicts.parquet`` and so on. What is half written stands under ``DIR/.partial``.
-``summary_of`` makes one record of it: how each cluster fared, the worst first.
+The files are ``DIR/cluster=NAME/verdicts.parquet`` and so on; unfinished partitions are under ``DIR/.partial``.
+``summary_of`` summarizes the dataset in one record, with the worst clusters first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kpreempt.fleet.rows import BY_BADNESS, FLAG, NUMBER, SCHEMA_VERSION, TABLES
 from kpreempt.verdict.status import Outcome
 from kpreempt.verdict.sweep import Sweep, SweepAssumption, SweepFailure, SweptCluster
 
-# The same bytes for the same rows.
+# Equal rows give equal bytes.
 _COMPRESSION = "zstd"
 _PREFIX = "cluster="
 _PARTIAL = ".partial"
@@ -29,7 +29,7 @@ _LONGEST_NAME = 200
 
 
 class Mark(NamedTuple):
-    """What a partition says of itself: the digests of its plan and of its snapshot, and whether its cluster failed."""
+    """A partition's metadata: the digests of its plan and snapshot, and whether its cluster failed."""
 
     plan: str
     fingerprint: str
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
 
 
 def encoded(tables: Tables, mark: Mark) -> dict[str, bytes]:
-    """Each table as the bytes of its file; equal rows give equal bytes."""
+    """Encode each table as the bytes of its file; equal rows give equal bytes."""
     pa, pq = imported("pyarrow"), imported("pyarrow.parquet")
     types = {TEXT: pa.string(), NUMBER: pa.int64(), FLAG: pa.bool_(), TEXTS: pa.list_(pa.string())}
     marks = {
@@ -59,39 +59,39 @@ def encoded(tables: Tables, mark: Mark) -> dict[str, bytes]:
 
 
 def _plain(value: Any) -> Any:
-    """Names of enumerations as texts, and text that no UTF-8 can hold as what it is."""
+    """Convert enumerations to their names, and texts that are not valid UTF-8 to escapes."""
     return str(value).encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 class Dataset:
-    """A folder of partitions."""
+    """A directory of partitions."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         self.name = name_of(path)
 
     def begin(self, *, resumes: bool) -> None:
-        """Make the folder ready. Raises ``UsageError`` where something is there that is not to be added to."""
+        """Prepare the directory. Raises ``UsageError`` if it contains anything that must not be extended."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             others = [each.name for each in self.path.iterdir() if each.name != _PARTIAL]
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", source=self.name) from None
+            raise InputError(f"cannot write: {error.strerror}", source=self.name) from None
         if any(not each.startswith(_PREFIX) for each in others):
-            raise UsageError(f"--to {self.name}: other files are there", hint="a folder of its own")
+            raise UsageError(f"--to {self.name}: contains other files", hint="a new directory")
         if others and not resumes:
-            raise UsageError(f"--to {self.name}: a sweep is there", hint="--resume, to do what is missing of it")
+            raise UsageError(f"--to {self.name}: already contains a sweep", hint="--resume, to run what is missing")
         shutil.rmtree(self.path / _PARTIAL, ignore_errors=True)
 
     def folders(self) -> list[str]:
-        """The names of all partitions' folders, sorted. Raises ``InputError`` where there is no dataset."""
+        """List the directory names of all partitions, sorted. Raises ``InputError`` if there is no dataset."""
         try:
             return sorted(each.name for each in self.path.iterdir() if each.name.startswith(_PREFIX))
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", source=self.name) from None
+            raise InputError(f"cannot read: {error.strerror}", source=self.name) from None
 
     def mark(self, cluster: str) -> Mark | None:
-        """What the cluster's partition says of itself; ``None`` where none is whole and of this schema."""
+        """Return the metadata of the cluster's partition; ``None`` if it is incomplete or has another schema."""
         pq = imported("pyarrow.parquet")
         marks = []
         for table in TABLES:
@@ -108,7 +108,7 @@ class Dataset:
         return Mark(first["kpreempt.plan"], first.get("kpreempt.snapshot", ""), first.get("kpreempt.failed") == "true")
 
     def write(self, cluster: str, files: Mapping[str, bytes]) -> None:
-        """The partition of a cluster, in the place of one that is there. Raises ``InputError``."""
+        """Write the partition of a cluster, replacing any existing one. Raises ``InputError``."""
         target = self._folder(cluster)
         partial = self.path / _PARTIAL / target.name
         try:
@@ -122,33 +122,33 @@ class Dataset:
                 shutil.rmtree(old)
             partial.replace(target)
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", source=self.name) from None
+            raise InputError(f"cannot write: {error.strerror or error}", source=self.name) from None
 
     def end(self) -> None:
-        """Leave nothing behind that is half written."""
+        """Remove unfinished partitions."""
         shutil.rmtree(self.path / _PARTIAL, ignore_errors=True)
 
     def tables(self, name: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """A table of each cluster, as Arrow has it. Raises ``InputError`` for a partition that cannot be read."""
+        """Yield a table of each cluster as an Arrow table. Raises ``InputError`` for an unreadable partition."""
         pa, pq = imported("pyarrow"), imported("pyarrow.parquet")
         for folder in self.folders():
             path = self.path / folder / f"{name}.parquet"
             try:
                 with path.open("rb") as file:
                     parts = pq.ParquetFile(file)
-                    extra_fields = parts.schema_arrow.names if columns is None else list(columns)
-                    if lacking := set(extra_fields) - set(parts.schema_arrow.names):
-                        raise ValueError(f"it has no column {min(lacking)}")
-                    yield parts.read(extra_fields, use_threads=False)
+                    selected = parts.schema_arrow.names if columns is None else list(columns)
+                    if lacking := set(selected) - set(parts.schema_arrow.names):
+                        raise ValueError(f"column {min(lacking)} missing")
+                    yield parts.read(selected, use_threads=False)
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
                 problem = str(error).partition("\n")[0][:200]
-                raise InputError(f"cannot be read: {problem}", source=name_of(os.fspath(path))) from None
+                raise InputError(f"cannot read: {problem}", source=name_of(os.fspath(path))) from None
 
     def folder_of(self, cluster: str) -> str:
-        """The name of the cluster's folder, whether it is there or not."""
+        """Return the name of the cluster's directory, whether or not it exists."""
         import hashlib
 
-        # What a path does not hold is written as in a URL.
+        # Characters that are not allowed in a path are escaped as in a URL.
         name = quote(cluster, safe=" @:+,~", errors="backslashreplace")
         if len(name) > _LONGEST_NAME:
             name = f"{name[:_LONGEST_NAME]}~{hashlib.sha256(cluster.encode(errors='replace')).hexdigest()[:12]}"
@@ -158,7 +158,7 @@ class Dataset:
         return self.path / self.folder_of(cluster)
 
 
-# The dataset has all of them.
+# Columns that all datasets have.
 _LISTED = 200
 _MAX_LISTED = 1_000
 # Kinds of queries that are about single pods.
@@ -167,7 +167,7 @@ _COUNTED = ("cluster", "query", "algorithm", "kind", "worst_outcome", "certain",
 
 
 class _Tally:
-    """What is counted on the way through the dataset."""
+    """Counters for a pass through the dataset."""
 
     def __init__(self) -> None:
         self.algorithms: dict[str, None] = {}
@@ -179,7 +179,7 @@ class _Tally:
 
 
 def summary_of(dataset: Dataset) -> Sweep:
-    """The whole sweep. Raises ``InputError`` where the dataset cannot be read."""
+    """Summarize the whole sweep. Raises ``InputError`` if the dataset cannot be read."""
     tally = _Tally()
     for table in dataset.tables("failures"):
         for row in table.to_pylist():
@@ -208,7 +208,7 @@ def summary_of(dataset: Dataset) -> Sweep:
         answers=sum(tally.answers.values()),
         uncertain=sum(each.uncertain for each in items),
         num_failures=sum(tally.num_failures.values()),
-        items=sorted(items, key=_badness),
+        items=sorted(items, key=_severity_key),
         failures=tally.failures,
         assumptions=_assumptions(dataset),
     )
@@ -251,7 +251,7 @@ def _columns(table: Any, *names: str) -> list[list[Any]]:
 
 
 def _assumptions(dataset: Dataset) -> list[SweepAssumption]:
-    """By what is said, in how many clusters; what is said of most first."""
+    """Count the clusters with each assumption, the most frequent first."""
     found: Counter[tuple[str, str]] = Counter()
     for table in dataset.tables("assumptions", ["kind", "message"]):
         found.update(set(zip(*_columns(table, "kind", "message"), strict=True)))
@@ -260,12 +260,12 @@ def _assumptions(dataset: Dataset) -> list[SweepAssumption]:
 
 
 def _sorted(outcomes: Counter[str]) -> dict[str, int]:
-    """In the order of their badness, the best first."""
+    """Sort outcomes by severity, the best first."""
     known = [str(each) for each in BY_BADNESS]
     return {each: outcomes[each] for each in sorted(outcomes, key=lambda one: (one in known and known.index(one), one))}
 
 
-def _badness(each: SweptCluster) -> tuple[Any, ...]:
+def _severity_key(each: SweptCluster) -> tuple[Any, ...]:
     stuck = each.outcomes.get(Outcome.UNSCHEDULABLE, 0)
     errors = each.audits.get("error", 0)
     return (

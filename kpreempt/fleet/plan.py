@@ -1,6 +1,6 @@
-"""The plan of a sweep: which clusters are asked what, and whose schedulers decide. It comes from a file or options.
+"""The plan of a sweep, from a file or from options: the clusters, the queries, and the schedulers.
 
-``KINDS`` are the kinds of queries: what a plan may say of each, how a cluster is asked, and its rows.
+``KINDS`` are the kinds of queries: the keys that a plan may set, how a cluster is queried, and the resulting rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kpreempt.snapshot.archives import MAX_UNPACKED, InputLimits, parse_size
 from kpreempt.snapshot.manifest import read_manifest
 from kpreempt.verdict.records import Assumption, AssumptionKind
 
-# More than anybody asks; a plan is told so before its grid takes all memory.
+# More than anyone needs; the plan is rejected before its grid uses up the memory.
 MAX_QUERIES = 10_000
 _MAX_ALGORITHMS = 50
 _SHOWN = 40
@@ -48,9 +48,9 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Clusters (``snapshots`` are paths, URLs and globs), and the queries that each of them is asked.
+    """Clusters (``snapshots`` are paths, URLs and globs), and the queries to run against each of them.
 
-    Every query is put to each of the ``algorithms``.
+    Every query is run with each of the ``algorithms``.
     """
 
     snapshots: tuple[str, ...]
@@ -62,15 +62,15 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """What is asked, and how, in so many letters: equal plans give equal answers. Clusters do not count."""
+        """A digest of the queries and settings, but not the clusters: equal plans give equal answers."""
         from kpreempt import __version__
 
-        asked = (SCHEMA_VERSION, __version__, self.algorithms, self.queries, self.settings)
-        return hashlib.sha256(json.dumps(msgspec.to_builtins(asked), sort_keys=True).encode()).hexdigest()
+        content = (SCHEMA_VERSION, __version__, self.algorithms, self.queries, self.settings)
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
 
 
 class PlanOverrides(msgspec.Struct, frozen=True):
-    """What the options say in a plan's place, or in addition to it."""
+    """The values of the options, which replace or extend a plan."""
 
     snapshots: Sequence[str] = ()
     contexts: Sequence[str] = ()
@@ -85,9 +85,9 @@ class PlanOverrides(msgspec.Struct, frozen=True):
 
 
 def make_plan(path: str, given: PlanOverrides) -> Plan:
-    """The plan in a file (none: an empty ``path``), with what the options add: they count before the file's words.
+    """Build the plan from a file (none if ``path`` is empty) and the options, which take precedence.
 
-    Manifests of a file are found from its folder on. Raises ``InputError`` and ``UsageError``.
+    Manifest paths in a file are relative to its directory. Raises ``InputError`` and ``UsageError``.
     """
     document = parse_toml(read_file(path, name_of(path)), name_of(path)) if path else {}
     source = name_of(path) if path else "the options"
@@ -98,11 +98,11 @@ def make_plan(path: str, given: PlanOverrides) -> Plan:
     folder = Path(path).parent if path else Path()
     queries = document.get("query", [])
     if not isinstance(queries, list) or not all(isinstance(each, dict) for each in queries):
-        raise InputError("tables are expected", source=source, path="query", hint="[[query]]")
+        raise InputError("expected tables", source=source, path="query", hint="[[query]]")
     entries = [_Table(each, source, f"query[{number}]") for number, each in enumerate(queries, 1)]
     entries += [_Table(each, "the options", "query") for each in _of_options(given)]
     if not entries:
-        raise UsageError("the plan asks nothing", hint="[[query]] in the plan, -f FILE or --query pending")
+        raise UsageError("the plan has no queries", hint="[[query]] in the plan, -f FILE or --query pending")
     plan = Plan(
         snapshots=tuple(given.snapshots or clusters.texts("snapshots")),
         contexts=tuple(given.contexts or clusters.texts("contexts")),
@@ -112,12 +112,12 @@ def make_plan(path: str, given: PlanOverrides) -> Plan:
         settings=_settings(top, given),
     )
     if not plan.snapshots and not plan.contexts:
-        raise UsageError("the plan names no cluster", hint="--snapshots 'dumps/*.json.zst' or --contexts a,b")
+        raise UsageError("the plan has no clusters", hint="--snapshots 'dumps/*.json.zst' or --contexts a,b")
     return plan
 
 
 class _Table:
-    """A table of the file, that knows where it stands."""
+    """A table of the file that knows its own path."""
 
     def __init__(self, content: Mapping[str, Any], source: str, path: str = "") -> None:
         self.content = content
@@ -128,14 +128,14 @@ class _Table:
         """Raise ``InputError`` for any other key."""
         for key in self.content:
             if key not in keys:
-                raise self.bad(key, "there is no such key", nearest(key, keys))
+                raise self.bad(key, "unknown key", nearest(key, keys))
 
     def bad(self, key: str, problem: str, hint: str = "") -> InputError:
         path = ".".join(filter(None, (self.path, key[:_SHOWN])))
         return InputError(problem, source=self.source, path=path, hint=hint)
 
     def value(self, key: str, kind: type, words: str, default: Any) -> Any:
-        """What stands there, of that type. Raises ``InputError`` for one of another."""
+        """Return the value of a key. Raises ``InputError`` if it has the wrong type."""
         found = self.content.get(key, default)
         if type(found) is not kind:
             raise self.bad(key, f"{str(found)[:_SHOWN]!r} is not {words}")
@@ -146,11 +146,11 @@ class _Table:
         return found
 
     def texts(self, key: str) -> list[str]:
-        """A text, or a list of them."""
+        """Return a string, or a list of strings, as a list."""
         found = self.content.get(key, [])
         listed = found if isinstance(found, list) else [found]
         if not all(isinstance(each, str) and each for each in listed):
-            raise self.bad(key, "a text or a list of texts is expected")
+            raise self.bad(key, "expected a string or a list of strings")
         return listed
 
     def table(self, key: str) -> _Table:
@@ -160,7 +160,7 @@ class _Table:
 def _of_options(given: PlanOverrides) -> Iterator[dict[str, Any]]:
     ladder = {"priority": list(given.priorities)} if given.priorities else {}
     for each in given.manifests:
-        # From here on, and not from the plan's folder.
+        # Relative to the current directory, not to the plan's.
         yield {"kind": "explain", "manifest": str(Path(each).absolute()), "id": Path(each).stem, **ladder}
     for kind in given.kinds:
         yield {"kind": kind}
@@ -169,12 +169,12 @@ def _of_options(given: PlanOverrides) -> Iterator[dict[str, Any]]:
 def _algorithms(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(names) > _MAX_ALGORITHMS or len(set(names)) < len(names):
         raise UsageError(
-            "an algorithm is there twice, or there are too many", hint=f"--algorithms auto,{DEFAULT_ALGORITHM}"
+            "an algorithm is repeated, or there are too many", hint=f"--algorithms auto,{DEFAULT_ALGORITHM}"
         )
     for each in names:
         if each != AUTO:
             if each not in ALGORITHMS and not each.startswith("kube-"):
-                raise UsageError(f"a sweep asks no {each[:_SHOWN]!r}", hint=nearest(each, (AUTO, *ALGORITHMS)))
+                raise UsageError(f"unknown algorithm {each[:_SHOWN]!r}", hint=nearest(each, (AUTO, *ALGORITHMS)))
             scheduler_for(each)
     return names
 
@@ -185,9 +185,9 @@ def _settings(top: _Table, given: PlanOverrides) -> Settings:
         try:
             now = datetime.fromisoformat(now)
         except ValueError:
-            raise top.bad("now", "is not a time with its zone", "2026-11-21T03:12:00Z") from None
+            raise top.bad("now", "is not a time with a time zone", "2026-11-21T03:12:00Z") from None
     if now is not None and (not isinstance(now, datetime) or now.tzinfo is None):
-        raise top.bad("now", "is not a time with its zone", "2026-11-21T03:12:00Z")
+        raise top.bad("now", "is not a time with a time zone", "2026-11-21T03:12:00Z")
     size = given.max_unpacked
     if size is None and (text := top.text("max-unpacked")):
         size = parse_size(text, "max-unpacked")
@@ -200,27 +200,27 @@ def _queries(entries: Sequence[_Table], folder: Path) -> tuple[Query, ...]:
     for entry in entries:
         for query in _expanded(entry, folder):
             if query.id in found:
-                raise entry.bad("id", f"{query.id[:_SHOWN]!r} is there twice", 'id = "another"')
+                raise entry.bad("id", f"duplicate id {query.id[:_SHOWN]!r}", 'id = "another"')
             found[query.id] = query
             if len(found) > MAX_QUERIES:
-                raise entry.bad("", f"the plan asks more than {MAX_QUERIES:,} queries")
+                raise entry.bad("", f"the plan has more than {MAX_QUERIES:,} queries")
     return tuple(found.values())
 
 
 def _expanded(entry: _Table, folder: Path) -> Iterator[Query]:
-    """The query with each value of its ladders."""
+    """Yield the query with each combination of its listed values."""
     name = entry.text("kind") or "explain"
     if name not in KINDS:
-        raise entry.bad("kind", f"there is no query {name[:_SHOWN]!r}", nearest(name, KINDS))
+        raise entry.bad("kind", f"unknown kind {name[:_SHOWN]!r}", nearest(name, KINDS))
     kind = KINDS[name]
     entry.allow((*_COMMON_KEYS, *kind.keys, *(("manifest",) if kind.has_manifest else ())))
     manifests = _manifests(entry, folder)
     if kind.has_manifest and bool(manifests) == bool(kind.instead and entry.content.get(kind.instead)):
         raise entry.bad(
-            "manifest", " or ".join(filter(None, ("a manifest", kind.instead and f"a {kind.instead}"))) + " is expected"
+            "manifest", "expected " + " or ".join(filter(None, ("a manifest", kind.instead and f"a {kind.instead}")))
         )
     if kind.needs and not any(each in entry.content for each in kind.needs):
-        raise entry.bad("", f"one of {', '.join(kind.needs)} is expected")
+        raise entry.bad("", f"expected one of {', '.join(kind.needs)}")
     identifier = entry.text("id") or name
     ladders: dict[str, list[Any]] = {}
     plain: dict[str, Any] = {}
@@ -231,13 +231,13 @@ def _expanded(entry: _Table, folder: Path) -> Iterator[Query]:
         if isinstance(value, list) and expected.is_ladder:
             ladders[key] = [_typed(entry, key, each, expected.type) for each in value]
             if not value or len(set(value)) < len(value):
-                raise entry.bad(key, "a value is there twice, or none is")
+                raise entry.bad(key, "empty list or duplicate value")
         else:
             plain[key] = _typed(entry, key, value, expected.type)
     for values in product(*ladders.values()):
         steps = dict(zip(ladders, values, strict=True))
-        said = ",".join(f"{key}={value}" for key, value in steps.items())
-        yield Query(f"{identifier}[{said}]" if said else identifier, name, {**plain, **steps}, manifests)
+        suffix = ",".join(f"{key}={value}" for key, value in steps.items())
+        yield Query(f"{identifier}[{suffix}]" if suffix else identifier, name, {**plain, **steps}, manifests)
 
 
 def _typed(entry: _Table, key: str, value: Any, kind: type) -> Any:
@@ -245,18 +245,18 @@ def _typed(entry: _Table, key: str, value: Any, kind: type) -> Any:
         return _rules(entry, key, value)
     if kind is list:
         if not isinstance(value, list) or not value or not all(isinstance(each, str) and each for each in value):
-            raise entry.bad(key, "a list of texts is expected")
+            raise entry.bad(key, "expected a list of strings")
         return value
     if type(value) is not kind or (isinstance(value, int) and abs(value) >= 2**31):
-        words = {str: "a text", int: "a number", bool: "true or false"}[kind]
+        words = {str: "a string", int: "a number", bool: "true or false"}[kind]
         raise entry.bad(key, f"{str(value)[:_SHOWN]!r} is not {words}")
     return value
 
 
 def _rules(entry: _Table, key: str, value: Any) -> dict[str, Any]:
-    """The limits of a gate, as ``Gate`` takes them. Raises ``InputError`` where it does not."""
+    """Parse the limits of a gate, as ``Gate`` takes them. Raises ``InputError`` if they are invalid."""
     if not isinstance(value, dict):
-        raise entry.bad(key, "a table is expected", "rules = { max-victims = 0 }")
+        raise entry.bad(key, "expected a table", "rules = { max-victims = 0 }")
     try:
         settings_of(Gate(rules=value), datetime.now(UTC), "check")
     except UsageError as error:
@@ -274,7 +274,7 @@ def _manifests(entry: _Table, folder: Path) -> list[dict[str, Any]]:
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One query: its id in the rows, its kind, what the plan says of it, and the objects of its manifests."""
+    """One query: its id in the rows, its kind, the plan's values, and the objects of its manifests."""
 
     id: str
     kind: str
@@ -283,15 +283,15 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Key(NamedTuple):
-    """What a plan may say: its type, and whether a list of such values asks once for each."""
+    """A key in a plan: its type, and whether a list of values makes one query per value."""
 
     type: type
     is_ladder: bool = False
 
 
-def _keys(query: type[Request], **more: Key) -> Mapping[str, Key]:
-    """What a plan may say of a query: its options that are for plans, and ``more`` than that."""
-    options = {name: (kind_of(each), option_of(each)) for name, each in fields_of(query).items()}
+def _keys(request: type[Request], **more: Key) -> Mapping[str, Key]:
+    """Return the keys of a query in a plan: the request's options for plans, and ``more``."""
+    options = {name: (kind_of(each), option_of(each)) for name, each in fields_of(request).items()}
     return {
         **{
             name.replace("_", "-"): Key(kind, option.in_plans == LADDER)
@@ -303,9 +303,9 @@ def _keys(query: type[Request], **more: Key) -> Mapping[str, Key]:
 
 
 class Kind(NamedTuple):
-    """A kind of query. ``run`` puts it to a cluster and adds the rows; ``instead`` may stand for a manifest.
+    """A kind of query. ``run`` runs it against a cluster and adds the rows; ``instead`` can replace a manifest.
 
-    One of ``needs`` has to be said, where there are any.
+    If there are ``needs``, one of them is required.
     """
 
     run: Callable[[Cluster, Query, Rows], None]

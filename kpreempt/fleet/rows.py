@@ -1,6 +1,6 @@
-"""The rows of a sweep: the columns of each table, and what there is to say of an answer in them.
+"""The rows of a sweep: the columns of each table, and how answers become rows.
 
-Every query is in ``verdicts`` or in ``failures``, for each cluster and algorithm.
+Each query of a cluster and an algorithm has rows in ``verdicts`` or in ``failures``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from kpreempt.verdict.records import Alternatives, Victim
     from kpreempt.verdict.workload import Totals
 
-# It changes with any column.
+# Changes with any column.
 SCHEMA_VERSION = 1
 
 TEXT, NUMBER, FLAG, TEXTS = "text", "number", "flag", "texts"
 
 
 class Column(NamedTuple):
-    """A column: its name, type, and what it says."""
+    """A column: its name, type, and description."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ _KEY = (
     Column("query", TEXT, "the query's id, with the values of its lists"),
     Column("algorithm", TEXT, "the scheduler as requested in the plan"),
 )
-_POD = Column("pod", TEXT, "`namespace/name` of the pod in question")
+_POD = Column("pod", TEXT, "`namespace/name` of the pod")
 TABLES: Mapping[str, tuple[Column, ...]] = {
     "verdicts": (
         *_KEY,
@@ -58,7 +58,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("certain", FLAG, "whether neither chance nor an unknown can change the outcome or the victims"),
         Column("victims", NUMBER, "the maximum number of evicted pods"),
         Column("violations", NUMBER, "the maximum number of evictions that violate a budget"),
-        Column("replicas", NUMBER, "the number of pods in the query"),
+        Column("replicas", NUMBER, "the number of requested pods"),
         Column(
             "placed",
             NUMBER,
@@ -118,7 +118,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         Column("unpacked_bytes", NUMBER, "the decompressed size of the snapshot; null for a live cluster"),
     ),
 }
-# The worst last.
+# From best to worst.
 BY_BADNESS = (
     Outcome.LANDS,
     Outcome.PREEMPTS,
@@ -132,12 +132,12 @@ Tables = dict[str, list[Row]]
 
 
 def no_rows() -> Tables:
-    """Every table, empty."""
+    """Return all tables, empty."""
     return {name: [] for name in TABLES}
 
 
 class Rows:
-    """The rows of one query to one cluster and algorithm, as they are added."""
+    """Collects the rows of one query against one cluster and algorithm."""
 
     def __init__(self, cluster: str, query: str, algorithm: str) -> None:
         self.tables = no_rows()
@@ -145,42 +145,42 @@ class Rows:
         self._items = 0
 
     def add(self, table: str, **values: Any) -> None:
-        """A row; what is not said is null."""
+        """Add a row; missing values are null."""
         columns = TABLES[table][len(self._key) :]
         unknown = values.keys() - {each.name for each in columns}
         assert not unknown, unknown
         self.tables[table].append((*self._key, *(values.get(each.name) for each in columns)))
 
     def verdict(self, **values: Any) -> None:
-        """A row of ``verdicts``, counted."""
+        """Add a numbered row to ``verdicts``."""
         self.add("verdicts", item=self._items, **values)
         self._items += 1
 
     def assume(self, pod: str, assumptions: Iterable[Assumption]) -> None:
-        """What an answer rests on."""
+        """Add the assumptions of an answer."""
         for each in dict.fromkeys(assumptions):
             self.add(
                 "assumptions", pod=pod, subject=each.subject, field=each.field, message=each.message, kind=each.kind
             )
 
     def fail(self, error: Exception) -> None:
-        """The query has no answer here."""
+        """Replace the rows with a failure."""
         self.add("failures", **reason_of(error))
 
 
 def failure(cluster: str, reason: str, message: str, hint: str = "") -> Row:
-    """The row of a cluster that answers nothing."""
+    """Return the row of a cluster that answers nothing."""
     return (cluster, "", "", reason, message, hint)
 
 
 def reason_of(error: Exception) -> dict[str, str]:
-    """Why there is no answer: its kind, the message, advice. Of a bug only where it is, never what the input held."""
+    """Describe why there is no answer: reason, message and hint. For a bug, only where it happened, no input data."""
     if isinstance(error, KpreemptError):
         kind = type(error).__name__.removesuffix("Error")
         reason = kind if kind in ("Usage", "NotFound") else "Input"
         return {"reason": reason, "message": error.message, "hint": error.hint}
     if isinstance(error, MemoryError):
-        return {"reason": "Memory", "message": "there is not enough memory for this cluster", "hint": ""}
+        return {"reason": "Memory", "message": "not enough memory for this cluster", "hint": ""}
     import traceback
 
     frames = [each for each in traceback.extract_tb(error.__traceback__) if "kpreempt" in each.filename]
@@ -188,22 +188,24 @@ def reason_of(error: Exception) -> dict[str, str]:
     return {
         "reason": "Bug",
         "message": " at ".join([type(error).__name__, *where]),
-        "hint": "please report it: it is a bug of kpreempt",
+        "hint": "please report this bug in kpreempt",
     }
 
 
-def is_grounded(assumptions: Iterable[Assumption]) -> bool:
-    """Whether nothing is assumed that could change an answer."""
+def is_reliable(assumptions: Iterable[Assumption]) -> bool:
+    """Return whether there are no assumptions that could change an answer."""
     return all(each.kind is AssumptionKind.INFORMATIONAL or each.lists_files for each in assumptions)
 
 
 def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:
-    """What ``explain`` answers."""
+    """Add the answers of ``explain``."""
     for each in verdicts:
         pod = f"{each.pod.namespace}/{each.pod.name}"
         workload, stakes, outcomes = each.workload, each.pods_at_stake, each.possible_outcomes
         totals = [] if workload is None else [workload.totals, *workload.others]
-        is_certain = not _is_by_chance(each) and is_grounded(each.assumptions) and each.outcome != Outcome.UNCERTAIN
+        is_certain = (
+            not _depends_on_chance(each) and is_reliable(each.assumptions) and each.outcome != Outcome.UNCERTAIN
+        )
         rows.verdict(
             kind=kind,
             pod=pod,
@@ -241,8 +243,8 @@ def add_verdicts(rows: Rows, kind: str, verdicts: Sequence[Verdict]) -> None:
         rows.assume(pod, each.assumptions)
 
 
-def _is_by_chance(verdict: Verdict) -> bool:
-    """Whether the order of equal things, or a draw, decides more than which of equal nodes a pod lands on."""
+def _depends_on_chance(verdict: Verdict) -> bool:
+    """Return whether ties or randomness decide more than which of several equal nodes is chosen."""
     workload, capacity = verdict.workload, verdict.capacity
     return bool(
         verdict.alternatives
@@ -256,7 +258,7 @@ def _is_by_chance(verdict: Verdict) -> bool:
 
 
 def _outcome_of(totals: Totals) -> Outcome:
-    """The worst that becomes of a replica."""
+    """Return the worst outcome of a replica."""
     if totals.pending or totals.rejected:
         return Outcome.UNSCHEDULABLE
     if totals.uncertain:
@@ -267,8 +269,8 @@ def _outcome_of(totals: Totals) -> Outcome:
 
 
 def add_pending(rows: Rows, kind: str, answer: PendingPods) -> None:
-    """What ``pending`` answers; where no pod waits, one row says so."""
-    is_grounded_here = is_grounded(answer.assumptions)
+    """Add the answer of ``pending``; if no pod is pending, a single row reports that."""
+    has_certain_input = is_reliable(answer.assumptions)
     for each in answer.items:
         others = each.alternatives.outcomes if each.alternatives else []
         may_violate = any(one.num_pdb_violations for one in others)
@@ -279,7 +281,7 @@ def add_pending(rows: Rows, kind: str, answer: PendingPods) -> None:
             decided_by=answer.algorithm,
             outcome=each.outcome,
             worst_outcome="PreemptsViolatingBudgets" if may_violate and each.outcome == "Preempts" else each.outcome,
-            certain=is_grounded_here and not others and len(each.victims) < 2 and each.outcome != "Uncertain",
+            certain=has_certain_input and not others and len(each.victims) < 2 and each.outcome != "Uncertain",
             victims=max([*map(len, each.victims.values()), *(one.num_victims for one in others)], default=0),
             violations=max([each.num_pdb_violations, *(one.num_pdb_violations for one in others)]),
             message=each.message or each.reason,
@@ -295,7 +297,7 @@ def add_pending(rows: Rows, kind: str, answer: PendingPods) -> None:
             decided_by=answer.algorithm,
             outcome="NothingPending",
             worst_outcome="NothingPending",
-            certain=is_grounded_here,
+            certain=has_certain_input,
             victims=0,
             violations=0,
             message="",
@@ -304,7 +306,7 @@ def add_pending(rows: Rows, kind: str, answer: PendingPods) -> None:
 
 
 def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
-    """What ``budgets`` answers: a row with the worst finding, and one for each budget."""
+    """Add the answer of ``budgets``: a row with the worst finding, and one for each budget."""
     from kpreempt.verdict.budgets import Severity
 
     def worst(severities: Iterable[Severity]) -> str:
@@ -318,7 +320,7 @@ def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
         decided_by=answer.algorithm,
         outcome=outcome,
         worst_outcome=outcome,
-        certain=is_grounded(answer.assumptions) and all(each.is_certain for each in breaches),
+        certain=is_reliable(answer.assumptions) and all(each.is_certain for each in breaches),
         victims=max((len(each.victims) for each in breaches), default=0),
         violations=max((-each.remaining for each in breaches if each.remaining < 0), default=0),
         message="",
@@ -338,8 +340,8 @@ def add_budgets(rows: Rows, kind: str, answer: BudgetAudit) -> None:
 
 
 def add_gate(rows: Rows, kind: str, answer: Check) -> None:
-    """What ``check`` and ``drain`` answer: whether the rules hold, who goes, and what budgets come to."""
-    is_certain = answer.explored_all and is_grounded(answer.assumptions) and answer.failing_runs in (0, answer.runs)
+    """Add the answer of ``check`` or ``drain``: whether rules are violated, the victims, and the budgets."""
+    is_certain = answer.explored_all and is_reliable(answer.assumptions) and answer.failing_runs in (0, answer.runs)
     outcome = ("warning" if answer.findings else "ok") if answer.passed else "error"
     displaced = answer.simulation.displaced
     rows.verdict(
@@ -377,13 +379,13 @@ def add_gate(rows: Rows, kind: str, answer: Check) -> None:
 
 
 def _stakes(victims: Mapping[str, Sequence[Victim]], alternatives: Alternatives | None) -> tuple[Any, Any]:
-    """By node all pods that may go, and what says whether one surely does."""
-    told = alternatives.outcomes if alternatives else []
+    """Return all pods that may be evicted by node, and a function that returns whether a pod certainly is."""
+    outcomes = alternatives.outcomes if alternatives else []
     stakes: dict[str, list[str]] = {node: [each.pod for each in listed] for node, listed in victims.items()}
-    for each in told:
+    for each in outcomes:
         stakes[each.node] = list(dict.fromkeys([*stakes.get(each.node, ()), *each.pods]))
     is_complete = alternatives is None or (alternatives.exact and not alternatives.omitted)
-    sets = [set(each.victims) for each in told] or [{each.pod for each in listed} for listed in victims.values()]
+    sets = [set(each.victims) for each in outcomes] or [{each.pod for each in listed} for listed in victims.values()]
     return stakes, lambda pod: is_complete and all(pod in each for each in sets)
 
 

@@ -1,6 +1,6 @@
-"""Where clusters come from: names for them, and their files brought to a worker in bounded size.
+"""The clusters of a sweep: their names, and how their files reach a worker in bounded size.
 
-Paths are of the machine that reads them; anything else is a URL of fsspec's (``s3://``, ``gs://``, ``https://``).
+Paths are local to the machine that reads them; anything else is an fsspec URL (``s3://``, ``gs://``, ``https://``).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*(://|::)", re.I)
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A cluster: its name in the rows, and the snapshot's path or URL, or the context of a kubeconfig.
+    """A cluster: its name in the rows, and the path or URL of its snapshot, or a kubeconfig context.
 
-    ``fingerprint`` is another one when the snapshot is; it is empty where nothing tells.
+    ``fingerprint`` changes with the snapshot; it is empty if unknown.
     """
 
     name: str
@@ -44,28 +44,28 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """How the place is told: without what may be secret of a URL."""
+        """The place for messages, without the secret parts of a URL."""
         return f"context {self.context}" if self.context else shown(self.place)
 
 
 def targets_of(snapshots: Sequence[str], contexts: Sequence[str], kubeconfig: str) -> list[Target]:
-    """All clusters, by name. A folder is one cluster, as for ``--snapshot``; a glob has one for each match.
+    """List all clusters by name. A directory is one cluster, as for ``--snapshot``; a glob gives one per match.
 
-    Raises ``InputError`` where nothing is there, and ``UsageError`` for a name that is there twice.
+    Raises ``InputError`` if nothing matches, and ``UsageError`` for a duplicate name.
     """
     places = dict.fromkeys(found for each in snapshots for found in _matches(each))
     named = _names(list(places))
     found = [Target(name, place, fingerprint=_fingerprint(place)) for place, name in named.items()]
     found += [Target(each, context=each, kubeconfig=kubeconfig) for each in dict.fromkeys(contexts)]
     if len(found) > MAX_CLUSTERS:
-        raise UsageError(f"the plan names more than {MAX_CLUSTERS:,} clusters")
+        raise UsageError(f"the plan has more than {MAX_CLUSTERS:,} clusters")
     if len({each.name for each in found}) < len(found):
         raise UsageError("a context and a snapshot have the same name")
     return sorted(found, key=lambda each: each.name)
 
 
 def shown(place: str) -> str:
-    """The place without user, password and query of a URL."""
+    """Return a place without the user, password and query of a URL."""
     if not _URL.match(place):
         return name_of(place)
     parts = urlsplit(place)
@@ -74,7 +74,7 @@ def shown(place: str) -> str:
 
 @contextmanager
 def staged(target: Target, max_bytes: int) -> Iterator[str]:
-    """The path of the snapshot on this machine, for the time of the block. Raises ``InputError``."""
+    """Yield a local path of the snapshot for the duration of the block. Raises ``InputError``."""
     if not _URL.match(target.place):
         yield target.place
         return
@@ -83,14 +83,14 @@ def staged(target: Target, max_bytes: int) -> Iterator[str]:
 
 
 class Size(NamedTuple):
-    """How many bytes a snapshot unpacks to, and how many objects are in it, at most."""
+    """The decompressed size of a snapshot in bytes, and the maximum number of objects in it."""
 
     num_bytes: int
     num_objects: int
 
 
 def unpacked_size(path: str, max_bytes: int) -> Size:
-    """The size of a snapshot; reading stops above ``max_bytes``. Raises ``InputError``."""
+    """Measure a snapshot; reading stops above ``max_bytes``. Raises ``InputError``."""
     num_bytes = num_objects = 0
     for file in _files(Path(path)):
         with open_file(str(file)) as stream:
@@ -99,7 +99,7 @@ def unpacked_size(path: str, max_bytes: int) -> Size:
                 end = b""
                 while chunk := member.stream.read(_CHUNK):
                     num_bytes += len(chunk)
-                    # Every object says its metadata.
+                    # Every object has metadata.
                     text = end + chunk
                     num_objects += text.count(_OBJECT)
                     end = text[1 - len(_OBJECT) :]
@@ -121,7 +121,7 @@ def _matches(place: str) -> list[str]:
     if not _URL.match(place):
         if not any(each in place for each in "*?["):
             if not os.path.lexists(place):
-                raise InputError("there is no such file or folder", source=name_of(place))
+                raise InputError("no such file or directory", source=name_of(place))
             return [str(Path(place).absolute())]
         import glob
 
@@ -130,10 +130,10 @@ def _matches(place: str) -> list[str]:
         system, path = _file_system(place)
         if not any(each in path for each in "*?["):
             return [place]
-        with _told(place, "cannot be listed"):
+        with _reporting_errors(place, "cannot list"):
             found = sorted(system.unstrip_protocol(each) for each in system.glob(path))
     if not found:
-        raise InputError("nothing matches", source=shown(place), hint="a glob in quotes: --snapshots 'dumps/*'")
+        raise InputError("no match", source=shown(place), hint="a glob in quotes: --snapshots 'dumps/*'")
     return found
 
 
@@ -144,12 +144,12 @@ def _file_system(place: str) -> tuple[Any, str]:
     except ImportError as error:
         raise UsageError(f"{shown(place)}: {error}", hint="pip install s3fs, gcsfs or adlfs") from None
     except Exception as error:
-        raise InputError(f"cannot be opened: {_first_line(error)}", source=shown(place)) from None
+        raise InputError(f"cannot open: {_first_line(error)}", source=shown(place)) from None
 
 
 @contextmanager
-def _told(place: str, problem: str) -> Iterator[None]:
-    """Whatever a store raises, as one message."""
+def _reporting_errors(place: str, problem: str) -> Iterator[None]:
+    """Convert any error of a store to one message."""
     try:
         yield
     except (InputError, MemoryError):
@@ -164,7 +164,7 @@ def _first_line(error: Exception) -> str:
 
 def _download(target: Target, folder: Path, max_bytes: int) -> Path:
     system, path = _file_system(target.place)
-    with _told(target.place, "cannot be read"):
+    with _reporting_errors(target.place, "cannot read"):
         if not system.isdir(path):
             to = folder / (PurePosixPath(path).name or "snapshot")
             _copy(system, path, to, max_bytes, target)
@@ -172,12 +172,12 @@ def _download(target: Target, folder: Path, max_bytes: int) -> Path:
         left = max_bytes
         listed = sorted(system.find(path))
         if len(listed) > _MAX_FILES:
-            raise InputError(f"is a folder of more than {_MAX_FILES:,} files", source=target.source)
+            raise InputError(f"directory with more than {_MAX_FILES:,} files", source=target.source)
         root = folder / "snapshot"
         for each in listed:
             inside = PurePosixPath(each).relative_to(PurePosixPath(path))
             if ".." in inside.parts:
-                raise InputError("has a name that leads out of the folder", source=target.source)
+                raise InputError("a file name leads out of the directory", source=target.source)
             to = root / inside
             to.parent.mkdir(parents=True, exist_ok=True)
             left -= _copy(system, each, to, left, target)
@@ -190,13 +190,15 @@ def _copy(system: Any, path: str, to: Path, most: int, target: Target) -> int:
         while chunk := source.read(_CHUNK):
             size += len(chunk)
             if size > most:
-                raise InputError("is larger than what it may unpack to", source=target.source, hint="--max-unpacked")
+                raise InputError(
+                    "larger than the maximum decompressed size", source=target.source, hint="--max-unpacked"
+                )
             file.write(chunk)
     return size
 
 
 def _names(places: Sequence[str]) -> dict[str, str]:
-    """A name for each place: its last part without endings, with as many parts before it as tell them apart."""
+    """Name each place by its last part without extensions, with as many parents as needed to be unique."""
     parts = {place: _parts(place) for place in places}
     depths = dict.fromkeys(places, 1)
     while True:
@@ -210,7 +212,7 @@ def _names(places: Sequence[str]) -> dict[str, str]:
         for each in grown:
             depths[each] += 1
     names = {place: "/".join(parts[place][-depths[place] :]) for place in places}
-    # Files that differ in their endings only.
+    # For files that differ only in their extensions.
     return {place: f"{name}-{_digest(place)[:6]}" if place in alike else name for place, name in names.items()}
 
 
@@ -224,16 +226,16 @@ def _parts(place: str) -> list[str]:
 
 
 def _fingerprint(place: str) -> str:
-    """What tells a snapshot from a later one at the same place; empty where that takes reading it."""
+    """Return a value that changes with the snapshot, or an empty string if that would require reading it."""
     if _URL.match(place):
         system, path = _file_system(place)
         try:
-            told = system.info(path)
+            info = system.info(path)
         except Exception:
-            # The worker that reads it says what is wrong.
+            # The worker that reads it reports the error.
             return ""
         marks = [
-            str(told.get(each, "")) for each in ("size", "ETag", "etag", "LastModified", "mtime", "updated", "md5")
+            str(info.get(each, "")) for each in ("size", "ETag", "etag", "LastModified", "mtime", "updated", "md5")
         ]
         return _digest("\n".join(marks))
     try:

@@ -1,4 +1,4 @@
-"""What a worker does: one cluster is read once, and answers all queries of the plan. It knows nothing of Dask."""
+"""The work of a worker: reading one cluster once and running all queries of the plan. Independent of Dask."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kpreempt.fleet.rows import TABLES, Rows, Tables, failure, no_rows, reason_o
 from kpreempt.fleet.sources import Size, Target, staged, unpacked_size
 from kpreempt.library.cluster import Cluster
 
-# What a worker takes before it reads anything, per byte that a snapshot unpacks to, and per object: lean ones take as
-# much as fat ones once they are read. A third above what was measured, of 3,000 to 30,000 pods.
+# Estimated memory of a worker, per decompressed byte and per object of a snapshot; objects take the same memory once
+# read, large or small. A third above measurements with 3,000 to 30,000 pods.
 BASE_BYTES = 150 << 20
 BYTES_PER_BYTE = 1.5
 BYTES_PER_OBJECT = 10 << 10
 _CERTAIN = [each.name for each in TABLES["verdicts"]].index("certain")
-# Answers are thousands of records without circles, which the collector need not look through.
+# Answers are thousands of records without reference cycles, so the garbage collector need not scan them.
 _THRESHOLDS = (100_000, 50, 100)
 HINT = "a worker with more memory: --worker-memory, or fewer --workers"
 
 
 class Done(NamedTuple):
-    """What became of a cluster: the files of its partition, how many rows some tables have, and what it took."""
+    """The result for a cluster: the files of its partition, the number of rows of some tables, time and memory."""
 
     cluster: str
     files: dict[str, bytes]
@@ -41,25 +41,25 @@ class Done(NamedTuple):
 
 
 class TooBigError(InputError):
-    """A snapshot for which a worker has too little memory."""
+    """A snapshot that needs more memory than a worker has."""
 
 
 def need_of(size: Size) -> int:
-    """How many bytes of memory a worker needs for a snapshot of that size, at most."""
+    """Return the maximum memory, in bytes, that a worker needs for a snapshot of that size."""
     return BASE_BYTES + int(BYTES_PER_BYTE * size.num_bytes) + BYTES_PER_OBJECT * size.num_objects
 
 
 def sweep_cluster(target: Target, plan: Plan, digest: str, memory: int) -> Done:
-    """Ask a cluster everything. ``memory`` bytes are there for it (0: without end). Nothing is raised but by bugs here.
+    """Run all queries against a cluster within ``memory`` bytes (0: unlimited). Only raises for bugs.
 
-    A cluster that cannot be read, or is too big, is one row of ``failures``.
+    A cluster that cannot be read, or is too big, results in one row of ``failures``.
     """
     start = time.monotonic()
     gc.set_threshold(*_THRESHOLDS)
     mark = Mark(digest, target.fingerprint)
     try:
         cluster, size = _loaded(target, plan.settings, memory)
-        tables = _answered(cluster, size, target, plan)
+        tables = _run_queries(cluster, size, target, plan)
         del cluster
     except Exception as error:
         reason = reason_of(error) | ({"reason": "TooBig"} if isinstance(error, TooBigError) else {})
@@ -80,7 +80,7 @@ def sweep_cluster(target: Target, plan: Plan, digest: str, memory: int) -> Done:
 
 
 def failed(target: Target, digest: str, reason: str, message: str, hint: str = "", *, seconds: float = 0.0) -> Done:
-    """The partition of a cluster that answers nothing."""
+    """Return the partition of a cluster that answers nothing."""
     tables = no_rows()
     tables["failures"].append(failure(target.name, reason, message, hint))
     tables["clusters"].append((target.name, target.source, None, None, None, None, None))
@@ -97,7 +97,7 @@ def _loaded(target: Target, settings: Settings, memory: int) -> tuple[Cluster, i
         size = unpacked_size(path, settings.max_unpacked)
         if memory and need_of(size) > memory:
             needed, there = _in_words(need_of(size)), _in_words(memory)
-            raise TooBigError(f"too big: needs some {needed}, and a worker has {there}", hint=HINT)
+            raise TooBigError(f"too big: needs about {needed}, but a worker has {there}", hint=HINT)
         loaded = Cluster.load(
             path,
             skip_bad_objects=settings.skip_bad_objects,
@@ -107,7 +107,7 @@ def _loaded(target: Target, settings: Settings, memory: int) -> tuple[Cluster, i
         return loaded, size.num_bytes
 
 
-def _answered(cluster: Cluster, size: int | None, target: Target, plan: Plan) -> Tables:
+def _run_queries(cluster: Cluster, size: int | None, target: Target, plan: Plan) -> Tables:
     tables = no_rows()
     snapshot = cluster.snapshot
     taken_at = snapshot.taken_at.isoformat() if snapshot.taken_at else None
@@ -127,11 +127,11 @@ def _rows_of(cluster: Cluster, query: Query, name: str, algorithm: str) -> Table
     try:
         KINDS[query.kind].run(cluster, query, rows)
         if not rows.tables["verdicts"]:
-            raise UsageError("the query is about no pod")
+            raise UsageError("the query selects no pods")
     except MemoryError:
         raise
     except Exception as error:
-        # What was found before is no whole answer.
+        # Discard partial results.
         rows = Rows(name, query.id, algorithm)
         rows.fail(error)
     return rows.tables
@@ -150,7 +150,7 @@ def _in_words(size: int) -> str:
 
 
 def version_here() -> str:
-    """The version of kpreempt that a worker has."""
+    """Return the worker's version of kpreempt."""
     from kpreempt import __version__
 
     return __version__

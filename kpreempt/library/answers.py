@@ -1,4 +1,4 @@
-"""Answers as a library gives them: the records that ``-o json`` writes, which can show themselves."""
+"""Answers of the library: the records that ``-o json`` writes, with methods to render them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
 class Answer:
-    """What every answer can do; its fields are those of the record that it is."""
+    """The methods that all answers share; their fields are those of the record."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The document that ``-o json`` writes, as plain data."""
+        """Return the document that ``-o json`` writes, as plain data."""
         from kpreempt.report.document import encode_json
 
         document: dict[str, Any] = msgspec.json.decode(encode_json(self._record()))
         return document
 
     def render(self, format: str = "text", *, width: int = 80, verbose: bool = False) -> str:  # noqa: A002 - as -o
-        """The answer in a format that the command has: ``text``, ``json``, ``markdown``, ``html`` where there is one.
+        """Render the answer in a format of the command: ``text``, ``json``, ``markdown``, or ``html`` if it has one.
 
-        ``width`` is in characters; a text is whole where it is ``verbose``, else it keeps to a screen. Raises
-        ``UsageError`` for a format that there is not.
+        ``width`` is in characters. Text is complete if ``verbose``; otherwise it fits one screen. Raises ``UsageError``
+        for an unknown format.
         """
         from kpreempt.report.answers import render_answer
         from kpreempt.report.options import Extent, RenderOptions
@@ -39,7 +39,7 @@ class Answer:
         )
 
     def _repr_html_(self) -> str:
-        """The page, where the command has one, in a frame of its own; else the text."""
+        """Return the HTML page in a frame if the command has one, else the text."""
         from html import escape
 
         from kpreempt.report.answers import formats_of
@@ -51,12 +51,12 @@ class Answer:
 
     def _record(self) -> msgspec.Struct:
         if not isinstance(self, msgspec.Struct):
-            raise TypeError(f"{type(self).__name__} is no record")
+            raise TypeError(f"{type(self).__name__} is not a record")
         return self
 
 
 class Verdict(records.Verdict, Answer, frozen=True, kw_only=True):
-    """Where a pod lands, whom it evicts to land, or why it does not (``kpreempt explain``)."""
+    """Where a pod lands, which pods it evicts, or why it is unschedulable (``kpreempt explain``)."""
 
 
 class VerdictList(records.VerdictList, Answer, frozen=True, kw_only=True):
@@ -64,29 +64,29 @@ class VerdictList(records.VerdictList, Answer, frozen=True, kw_only=True):
 
 
 class PendingPods(pending.PendingPods, Answer, frozen=True, kw_only=True):
-    """What becomes of each pending pod (``kpreempt pending``)."""
+    """What happens to each pending pod (``kpreempt pending``)."""
 
 
 class BudgetAudit(budgets.BudgetAudit, Answer, frozen=True, kw_only=True):
-    """What is wrong with budgets, and who would break them (``kpreempt budgets``)."""
+    """Problems with budgets, and which pods would violate them (``kpreempt budgets``)."""
 
 
 class PodsAtRisk(at_risk.PodsAtRisk, Answer, frozen=True, kw_only=True):
-    """Which running pods would be evicted, and for whom (``kpreempt at-risk``)."""
+    """Which running pods would be preempted, and by what (``kpreempt at-risk``)."""
 
 
 class Comparison(compare.Comparison, Answer, frozen=True, kw_only=True):
-    """Several schedulers side by side (``kpreempt compare``)."""
+    """Several schedulers compared (``kpreempt compare``)."""
 
 
 class Check(check.Check, Answer, frozen=True, kw_only=True):
-    """What a change does to a cluster, and whether it may (``kpreempt check``)."""
+    """What a change does to a cluster, and whether it passes the rules (``kpreempt check``)."""
 
 
 class Drain(drain.Drain, Answer, frozen=True, kw_only=True):
-    """What becomes of nodes that are drained, and of their pods (``kpreempt drain``)."""
+    """What happens to drained nodes and their pods (``kpreempt drain``)."""
 
 
 def as_answer(record: msgspec.Struct, kind: type[_Record]) -> _Record:
-    """The record as an answer of that class, which has the same fields."""
+    """Convert the record to an answer of the class ``kind``, which has the same fields."""
     return kind(**{name: getattr(record, name) for name in record.__struct_fields__})

@@ -1,4 +1,4 @@
-"""What a change does to a cluster, for commands and for programs alike."""
+"""What a change does to a cluster, for commands and programs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from kpreempt.verdict.unread import require
 
 
 def check(context: Context, request: Check) -> Answered:
-    """What a change does to the cluster, and whether the rules hold.
+    """Simulate what a change does to the cluster, and check the rules.
 
-    Raises ``InputError`` and ``NotFoundError`` for what the API server would refuse.
+    Raises ``InputError`` and ``NotFoundError`` for anything that the API server would reject.
     """
     gate = request.rules
     assert gate is not None
@@ -81,15 +81,15 @@ def check(context: Context, request: Check) -> Answered:
                 planned(manifests, msgspec.structs.replace(options, max_autoscaled=True)) if plan.autoscalers else None
             )
         except InputError as error:
-            # More pods than are simulated.
-            message = f"its most replicas are not simulated: {error.problem}"
+            # More pods than can be simulated.
+            message = f"its maximum number of replicas is not simulated: {error.problem}"
             unknown = [Assumption(name, "spec.maxReplicas", message) for name, _ in plan.autoscalers]
             plan = msgspec.structs.replace(plan, assumptions=[*plan.assumptions, *unknown])
     plan = msgspec.structs.replace(plan, changes=[*plan.changes, *rejected], rejections=rejections)
     for note in plan.notes:
         context.warn(note)
     waivers = _waivers_of(plan, given.documents, ignores_waivers=gate.ignores_annotations)
-    # What ``--delete`` takes away by naming it is meant.
+    # Objects deleted by ``--delete`` are waived: they were named on purpose.
     meant = [
         Waiver(rule=rule, subject=each.described, by="--delete")
         for each in (parse_deletion(text, namespace) for text in request.delete)
@@ -121,9 +121,9 @@ def check(context: Context, request: Check) -> Answered:
 
 
 def check_options(request: Check) -> None:
-    """Raise ``UsageError`` where options say nothing that there is."""
+    """Raise ``UsageError`` for an invalid option value."""
     if request.autoscaled not in ("current", "max"):
-        raise UsageError("--autoscaled is current or max")
+        raise UsageError("--autoscaled must be current or max")
     if request.job_duration is not None:
         job_seconds_of(request.job_duration)
     if request.applied_by is not None:
@@ -136,7 +136,7 @@ def only_in_base(
     namespace: str,
     applied_by: Applier | None = None,
 ) -> list[Deletion]:
-    """The objects that the base has and the manifests lack. Raises ``InputError``."""
+    """List the objects that are in the base but not in the manifests. Raises ``InputError``."""
     options = ApplyOptions(namespace=namespace, applied_by=applied_by)
     return _only_in(options.prepared(base), options.prepared(documents))
 
@@ -146,12 +146,12 @@ def _only_in(base: Prepared, manifests: Prepared) -> list[Deletion]:
 
 
 def applier_for(request: Check, gate: GateSettings) -> Applier | None:
-    """The tool that applies the change, if the request or the gate's file says it. Raises ``UsageError``."""
+    """Return the tool that applies the change, if the request or the rules file sets it. Raises ``UsageError``."""
     return gate.applied_by if request.applied_by is None else applier_of(request.applied_by)
 
 
 def applier_of(text: str) -> Applier:
-    """The tool that ``--applied-by`` names. Raises ``UsageError``."""
+    """Parse the tool of ``--applied-by``. Raises ``UsageError``."""
     try:
         return Applier(text)
     except ValueError:
@@ -159,17 +159,17 @@ def applier_of(text: str) -> Applier:
 
 
 def job_seconds_of(text: str) -> int:
-    """How long pods of Jobs run, in seconds, 0 for ever. Raises ``UsageError``."""
+    """Parse how long pods of Jobs run, in seconds; 0 means forever. Raises ``UsageError``."""
     seconds = job_seconds_in(text)
     if seconds is None:
-        raise UsageError(f"--job-duration {text}: this is neither a time from 1s to 168h nor never", hint="10m, 2h")
+        raise UsageError(f"--job-duration {text}: expected a time from 1s to 168h, or never", hint="10m, 2h")
     return seconds
 
 
 def _sorted_out(
     documents: Sequence[ManifestDocument], version: str, options: ApplyOptions
 ) -> tuple[list[ManifestDocument], list[verdict.Change], dict[str, str]]:
-    """The documents that the API server of a version accepts, and the objects that it rejects, with the reasons.
+    """Split the documents into those that this API server version accepts and those that it rejects, with reasons.
 
     A hook that the rollout leaves out is accepted, since it is not applied. Raises ``InputError``.
     """
@@ -190,7 +190,7 @@ def _sorted_out(
 
 
 def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, ignores_waivers: bool) -> list[Waiver]:
-    """What the annotations of the change's objects waive. Raises ``InputError``."""
+    """Collect the waivers in the annotations of the change's objects. Raises ``InputError``."""
     known = {change.object for change in plan.changes}
     return [
         waiver
@@ -207,19 +207,19 @@ def _waivers_of(plan: Plan, given: Sequence[ManifestDocument], *, ignores_waiver
 
 
 def simulation_context(context: Context) -> SimulationContext:
-    """What simulates a question about a cluster."""
+    """Build the simulation context for a request about a cluster."""
     scheduler, spread = context.configured.scheduler, context.spread or one_by_one
     return SimulationContext(scheduler, context.now, context.at, chances, paces, spread, context.phases)
 
 
 def paces(seed: int) -> Pace:
-    """By the first seed everything is done at once; any other draws how long it takes."""
-    return Pace(random.Random(f"pace {seed}").random) if seed else AT_ONCE  # noqa: S311 - no secret
+    """Return the timing for a seed: 0 does everything at once; any other seed draws random durations."""
+    return Pace(random.Random(f"pace {seed}").random) if seed else AT_ONCE  # noqa: S311 - not security-relevant
 
 
 def chances(seed: int) -> Choose:
-    """Draws branches by their weights."""
-    source = random.Random(seed)  # noqa: S311 - which branch it is is no secret
+    """Return a function that draws branches by their weights."""
+    source = random.Random(seed)  # noqa: S311 - not security-relevant
 
     def choose(branches: Sequence[Branch]) -> Branch:
         if len({branch.weight for branch in branches}) == 1:

@@ -1,4 +1,4 @@
-"""A cluster as a library has it: what was read, what was changed since, and the questions that it answers."""
+"""The library's cluster: what was read, changes made since, and the requests that it answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class _Scheduling(msgspec.Struct, frozen=True):
-    """Which scheduler decides: an algorithm, its configuration as plain data, and feature gates."""
+    """The scheduler that decides: an algorithm, its configuration as plain data, and feature gates."""
 
     algorithm: str = "auto"
     configuration: dict[str, Any] | None = None
@@ -62,7 +62,7 @@ class _Scheduling(msgspec.Struct, frozen=True):
     policy: dict[str, Any] | None = None
 
     def new_scheduler(self, algorithm: str | None = None) -> SchedulerFactory:
-        """A scheduler of its own: what one remembers is for one question, so that threads do not meet."""
+        """Build a new scheduler for each request, because schedulers cache data that threads must not share."""
 
         def make(name: str) -> Any:
             return scheduler_for(name, self.configuration, self.feature_gates, self.policy)
@@ -71,7 +71,7 @@ class _Scheduling(msgspec.Struct, frozen=True):
 
 
 class _State(msgspec.Struct, frozen=True):
-    """All that a cluster is; a change makes another one."""
+    """The complete state of a cluster; a change creates a new one."""
 
     loaded: LoadedCluster
     scheduling: _Scheduling = _Scheduling()
@@ -80,14 +80,14 @@ class _State(msgspec.Struct, frozen=True):
     now: datetime | None = None
 
 
-def _takes(question: type[Request]) -> Callable[[_Method], _Method]:
-    """Show in the signature of a method the options of a question that it takes."""
+def _takes(request: type[Request]) -> Callable[[_Method], _Method]:
+    """Add the options of a request to the signature of a method."""
 
     def shown(method: _Method) -> _Method:
         plain = signature(method)
         options = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(question, name), annotation=get_args(each)[0])
-            for name, each in fields_of(question).items()
+            Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(request, name), annotation=get_args(each)[0])
+            for name, each in fields_of(request).items()
             if name not in plain.parameters
         ]
         own = [each for each in plain.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
@@ -98,16 +98,16 @@ def _takes(question: type[Request]) -> Callable[[_Method], _Method]:
 
 
 class Cluster:
-    """A cluster at a moment. It never changes: what-ifs are methods that return another ``Cluster``.
+    """A cluster at a point in time. It never changes: what-if methods return another ``Cluster``.
 
-    ``load`` reads one, ``fetch`` reads a live one, ``of`` takes objects. Methods raise ``KpreemptError`` where a
-    question makes no sense or a source cannot be read. One may be asked from several threads at once.
+    ``load`` reads a snapshot, ``fetch`` a live cluster, and ``of`` takes objects. Methods raise ``KpreemptError`` for
+    invalid requests and unreadable sources. A cluster may be queried from several threads at once.
     """
 
     __slots__ = ("_state",)
 
     def __init__(self, state: _State) -> None:
-        """Use ``load``, ``fetch`` or ``of``."""
+        """Use ``load``, ``fetch`` or ``of`` instead."""
         self._state = state
 
     @classmethod
@@ -120,15 +120,14 @@ class Cluster:
         max_unpacked: int | None = None,
         now: datetime | None = None,
     ) -> Self:
-        """The cluster in files, folders and archives, all merged: what ``--snapshot`` takes.
+        """Load the cluster from files, directories and archives, all merged: the inputs of ``--snapshot``.
 
-        ``at`` is the moment of a recording, as ``--at`` has it. The cluster has no object of the kinds in
-        ``assume_none``, as kubectl names them (``pdb``), although the input doesn't say so. ``max_unpacked`` bounds
-        what all of them unpack to, in bytes (1 GiB by default). Ages count to ``now``, by default to the time of the
-        dump.
+        ``at`` selects a time in a recording, like ``--at``. The cluster is assumed to have no objects of the kinds in
+        ``assume_none`` (kubectl's names, such as ``pdb``) if the input lacks them. ``max_unpacked`` limits the total
+        decompressed size in bytes (default 1 GiB). Ages count to ``now``, by default the time of the dump.
         """
         if not paths:
-            raise UsageError("no snapshot is given: a path is expected")
+            raise UsageError("no snapshot given: expected a path")
         source = Source(
             skip_bad_objects=skip_bad_objects,
             assume_none=parse_kinds(assume_none, "assume_none"),
@@ -140,13 +139,13 @@ class Cluster:
 
     @classmethod
     def of(cls, manifests: Manifest | Sequence[Manifest], *, now: datetime | None = None) -> Self:
-        """The cluster of these objects: nodes, pods and whatever else, as plain data or from files of manifests.
+        """Build a cluster of these objects: nodes, pods and others, as plain data or from manifest files.
 
-        They are all there is: of a kind that is not among them, it has none.
+        The list is complete: the cluster has no other objects.
         """
         loaded = read_cluster(_source_of(manifests, None), _NEEDS)
-        whole = msgspec.structs.replace(loaded.cluster, unread={}, listed=tuple(sorted(RECORDED)))
-        return cls(_State(msgspec.structs.replace(loaded, cluster=whole), now=_zoned(now)))
+        cluster = msgspec.structs.replace(loaded.cluster, unread={}, listed=tuple(sorted(RECORDED)))
+        return cls(_State(msgspec.structs.replace(loaded, cluster=cluster), now=_zoned(now)))
 
     @classmethod
     def fetch(
@@ -160,9 +159,9 @@ class Cluster:
         now: datetime | None = None,
         **flags: Any,
     ) -> Self:
-        """The live cluster of a kubeconfig's context, or the one in which the process runs; it is only read.
+        """Read the live cluster of a kubeconfig context, or the one in which the process runs, without changing it.
 
-        ``flags`` are the others of kubectl's, such as ``as_user`` or ``server``.
+        ``flags`` are other connection flags of kubectl, such as ``as_user`` or ``server``.
         """
         from kpreempt.snapshot.kinds import COMPARED
         from kpreempt.snapshot.live.connection import connect
@@ -170,7 +169,7 @@ class Cluster:
 
         if unknown := sorted(flags.keys() - set(ConnectionFlags.__struct_fields__)):
             raise UsageError(
-                f"kubectl has no flag {unknown[0]}", hint=nearest(unknown[0], ConnectionFlags.__struct_fields__)
+                f"unknown kubectl flag {unknown[0]}", hint=nearest(unknown[0], ConnectionFlags.__struct_fields__)
             )
         given = ConnectionFlags(kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, **flags)
         live = connect(given, os.environ)
@@ -182,12 +181,12 @@ class Cluster:
 
     @property
     def snapshot(self) -> ClusterSnapshot:
-        """All records of the cluster, as the API server and its controllers would have them."""
+        """All records of the cluster, completed as the API server and its controllers would."""
         return self._state.loaded.cluster
 
     @property
     def version(self) -> str:
-        """The version of Kubernetes that the cluster says it has; empty where it says none."""
+        """The Kubernetes version that the cluster reports; empty if it reports none."""
         return self.snapshot.version
 
     def __repr__(self) -> str:
@@ -204,16 +203,16 @@ class Cluster:
         feature_gates: Mapping[str, bool] | None = None,
         policy: Mapping[str, Any] | Path | None = None,
     ) -> Self:
-        """The cluster with another scheduler: what ``--algorithm``, ``--scheduler-config`` and others take.
+        """Return the cluster with another scheduler, from the values of ``--algorithm``, ``--scheduler-config`` etc.
 
-        ``auto`` is that of the cluster's version. Wrong options are told at once.
+        ``auto`` is the scheduler of the cluster's version. Invalid options are reported at once.
         """
         scheduling = _Scheduling(algorithm, _document(configuration), dict(feature_gates or {}), _document(policy))
         scheduling.new_scheduler().checked()
         return self._replaced(scheduling=scheduling)
 
     def with_objects(self, manifests: Manifest | Sequence[Manifest]) -> Self:
-        """The cluster with these objects laid over it: those of the same name are replaced."""
+        """Return the cluster with these objects added; objects of the same name are replaced."""
         from kpreempt.admission import complete_cluster
         from kpreempt.snapshot.load import merge_clusters
 
@@ -222,67 +221,67 @@ class Cluster:
         before = self._state.loaded
         merged = merge_clusters(before.cluster, added.cluster)
         cluster, assumed = complete_cluster(merged, created={pod.key for pod in added.cluster.pods})
-        said = list(dict.fromkeys([*before.assumptions, *added.assumptions, *assumed]))
-        return self._replaced(loaded=LoadedCluster(cluster, said, [*before.documents, *added.documents]))
+        assumptions = list(dict.fromkeys([*before.assumptions, *added.assumptions, *assumed]))
+        return self._replaced(loaded=LoadedCluster(cluster, assumptions, [*before.documents, *added.documents]))
 
     def without(self, *targets: str, namespace: str = DEFAULT_NAMESPACE) -> Self:
-        """The cluster without these objects: ``pod/NS/NAME``, ``node/NAME``, ``pdb/NS/NAME``, ``resourceclaim/…``."""
+        """Return the cluster without these objects, named like ``pod/NS/NAME``, ``node/NAME`` or ``pdb/NS/NAME``."""
         return self._changed(namespace, removed=targets)
 
     def cordon(self, *nodes: str) -> Self:
-        """The cluster in which these nodes are cordoned."""
+        """Return the cluster with these nodes cordoned."""
         return self._changed(cordons=nodes)
 
     def uncordon(self, *nodes: str) -> Self:
-        """The cluster in which these nodes are not cordoned."""
+        """Return the cluster with these nodes uncordoned."""
         return self._changed(uncordons=nodes)
 
     def with_allowed_disruptions(self, budget: str, number: int) -> Self:
-        """The cluster in which the budget ``NS/NAME`` allows so many disruptions."""
+        """Return the cluster with a budget ``NS/NAME`` that allows ``number`` disruptions."""
         return self._changed(budgets=[f"{budget}={number}"])
 
     def add_nodes(self, like: str | Mapping[str, Any], number: int = 1) -> Self:
-        """The cluster with more nodes like one that it has, by name, or like a Node as plain data."""
+        """Return the cluster with more nodes like an existing one, given by name, or like a Node as plain data."""
         if isinstance(like, str):
             return self._with_nodes(added=[f"node/{like.removeprefix('node/')}={number}"])
         return self._with_nodes(added=[f"-={number}"], node=like)
 
     def add_pool_nodes(self, pool: str, number: int = 1) -> Self:
-        """The cluster with more nodes of a NodePool of Karpenter's."""
+        """Return the cluster with more nodes of a Karpenter NodePool."""
         return self._with_nodes(pools=[f"{pool}={number}"])
 
     def remove_nodes(self, *nodes: str) -> Self:
-        """The cluster without these nodes and their pods."""
+        """Return the cluster without these nodes and their pods."""
         return self._with_nodes(removed=nodes)
 
-    # Questions. Their options are those of the commands, as ``kpreempt.library.requests`` has them.
+    # Requests. Their options are those of the commands, declared in ``kpreempt.library.requests``.
 
     @_takes(Explain)
     def explain(self, pod: str | Manifest, **options: Any) -> Verdict:
-        """Where a pod lands, whom it evicts to land, or why it never will.
+        """Explain where a pod lands, which pods it evicts, or why it is unschedulable.
 
-        ``pod`` names one of the cluster (``NAME``, ``NS/NAME``) or a workload (``deploy/NAME``), or it is a manifest
-        of one. ``replicas`` asks about so many, ``capacity`` how many more fit, ``aftermath`` what happens then, and
-        ``node`` for the whole story of a node; ``namespace``, ``priority``, ``priority_class``, ``preemption_policy``
-        and ``settings`` are the others.
+        ``pod`` is the name of a pod in the cluster (``NAME``, ``NS/NAME``) or of a workload (``deploy/NAME``), or a
+        manifest of one. ``replicas`` schedules several replicas, ``capacity`` counts how many more fit, ``aftermath``
+        simulates what happens next, and ``node`` explains one node in full. The other options are ``namespace``,
+        ``priority``, ``priority_class``, ``preemption_policy`` and ``settings``.
         """
         found = self._explained(pod, options)
         if len(found) != 1:
-            raise UsageError(f"this means {len(found)} pods, and one is explained", hint="explain_all")
+            raise UsageError(f"matches {len(found)} pods; explain takes one", hint="explain_all")
         return found[0]
 
     @_takes(Explain)
     def explain_all(self, pods: str | Manifest | Sequence[Manifest], **options: Any) -> VerdictList:
-        """The verdict on each pod of the manifests, on its own; the scheduler is made ready once for all of them.
+        """Explain each pod of the manifests on its own, preparing the scheduler only once.
 
-        The rest is asked of each as ``explain`` has it.
+        The options are those of ``explain``.
         """
         return VerdictList(items=list(self._explained(pods, options)))
 
     def can_schedule_pod(self, pod: str | Manifest, node: str = "", *, namespace: str = DEFAULT_NAMESPACE) -> bool:
-        """Whether the scheduler finds a node for the pod without an eviction; with a ``node``, whether that one fits.
+        """Return whether the scheduler finds a node for the pod without evictions, or whether it fits on ``node``.
 
-        False, too, where the answer is not certain: equal pods or chance may decide, or a kind could not be read.
+        Also ``False`` if the answer is uncertain: ties or randomness may decide, or a kind could not be read.
         """
         verdict = self.explain(pod, namespace=namespace, node=node)
         if any(map(invalidates_answer, verdict.assumptions)):
@@ -297,15 +296,15 @@ class Cluster:
         return verdict.outcome != Outcome.NOT_SCHEDULED and all(each.is_success for each in found.filters)
 
     def pending(self, *, namespace: str | None = None, selector: str | None = None) -> PendingPods:
-        """What becomes of each pending pod, on its own, in the order in which the queue would try them."""
+        """Predict what happens to each pending pod on its own, in the order in which the queue would try them."""
         return self._answered(Pending(namespace=namespace, selector=selector), PendingPods)
 
     def budgets(self, *, namespace: str | None = None, selector: str | None = None) -> BudgetAudit:
-        """What is wrong with PodDisruptionBudgets, and who would break them."""
+        """Find problems with PodDisruptionBudgets, and the pods that would violate them."""
         return self._answered(Budgets(namespace=namespace, selector=selector), BudgetAudit)
 
     def at_risk(self, *, namespace: str | None = None, selector: str | None = None, limit: int = 10) -> PodsAtRisk:
-        """Which running pods would be evicted, and for whom; the ``limit`` most threatened ones."""
+        """Find the running pods that would be preempted, and by what; the ``limit`` most threatened ones."""
         return self._answered(AtRisk(namespace=namespace, selector=selector, limit=limit), PodsAtRisk)
 
     @_takes(requests.Check)
@@ -317,15 +316,15 @@ class Cluster:
         gate: Gate | None = None,
         **options: Any,
     ) -> Check:
-        """What a change does to the cluster: who lands, who is evicted, which budgets break, and which rules.
+        """Simulate a change: which pods land, which are evicted, and which budgets and rules are violated.
 
-        ``manifests`` are put as ``kubectl apply`` puts them, and objects that ``delete`` names (``deploy/NAME``) go;
-        ``base`` is what the manifests were before: what comes of that does not count, and with ``prune`` what it alone
-        has goes. Without a ``gate`` the rules are those by default; no file is looked for. The answer's ``passed``
-        says whether they all hold. ``applied_by`` is the tool that applies the change, ``kubectl`` (the default),
-        ``helm`` or ``argocd``: hooks and waves count only for the tool that reads their annotations. The other
+        ``manifests`` are applied like ``kubectl apply``, and objects in ``delete`` (``deploy/NAME``) are deleted.
+        ``base`` has the previous manifests: problems that they cause as well don't count, and ``prune`` deletes objects
+        that are only there. Without a ``gate``, the default rules apply; no file is searched for. The answer's
+        ``passed`` is true if no rule is violated. ``applied_by`` is the tool that applies the change, ``kubectl`` (the
+        default), ``helm`` or ``argocd``: hooks and waves only apply to the tool that reads their annotations. The other
         ``options`` are ``namespace``, ``autoscaled``, ``job_duration``, ``create_namespace``, ``seed``, ``runs``,
-        ``worst_case`` and ``max_runs``. A warning lists what of the manifests is ignored.
+        ``worst_case`` and ``max_runs``. A warning lists ignored parts of the manifests.
         """
         from kpreempt.analysis.check.rollout.cluster_documents import NeededObjects
         from kpreempt.library.check import check_options
@@ -334,11 +333,11 @@ class Cluster:
 
         input_limits = _input_limits(self._state.max_unpacked)
         change, before = change_of(manifests, input_limits), change_of(base, input_limits)
-        request = _request(requests.Check, options).having(change=change, before=before)
+        request = _build_request(requests.Check, options).having(change=change, before=before)
         if not change and not request.delete and not request.prune:
-            raise UsageError("no change is given")
+            raise UsageError("no manifests given")
         if request.prune and not before:
-            raise UsageError("prune deletes what only the base has, and none is given")
+            raise UsageError("prune needs a base: it deletes objects that are only there")
         check_options(request)
         others = NeededObjects([*change, *before], request.namespace or DEFAULT_NAMESPACE).objects
         with_others = with_objects(self._state.loaded, self._state.live, others)
@@ -350,7 +349,7 @@ class Cluster:
 
     @_takes(requests.Drain)
     def drain(self, nodes: str | Sequence[str] = (), *, gate: Gate | None = None, **options: Any) -> Drain:
-        """What becomes of nodes that are drained, and of their pods: what is blocked, and by which budget.
+        """Simulate draining nodes: what is blocked, by which budget, and where the pods go.
 
         ``options`` are those of ``kpreempt drain``: ``selector`` or ``pool`` instead of names, ``ignore_daemonsets``,
         ``force``, ``delete_emptydir_data`` and the others of ``kubectl drain``, ``one_by_one``, ``max_unavailable``,
@@ -358,7 +357,9 @@ class Cluster:
         """
         from kpreempt.library.gate.settings import settings_of
 
-        request = _request(requests.Drain, {**options, "nodes": [nodes] if isinstance(nodes, str) else list(nodes)})
+        request = _build_request(
+            requests.Drain, {**options, "nodes": [nodes] if isinstance(nodes, str) else list(nodes)}
+        )
         context = self._context()
         request = request.having(rules=settings_of(gate, context.now, "drain"))
         return as_answer(answer(context, request).record, Drain)
@@ -370,12 +371,12 @@ class Cluster:
         *,
         namespace: str | None = None,
     ) -> Comparison:
-        """Where several schedulers, the first of which to compare with, would put the same pods.
+        """Compare where several schedulers would place the same pods; the first is the reference.
 
-        ``pods`` are one of the cluster by name, those of manifests, or every pending one.
+        ``pods`` are a pod of the cluster by name, pods of manifests, or by default every pending pod.
         """
         if len(algorithms) < 2 or len(set(algorithms)) < len(algorithms):
-            raise UsageError("two algorithms or more are compared", hint='["kube-1.33", "auto"]')
+            raise UsageError("compare needs two or more schedulers", hint='["kube-1.33", "auto"]')
         schedulers = {name: self._state.scheduling.new_scheduler(name) for name in algorithms}
         request = Compare(namespace=namespace, schedulers=schedulers)
         if isinstance(pods, str):
@@ -385,7 +386,7 @@ class Cluster:
         return self._answered(request, Comparison)
 
     def _explained(self, pods: str | Manifest | Sequence[Manifest], options: Mapping[str, Any]) -> list[Verdict]:
-        request = _request(Explain, options)
+        request = _build_request(Explain, options)
         if isinstance(pods, str):
             request = request.having(pod=pods)
         else:
@@ -429,14 +430,14 @@ class Cluster:
         def read_file(_path: str) -> ClusterSnapshot:
             return read_cluster(_source_of([node], None)).cluster
 
-        cluster, said = with_changed_nodes(
+        cluster, assumptions = with_changed_nodes(
             self.snapshot, added=added, pools=pools, removed=removed, read_file=read_file, now=self._context().at
         )
-        return self._with_cluster(cluster, said)
+        return self._with_cluster(cluster, assumptions)
 
-    def _with_cluster(self, cluster: ClusterSnapshot, said: Sequence[Any] = ()) -> Self:
+    def _with_cluster(self, cluster: ClusterSnapshot, assumptions: Sequence[Any] = ()) -> Self:
         before = self._state.loaded
-        loaded = msgspec.structs.replace(before, cluster=cluster, assumptions=[*before.assumptions, *said])
+        loaded = msgspec.structs.replace(before, cluster=cluster, assumptions=[*before.assumptions, *assumptions])
         return self._replaced(loaded=loaded)
 
     def _replaced(self, **changes: Any) -> Self:
@@ -444,23 +445,23 @@ class Cluster:
 
 
 def _is_compared(kind: str, record: Any) -> bool:
-    """Whether the document of an object is kept: of one that a manifest or a question may name."""
+    """Return whether to keep the document of an object: a manifest or request may name it."""
     from kpreempt.model.meta import controller_of
 
     return kind not in ("Node", "Event") and (kind != "Pod" or controller_of(record.metadata) is None)
 
 
-# Of a cluster that may be asked anything.
+# For a cluster that may get any request.
 _NEEDS = Needs(keeps=_is_compared)
 
 
-def _request(question: type[_Request], options: Mapping[str, Any]) -> _Request:
-    """The question with these options. Raises ``UsageError`` for one that it has not."""
-    known = {name for name, each in fields_of(question).items() if option_of(each)}
+def _build_request(request: type[_Request], options: Mapping[str, Any]) -> _Request:
+    """Build the request with these options. Raises ``UsageError`` for an unknown option."""
+    known = {name for name, each in fields_of(request).items() if option_of(each)}
     if unknown := sorted(options.keys() - known):
-        name = question.__name__.lower()
+        name = request.__name__.lower()
         raise UsageError(f"{name} has no option {unknown[0]}", hint=nearest(unknown[0], known))
-    return question(**options)
+    return request(**options)
 
 
 def _input_limits(max_unpacked: int | None) -> InputLimits:
@@ -468,13 +469,13 @@ def _input_limits(max_unpacked: int | None) -> InputLimits:
 
 
 def _source_of(manifests: Any, max_unpacked: int | None) -> Source:
-    """Where ``-`` is these objects."""
+    """Build a source in which ``-`` stands for these objects."""
     content = as_list(manifests, _input_limits(max_unpacked))
     return Source(paths=["-"], stdin=lambda: BytesIO(content))
 
 
 def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:
-    """A configuration as plain data, read where a path is given."""
+    """Return a configuration as plain data, reading it if it is a path."""
     from kpreempt.snapshot.documents import read_document
 
     if given is None:
@@ -484,5 +485,5 @@ def _document(given: Mapping[str, Any] | Path | None) -> dict[str, Any] | None:
 
 def _zoned(now: datetime | None) -> datetime | None:
     if now is not None and now.tzinfo is None:
-        raise UsageError("now: a time with its zone is expected", hint="datetime.now(UTC)")
+        raise UsageError("now must have a time zone", hint="datetime.now(UTC)")
     return now

@@ -1,4 +1,4 @@
-"""Several schedulers side by side, and the versions before and after an upgrade."""
+"""Several schedulers compared, and the versions before and after an upgrade."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_AUTO = re.compile(rf"^{AUTO}(?=[@:]|$)")
 
 
 def compare(context: Context, request: Compare) -> Answered:
-    """Where several schedulers put the same pods: one that is named, those of templates, or every pending one."""
+    """Compare where schedulers place the same pods: a named one, those of templates, or every pending one."""
     loaded = context.loaded
     schedulers, assumed = schedulers_on(request.schedulers, loaded.cluster)
     if request.admitted is not None:
@@ -43,7 +43,7 @@ def compare(context: Context, request: Compare) -> Answered:
         with context.phases.phase("admission"):
             extra_fields = all_extras(each.extra_fields for each in request.schedulers.values())
             cluster, questions = _compared_pods(context, request, extra_fields)
-    # The schedulers by their labels, in which the version stands for ``auto``, unless another has that label.
+    # The schedulers by label; the version replaces ``auto``, unless another scheduler has that label.
     named: dict[str, Scheduler] = {}
     for label, scheduler in schedulers.items():
         shown = _OF_AUTO.sub(scheduler.algorithm, label)
@@ -62,14 +62,17 @@ def compare(context: Context, request: Compare) -> Answered:
 
 
 def schedulers_on(
-    asked: Mapping[str, SchedulerFactory], cluster: ClusterSnapshot
+    factories: Mapping[str, SchedulerFactory], cluster: ClusterSnapshot
 ) -> tuple[dict[str, Scheduler], list[Assumption]]:
-    """The schedulers for a cluster, and what is assumed of its version where one of them goes by that."""
-    configured = {label: each.on(cluster) for label, each in asked.items()}
-    assumed = [
-        said for label, each in configured.items() if asked[label].algorithm == AUTO for said in each.assumptions
+    """Build the schedulers for a cluster, with the assumptions about its version if one of them depends on it."""
+    configured = {label: each.on(cluster) for label, each in factories.items()}
+    assumptions = [
+        assumption
+        for label, each in configured.items()
+        if factories[label].algorithm == AUTO
+        for assumption in each.assumptions
     ]
-    return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumed))
+    return {label: each.scheduler for label, each in configured.items()}, list(dict.fromkeys(assumptions))
 
 
 def _compared_pods(
@@ -90,25 +93,26 @@ def _compared_pods(
 
 
 def upgrade(context: Context, request: Upgrade) -> Answered:
-    """What the newer of two versions changes for pods. Raises ``UsageError`` and ``ConfigurationError``."""
+    """Compare what the newer of two versions changes for pods. Raises ``UsageError`` and ``ConfigurationError``."""
     from kpreempt.analysis.compare.upgrade import compare_upgrade
 
     loaded = context.loaded
-    base, said = algorithm_for(request.base, loaded.cluster)
+    base, assumptions = algorithm_for(request.base, loaded.cluster)
     versions = request.versions_from(base)
     with context.phases.phase("admission"):
-        asked, omitted = _pods_of_upgrade(context, request, versions.base.settings)
+        groups, omitted = _pods_of_upgrade(context, request, versions.base.settings)
     gates_off = [each for one in (versions.base, versions.target) for each in assume_of_gates(one, loaded.cluster)]
-    said = [*said, *gates_off, *loaded.assumptions, *omitted]
+    assumptions = [*assumptions, *gates_off, *loaded.assumptions, *omitted]
     return Answered(
-        compare_upgrade(asked, versions, now=context.at, assumptions=said, phases=context.phases), loaded.cluster
+        compare_upgrade(groups, versions, now=context.at, assumptions=assumptions, phases=context.phases),
+        loaded.cluster,
     )
 
 
 def _pods_of_upgrade(
     context: Context, request: Upgrade, settings: Settings
 ) -> tuple[list[ExplainInputs], list[Assumption]]:
-    """The pod that is named; or every pending one, and what manifests and workloads add to these."""
+    """Return the named pod, or every pending pod and those of manifests and workloads."""
     from kpreempt.analysis.compare.upgrade import next_pods
 
     loaded = context.loaded
@@ -123,14 +127,14 @@ def _pods_of_upgrade(
         return request.namespace in (None, "", namespace)
 
     pending = [ExplainInput(pod=pod) for pod in pending_pods(cluster) if is_selected(pod.metadata.namespace)]
-    asked = [ExplainInputs(cluster, pending)]
+    groups = [ExplainInputs(cluster, pending)]
     omitted: list[Assumption] = []
     if request.templates:
         found = inputs_of(cluster, request.templates, Overrides(), decode, api_server_rules(settings))
-        asked.append(ExplainInputs(found.cluster, found.inputs))
+        groups.append(ExplainInputs(found.cluster, found.inputs))
     if request.workloads:
         more, omitted = next_pods(
             cluster, loaded.documents, decode, now=context.at, settings=settings, is_selected=is_selected
         )
-        asked += more
-    return asked, omitted
+        groups += more
+    return groups, omitted

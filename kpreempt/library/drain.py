@@ -1,4 +1,4 @@
-"""What becomes of nodes that are drained, for commands and for programs alike."""
+"""What happens to drained nodes, for commands and programs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.report.check.summary import summary
 from kpreempt.verdict.unread import require
 
-# The ways of an upgrade.
-_MODES = "--one-by-one, --max-unavailable N or --surge N"
+# The options that select an upgrade.
+_UPGRADE_OPTIONS = "--one-by-one, --max-unavailable N or --surge N"
 
 
 def drain(context: Context, request: Drain) -> Answered:
-    """What becomes of the nodes. Raises ``UsageError``, and ``NotFoundError`` for nodes that are not there."""
+    """Simulate draining the nodes. Raises ``UsageError``, and ``NotFoundError`` for missing nodes."""
     gate = request.rules
     assert gate is not None
     context = context._replace(loaded=assuming_none(context.loaded, gate.assume_none))
@@ -35,19 +35,19 @@ def drain(context: Context, request: Drain) -> Answered:
     require(cluster, "Node")
     options = drain_options(request)
     nodes = _nodes(request, cluster)
-    # How nodes are replaced, where they are.
+    # How nodes are replaced, if they are.
     at_once = 1 if request.one_by_one else request.max_unavailable
     if request.one_by_one and (request.max_unavailable or request.surge):
-        raise UsageError("--one-by-one is --max-unavailable 1 without --surge: one of them")
+        raise UsageError("--one-by-one excludes --max-unavailable and --surge: it means --max-unavailable 1")
     if not at_once and not request.surge:
         if request.kubelet_version:
-            raise UsageError("--kubelet-version is of new nodes", hint=_MODES)
+            raise UsageError("--kubelet-version needs new nodes", hint=_UPGRADE_OPTIONS)
         if request.best_order:
-            raise UsageError("--best-order is of an upgrade", hint=_MODES)
+            raise UsageError("--best-order needs an upgrade", hint=_UPGRADE_OPTIONS)
         upgrade = None
     else:
         if request.remove:
-            raise UsageError("--remove asks which nodes can go, and an upgrade replaces them: one of both")
+            raise UsageError("--remove excludes an upgrade: it shows which nodes can be removed, not replaced")
         surge = request.surge or 0
         upgrade = Upgrade(
             max_unavailable=(at_once or 0) + surge, surge=surge, kubelet_version=request.kubelet_version or ""
@@ -60,7 +60,7 @@ def drain(context: Context, request: Drain) -> Answered:
             cluster=way.cluster,
             shifts=way.shifts,
             options=options,
-            description=_told(request, upgrade),
+            description=_describe(request, upgrade),
             rules=gate.rules,
             suppressions=suppressions,
             seed=request.seed,
@@ -79,54 +79,59 @@ def drain(context: Context, request: Drain) -> Answered:
     )
 
 
-def drain_options(asked: Drain) -> DrainOptions:
-    """As ``kubectl drain`` understands it. Raises ``UsageError`` for what it refuses, and for contradictions."""
+def drain_options(request: Drain) -> DrainOptions:
+    """Return the options in ``kubectl drain``'s terms.
+
+    Raises ``UsageError`` for options that it rejects or that contradict.
+    """
     try:
-        parse_selector(asked.pod_selector)
+        parse_selector(request.pod_selector)
     except SelectorError:
         raise UsageError("--pod-selector=<pod_selector> must be a valid label selector") from None
-    selector = asked.selector or asked.pool or ""
-    if asked.nodes and selector:
+    selector = request.selector or request.pool or ""
+    if request.nodes and selector:
         raise UsageError("cannot specify both a node name and a --selector option")
-    if not asked.nodes and not selector:
-        raise UsageError("which nodes is missing", hint="kpreempt drain NODE, -l SELECTOR or --pool")
+    if not request.nodes and not selector:
+        raise UsageError("no nodes given", hint="kpreempt drain NODE, -l SELECTOR or --pool")
     try:
-        timeout = 0.0 if asked.remove else timeout_seconds(asked.timeout)
+        timeout = 0.0 if request.remove else timeout_seconds(request.timeout)
     except CommandError as error:
         raise UsageError(str(error).partition("\n")[0].removeprefix("error: ")) from None
-    if asked.selector and asked.pool:
-        raise UsageError("-l and --pool both say which nodes: one of both")
-    if asked.pool is not None and not all(asked.pool.partition("=")[::2]):
-        raise UsageError(f"--pool {asked.pool}: this is not a label with its value", hint="--pool pool=general")
-    if asked.remove and _flags(asked):
-        option = _flags(asked)[0].partition("=")[0]
-        raise UsageError(f"--remove goes by the rules of autoscalers, and {option} is of kubectl drain: one of both")
-    if asked.remove:
-        # Autoscalers ask nobody where their rules let a pod be moved.
+    if request.selector and request.pool:
+        raise UsageError("-l and --pool exclude each other")
+    if request.pool is not None and not all(request.pool.partition("=")[::2]):
+        raise UsageError(f"--pool {request.pool}: expected LABEL=VALUE", hint="--pool pool=general")
+    if request.remove and _flags(request):
+        option = _flags(request)[0].partition("=")[0]
+        raise UsageError(
+            f"--remove and {option} exclude each other: autoscalers don't use the options of kubectl drain"
+        )
+    if request.remove:
+        # Autoscalers need no options to move a pod that their rules allow to move.
         return DrainOptions(force=True, ignore_daemon_sets=True, delete_empty_dir_data=True)
     return DrainOptions(
-        force=asked.force,
-        ignore_daemon_sets=asked.ignore_daemonsets,
-        delete_empty_dir_data=asked.delete_emptydir_data,
-        pod_selector=asked.pod_selector,
-        skip_wait_for_delete_timeout_seconds=asked.skip_wait_for_delete_timeout,
-        grace_period_seconds=max(asked.grace_period, -1),
-        disable_eviction=asked.disable_eviction,
+        force=request.force,
+        ignore_daemon_sets=request.ignore_daemonsets,
+        delete_empty_dir_data=request.delete_emptydir_data,
+        pod_selector=request.pod_selector,
+        skip_wait_for_delete_timeout_seconds=request.skip_wait_for_delete_timeout,
+        grace_period_seconds=max(request.grace_period, -1),
+        disable_eviction=request.disable_eviction,
         timeout=timeout,
     )
 
 
-def _flags(asked: Drain) -> list[str]:
-    """The options of ``kubectl drain`` that were given, as a user would write them."""
+def _flags(request: Drain) -> list[str]:
+    """Return the options of ``kubectl drain`` that were given, as a user would type them."""
     values = {
-        "force": asked.force,
-        "ignore_daemonsets": asked.ignore_daemonsets,
-        "delete_emptydir_data": asked.delete_emptydir_data,
-        "disable_eviction": asked.disable_eviction,
-        "grace_period": asked.grace_period if asked.grace_period >= 0 else None,
-        "pod_selector": asked.pod_selector,
-        "skip_wait_for_delete_timeout": asked.skip_wait_for_delete_timeout or None,
-        "timeout": asked.timeout if asked.timeout != "0s" else None,
+        "force": request.force,
+        "ignore_daemonsets": request.ignore_daemonsets,
+        "delete_emptydir_data": request.delete_emptydir_data,
+        "disable_eviction": request.disable_eviction,
+        "grace_period": request.grace_period if request.grace_period >= 0 else None,
+        "pod_selector": request.pod_selector,
+        "skip_wait_for_delete_timeout": request.skip_wait_for_delete_timeout or None,
+        "timeout": request.timeout if request.timeout != "0s" else None,
     }
     options = {name: option_of(each) for name, each in fields_of(Drain).items()}
     given = [
@@ -137,34 +142,34 @@ def _flags(asked: Drain) -> list[str]:
     return [name if value is True else f"{name}={value}" for name, value in given]
 
 
-def _told(asked: Drain, upgrade: Upgrade | None) -> str:
-    """The command as a user would write it."""
-    selector = asked.selector or asked.pool
-    which = ["-l", quote(selector)] if selector else [quote(each) for each in dict.fromkeys(asked.nodes)]
-    told = " ".join(["kubectl drain", *which, *map(quote, _flags(asked))])
-    if asked.remove:
-        return f"which of {', '.join(dict.fromkeys(asked.nodes)) or selector} can go"
+def _describe(request: Drain, upgrade: Upgrade | None) -> str:
+    """Describe the drain as the command that a user would type."""
+    selector = request.selector or request.pool
+    which = ["-l", quote(selector)] if selector else [quote(each) for each in dict.fromkeys(request.nodes)]
+    command = " ".join(["kubectl drain", *which, *map(quote, _flags(request))])
+    if request.remove:
+        return f"which of {', '.join(dict.fromkeys(request.nodes)) or selector} can be removed"
     if upgrade is None:
-        return told
+        return command
     before = f", {upgrade.surge} new {'one' if upgrade.surge == 1 else 'ones'} first" if upgrade.surge else ""
-    order = ", in the order found to displace least" if asked.best_order else ""
-    return f"{told}, {upgrade.max_unavailable} at a time{before}{order}, each then replaced by a new node"
+    order = ", in the order found to displace the fewest pods" if request.best_order else ""
+    return f"{command}, {upgrade.max_unavailable} at a time{before}{order}, each then replaced by a new node"
 
 
-def _nodes(asked: Drain, cluster: ClusterSnapshot) -> Sequence[str]:
-    """The nodes that are meant, in the order in which they are drained. Raises ``NotFoundError``, ``UsageError``."""
+def _nodes(request: Drain, cluster: ClusterSnapshot) -> Sequence[str]:
+    """Return the selected nodes in the order in which they are drained. Raises ``NotFoundError`` and ``UsageError``."""
     there = {each.name: each.labels for each in cluster.nodes}
-    selector = asked.selector or asked.pool
+    selector = request.selector or request.pool
     if not selector:
-        for name in asked.nodes:
+        for name in request.nodes:
             if name not in there:
                 raise NotFoundError(f'nodes "{name}" not found', hint=nearest(name, there))
-        return list(dict.fromkeys(asked.nodes))
+        return list(dict.fromkeys(request.nodes))
     try:
         parts = parse_selector(selector)
     except SelectorError as error:
         raise UsageError(f"-l {selector}: {error}") from None
     found = sorted(name for name, labels in there.items() if all(part.matches(labels) for part in parts))
     if not found:
-        raise NotFoundError(f"no node has the labels {selector}")
+        raise NotFoundError(f"no node matches {selector}")
     return found

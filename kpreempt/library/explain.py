@@ -1,4 +1,4 @@
-"""Where pods land: which pods a question means, and the verdict on each."""
+"""Where pods land: which pods a request selects, and the verdict on each."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class PodName(NamedTuple):
-    """What names a pod of the cluster."""
+    """The name of a pod in the cluster."""
 
     namespace: str
     name: str
 
 
 def parse_target(first: str, second: str, namespace: str) -> PodName | WorkloadName:
-    """What ``NAME``, ``KIND/NAME``, ``NS/NAME`` or ``KIND NAME`` names, in ``namespace`` where it says none.
+    """Parse ``NAME``, ``KIND/NAME``, ``NS/NAME`` or ``KIND NAME``; ``namespace`` applies if it has none.
 
-    Raises ``UsageError`` for a kind that makes no pods.
+    Raises ``UsageError`` for a kind without pods.
     """
     text = "/".join(filter(None, (first, second)))
     kind, slash, name = text.rpartition("/")
@@ -49,17 +49,17 @@ def parse_target(first: str, second: str, namespace: str) -> PodName | WorkloadN
 
 
 def parse_pod_name(request: Explain, namespace: str) -> PodName | WorkloadName | None:
-    """What of the cluster a question names, if it does. Raises ``UsageError`` where two namespaces are given."""
+    """Return what a request names in the cluster, if anything. Raises ``UsageError`` for two namespaces."""
     if not request.pod:
         return None
     found = parse_target(request.pod, request.name or "", request.namespace or namespace)
     if request.namespace and request.namespace != found.namespace:
-        raise UsageError(f"the namespace is given twice: {found.namespace} and -n {request.namespace}")
+        raise UsageError(f"two namespaces given: {found.namespace} and -n {request.namespace}")
     return found
 
 
 def overrides_of(request: Explain) -> Overrides:
-    """What a question changes in each pod. Raises ``UsageError``."""
+    """Return the changes that a request makes to each pod. Raises ``UsageError``."""
     settings = [split_assignment(text) for text in request.settings]
     return Overrides(
         priority=request.priority,
@@ -70,12 +70,12 @@ def overrides_of(request: Explain) -> Overrides:
 
 
 def explain(context: Context, request: Explain) -> Answered:
-    """The verdict on each pod that is asked about. Raises ``KpreemptError`` where the question makes no sense."""
+    """Explain each requested pod. Raises ``KpreemptError`` for an invalid request."""
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     require(cluster, "Node")
     with context.phases.phase("admission"):
         situation, workloads = _situation(context, request)
-    asked = context.of(situation.cluster)
+    analysis = context.of(situation.cluster)
     simulate_rest: SimulateRest | None = None
     if request.capacity or any(workloads):
         from kpreempt.analysis.workload.answer import going_on
@@ -85,11 +85,11 @@ def explain(context: Context, request: Explain) -> Answered:
             workloads,
             scheduler,
             with_capacity=request.capacity,
-            now=asked.time,
+            now=analysis.time,
             phases=context.phases,
         )
     verdicts = explain_pods(
-        asked,
+        analysis,
         situation.inputs,
         node_name=(request.node or "").removeprefix("node/"),
         proposes=True,
@@ -101,7 +101,7 @@ def explain(context: Context, request: Explain) -> Answered:
 
 
 def decide(context: Context, request: Decide) -> Answered:
-    """The verdict on a pod that is admitted already, alone."""
+    """Return the verdict on a single pod that is already admitted."""
     cluster = context.loaded.cluster
     verdict = explain_pod(
         cluster,
@@ -116,7 +116,7 @@ def decide(context: Context, request: Decide) -> Answered:
 
 
 def _situation(context: Context, request: Explain) -> tuple[ExplainInputs, Sequence[WorkloadInput | None]]:
-    """The pods as the API server would have them, in the cluster that is asked about."""
+    """Build the pods as the API server would store them, in the requested cluster."""
     cluster, scheduler = context.loaded.cluster, context.configured.scheduler
     overrides = msgspec.structs.replace(overrides_of(request), any_annotation=scheduler.extra_fields.pod_annotations)
     decode, rules = object_decoder(scheduler.extra_fields), api_server_rules(scheduler.settings)
@@ -134,7 +134,7 @@ def _situation(context: Context, request: Explain) -> tuple[ExplainInputs, Seque
 
         documents = context.loaded.documents
         return inputs_in_cluster(cluster, name, documents, overrides, decode, rules, request.replicas)
-    # A node's story is about one pod.
+    # A node report is about one pod.
     has_replicas = any(each.replicas > 1 or each.kind == "DaemonSet" for each in request.templates)
     if request.replicas is not None or (has_replicas and not request.node):
         from kpreempt.analysis.workload.in_cluster import workload_inputs

@@ -1,6 +1,6 @@
-"""Kueue's answers: what becomes of Workloads that wait for quota, which are at risk, and what preempted them.
+"""Kueue's answers: what happens to Workloads that wait for quota, which are at risk, and what preempted them.
 
-The cluster of the context has Kueue's objects, and each request the settings of Kueue's manager.
+The context's cluster has Kueue's objects, and each request has the settings of Kueue's manager.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _KINDS = ("workload", "workloads", "wl")
 
 
 class CyclesVerdict(msgspec.Struct, frozen=True, rename="camel"):
-    """What Kueue's scheduler does on the cluster of a scenario, with what was assumed."""
+    """What Kueue's scheduler does on the cluster of a scenario, with assumptions."""
 
     cycles: list[Any]
     outcomes: int
@@ -46,7 +46,7 @@ class CyclesVerdict(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def explain_workloads(context: Context, request: ExplainWorkloads) -> Answered:
-    """The answer for each Workload of a request."""
+    """Explain each Workload of a request."""
     objects = _objects(context)
     workloads = _workloads(context, request, objects)
     configured = context.configured
@@ -60,7 +60,7 @@ def explain_workloads(context: Context, request: ExplainWorkloads) -> Answered:
 
 
 def pending_workloads(context: Context, request: PendingWorkloads) -> Answered:
-    """What becomes of each Workload that waits for quota, in the order in which Kueue decides."""
+    """Predict what happens to each Workload that waits for quota, in the order in which Kueue decides."""
     objects = _objects(context)
     with context.phases.phase("session"):
         found = readings.pending_workloads(
@@ -74,7 +74,7 @@ def pending_workloads(context: Context, request: PendingWorkloads) -> Answered:
 
 
 def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
-    """Which Workloads with quota would be preempted, and by which others."""
+    """Find Workloads with quota that would be preempted, and by which others."""
     objects = _objects(context)
     with context.phases.phase("session"):
         found = readings.workloads_at_risk(
@@ -89,20 +89,20 @@ def workloads_at_risk(context: Context, request: WorkloadsAtRisk) -> Answered:
 
 
 def who_evicted_workload(context: Context, request: WhoEvictedWorkload) -> Answered:
-    """For which other Workload Kueue preempted one."""
+    """Find for which Workload Kueue preempted another one."""
     objects = _objects(context)
     workload = _find_workload(request.workload, context, objects)
     return Answered(readings.who_evicted_workload(workload, objects), objects.cluster)
 
 
 def compare_workloads(context: Context, request: CompareWorkloads) -> Answered:
-    """What becomes of Workloads with each of several settings; without names and manifests, of all that wait."""
+    """Compare what happens to Workloads under several settings; by default, to all that wait."""
     objects, made = _objects(context), list[tuple[Workload, str]]()
     if request.workload or request.manifests:
         made = _workloads(context, request, objects)
         objects = with_workloads([each for each, _ in made], objects, context.at)
-    assumptions = [*context.loaded.assumptions, *(said for each in made for said in assumed_of_made(*each))]
-    assumptions += [said for each in request.compared.values() for said in each.assumptions]
+    assumptions = [*context.loaded.assumptions, *(assumption for each in made for assumption in assumed_of_made(*each))]
+    assumptions += [assumption for each in request.compared.values() for assumption in each.assumptions]
     keys = {each.key for each, _ in made}
     with context.phases.phase("session"):
         found = explaining.compare_configurations(
@@ -115,7 +115,7 @@ def compare_workloads(context: Context, request: CompareWorkloads) -> Answered:
 
 
 def scenario(context: Context, request: KueueScenario) -> Answered:
-    """The cycles of Kueue's scheduler."""
+    """Run the cycles of Kueue's scheduler."""
     with context.phases.phase("session"):
         objects = kueue_objects(context.loaded.cluster, decode_document, source=request.source)
         found = run_cycles(objects, request.config, now=request.starts, cycles=request.cycles, only=request.only)
@@ -135,7 +135,7 @@ def _objects(context: Context) -> KueueObjects:
 
 
 def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects) -> list[tuple[Workload, str]]:
-    """The Workloads of a request, each with the object that Kueue makes it of. Raises ``InputError``."""
+    """Return the Workloads of a request, each with the object that Kueue creates it from. Raises ``InputError``."""
     if request.workload:
         return [(_find_workload(request.workload, context, objects), "")]
     found = []
@@ -145,15 +145,15 @@ def _workloads(context: Context, request: NamedWorkloads, objects: KueueObjects)
             found.append((decode_document("Workload", Workload, document, source=source), f"{kind} in {source}"))
     if not found:
         sources: Iterable[str] = dict.fromkeys(each.source for manifest in request.manifests for each in manifest)
-        raise InputError(f"no Workload, and nothing with the label {QUEUE_LABEL}", source=", ".join(sources))
+        raise InputError(f"contains no Workload and no object with the label {QUEUE_LABEL}", source=", ".join(sources))
     return found
 
 
-def _find_workload(named: str, context: Context, objects: KueueObjects) -> Workload:
-    """The Workload ``[workload/]NAME``. Raises ``InputError``."""
-    kind, _, name = named.rpartition("/")
+def _find_workload(text: str, context: Context, objects: KueueObjects) -> Workload:
+    """Find the Workload ``[workload/]NAME``. Raises ``InputError``."""
+    kind, _, name = text.rpartition("/")
     if kind.lower() in ("", *_KINDS):
         for each in objects.workloads:
             if each.metadata.name == name and each.metadata.namespace == context.namespace:
                 return each
-    raise InputError(f"there is no Workload {name} in namespace {context.namespace}", source="the cluster")
+    raise InputError(f"Workload {name} not found in namespace {context.namespace}", source="the cluster")

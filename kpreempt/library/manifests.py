@@ -1,6 +1,6 @@
-"""Objects that a caller hands over: plain data, a file's path, or a record of the Kubernetes client.
+"""Objects passed by a caller: plain data, a file's path, or an object of the Kubernetes client.
 
-Those are found that the API server rejects because of names that it does not know, with the lines on which these are.
+Objects with names that the API server rejects are found with their line numbers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from kpreempt.analysis.check.rollout.records import ManifestDocument
 
 
-# A document as ``yaml.safe_load`` gives it, a file or folder, or what the ``kubernetes`` package has.
+# A document as returned by ``yaml.safe_load``, a file or directory, or an object of the ``kubernetes`` package.
 Manifest = Mapping[str, Any] | os.PathLike[str] | Any
 
 _SOURCE = "manifest"
 
 
 def objects_of(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> list[ManifestObject]:
-    """All objects of the manifests, in their order. Raises ``InputError``, and ``UsageError`` for anything else."""
+    """Return all objects of the manifests, in order. Raises ``InputError``, and ``UsageError`` for any other type."""
     given = manifests if isinstance(manifests, Sequence) and not isinstance(manifests, str) else [manifests]
     return [found for each in given for found in _objects(each, input_limits)]
 
@@ -39,19 +39,19 @@ def objects_of(manifests: Manifest | Sequence[Manifest], input_limits: InputLimi
 def templates_of(
     manifests: Manifest | Sequence[Manifest], namespace: str, input_limits: InputLimits
 ) -> list[PodTemplate]:
-    """The pods that the manifests mean; in ``namespace`` where they say none. Raises as ``objects_of``."""
+    """Return the pods in the manifests; ``namespace`` applies to those without one. Raises like ``objects_of``."""
     objects = objects_of(manifests, input_limits)
     raise_if_rejected(objects)
     return subjects_of([(each.document, each.source, each.line) for each in objects], namespace).templates
 
 
 def change_of(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> list[ManifestDocument]:
-    """All objects of the manifests as a change has them. Raises as ``objects_of``."""
+    """Return all objects of the manifests as documents of a change. Raises like ``objects_of``."""
     return as_change(objects_of(manifests, input_limits))
 
 
 def as_change(objects: Iterable[ManifestObject]) -> list[ManifestDocument]:
-    """The objects as a change has them, with their files as seen from the current folder."""
+    """Convert the objects to documents of a change, with paths relative to the current directory."""
     from kpreempt.analysis.check.rollout.records import ManifestDocument
 
     return [
@@ -60,7 +60,7 @@ def as_change(objects: Iterable[ManifestObject]) -> list[ManifestDocument]:
 
 
 def _from_here(source: str) -> str:
-    """An absolute path below the current folder as seen from there, as systems match it with a repository's files."""
+    """Return an absolute path relative to the current directory, so that it matches a repository's files."""
     if not Path(source).is_absolute():
         return source
     try:
@@ -71,7 +71,7 @@ def _from_here(source: str) -> str:
 
 
 def as_list(manifests: Manifest | Sequence[Manifest], input_limits: InputLimits) -> bytes:
-    """The objects as one ``List`` of JSON."""
+    """Return the objects as a JSON ``List``."""
     items = [each.document for each in objects_of(manifests, input_limits)]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, default=str).encode()
 
@@ -85,7 +85,7 @@ def _objects(manifest: Manifest, input_limits: InputLimits) -> list[ManifestObje
         document = _of_client(manifest)
     else:
         hint = "a mapping, a pathlib.Path or an object of the kubernetes package"
-        raise UsageError(f"a manifest is expected, and not {type(manifest).__name__}", hint=hint)
+        raise UsageError(f"expected a manifest, not {type(manifest).__name__}", hint=hint)
     if isinstance(document.get("items"), list) and isinstance(document.get("kind"), str):
         found = manifest_in(json.dumps(document, default=str).encode(), _SOURCE, input_limits)
         return [_checked(each.document) for each in found]
@@ -93,7 +93,7 @@ def _objects(manifest: Manifest, input_limits: InputLimits) -> list[ManifestObje
 
 
 def _of_client(value: Any) -> Any:
-    """What an object of the kubernetes package says, under the names that the API has for it."""
+    """Convert an object of the kubernetes package to plain data with the API's field names."""
     names = getattr(value, "attribute_map", None)
     if names is not None:
         found = {key: _of_client(getattr(value, name)) for name, key in names.items()}
@@ -108,7 +108,7 @@ def _of_client(value: Any) -> Any:
 def _checked(document: Any) -> ManifestObject:
     is_object = isinstance(document, Mapping) and isinstance(document.get("metadata"), Mapping)
     if not is_object or not isinstance(document.get("kind"), str):
-        raise InputError("is no object: kind and metadata are expected", source=_SOURCE)
+        raise InputError("not a Kubernetes object: missing kind or metadata", source=_SOURCE)
     return ManifestObject(_SOURCE, 0, json.loads(json.dumps(document, default=str)))
 
 
@@ -123,14 +123,14 @@ class Rejection(NamedTuple):
 
 
 def rejection_of(given: ManifestObject | ManifestDocument, server_version: str = "") -> Rejection | None:
-    """Why the API server of a version rejects an object, if it does; of an unknown version, why all versions do."""
+    """Return why this version of the API server rejects an object, if it does; with no version, why all versions do."""
     number = number_of_server(server_version)
     found = list(unknown_names(given.document, number[1] if number and number[0] == 1 else None))
     if not found:
         return None
     from kpreempt.snapshot.field_lines import line_of_field
 
-    # ``text`` is that of the whole source, and empty if it isn't at hand.
+    # ``text`` is the text of the source, or empty if it is not available.
     problems = sorted(
         (line_of_field(given.text, given.line, each.path) if given.text else given.line, str(each))
         for each in found[:_PROBLEMS_SHOWN]

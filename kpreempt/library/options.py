@@ -1,8 +1,7 @@
-"""Options, each declared once: in the field of a request that it sets.
+"""Options, each declared once: in the request field that it sets.
 
-Whatever takes options is made of these fields: the signature of a command and its help, the schema of a tool, the keys
-of a plan, and the arguments of the library. Requests are loaded at every start, so they are plain classes, and nothing
-is imported for them.
+These fields define the signature and help of a command, the schema of a tool, the keys of a plan, and the arguments of
+the library. Every start loads the requests, so they are plain classes without imports.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +9,7 @@ from inspect import get_annotations
 from types import UnionType
 from typing import Any, NamedTuple, Self, dataclass_transform, get_args, get_origin
 
-# The headings of the help, in its order.
+# The headings of the help, in order.
 PANELS = (
     THE_POD := "The pod",
     THE_CHANGE := "The change",
@@ -27,18 +26,18 @@ PANELS = (
     CONNECTION := "Connection",
     VOLCANO_PANEL := "Volcano",
 )
-# The families of schedulers, by which options say who takes them.
+# The families of schedulers; an option can be limited to some of them.
 KUBE, VOLCANO, KUEUE = "kube", "volcano", "kueue"
-# How a plan of a sweep has an option: one value for a question, or also a list, which makes a question of each.
+# How a sweep plan accepts an option: a single value, or also a list, which makes one query per value.
 ONE, LADDER = "one", "ladder"
 
 
 class Option(NamedTuple):
-    """An option, or an argument if it has no ``names``; it stands in the annotation of the field that it sets.
+    """An option, or an argument if it has no ``names``, in the annotation of the field that it sets.
 
-    ``help`` may be made of the request, when the help is shown. ``panel`` is its heading. Only the ``families`` of
-    schedulers take it, without any all. ``in_tools`` offers it to assistants, who may say at most ``max_in_tools``,
-    and ``in_plans`` to sweeps. Other commands may describe it in other words: ``_replace``.
+    ``help`` can be computed from the request when the help is shown. ``panel`` is its heading. Only the listed
+    ``families`` of schedulers accept it; if there are none, all do. ``in_tools`` offers it to assistants, up to the
+    value ``max_in_tools``, and ``in_plans`` to sweeps. Commands can change its description with ``_replace``.
     """
 
     names: tuple[str, ...] = ()
@@ -55,14 +54,14 @@ class Option(NamedTuple):
 
     @property
     def long_name(self) -> str:
-        """The name that goes without abbreviation."""
+        """The option's longest name."""
         return max(self.names, key=len).partition("/")[0]
 
 
 class Group(NamedTuple):
-    """In a field's annotation: the options that make one value, annotated as fields are, and what makes it.
+    """In a field's annotation: options, annotated like fields, that together form one value.
 
-    ``make`` gets a value for each option, which is ``None`` or false where it was not given.
+    ``make`` builds that value. It gets a value for each option, which is ``None`` or false if the option was not given.
     """
 
     options: Mapping[str, Any]
@@ -71,23 +70,23 @@ class Group(NamedTuple):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Request:
-    """What is asked, in a field for each option; other fields hold what an entry point makes of them.
+    """A request, with a field for each option; other fields hold input that the entry point has already parsed.
 
-    The help has a class's own fields before those that it inherits. A field that is declared again has other words or
-    another default. Inherited fields that are named by ``without`` are not offered, and keep their default.
+    In the help, a class's own fields come before inherited ones. Declaring a field again changes its description or
+    default. Inherited fields named in ``without`` are not offered and keep their default.
     """
 
-    # The record of the answer, in the table of ``kpreempt.report.answers``.
+    # The record type of the answer, in the table of ``kpreempt.report.answers``.
     answer = ""
     # The function of (context, request) that answers: ``MODULE:FUNCTION`` in ``kpreempt.library``.
     answered_by = ""
-    # On a command line: the command, and the names of the values that were given.
+    # On the command line: the command, and the names of the options that were given.
     command_name: str = ""
     set_options: Iterable[str] = ()
     _left_out: Iterable[str] = ()
 
     def __init_subclass__(cls, *, without: Iterable[str] = ()) -> None:
-        """Leave fields out."""
+        """Exclude inherited fields."""
         cls._left_out = (*cls._left_out, *without)
 
     def __init__(self, **values: Any) -> None:
@@ -95,21 +94,21 @@ class Request:
 
     @property
     def algorithm_named(self) -> str:
-        """The scheduler that is named, if one is."""
+        """The requested scheduler, or an empty string."""
         return getattr(self, "algorithm", None) or ""
 
     def having(self, **values: Any) -> Self:
-        """The request with other values."""
+        """A copy of the request with some values replaced."""
         return type(self)(**{**self.__dict__, **values})
 
 
 def fields_of(request: type[Request]) -> dict[str, Any]:
-    """The annotations of all fields that are options, or groups of them, in the order of the help."""
+    """Collect the annotations of all fields that are options or groups, in the order of the help."""
     found: dict[str, Any] = {}
     for each in request.__mro__:
         if issubclass(each, Request):
             for name, annotation in get_annotations(each).items():
-                # Evaluated as the class is made: from __future__ import annotations would take them away.
+                # Annotations must be evaluated with the class: from __future__ import annotations would keep them text.
                 assert not (isinstance(annotation, str) and annotation.startswith("Annotated[")), (
                     f"{each.__name__}.{name}"
                 )
@@ -124,12 +123,12 @@ def option_of(annotation: Any) -> Option | None:
 
 
 def group_of(annotation: Any) -> Group | None:
-    """The options in the annotation of a field that make one value."""
+    """The group of options in the annotation of a field."""
     return next((each for each in get_args(annotation) if isinstance(each, Group)), None)
 
 
 def kind_of(annotation: Any) -> type:
-    """Which values a field has beside ``None``: ``str``, ``int``, ``bool``, ``float`` or ``list``."""
+    """The type of a field, apart from ``None``: ``str``, ``int``, ``bool``, ``float`` or ``list``."""
     declared = get_args(annotation)[0]
     kinds = [each for each in get_args(declared) if each is not type(None)]
     kind: type = declared if isinstance(declared, type) else get_origin(declared) or declared

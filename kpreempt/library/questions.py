@@ -1,7 +1,7 @@
-"""The one way from a question to its answer, for commands, programs, sweeps and assistants alike.
+"""The single path from a request to its answer, for commands, programs, sweeps and assistants.
 
-``answer`` calls the function that a request names (``answered_by``), which is imported when it is needed. Those of
-questions with little to do are here.
+``answer`` calls the function that a request names (``answered_by``), importing it on demand. Simple requests are
+answered here.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 def answer(context: Context, request: Request) -> Answered:
-    """The answer to a question. Raises ``KpreemptError`` where it makes no sense, or lacks what it is about."""
+    """Answer a request. Raises ``KpreemptError`` if it is invalid or its subject is missing."""
     answered: Answered = _function_of(request)(context, request)
     return answered
 
 
 def _function_of(request: Request) -> Callable[[Context, Request], Answered]:
-    """What answers a request: imported when it is needed."""
+    """Import the function that answers a request."""
     module, _, function = request.answered_by.partition(":")
     found: Callable[[Context, Request], Answered] = getattr(import_module(f"kpreempt.library.{module}"), function)
     return found
 
 
 def selection_of(request: Selected) -> PodSelection:
-    """The pods that a question is about. Raises ``UsageError``."""
+    """Return the selection of pods of a request. Raises ``UsageError``."""
     from kpreempt.analysis.pod_selection import PodSelection, parse_selector
 
     return PodSelection(request.namespace or "", parse_selector(request.selector or ""))
 
 
 def pending(context: Context, request: Pending) -> Answered:
-    """What becomes of each pending pod."""
+    """Predict what happens to each pending pod."""
     from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.pending.pods import explain_pending
     from kpreempt.analysis.pending.states import max_backoff_of
@@ -56,14 +56,14 @@ def pending(context: Context, request: Pending) -> Answered:
         namespace=selection.namespace,
         max_backoff=max_backoff_of(context.configured.configuration),
         spread=context.spread or one_by_one,
-        has_time=_lasting(request.seconds_of_search) if request.seconds_of_search is not None else None,
+        has_time=_time_limit(request.seconds_of_search) if request.seconds_of_search is not None else None,
         seeks_nodes=True,
     )
     return Answered(found, cluster)
 
 
-def _lasting(seconds: float) -> Callable[[], bool]:
-    """Whether less than this time has passed since it was first asked."""
+def _time_limit(seconds: float) -> Callable[[], bool]:
+    """Return a function that is true for ``seconds`` after its first call."""
     ends: list[float] = []
 
     def has_time() -> bool:
@@ -75,7 +75,7 @@ def _lasting(seconds: float) -> Callable[[], bool]:
 
 
 def budgets(context: Context, request: Budgets) -> Answered:
-    """What is wrong with PodDisruptionBudgets, and which pods would violate them."""
+    """Find problems with PodDisruptionBudgets, and the pods that would violate them."""
     from kpreempt.analysis.algorithms import one_by_one
     from kpreempt.analysis.budgets.audit import audit_budgets
     from kpreempt.analysis.check.rollout.autoscalers import minimum_sizes
@@ -91,7 +91,7 @@ def budgets(context: Context, request: Budgets) -> Answered:
 
 
 def at_risk(context: Context, request: AtRisk) -> Answered:
-    """Which running pods would be evicted, and by which pods."""
+    """Find the running pods that would be preempted, and by which pods."""
     from kpreempt.analysis.at_risk import pods_at_risk
 
     cluster = context.loaded.cluster
@@ -104,7 +104,7 @@ def at_risk(context: Context, request: AtRisk) -> Answered:
 
 
 def plugins(context: Context, request: Plugins) -> Answered:
-    """The plugins that would run, by extension point, and the extenders. Raises ``UsageError``."""
+    """List the plugins that would run, by extension point, and the extenders. Raises ``UsageError``."""
     from kpreempt.schedulers.kube.plugin_list import list_plugins
     from kpreempt.schedulers.kube.scheduler import KubeScheduler
 
@@ -112,8 +112,8 @@ def plugins(context: Context, request: Plugins) -> Answered:
     scheduler = configured.scheduler
     if not isinstance(scheduler, KubeScheduler):
         raise UsageError(
-            f"--algorithm {scheduler.algorithm}: plugins are listed for {KUBE_ALGORITHMS[0]} and later alone",
-            hint="kpreempt algorithms, for what the others do differently",
+            f"--algorithm {scheduler.algorithm}: plugins can only be listed for {KUBE_ALGORITHMS[0]} and later",
+            hint="kpreempt algorithms shows how the others differ",
         )
     found = list_plugins(scheduler, request.installed)
     assumptions = [*configured.assumptions, *found.assumptions]

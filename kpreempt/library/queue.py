@@ -1,4 +1,4 @@
-"""The scheduling queue of a cluster, in its order, and after events."""
+"""The scheduling queue of a cluster, in order, and after events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def queue(context: Context, request: Queue) -> Answered:
-    """The queue, and what the events do to it. Raises ``UsageError`` and ``InputError``."""
+    """Return the queue, and what the events do to it. Raises ``UsageError`` and ``InputError``."""
     cluster, configured = context.loaded.cluster, context.configured
     scheduler = configured.scheduler
     check_modeled(scheduler.algorithm)
@@ -37,7 +37,7 @@ def queue(context: Context, request: Queue) -> Answered:
         algorithm=scheduler.algorithm,
         make=partial(_make, scheduler.algorithm, configured),
         scheduler_names=scheduler.scheduler_names,
-        # No other queue asks which plugins rejected a pod.
+        # Only this queue needs to know which plugins rejected a pod.
         scheduler=scheduler if is_kube_algorithm(scheduler.algorithm) else None,
         at=context.at,
     )
@@ -56,7 +56,7 @@ def queue(context: Context, request: Queue) -> Answered:
 def check_modeled(algorithm: str) -> None:
     """Raise ``UsageError`` for an algorithm whose queue is not modeled."""
     if not has_queue(algorithm):
-        raise UsageError(f"the queue of algorithm {algorithm!r} is not modelled", hint=", ".join(QUEUE_ALGORITHMS))
+        raise UsageError(f"the queue of algorithm {algorithm!r} is not modeled", hint=", ".join(QUEUE_ALGORITHMS))
 
 
 def _make(algorithm: str, configured: ConfiguredScheduler, started: datetime, rules: QueueRules) -> SchedulingQueue:
@@ -77,9 +77,9 @@ _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
 
 
 def timed_events(records: Iterable[ManifestObject], start: datetime) -> list[TimedEvent]:
-    """The events that records describe, in their order; the time of the first counts from ``start``.
+    """Parse the events in records, in order; the time of the first counts from ``start``.
 
-    Raises ``InputError``, also if time goes back.
+    Raises ``InputError``, also if time goes backwards.
     """
     events: list[TimedEvent] = []
     for record in records:
@@ -100,7 +100,7 @@ def timed_events(records: Iterable[ManifestObject], start: datetime) -> list[Tim
 
 
 def _time_of(text: str, before: datetime, record: ManifestObject) -> datetime:
-    """The time that a text means: RFC 3339, or so long after the event before."""
+    """Parse a time: RFC 3339, or relative to the previous event."""
     if not text:
         return before
     time: datetime | None
@@ -111,9 +111,9 @@ def _time_of(text: str, before: datetime, record: ManifestObject) -> datetime:
             time = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         time = None
-    # Queues compute with times, which must not leave what a time can hold.
+    # Queues add durations to times, which must stay within the range of a time.
     if time is None or time.tzinfo is None or time.year not in _YEARS:
-        raise _bad(record, f"{text!r} is no time", path="time", hint="2026-11-21T03:12:00Z or +5s")
+        raise _bad(record, f"{text!r} is not a time", path="time", hint="2026-11-21T03:12:00Z or +5s")
     return time
 
 

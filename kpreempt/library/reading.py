@@ -1,4 +1,4 @@
-"""The cluster that a question is about: snapshots read and merged, or a live one, as an API server would have it."""
+"""Reading the cluster that a request is about: merged snapshots or a live one, completed like an API server would."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FILES_SHOWN = 3
 
 
 class LoadedCluster(msgspec.Struct, frozen=True):
-    """A cluster, and what is assumed about it; ``documents`` are the plain objects that were asked for.
+    """A cluster and the assumptions about it; ``documents`` are the requested plain objects.
 
     ``extra_fields`` is what was read for plugins.
     """
@@ -42,28 +42,28 @@ class LoadedCluster(msgspec.Struct, frozen=True):
 
 
 class Listener:
-    """Hears how the reading of a source goes on, what is said on the way, with advice, and that it is over.
+    """Receives the progress of reading a source, its messages and hints, and its end.
 
-    This one says nothing: what matters to an answer is among its assumptions.
+    This one ignores them: everything that matters to an answer is among its assumptions.
     """
 
     def __call__(self, what: str, share: float, /) -> None:
-        """So much (0 to 1, negative where unknown) of ``what`` is read."""
+        """Report that a share (0 to 1, or negative if unknown) of ``what`` has been read."""
 
     def report(self, message: str, hint: str = "") -> None:
-        """Something that a user should know."""
+        """Report a message to the user."""
 
     def close(self) -> None:
-        """Nothing more is read from this source."""
+        """Report that nothing more is read from this source."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a cluster is read and how, whatever for: from ``paths``, or a ``live`` one, with ``additions`` over it.
+    """The source of a cluster and how to read it: from ``paths`` or a ``live`` one, with ``additions`` on top.
 
-    ``at`` is the moment of recordings among the paths. The kinds of ``assume_none`` count as read, and of those without
-    an object the cluster has none. ``stdin`` gives what ``-`` stands for. ``listener`` makes what hears of each source
-    that is read. ``input_limits`` bounds what the inputs unpack to. The cluster is as an API server and its controllers
-    would have it (``complete_cluster``), if it ``completes``.
+    ``at`` is the time in recordings among the paths. The kinds of ``assume_none`` count as read, so the cluster has
+    none of them unless there are objects. ``stdin`` provides the content of ``-``. ``listener`` creates the listener
+    for each source that is read. ``input_limits`` limits the decompressed size. If it ``completes``, the cluster is
+    completed as an API server and its controllers would (``complete_cluster``).
     """
 
     paths: Sequence[str] = ()
@@ -80,16 +80,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
-    """Read and merge what there is at the source. Raises ``InputError``, ``UsageError`` and ``ClusterError``."""
+    """Read and merge the source. Raises ``InputError``, ``UsageError`` and ``ClusterError``."""
     loaded: Loaded | LiveSnapshot
     input_limits = source.input_limits or InputLimits()
     if source.live is None:
         loaded = _load(source, input_limits, source.paths, needs, source.at)
     else:
         if source.at is not None:
-            raise UsageError("--at: a live cluster is as it is now", hint="--snapshot DIR, of kpreempt record --to DIR")
+            raise UsageError(
+                "--at needs a recording, not a live cluster", hint="--snapshot DIR, of kpreempt record --to DIR"
+            )
         loaded = _read(source, source.live, needs)
-    cluster, set_aside, said = loaded.cluster, loaded.set_aside, loaded.assumptions
+    cluster, set_aside, assumptions = loaded.cluster, loaded.set_aside, loaded.assumptions
     documents = loaded.documents
     created: set[str] = set()
     if source.additions:
@@ -97,7 +99,7 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
         documents = [*documents, *added.documents]
         cluster = merge_clusters(cluster, added.cluster)
         created = {pod.key for pod in added.cluster.pods}
-        set_aside, said = [*set_aside, *added.set_aside], [*said, *added.assumptions]
+        set_aside, assumptions = [*set_aside, *added.set_aside], [*assumptions, *added.assumptions]
     completed: list[Assumption] = []
     if source.completes:
         with source.phases.phase("admission"):
@@ -107,27 +109,27 @@ def read_cluster(source: Source, needs: Needs = NOTHING_MORE) -> LoadedCluster:
     listed = files_listed(passed_over)
     listener = source.listener()
     for each in set_aside:
-        listener.report(f"set aside: {each.message}", each.hint)
+        listener.report(f"skipped: {each.message}", each.hint)
     for note in listed:
         listener.report(f"{note.subject}: {note.message}")
     listener.close()
     if not source.live:
-        said = [*said, *pods_without_node(cluster)]
+        assumptions = [*assumptions, *pods_without_node(cluster)]
     bad = [
         Assumption(
             each.object_name or each.source,
             each.path,
-            f"set aside, because it is bad: {each.problem}",
+            f"skipped: invalid: {each.problem}",
             AssumptionKind.SKIPPED,
         )
         for each in set_aside
     ]
-    loaded_cluster = LoadedCluster(cluster, [*said, *bad, *completed, *listed], documents, needs.extra_fields)
+    loaded_cluster = LoadedCluster(cluster, [*assumptions, *bad, *completed, *listed], documents, needs.extra_fields)
     return assuming_none(loaded_cluster, source.assume_none)
 
 
 def assuming_none(loaded: LoadedCluster, kinds: Collection[str]) -> LoadedCluster:
-    """The cluster as if it had been read that there is no object of these ``kinds``, which is a note of the answer.
+    """Return the cluster as if it had been read to have none of these ``kinds``, with a note in the answer.
 
     A kind that was read stays as it is.
     """
@@ -145,7 +147,7 @@ def assuming_none(loaded: LoadedCluster, kinds: Collection[str]) -> LoadedCluste
 
 
 def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
-    """That pods run on nodes that are not in the input, unless it says that it has all nodes, or has none."""
+    """Report pods on nodes that are not in the input, unless the input claims to have all nodes or has none."""
     there = {node.name for node in cluster.nodes}
     lacking = [
         pod for pod in cluster.pods if pod.spec.node_name and not pod.is_terminal and pod.spec.node_name not in there
@@ -163,8 +165,8 @@ def pods_without_node(cluster: ClusterSnapshot) -> list[Assumption]:
 
 
 def files_listed(passed_over: PassedOver) -> list[Assumption]:
-    """The kustomizations, which are not built, the files that hold no objects, and those that were not read."""
-    built = "a kustomization that is not built: the files next to it are read as they are; -k DIR builds it"
+    """Report kustomizations, which are not built, files without objects, and files that were not read."""
+    built = "a kustomization; it is not built, and the files next to it are read as they are (use -k DIR to build it)"
     lists = (
         (passed_over.files, "without Kubernetes objects", ""),
         (passed_over.not_read, "not read", " (neither .yaml, .yml nor .json)"),
@@ -182,19 +184,19 @@ def _listed(names: Sequence[str], what: str, why: str) -> Assumption:
     return Assumption(subject, "", f"{', '.join(shown)}{why}", AssumptionKind.NO_OBJECTS)
 
 
-def with_objects(loaded: LoadedCluster, live: Connection | None, extra_fields: Sequence[ObjectNames]) -> LoadedCluster:
-    """What was read, and of a ``live`` cluster the ``extra_fields`` objects, which are of kinds that no snapshot holds.
+def with_objects(loaded: LoadedCluster, live: Connection | None, names: Sequence[ObjectNames]) -> LoadedCluster:
+    """Return the loaded cluster with the named objects of a ``live`` cluster, whose kinds no snapshot has.
 
     Raises ``ClusterError`` and ``InputError``.
     """
-    if live is None or not extra_fields:
+    if live is None or not names:
         return loaded
     from kpreempt.snapshot.live.api import Api
     from kpreempt.snapshot.live.lists import read_objects
 
     api = Api(live)
     try:
-        found = read_objects(api, extra_fields)
+        found = read_objects(api, names)
     finally:
         api.close()
     cluster = msgspec.structs.replace(
@@ -209,7 +211,7 @@ def _load(
     source: Source, input_limits: InputLimits, paths: Sequence[str], needs: Needs, at: str | None = None
 ) -> Loaded:
     if "-" in paths and source.stdin is None:
-        raise UsageError("standard input is not read here: a path is expected")
+        raise UsageError("standard input is not supported here: expected a path")
     listener = source.listener()
     try:
         loaded = load_snapshot(
@@ -226,7 +228,7 @@ def _load(
         listener.close()
     reader = sys.modules.get("kpreempt.snapshot.yaml_fast")
     if reader is not None and not reader.IS_INSTALLED:
-        listener.report("rapidyaml is not installed: YAML is read by PyYAML, which takes longer")
+        listener.report("rapidyaml is not installed; reading YAML with PyYAML, which is slower")
     return loaded
 
 

@@ -1,4 +1,4 @@
-"""What has happened: for which pod one was evicted, what a recording has of an object, and whether it was predicted."""
+"""Questions about the past: which pod preempted another, an object's recorded history, and whether it was predicted."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _KINDS = {
 
 
 def who_evicted(context: Context, request: WhoEvicted) -> Answered:
-    """Which pod preempted a pod, and why in the cluster before, if that is known."""
+    """Return which pod preempted a pod, and why in the earlier cluster, if that is known."""
     from kpreempt.analysis import preempted_by
     from kpreempt.analysis.questions import pod_name
 
-    cluster, asked = context.loaded.cluster, context.scheduler
+    cluster, factory = context.loaded.cluster, context.scheduler
     found = preempted_by.who_evicted(cluster, request.namespace or context.namespace, pod_name(request.pod))
     preemptors = [each.preemptor.pod for each in found.preemptions if each.preemptor is not None]
     if request.read_before and (earlier := request.read_before(preemptors)):
-        # The scheduler was that of the version of that time.
-        configured = asked.on(earlier.cluster)
+        # The scheduler had that cluster's version.
+        configured = factory.on(earlier.cluster)
         found = preempted_by.reconstruct(
             found,
             cluster,
@@ -41,31 +41,33 @@ def who_evicted(context: Context, request: WhoEvicted) -> Answered:
             configured.scheduler,
             now=context.now,
             version=configured.assumptions,
-            # What plugins miss in a dump is part of the answer.
-            assumptions=earlier.assumptions if asked.extra_fields else (),
+            # Data that plugins miss in a dump is part of the answer.
+            assumptions=earlier.assumptions if factory.extra_fields else (),
         )
     return Answered(found, cluster)
 
 
 def subject_of(request: History) -> tuple[str, str, str]:
-    """The kind, namespace and name of the object that a request is about. Raises ``UsageError``."""
+    """Return the kind, namespace and name of the requested object. Raises ``UsageError``."""
     kind_word, slash, name = request.subject.rpartition("/")
     kind = next((kind for kind, words in _KINDS.items() if kind_word.partition(".")[0].lower() in words), "")
     if slash and not kind:
-        raise UsageError(f'"{request.subject[:100]}" is no pod, node or budget', hint="pod/NAME, node/NAME, pdb/NAME")
+        raise UsageError(
+            f'"{request.subject[:100]}" is not a pod, node or budget', hint="pod/NAME, node/NAME, pdb/NAME"
+        )
     kind = kind or "Pod"
     return kind, "" if kind == "Node" else request.namespace or DEFAULT_NAMESPACE, name
 
 
 def history(context: Context, request: History) -> Answered:
-    """What a recording has of an object, attempt by attempt."""
+    """Return an object's recorded history, attempt by attempt."""
     from kpreempt.snapshot.recording.journal import Subject, history_of
 
     return Answered(history_of(request.recording, Subject(*subject_of(request))), context.loaded.cluster)
 
 
 def verify(context: Context, request: Verify) -> Answered:
-    """Each decision of a recording, compared with the prediction from just before it. Raises ``InputError``."""
+    """Compare each decision in a recording with its prediction. Raises ``InputError``."""
     from kpreempt.analysis.verification import Judge, Tally
     from kpreempt.snapshot.recording.replay import Replay
     from kpreempt.snapshot.recording.runs import runs_of
@@ -81,19 +83,21 @@ def verify(context: Context, request: Verify) -> Answered:
             request.report_progress(done)
     if not times:
         raise InputError(
-            "is no recording", source=name_of(request.recording), hint="kpreempt record --to DIR makes one"
+            "not a recording", source=name_of(request.recording), hint="kpreempt record --to DIR makes one"
         )
     return Answered(tally.verification(times[0], times[-1]), context.loaded.cluster)
 
 
-def _scheduler_on(asked: SchedulerFactory, cluster: ClusterSnapshot, algorithm: str | None) -> PreparedScheduler | None:
-    """The scheduler for a cluster, or one of another version; ``None`` if that rejects the options."""
+def _scheduler_on(
+    factory: SchedulerFactory, cluster: ClusterSnapshot, algorithm: str | None
+) -> PreparedScheduler | None:
+    """Return the scheduler for a cluster, or for another version; ``None`` if that rejects the options."""
     from kpreempt.analysis.verification import PreparedScheduler
 
     if algorithm is None:
-        configured = asked.on(cluster)
+        configured = factory.on(cluster)
         return PreparedScheduler(configured.scheduler, configured.assumptions)
     try:
-        return PreparedScheduler(asked.of(algorithm), [])
+        return PreparedScheduler(factory.of(algorithm), [])
     except (UsageError, ConfigurationError):
         return None

@@ -1,7 +1,7 @@
-"""The questions that every entry point puts to a cluster, with their options: commands, programs, sweeps, assistants.
+"""The requests that commands, programs, sweeps and assistants share, with their options.
 
-A command adds how it reads and writes (``kpreempt.cli.requests``). Fields that are no options hold what an entry point
-has made of its input: pods of manifests, or a change.
+A command adds its input and output options (``kpreempt.cli.requests``). Fields that are not options hold input that the
+entry point has already parsed: pods from manifests, or a change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,42 +44,44 @@ if TYPE_CHECKING:
 
 _Text = str | None
 
-# A simulation takes from a few milliseconds to a second: more would never end.
+# A simulation takes from a few milliseconds to a second; more than this would take hours.
 MAX_RUNS = 10_000
 
-NAMESPACE = Option(("-n", "--namespace"), "Only pods of this namespace.", "NS", THE_POD, in_tools=True, in_plans=ONE)
+NAMESPACE = Option(
+    ("-n", "--namespace"), "Include only pods in this namespace.", "NS", THE_POD, in_tools=True, in_plans=ONE
+)
 SELECTOR = Option(
     ("-l", "--selector"),
-    "Only pods with these labels: app=web,tier!=db",
+    "Include only pods that match this label selector: app=web,tier!=db",
     "SELECTOR",
     THE_POD,
     in_tools=True,
     in_plans=ONE,
 )
-# Assistants and plans name one pod, and so do commands; without a manifest.
-POD = Option(help="A pod that is in the cluster, in -n NS.", metavar="[pod/]NAME", in_tools=True, in_plans=LADDER)
+# Commands, assistants and plans name one pod in the cluster, unless they have a manifest.
+POD = Option(help="Name of a pod in the cluster.", metavar="[pod/]NAME", in_tools=True, in_plans=LADDER)
 RUNS = Option(("--runs",), metavar="N", panel=SIMULATION, max=MAX_RUNS, in_tools=True, max_in_tools=20, in_plans=ONE)
-SEED = Option(("--seed",), "What chance starts from.", "NUMBER", SIMULATION, in_plans=ONE)
+SEED = Option(("--seed",), "Random seed (default 0).", "NUMBER", SIMULATION, in_plans=ONE)
 
 
 class Explain(Request):
-    """Where pods land: one of the cluster, a workload of it, or those of ``templates``."""
+    """Where pods land: one in the cluster, those of a workload in it, or those of ``templates``."""
 
     answered_by = "explain:explain"
     pod: Annotated[
         _Text,
         POD._replace(
             metavar="[KIND/]NAME",
-            help="A pod or a workload that is in the cluster: web-1, deploy/web, or NS/NAME of a pod.",
+            help="Pod or workload in the cluster: web-1, deploy/web, or NS/NAME for a pod.",
         ),
     ] = None
-    name: Annotated[_Text, Option(metavar="[NAME]", help="Its name, where the first word is its kind.")] = None
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is, or is to be created.")] = None
+    name: Annotated[_Text, Option(metavar="[NAME]", help="Name, if the first argument is a kind.")] = None
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod.")] = None
     priority: Annotated[
         int | None,
         Option(
             ("--priority",),
-            "What if the pod had this priority.",
+            "Use this priority for the pod.",
             "NUMBER",
             WHAT_IF,
             families=(KUBE,),
@@ -91,7 +93,7 @@ class Explain(Request):
         _Text,
         Option(
             ("--priority-class",),
-            "What if it had this priority class.",
+            "Use this PriorityClass for the pod.",
             "NAME",
             WHAT_IF,
             families=(KUBE,),
@@ -100,13 +102,20 @@ class Explain(Request):
         ),
     ] = None
     preemption_policy: Annotated[
-        _Text, Option(("--preemption-policy",), "PreemptLowerPriority or Never.", "POLICY", WHAT_IF, families=(KUBE,))
+        _Text,
+        Option(
+            ("--preemption-policy",),
+            "Use this preemption policy for the pod: PreemptLowerPriority or Never.",
+            "POLICY",
+            WHAT_IF,
+            families=(KUBE,),
+        ),
     ] = None
     settings: Annotated[
         list[str],
         Option(
             ("--set",),
-            "What if a field were different: spec.containers[0].resources.requests.cpu=1500m. Repeatable.",
+            "Set a field of the pod: spec.containers[0].resources.requests.cpu=1500m. Repeatable.",
             "PATH=VALUE",
             WHAT_IF,
             families=(KUBE,),
@@ -116,7 +125,7 @@ class Explain(Request):
         int | None,
         Option(
             ("--replicas",),
-            "N of this pod, one after another; of a workload in the cluster N in addition to what it has.",
+            "Schedule N replicas of the pod in turn; for a workload in the cluster, N more than it has.",
             "N",
             THE_POD,
             min=1,
@@ -130,7 +139,7 @@ class Explain(Request):
         _Text,
         Option(
             ("--node",),
-            "Tell this node's whole story, and what would make it the chosen one.",
+            "Explain NAME in full: every filter, the dry run, and the smallest change that would select it.",
             "NAME",
             OUTPUT,
             families=(KUBE,),
@@ -141,7 +150,7 @@ class Explain(Request):
         bool,
         Option(
             ("--capacity",),
-            "How many more of this pod fit, and on which nodes, without evicting anybody.",
+            "Show how many more replicas fit without preemption, and on which nodes.",
             panel=OUTPUT,
             families=(KUBE,),
             in_plans=ONE,
@@ -151,7 +160,7 @@ class Explain(Request):
         bool,
         Option(
             ("--aftermath",),
-            "What follows: when it starts, what comes in its victims' place, and whom that displaces.",
+            "Simulate what happens next: replacements for the victims, and the pods those displace in turn.",
             panel=OUTPUT,
             families=(KUBE,),
         ),
@@ -161,36 +170,36 @@ class Explain(Request):
 
 
 class Selected(Request):
-    """Something about all pods, or those of a namespace with these labels."""
+    """A request about all pods, or those that a namespace and a label selector select."""
 
     namespace: Annotated[_Text, NAMESPACE] = None
     selector: Annotated[_Text, SELECTOR] = None
 
 
 class Pending(Selected):
-    """What becomes of each pending pod, on its own, in the order in which the queue would try them."""
+    """What happens to each pending pod on its own, in the order in which the queue would try them."""
 
     answered_by = "questions:pending"
-    # How long smallest changes are sought for all pods together; without it they are not.
+    # Time limit for finding the smallest changes, for all pods together; ``None`` skips the search.
     seconds_of_search: float | None = None
 
 
 class Budgets(Selected):
-    """What is wrong with PodDisruptionBudgets, and which pods would violate them."""
+    """Problems with PodDisruptionBudgets, and which pods would violate them."""
 
     answered_by = "questions:budgets"
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Only budgets of this namespace.")] = None
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Include only budgets in this namespace.")] = None
 
 
 class AtRisk(Selected):
-    """Which running pods would be evicted, and by which pods."""
+    """Which running pods would be preempted, and by which pods."""
 
     answered_by = "questions:at_risk"
     limit: Annotated[
         int,
         Option(
             ("--limit",),
-            "Show at most so many pods, the most threatened first.",
+            "Maximum number of pods to show, the most threatened first (default 10).",
             "NUMBER",
             OUTPUT,
             min=1,
@@ -201,22 +210,22 @@ class AtRisk(Selected):
 
 
 class Simulated(Request):
-    """What happens to the cluster, to which the rules of a gate are put."""
+    """A simulation of the cluster whose result is checked against the rules of a gate."""
 
     seed: Annotated[int, SEED] = 0
     runs: Annotated[
         int | None,
         RUNS._replace(
             min=1,
-            help="Run it N times with other draws; the worst counts. By default once where nothing is drawn, every "
-            "choice where these are few, else up to 20 times.",
+            help="Number of simulation runs; the worst result counts. Default: 1 if deterministic, every outcome if "
+            "few, otherwise up to 20.",
         ),
     ] = None
     worst_case: Annotated[
         bool,
         Option(
             ("--worst-case",),
-            "Simulate every choice that chance leaves; the worst counts.",
+            "Simulate every possible random choice; the worst result counts.",
             panel=SIMULATION,
             in_plans=ONE,
         ),
@@ -225,7 +234,7 @@ class Simulated(Request):
         int,
         Option(
             ("--max-runs",),
-            "With --worst-case: at most so many; more leave it uncertain.",
+            "Maximum number of runs with --worst-case (default 100); if more are needed, the result is uncertain.",
             "N",
             SIMULATION,
             min=1,
@@ -237,39 +246,37 @@ class Simulated(Request):
 
     @property
     def worst_of(self) -> int:
-        """How many simulations look at every choice; none where chance draws."""
+        """The maximum number of simulations that try every choice; 0 if choices are sampled."""
         return self.max_runs if self.worst_case else 0
 
 
 class Check(Simulated):
-    """What a change does to the cluster: ``change``, and ``before`` as the manifests were."""
+    """What a ``change`` does to the cluster; ``before`` holds the previous manifests."""
 
     answered_by = "check:check"
     delete: Annotated[
         list[str],
         Option(
             ("--delete",),
-            "Object to delete as well. What goes with it must be listed, too. Repeatable.",
+            "Also delete this object. Objects deleted with it must be listed, too. Repeatable.",
             "KIND/[NS/]NAME",
             THE_CHANGE,
             in_tools=True,
             in_plans=ONE,
         ),
     ] = []
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where objects go that do not say it.", panel=THE_CHANGE)] = (
-        None
-    )
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace for objects without one.", panel=THE_CHANGE)] = None
     prune: Annotated[
         bool,
         Option(
-            ("--prune",), "Delete the objects that only the base has, as a pruning deployment does.", panel=THE_CHANGE
+            ("--prune",), "Delete objects that are only in --base, like a deployment with pruning.", panel=THE_CHANGE
         ),
     ] = False
     create_namespace: Annotated[
         bool,
         Option(
             ("--create-namespace",),
-            "Make namespaces first that the change needs and the cluster has not, as helm install does.",
+            "Create missing namespaces first, like helm install --create-namespace.",
             panel=THE_CHANGE,
             in_plans=ONE,
         ),
@@ -278,8 +285,8 @@ class Check(Simulated):
         _Text,
         Option(
             ("--applied-by",),
-            "Tool that applies the change: kubectl, helm or argocd. Hooks and waves count only for the tool that"
-            " reads their annotations.  [kubectl]",
+            "Tool that applies the change: kubectl (default), helm or argocd. Hooks and waves only apply to the tool"
+            " that reads their annotations.",
             "TOOL",
             THE_CHANGE,
             in_tools=True,
@@ -290,7 +297,7 @@ class Check(Simulated):
         str,
         Option(
             ("--autoscaled",),
-            "What a HorizontalPodAutoscaler scales is simulated at its current size, or at its max.",
+            "Number of replicas of workloads with a HorizontalPodAutoscaler: current (default) or max.",
             "SIZE",
             SIMULATION,
             in_plans=ONE,
@@ -300,7 +307,7 @@ class Check(Simulated):
         _Text,
         Option(
             ("--job-duration",),
-            "How long each pod of a Job without activeDeadlineSeconds runs until it ends, or never.  [10m]",
+            "How long each pod of a Job without activeDeadlineSeconds runs, or never (default: 10m).",
             "TIME",
             SIMULATION,
             in_plans=ONE,
@@ -311,23 +318,26 @@ class Check(Simulated):
 
 
 class Drain(Simulated):
-    """What becomes of nodes that are drained, and of their pods."""
+    """What happens to nodes that are drained and to their pods."""
 
     answered_by = "drain:drain"
     nodes: Annotated[
-        list[str], Option(metavar="NODE...", help="The nodes to drain, in this order.", in_tools=True, in_plans=ONE)
+        list[str], Option(metavar="NODE...", help="Nodes to drain, in this order.", in_tools=True, in_plans=ONE)
     ] = []
     selector: Annotated[
-        _Text, SELECTOR._replace(help="The nodes with these labels, by name: pool=a.", panel=THE_DRAIN, in_plans=LADDER)
+        _Text,
+        SELECTOR._replace(
+            help="Drain the nodes that match this label selector, by name: pool=a.", panel=THE_DRAIN, in_plans=LADDER
+        ),
     ] = None
     pool: Annotated[
-        _Text, Option(("--pool",), "The nodes with this label.", "LABEL=VALUE", THE_DRAIN, in_plans=LADDER)
+        _Text, Option(("--pool",), "Drain the nodes with this label.", "LABEL=VALUE", THE_DRAIN, in_plans=LADDER)
     ] = None
     force: Annotated[
         bool,
         Option(
             ("--force",),
-            "As kubectl drain: also pods that no controller makes again.",
+            "As in kubectl drain: also evict pods without a controller.",
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
@@ -337,7 +347,7 @@ class Drain(Simulated):
         bool,
         Option(
             ("--ignore-daemonsets",),
-            "As kubectl drain: leave pods of DaemonSets alone.",
+            "As in kubectl drain: ignore pods managed by DaemonSets.",
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
@@ -347,7 +357,7 @@ class Drain(Simulated):
         bool,
         Option(
             ("--delete-emptydir-data",),
-            "As kubectl drain: also pods with an emptyDir, whose data goes.",
+            "As in kubectl drain: also evict pods with an emptyDir, whose data is lost.",
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
@@ -357,41 +367,51 @@ class Drain(Simulated):
         bool,
         Option(
             ("--disable-eviction",),
-            "As kubectl drain: delete pods; no budget is asked.",
+            "As in kubectl drain: delete pods without checking PodDisruptionBudgets.",
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
         ),
     ] = False
     grace_period: Annotated[
-        int, Option(("--grace-period",), "Time for each pod to stop; negative: its own.", "SECONDS", THE_DRAIN)
+        int,
+        Option(
+            ("--grace-period",),
+            "As in kubectl drain: time for each pod to terminate; negative: the pod's own (default).",
+            "SECONDS",
+            THE_DRAIN,
+        ),
     ] = -1
     pod_selector: Annotated[
         str,
         Option(
-            ("--pod-selector",), "As kubectl drain: only pods with these labels.", "SELECTOR", THE_DRAIN, in_plans=ONE
+            ("--pod-selector",),
+            "As in kubectl drain: evict only pods that match this label selector.",
+            "SELECTOR",
+            THE_DRAIN,
+            in_plans=ONE,
         ),
     ] = ""
     skip_wait_for_delete_timeout: Annotated[
         int,
         Option(
             ("--skip-wait-for-delete-timeout",),
-            "As kubectl drain: pass over pods told to go longer ago than that; 0: none.",
-            "SECONDS",
+            "As in kubectl drain: skip pods that have been terminating for longer than N seconds (0: none).",
+            "N",
             THE_DRAIN,
         ),
     ] = 0
     timeout: Annotated[
-        str, Option(("--timeout",), "As kubectl drain: give a node up after so long; 0s: never.", "TIME", THE_DRAIN)
+        str, Option(("--timeout",), "As in kubectl drain: give up on a node after TIME (0s: never).", "TIME", THE_DRAIN)
     ] = "0s"
     chunk_size: Annotated[
-        int, Option(("--chunk-size",), "As kubectl drain; how pods are listed changes nothing here.", "N", THE_DRAIN)
+        int, Option(("--chunk-size",), "Accepted for kubectl drain compatibility; has no effect.", "N", THE_DRAIN)
     ] = 500
     one_by_one: Annotated[
         bool,
         Option(
             ("--one-by-one",),
-            "An upgrade: each node is cordoned, drained and replaced by an empty one in turn.",
+            "Simulate an upgrade: cordon, drain and replace one node after another.",
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
@@ -401,7 +421,7 @@ class Drain(Simulated):
         int | None,
         Option(
             ("--max-unavailable",),
-            "An upgrade in which so many are drained side by side.",
+            "Drain up to N nodes in parallel.",
             "N",
             THE_DRAIN,
             min=1,
@@ -413,7 +433,7 @@ class Drain(Simulated):
         int | None,
         Option(
             ("--surge",),
-            "So many new nodes like the old come before these are drained.",
+            "Add N replacement nodes before draining.",
             "N",
             THE_DRAIN,
             min=1,
@@ -426,7 +446,7 @@ class Drain(Simulated):
         bool,
         Option(
             ("--best-order",),
-            "An upgrade in the order of nodes that displaces least; a greedy search.",
+            "Simulate an upgrade in the node order that displaces the fewest pods, found by greedy search.",
             panel=THE_DRAIN,
         ),
     ] = False
@@ -434,7 +454,7 @@ class Drain(Simulated):
         _Text,
         Option(
             ("--kubelet-version",),
-            f"The new nodes run this kubelet: v{LATEST_VERSION}.0.",
+            f"Kubelet version of the new nodes: v{LATEST_VERSION}.0.",
             "VERSION",
             THE_DRAIN,
             in_plans=LADDER,
@@ -444,7 +464,7 @@ class Drain(Simulated):
         bool,
         Option(
             ("--remove",),
-            "Which of the nodes can go, as Cluster Autoscaler and Karpenter may move pods, with nobody left pending.",
+            "Show which nodes Cluster Autoscaler and Karpenter could remove without leaving a pod pending.",
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
@@ -453,32 +473,32 @@ class Drain(Simulated):
 
 
 class Compare(Request):
-    """Where several schedulers put the same pods: one of the cluster, those of ``templates``, or every pending one."""
+    """Where several schedulers place the same pods: one in the cluster, those of ``templates``, or all pending ones."""
 
     answered_by = "comparisons:compare"
     pod: Annotated[_Text, POD] = None
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is; of pending pods, only those there.")] = None
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod, or of the pending pods.")] = None
     templates: "Sequence[PodTemplate]" = ()
-    # By the name that the answer has for each, the first to compare with.
+    # By their names in the answer; the first is the reference.
     schedulers: "Mapping[str, SchedulerFactory]" = {}
-    # Instead of these: a pod that is admitted already, and how its cluster is prepared for each scheduler.
+    # Instead of templates: a pod that is already admitted, and a function that prepares its cluster for each scheduler.
     admitted: "Pod | None" = None
     is_queued: bool = True
     prepare: "Callable[..., Any] | None" = None
 
 
 class Upgrade(Compare):
-    """What an upgrade changes for one pod, or for every pending one and what templates and workloads add to these."""
+    """What an upgrade changes for one pod, or for every pending pod and those of templates and workloads."""
 
     answered_by = "comparisons:upgrade"
     workloads: bool = False
-    # The algorithm to start from, which may be ``auto``, and what makes the versions from the one that it means on.
+    # The algorithm to upgrade from, which may be ``auto``, and a function that lists the versions from there on.
     base: str = "auto"
     versions_from: "Callable[[str], Versions]"
 
 
 class Decide(Request):
-    """The verdict on a pod that is admitted already, in a cluster that is prepared for its scheduler."""
+    """The verdict on a pod that is already admitted, in a cluster that is prepared for its scheduler."""
 
     answered_by = "explain:decide"
     admitted: "Pod"
@@ -486,23 +506,23 @@ class Decide(Request):
 
 
 class Queue(Request):
-    """The scheduling queue in its order, and after each event of ``records``."""
+    """The scheduling queue in order, and after each event of ``records``."""
 
     answered_by = "queue:queue"
     records: "Sequence[ManifestObject]" = ()
 
 
 class WhoEvicted(Request):
-    """Which pod preempted a pod, and why in the cluster before, which ``read_before`` reads given the preemptors."""
+    """Which pod preempted a pod, and why; ``read_before`` reads the earlier cluster, given the preemptors."""
 
     answered_by = "recordings:who_evicted"
-    pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="The pod that was preempted; it may be gone.")]
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where the pod is, or was.")] = None
+    pod: Annotated[str, POD._replace(metavar="[pod/]POD", help="Pod that was preempted; it may no longer exist.")]
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the pod.")] = None
     read_before: "Callable[[Sequence[str]], LoadedCluster | None] | None" = None
 
 
 class Plugins(Request):
-    """The plugins that would run, and which others are ``installed``."""
+    """The plugins that would run, and others that are ``installed``."""
 
     answered_by = "questions:plugins"
     installed: "Sequence[AvailablePlugin]" = ()
@@ -512,18 +532,16 @@ class History(Request):
     """What happened to a pod, a node or a budget in a ``recording``."""
 
     answered_by = "recordings:history"
-    subject: Annotated[
-        str, Option(metavar="[KIND/]NAME", help="A pod, node/NAME or pdb/NAME; it may be gone. Without a KIND a pod.")
-    ]
-    namespace: Annotated[_Text, NAMESPACE._replace(help="Where it is, or was (default: default).")] = None
+    subject: Annotated[str, Option(metavar="[KIND/]NAME", help="Pod, node/NAME or pdb/NAME; it may no longer exist.")]
+    namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace of the object (default: default).")] = None
     recording: str
 
 
 class Verify(Request):
-    """Whether each decision of a ``recording`` is the predicted one.
+    """Whether each decision in a ``recording`` matches the prediction.
 
-    ``is_configured`` says that the real scheduler's configuration is known. ``file_difference`` writes a difference to
-    a file and adds its name. ``report_progress`` gets the number of decisions so far.
+    ``is_configured`` means that the real scheduler's configuration is known. ``file_difference`` writes a difference to
+    a file and adds the file's name. ``report_progress`` gets the number of decisions so far.
     """
 
     answered_by = "recordings:verify"
@@ -535,14 +553,14 @@ class Verify(Request):
 
 
 class VolcanoSession(Request):
-    """A whole session of Volcano's scheduler, in which its controllers have seen every pod."""
+    """A full session of Volcano's scheduler, after its controllers have seen every pod."""
 
     answered_by = "volcano:session"
     volcano: "Volcano"
 
 
 class VolcanoScenario(Request):
-    """A session on exactly these objects, to which an ``admitted`` pod may be added."""
+    """A session on exactly these objects, optionally with an ``admitted`` pod."""
 
     answered_by = "volcano:scenario"
     configuration: "VolcanoConfiguration"
@@ -550,7 +568,7 @@ class VolcanoScenario(Request):
 
 
 class ExplainJobs(Request):
-    """What becomes of jobs that are submitted to Volcano: those of a ``manifest``, or a pod of the cluster."""
+    """What happens to jobs that are submitted to Volcano: those of a ``manifest``, or a pod in the cluster."""
 
     answered_by = "volcano:explain_jobs"
     pod: str
@@ -559,21 +577,21 @@ class ExplainJobs(Request):
 
 
 class NamedWorkloads(Request):
-    """Something about Workloads: the one of a name, or those of ``manifests``, each with its objects."""
+    """A request about Workloads: the one named ``workload``, or those of ``manifests``, each with its objects."""
 
     workload: str = ""
     manifests: "Sequence[Sequence[ManifestObject]]" = ()
 
 
 class ExplainWorkloads(NamedWorkloads):
-    """What becomes of Workloads that are submitted to Kueue, with the ``settings`` of its manager."""
+    """What happens to Workloads that are submitted to Kueue, with the ``settings`` of its manager."""
 
     answered_by = "kueue:explain_workloads"
     settings: "KueueSettings"
 
 
 class PendingWorkloads(Request):
-    """What becomes of each Workload that waits for quota, if it ``is_selected``."""
+    """What happens to each Workload that waits for quota and ``is_selected``."""
 
     answered_by = "kueue:pending_workloads"
     settings: "KueueSettings"
@@ -588,16 +606,16 @@ class WorkloadsAtRisk(PendingWorkloads):
 
 
 class WhoEvictedWorkload(Request):
-    """For which other Workload Kueue preempted one."""
+    """For which Workload Kueue preempted another one."""
 
     answered_by = "kueue:who_evicted_workload"
     workload: str
 
 
 class CompareWorkloads(NamedWorkloads):
-    """What becomes of Workloads with each of several settings, by the name that the answer has for these.
+    """What happens to Workloads under each of several settings, by their names in the answer.
 
-    Without a name and manifests they are those that wait and are selected.
+    Without ``workload`` and ``manifests``, the request covers all waiting Workloads that are selected.
     """
 
     answered_by = "kueue:compare_workloads"
@@ -606,7 +624,7 @@ class CompareWorkloads(NamedWorkloads):
 
 
 class KueueScenario(Request):
-    """What Kueue's scheduler does in at most so many ``cycles``, with ``only`` these Workloads if there are any."""
+    """What Kueue's scheduler does in at most ``cycles`` cycles, with ``only`` these Workloads if there are any."""
 
     answered_by = "kueue:scenario"
     config: "KueueConfiguration"

@@ -1,4 +1,4 @@
-"""The scheduler that is asked for: understood before a cluster is read, and made for it once it is."""
+"""The requested scheduler: its options are checked before a cluster is read, and it is built afterwards."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class ConfiguredScheduler(NamedTuple):
-    """A scheduler, its configuration as plain data where one was given, and the feature gates that were set.
+    """A scheduler, its configuration as plain data if one was given, and the feature gates that were set.
 
-    ``assumptions`` are about the cluster that it is for: its version, and gates for which it has objects.
+    ``assumptions`` are about the cluster that it is for: its version, and gates implied by its objects.
     """
 
     scheduler: Scheduler
@@ -34,7 +34,7 @@ class ConfiguredScheduler(NamedTuple):
 
 
 class SchedulerFactory:
-    """The scheduler of an algorithm's name, which may be ``auto``: that of the version of each cluster it is for."""
+    """Builds the scheduler of an algorithm's name; ``auto`` builds the one for the version of each cluster."""
 
     def __init__(
         self,
@@ -43,30 +43,33 @@ class SchedulerFactory:
         configuration: Mapping[str, Any] | None = None,
         feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
-        """``make`` makes the scheduler of an algorithm, and raises what is wrong with the rest of the options."""
+        """``make`` builds the scheduler of an algorithm, and raises any error in the other options."""
         self.algorithm = named or AUTO
         self._make = make
         self._configuration = configuration
         self._feature_gates = feature_gates or {}
         self._made: dict[str, Scheduler] = {}
-        # Many lines of a batch are about one cluster.
+        # Many lines of a batch are about the same cluster.
         self._last: tuple[ClusterSnapshot, ConfiguredScheduler] | None = None
 
     @cached_property
     def extra_fields(self) -> ExtraFields:
-        """What its plugins read that a snapshot keeps only on request.
+        """The extra data that its plugins read, which snapshots only keep on request.
 
-        Raises what is wrong with the options: for the algorithm, or with ``auto`` for every version.
+        Raises any error in the options: for the algorithm, or for every version with ``auto``.
         """
         return (self._of_any_version() if self.algorithm == AUTO else self.of(self.algorithm)).extra_fields
 
     def checked(self) -> Self:
-        """The same, once its options are known to be good for some cluster. Raises as ``extra_fields`` does."""
+        """Return ``self`` if the options are valid for some cluster. Raises like ``extra_fields``."""
         _ = self.extra_fields
         return self
 
     def on(self, cluster: ClusterSnapshot) -> ConfiguredScheduler:
-        """The scheduler for a cluster. Raises ``UsageError`` and ``ConfigurationError`` where its version refuses."""
+        """Build the scheduler for a cluster.
+
+        Raises ``UsageError`` and ``ConfigurationError`` if its version rejects the options.
+        """
         if self._last is None or self._last[0] is not cluster:
             chosen = algorithm_for(self.algorithm, cluster)
             try:
@@ -74,20 +77,23 @@ class SchedulerFactory:
             except (UsageError, ConfigurationError) as error:
                 if self.algorithm != AUTO:
                     raise
-                why = f"{chosen.algorithm} is used, by the cluster's version; --algorithm selects another"
+                why = f"the cluster's version selects {chosen.algorithm}; --algorithm selects another"
                 raise type(error)(error.message, hint=f"{error.hint}; {why}" if error.hint else why) from None
             assumptions = [*chosen.assumptions, *assume_of_gates(scheduler, cluster)]
             self._last = cluster, ConfiguredScheduler(scheduler, self._configuration, self._feature_gates, assumptions)
         return self._last[1]
 
     def of(self, algorithm: str) -> Scheduler:
-        """The scheduler of an algorithm. Raises ``UsageError`` and ``ConfigurationError`` for options it refuses."""
+        """Build the scheduler of an algorithm.
+
+        Raises ``UsageError`` and ``ConfigurationError`` for options that it rejects.
+        """
         if algorithm not in self._made:
             self._made[algorithm] = self._make(algorithm)
         return self._made[algorithm]
 
     def _of_any_version(self) -> Scheduler:
-        """That of the newest version that takes the options; what keeps the newest from it where none does."""
+        """Build the latest version that accepts the options; if none does, raise the error of the latest."""
         newest, *older = reversed(KUBE_ALGORITHMS)
         try:
             return self.of(newest)
@@ -101,16 +107,16 @@ class SchedulerFactory:
 
 
 def default_scheduler() -> SchedulerFactory:
-    """The kube-scheduler of a cluster's version, without any options."""
+    """The kube-scheduler of the cluster's version, without any options."""
     return SchedulerFactory(None, scheduler_for)
 
 
 class Context(NamedTuple):
-    """What a question is put to: a cluster that was read, the scheduler that decides, and the times that count.
+    """The context of a request: a loaded cluster, the scheduler that decides, and the relevant times.
 
-    Questions about a recording have an empty cluster. ``now`` is when the question is asked, and ``ages`` what ages
-    count to where it is not the time of the dump. Names without a namespace are in ``namespace``. ``spread`` does the
-    work for several pods, and ``warn`` gets what of the input is ignored.
+    Requests about a recording have an empty cluster. ``now`` is the time of the request, and ``ages`` the time to which
+    ages count, by default the dump's. Names without a namespace are in ``namespace``. ``spread`` distributes the work
+    for several pods, and ``warn`` receives messages about ignored input.
     """
 
     loaded: LoadedCluster
@@ -125,27 +131,27 @@ class Context(NamedTuple):
 
     @property
     def configured(self) -> ConfiguredScheduler:
-        """The scheduler for the cluster. Raises as ``SchedulerFactory.on`` does."""
+        """The scheduler for the cluster. Raises like ``SchedulerFactory.on``."""
         return self.scheduler.on(self.loaded.cluster)
 
     @property
     def at(self) -> datetime:
-        """What ages count to: ``ages``, else the time of the dump where it is known, else ``now``."""
+        """The time to which ages count: ``ages``, else the time of the dump if known, else ``now``."""
         return self.ages or self.loaded.cluster.taken_at or self.now
 
     @property
     def assumptions(self) -> list[Assumption]:
-        """What is assumed before anything is asked."""
+        """The assumptions made before a request is answered."""
         return [*self.configured.assumptions, *self.loaded.assumptions]
 
     def of(self, cluster: ClusterSnapshot) -> AnalysisContext:
-        """The same about a cluster that a question has changed."""
+        """Return an equal context for a changed cluster."""
         at = self.ages or cluster.taken_at
         return AnalysisContext(cluster, self.configured.scheduler, self.now, at, self.assumptions, self.phases)
 
 
 class Answered(NamedTuple):
-    """The record that answers a question, and the cluster that it is about."""
+    """The record that answers a request, and the cluster that it is about."""
 
     record: Any
     cluster: ClusterSnapshot

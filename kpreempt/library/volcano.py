@@ -1,4 +1,4 @@
-"""Volcano's answers: a whole session of its scheduler, and what becomes of jobs that are submitted to it."""
+"""Volcano's answers: a full session of its scheduler, and what happens to jobs that are submitted to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def session(context: Context, request: VolcanoSession) -> Answered:
-    """A whole session."""
+    """Run a full session."""
     loaded = context.loaded
     with context.phases.phase("session"):
         found = answer_session(loaded.cluster, request.volcano, loaded.assumptions)
@@ -32,7 +32,7 @@ def session(context: Context, request: VolcanoSession) -> Answered:
 
 
 def scenario(context: Context, request: VolcanoScenario) -> Answered:
-    """A session on exactly these objects."""
+    """Run a session on exactly these objects."""
     cluster = context.loaded.cluster
     if request.admitted is not None:
         cluster = msgspec.structs.replace(cluster, pods=[*cluster.pods, request.admitted])
@@ -43,7 +43,7 @@ def scenario(context: Context, request: VolcanoScenario) -> Answered:
 
 
 def explain_jobs(context: Context, request: ExplainJobs) -> Answered:
-    """What becomes of each job that is submitted. Raises ``InputError``."""
+    """Explain what happens to each submitted job. Raises ``InputError``."""
     with context.phases.phase("admission"):
         submission = _submission(context, request)
     with context.phases.phase("session"):
@@ -54,31 +54,33 @@ def explain_jobs(context: Context, request: ExplainJobs) -> Answered:
 def _submission(context: Context, request: ExplainJobs) -> Submission:
     cluster, manifest, now = context.loaded.cluster, request.manifest, request.volcano.now
     if request.pod:
-        asked = input_in_cluster(pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object)
-        pods = [(question.pod, "") for question in asked.inputs]
-        return submit(asked.cluster, now=now, decode=decode_object, pods=pods)
+        requested = input_in_cluster(
+            pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object
+        )
+        pods = [(question.pod, "") for question in requested.inputs]
+        return submit(requested.cluster, now=now, decode=decode_object, pods=pods)
     if sum(template.replicas for template in manifest.templates) > MAX_PODS:
-        raise InputError(f"asks for more than {MAX_PODS} pods", source=manifest.source)
-    # The cluster with these queues, in the place of those of their names.
+        raise InputError(f"more than {MAX_PODS} pods", source=manifest.source)
+    # Replace the cluster's queues of the same names.
     names = {queue.metadata.name for queue in manifest.queues}
-    kept = [queue for queue in cluster.queues if queue.metadata.name not in names]
-    cluster = msgspec.structs.replace(cluster, queues=[*kept, *manifest.queues])
+    other_queues = [queue for queue in cluster.queues if queue.metadata.name not in names]
+    cluster = msgspec.structs.replace(cluster, queues=[*other_queues, *manifest.queues])
     replicas = [copy for template in manifest.templates for copy in _replicas(template)]
-    asked = inputs_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
-    pods = [(question.pod, question.origin) for question in asked.inputs]
-    said = [assumption for question in asked.inputs for assumption in question.assumptions]
+    requested = inputs_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
+    pods = [(question.pod, question.origin) for question in requested.inputs]
+    assumptions = [assumption for question in requested.inputs for assumption in question.assumptions]
     submission = submit(
-        asked.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
+        requested.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
     )
-    return msgspec.structs.replace(submission, assumptions=[*submission.assumptions, *said])
+    return msgspec.structs.replace(submission, assumptions=[*submission.assumptions, *assumptions])
 
 
 def _replicas(template: PodTemplate) -> list[PodTemplate]:
-    """The template once for each pod that its object asks for, numbered."""
+    """Number the template once for each pod that its object creates."""
     if template.replicas <= 1:
         return [template]
     metadata = template.document["metadata"]
-    # A StatefulSet's first pod is numbered already.
+    # A StatefulSet's first pod is already numbered.
     name = metadata["name"].removesuffix("-0")
     return [
         msgspec.structs.replace(

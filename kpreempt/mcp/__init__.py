@@ -1,1 +1,1 @@
-"""Questions for assistants on call, over the Model Context Protocol: the library's, and nothing else."""
+"""An MCP server for AI assistants: the library's requests over the Model Context Protocol, and nothing else."""

@@ -23,13 +23,13 @@ METADATA_NAME_FIELD = "metadata.name"
 
 
 class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Expressions over labels and fields that must all hold. A term without any matches no node."""
+    """Expressions over labels and fields that must all hold. An empty term matches no node."""
 
     match_expressions: Handful[NodeSelectorRequirement] = NO_ITEMS
     match_fields: Handful[NodeSelectorRequirement] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node satisfies the term; an empty or invalid term matches nothing."""
+        """Return whether the node satisfies the term; an empty or invalid term matches nothing."""
         is_valid = all(map(is_valid_node_requirement, self.match_expressions)) and all(
             map(is_valid_field_requirement, self.match_fields)
         )
@@ -41,7 +41,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_default
         ):
             return False
         fields = {METADATA_NAME_FIELD: node_name}
-        # Upstream does not look at the fields of a node without a name.
+        # Upstream ignores the fields of a node without a name.
         return not node_name or all(
             matches_requirement(requirement.key, requirement.operator, requirement.values, fields)
             for requirement in self.match_fields
@@ -49,7 +49,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_default
 
 
 def is_valid_node_requirement(requirement: NodeSelectorRequirement) -> bool:
-    """Whether upstream can build the requirement; the API server does not check all of this."""
+    """Return whether upstream can build the requirement; the API server does not check all of this."""
     operator, values = requirement.operator, requirement.values
     if not is_label_key(requirement.key) or not all(map(is_label_value, values)):
         return False
@@ -66,12 +66,12 @@ def is_valid_field_requirement(requirement: NodeSelectorRequirement) -> bool:
 
 
 class NodeSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Terms of which one must match."""
+    """Terms, at least one of which must match."""
 
     node_selector_terms: Many[NodeSelectorTerm] = NO_ITEMS
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether any term matches the node. Without terms nothing matches."""
+        """Return whether any term matches the node; without terms, nothing matches."""
         return any(term.matches(node_name, labels) for term in self.node_selector_terms)
 
 
@@ -83,7 +83,7 @@ class PreferredSchedulingTerm(msgspec.Struct, frozen=True, rename="camel", omit_
 
 
 class NodeAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a pod requires and prefers of its node."""
+    """Required and preferred nodes of a pod."""
 
     required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
     preferred: Few[PreferredSchedulingTerm] = msgspec.field(
@@ -110,7 +110,7 @@ class WeightedPodAffinityTerm(msgspec.Struct, frozen=True, rename="camel", omit_
 
 
 class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which pods a pod wants beside it."""
+    """Pods that a pod must or should run near."""
 
     required: Handful[PodAffinityTerm] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
@@ -121,7 +121,7 @@ class PodAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class PodAntiAffinity(PodAffinity, frozen=True):
-    """Which pods a pod refuses beside it."""
+    """Pods that a pod must not or should not run near."""
 
 
 class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -133,7 +133,7 @@ class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def pod_terms(self) -> list[PodAffinityTerm]:
-        """The terms about other pods: of affinity, then of anti-affinity, the required before the preferred ones."""
+        """The terms about other pods: affinity before anti-affinity, required before preferred."""
         return [
             term
             for rules in (self.pod_affinity, self.pod_anti_affinity)
@@ -143,7 +143,7 @@ class Affinity(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 def tied_node_of(affinity: Affinity | None) -> str:
-    """The node that required affinity asks for by name, as that of a DaemonSet's pod does; else an empty text."""
+    """Return the node that required affinity selects by name, as for a DaemonSet's pod, or an empty string."""
     required = affinity.node_affinity.required if affinity is not None and affinity.node_affinity is not None else None
     for term in required.node_selector_terms if required is not None else ():
         for field in term.match_fields:
@@ -153,7 +153,7 @@ def tied_node_of(affinity: Affinity | None) -> str:
 
 
 def tied_to(affinity: Affinity | None, node_name: str) -> Affinity:
-    """``affinity`` with the node as the only one that is required; what is preferred stays."""
+    """Return ``affinity`` with the node as its only requirement; preferences stay."""
     field = NodeSelectorRequirement(key=METADATA_NAME_FIELD, operator="In", values=[node_name])
     required = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
     affinity = affinity or Affinity()

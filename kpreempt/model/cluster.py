@@ -1,8 +1,8 @@
-"""The whole cluster as a scheduler sees it at one moment, and what is known of each kind of object.
+"""The cluster as a scheduler sees it at a point in time, and what is known about each kind of object.
 
-A kind was read, the input has none, or it could not be read. A live cluster and kpreempt's own snapshots say which
-kinds were read, so that an empty list is a fact. A dump of kubectl's doesn't: a kind it has no object of was not
-dumped, or there is none. ``ClusterSnapshot.unread`` has every kind that is not read.
+A kind was read, is absent from the input, or could not be read. Live clusters and kpreempt's own snapshots record which
+kinds were read, so an empty list is certain. A kubectl dump does not: if it has no objects of a kind, there may be
+none, or they were not dumped. ``ClusterSnapshot.unread`` lists every kind that was not read.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from kpreempt.model.workloads import (
     StatefulSet,
 )
 
-# When redacted dumps say that they were taken: their times count back from then.
+# The creation time of redacted dumps; their times are relative to it.
 REDACTED_AT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class PodOrder(msgspec.Struct, frozen=True):
-    """The pods of a node as the scheduler's cache has them, in the order of ``NodeInfo.Pods``, as far as it is known.
+    """The pods of a node in the order of the scheduler's cache (``NodeInfo.Pods``), as far as it is known.
 
-    ``places`` are keys of pods (``namespace/name``), empty where it is not known which of the ``unplaced`` is there.
+    ``places`` has keys of pods (``namespace/name``), or an empty string for an unknown one of the ``unplaced`` pods.
     """
 
     places: tuple[str, ...]
@@ -59,24 +59,23 @@ class PodOrder(msgspec.Struct, frozen=True):
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Every object that decides about scheduling, each kind in the order in which the input had it.
+    """Every object that affects scheduling, each kind in the order of the input.
 
-    Order matters: between equals it decides. ``has_scheduler_order`` says that pods stand in the order in which the
-    scheduler's cache has those of each node; a dump's or an API server's list does not show that. ``version`` is the
-    server's (``v1.36.3``) or empty; ``taken_at`` is when the dump was made, if it says so. Of events there are those
-    about preemption and failed scheduling. ``pod_groups`` and ``queues`` are Volcano's, ``node_pools`` Karpenter's.
-    ``skipped`` counts the objects of kinds that no scheduler reads, by kind. ``unread`` are the kinds of which the
-    cluster may have objects that could not be read; of all others the lists are all there is in the input. ``listed``
-    are those kinds that no scheduler reads of which the input has all that there are.
+    The order matters, because it breaks ties. ``has_scheduler_order`` means that pods are in the order of the
+    scheduler's cache for each node, which dumps and API server lists don't show. ``version`` is the server's
+    (``v1.36.3``) or empty; ``taken_at`` is the time of the dump, if known. Only events about preemption and failed
+    scheduling are kept. ``pod_groups`` and ``queues`` are Volcano's, ``node_pools`` Karpenter's. ``skipped`` counts
+    objects of kinds that no scheduler reads, by kind. ``unread`` has the kinds of which the cluster may have objects
+    that could not be read; the lists of all other kinds are complete. ``listed`` has the kinds that no scheduler reads
+    but of which the input is complete.
 
-    ``pod_orders`` has what is known of the order of each node's pods, by the node's name. It is as it was seen, also
-    where a what-if has changed the pods; who reads it compares it with the pods that are there.
+    ``pod_orders`` has the known order of each node's pods, by node name. It is not updated when a what-if changes the
+    pods; users of it must compare it with the actual pods.
 
-    ``documents`` are the objects that plugins want whole (``ExtraFields``), as plain data, by ``ObjectKind.key``; a
-    kind that is wanted has its key also where there are none. They are in the order of the input, each object once,
-    with its ``apiVersion``, ``kind`` and, where its kind has one, ``metadata.namespace``. They are as the input has
-    them, also where a what-if has changed a record. They are shared and must be left as they are, may hold anything,
-    and belong into no output.
+    ``documents`` has the complete objects that plugins request (``ExtraFields``), as plain data, by ``ObjectKind.key``;
+    a requested kind has its key even without objects. They are in the order of the input, without duplicates, and have
+    ``apiVersion``, ``kind`` and, for namespaced kinds, ``metadata.namespace``. They are not updated when a what-if
+    changes a record. They are shared and must not be modified, may hold anything, and must not appear in any output.
     """
 
     nodes: list[Node] = NO_ITEMS
@@ -121,12 +120,12 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FORBIDDEN = 403
-# The status of a kind that no request was made for.
+# The status of a kind that was not requested.
 ABSENT = 0
 
 
 class KindState(Enum):
-    """``READ``: the lists are all there is. ``ABSENT``: the input has none. ``UNREADABLE``: reading was refused."""
+    """``READ``: the lists are complete. ``ABSENT``: the input has none. ``UNREADABLE``: the request was denied."""
 
     READ = "read"
     ABSENT = "absent"
@@ -134,10 +133,9 @@ class KindState(Enum):
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """Why a kind was not read: the HTTP ``status`` of the refusal, 403 where a right is missing, 0 if it is absent.
+    """Why a kind was not read: the HTTP ``status`` of the error, 403 for a missing permission, 0 if it is absent.
 
-    ``resource`` is what would have been listed, with its group, as ``kubectl auth can-i list`` takes it:
-    ``poddisruptionbudgets.policy``.
+    ``resource`` is the resource with its group, as for ``kubectl auth can-i list``: ``poddisruptionbudgets.policy``.
     """
 
     status: int = FORBIDDEN
@@ -150,12 +148,12 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 def state_of(cluster: ClusterSnapshot, kind: str) -> KindState:
-    """What is known of the objects of a kind of which a snapshot has records or documents."""
+    """Return what is known about the objects of a kind that snapshots keep as records or documents."""
     unread = cluster.unread.get(kind)
     return KindState.READ if unread is None else unread.state
 
 
-# What ``kubectl api-resources`` lists as short names, of kinds that decide about pods.
+# The short names in ``kubectl api-resources`` of kinds that affect pods.
 SHORT_NAMES: Mapping[str, str] = {
     "Node": "no",
     "Pod": "po",

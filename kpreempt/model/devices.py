@@ -1,8 +1,8 @@
 """Resource claims and their templates, slices, device classes and taint rules (dynamic resource allocation).
 
-The records have the shape of ``resource.k8s.io/v1``; what only older versions have stands beside it until
-``kpreempt/snapshot/decode.py`` has moved it. Each spec and status is strict: a field that is not known here is
-noted in ``unread_fields`` of its object, because it may decide about an allocation.
+The records have the shape of ``resource.k8s.io/v1``; fields of older versions are next to it until
+``kpreempt/snapshot/decode.py`` has converted them. Each spec and status is strict: an unknown field is recorded in
+``unread_fields`` of its object, because it may affect an allocation.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kpreempt.model.quantity import Quantity
 
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"
-# The results that an allocation may have (``AllocationResultsMaxSize``), and the alternatives of a request.
+# The maximum number of results of an allocation (``AllocationResultsMaxSize``), and of alternatives of a request.
 MAX_RESULTS = 32
 MAX_ALTERNATIVES = 8
-# Marks the claim that the scheduler makes for a pod's extended resources.
+# Marks the claim that the scheduler creates for a pod's extended resources.
 EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
-# The extended resource that each class of devices stands for, by the class's name.
+# The prefix of the extended resource that each device class implicitly provides, followed by the class's name.
 CLASS_RESOURCE_PREFIX = "deviceclass.resource.kubernetes.io/"
 
-# What redaction leaves of a selector, and of a field that is not known.
+# The replacements of a selector, and of an unknown field, in redacted snapshots.
 REDACTED_SELECTOR = "(redacted)"
 REDACTED_FIELD = "(not said)"
 
@@ -33,11 +33,11 @@ DeviceId = tuple[str, str, str]
 
 
 class _Strict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """A part of which every field is known."""
+    """An object all of whose fields must be known."""
 
 
 class Opaque(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What drivers say to each other; no scheduler reads it, and nothing of it is kept."""
+    """Driver-specific data; no scheduler reads it, and its content is not kept."""
 
 
 class CELDeviceSelector(_Strict, frozen=True):
@@ -47,13 +47,13 @@ class CELDeviceSelector(_Strict, frozen=True):
 
 
 class DeviceSelector(_Strict, frozen=True):
-    """Which devices are meant. Without ``cel`` it is of a sort that is not known."""
+    """A selector of devices. Without ``cel``, its type is unknown."""
 
     cel: CELDeviceSelector | None = None
 
 
 class DeviceTaint(_Strict, frozen=True):
-    """What a device repels claims with. ``effect`` is NoSchedule, NoExecute, or None, which does nothing."""
+    """A taint of a device that repels claims. ``effect`` is NoSchedule, NoExecute, or None, which has no effect."""
 
     key: str = ""
     value: str = ""
@@ -62,7 +62,7 @@ class DeviceTaint(_Strict, frozen=True):
 
 
 class DeviceToleration(_Strict, frozen=True):
-    """A taint, or a family of taints, that a request puts up with."""
+    """A taint, or a family of taints, that a request tolerates."""
 
     key: str = ""
     operator: str = ""
@@ -71,14 +71,14 @@ class DeviceToleration(_Strict, frozen=True):
     toleration_seconds: int | None = None
 
     def tolerates(self, taint: DeviceTaint) -> bool:
-        """Whether the taint is tolerated (``dynamic-resource-allocation`` v0.36.3 ``ToleratesTaint``)."""
+        """Return whether the taint is tolerated (``dynamic-resource-allocation`` v0.36.3 ``ToleratesTaint``)."""
         if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
             return False
         return self.operator == "Exists" or (self.operator in ("", "Equal") and self.value == taint.value)
 
 
 class CapacityRequirements(_Strict, frozen=True):
-    """How much of a device's capacity a request takes, by the capacity's name."""
+    """The amounts of a device's capacities that a request consumes, by capacity name."""
 
     requests: dict[str, Quantity] = NO_ENTRIES
 
@@ -91,7 +91,7 @@ class DerivedAttribute(_Strict, frozen=True):
 
 
 class ExactDeviceRequest(_Strict, frozen=True):
-    """Devices of a class. ``count`` is that of the mode ExactCount; the other mode is All."""
+    """Devices of a class. ``count`` applies to the mode ExactCount; the other mode is All."""
 
     device_class_name: str = ""
     selectors: list[DeviceSelector] = NO_ITEMS
@@ -104,7 +104,7 @@ class ExactDeviceRequest(_Strict, frozen=True):
 
 
 class DeviceSubRequest(_Strict, frozen=True):
-    """One of several alternatives, of which the first that can be had is taken."""
+    """One of several alternatives; the first available one is allocated."""
 
     name: str = ""
     device_class_name: str = ""
@@ -117,14 +117,14 @@ class DeviceSubRequest(_Strict, frozen=True):
 
     @property
     def admin_access(self) -> bool | None:
-        """Alternatives have none."""
+        """Alternatives have no admin access."""
         return None
 
 
 class DeviceRequest(_Strict, frozen=True):
-    """Devices that a claim wants: exactly these, or the first alternative that can be had.
+    """Devices requested by a claim: exactly these, or the first available alternative.
 
-    What follows ``first_available`` is where ``v1beta1`` has the fields of ``exactly``.
+    The fields after ``first_available`` are ``v1beta1``'s equivalent of ``exactly``.
     """
 
     name: str = ""
@@ -140,7 +140,7 @@ class DeviceRequest(_Strict, frozen=True):
 
 
 class DeviceConstraint(_Strict, frozen=True):
-    """What the devices of some requests, or of all where none are named, must have in common, or must not."""
+    """An attribute that the devices of some requests, by default all, must have in common or must not."""
 
     requests: list[str] = NO_ITEMS
     match_attribute: str | None = None
@@ -156,13 +156,13 @@ class DeviceClaim(_Strict, frozen=True):
 
 
 class ResourceClaimSpec(_Strict, frozen=True):
-    """What a claim wants."""
+    """The content of a claim."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
 class DeviceResult(_Strict, frozen=True):
-    """A device, or with ``share_id`` a share of one, that was allocated for a request."""
+    """A device, or with ``share_id`` a share of one, allocated for a request."""
 
     request: str = ""
     driver: str = ""
@@ -178,7 +178,7 @@ class DeviceResult(_Strict, frozen=True):
 
     @property
     def id(self) -> DeviceId:
-        """Which device it is."""
+        """The device's driver, pool and name."""
         return self.driver, self.pool, self.device
 
 
@@ -190,7 +190,7 @@ class DeviceAllocationResult(_Strict, frozen=True):
 
 
 class AllocationResult(_Strict, frozen=True):
-    """The devices of a claim, and where they can be reached; without a selector that is everywhere."""
+    """The devices of a claim, and the nodes that can reach them; without a selector, all nodes."""
 
     devices: DeviceAllocationResult = DeviceAllocationResult()
     node_selector: NodeSelector | None = None
@@ -199,7 +199,7 @@ class AllocationResult(_Strict, frozen=True):
 
 
 class ConsumerReference(_Strict, frozen=True):
-    """Who may use a claim."""
+    """A user of a claim."""
 
     api_group: str = ""
     resource: str = ""
@@ -215,7 +215,7 @@ class DeviceCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 class AllocatedDeviceStatus(_Strict, frozen=True):
-    """What the driver says of an allocated device."""
+    """The driver's status of an allocated device."""
 
     driver: str = ""
     pool: str = ""
@@ -227,7 +227,7 @@ class AllocatedDeviceStatus(_Strict, frozen=True):
 
 
 class ResourceClaimStatus(_Strict, frozen=True):
-    """What a claim has got, and who uses it."""
+    """The allocation of a claim, and its users."""
 
     allocation: AllocationResult | None = None
     reserved_for: list[ConsumerReference] = NO_ITEMS
@@ -245,14 +245,14 @@ class ResourceClaim(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_def
 
 
 class ResourceClaimTemplateSpec(_Strict, frozen=True):
-    """What claims that are made from a template are like."""
+    """The content of claims that are created from a template."""
 
     metadata: Opaque | None = None
     spec: ResourceClaimSpec = ResourceClaimSpec()
 
 
 class ResourceClaimTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """From which a claim is made for each pod that names it."""
+    """A template from which a claim is created for each pod that references it."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
@@ -273,8 +273,8 @@ class DeviceAttribute(_Strict, frozen=True):
 
     @property
     def typed(self) -> tuple[str, str | int | bool] | None:
-        """The name of its type and its value; ``None`` for a list, or a type that is not known."""
-        # Asked of every attribute of every device.
+        """The name of its type and its value; ``None`` for a list, or an unknown type."""
+        # Called for every attribute of every device.
         if self.string_value is not None:
             return "string", self.string_value
         if self.int_value is not None:
@@ -285,7 +285,7 @@ class DeviceAttribute(_Strict, frozen=True):
 
 
 class CapacityRange(_Strict, frozen=True):
-    """Amounts that a request may take, from ``min`` to ``max`` in steps."""
+    """The amounts that a request may consume, from ``min`` to ``max`` in steps."""
 
     min: Quantity | None = None
     max: Quantity | None = None
@@ -293,7 +293,7 @@ class CapacityRange(_Strict, frozen=True):
 
 
 class CapacityPolicy(_Strict, frozen=True):
-    """How much of a capacity a request takes: what it asks for, rounded up, or the default."""
+    """How much of a capacity a request consumes: the requested amount, rounded up, or the default."""
 
     default: Quantity | None = None
     valid_values: list[Quantity] = NO_ITEMS
@@ -301,27 +301,27 @@ class CapacityPolicy(_Strict, frozen=True):
 
 
 class DeviceCapacity(_Strict, frozen=True):
-    """An amount that a device has."""
+    """A capacity of a device."""
 
     value: Quantity
     request_policy: CapacityPolicy | None = None
 
 
 class Counter(_Strict, frozen=True):
-    """An amount of something that devices share."""
+    """An amount of a resource that devices share."""
 
     value: Quantity
 
 
 class CounterSet(_Strict, frozen=True):
-    """What there is of the counters that devices of a pool share."""
+    """The total amounts of the counters that devices of a pool share."""
 
     name: str = ""
     counters: dict[str, Counter] = NO_ENTRIES
 
 
 class CounterConsumption(_Strict, frozen=True):
-    """What a device takes of a counter set."""
+    """The amounts of a counter set that a device consumes."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = NO_ENTRIES
@@ -329,7 +329,7 @@ class CounterConsumption(_Strict, frozen=True):
 
 
 class BasicDevice(_Strict, frozen=True):
-    """A device without its name, as ``v1beta1`` has it."""
+    """A device without its name, as in ``v1beta1``."""
 
     attributes: dict[str, DeviceAttribute] = NO_ENTRIES
     capacity: dict[str, DeviceCapacity] = NO_ENTRIES
@@ -345,7 +345,7 @@ class BasicDevice(_Strict, frozen=True):
 
 
 class Device(BasicDevice, frozen=True):
-    """A device of a slice. ``node_allocatable_resources`` are what it takes of the node's own (alpha in 1.36)."""
+    """A device of a slice. ``node_allocatable_resources`` are the node resources that it consumes (alpha in 1.36)."""
 
     name: str = ""
     node_allocatable_resource_mappings: dict[str, Opaque] = NO_ENTRIES
@@ -354,7 +354,7 @@ class Device(BasicDevice, frozen=True):
 
 
 class ResourcePool(_Strict, frozen=True):
-    """The pool of a slice: only the slices of its highest generation count, and there must be so many of them."""
+    """The pool of a slice. Only slices of its highest generation count; the pool must have that number of slices."""
 
     name: str = ""
     generation: int = 0
@@ -362,7 +362,7 @@ class ResourcePool(_Strict, frozen=True):
 
 
 class ResourceSliceSpec(_Strict, frozen=True):
-    """Devices of a pool, and which nodes can reach them."""
+    """Devices of a pool, and the nodes that can reach them."""
 
     driver: str = ""
     pool: ResourcePool = ResourcePool()
@@ -385,7 +385,7 @@ class ResourceSlice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class DeviceClassSpec(_Strict, frozen=True):
-    """Which devices are of a class, and the extended resource that it can stand for."""
+    """The devices of a class, and the extended resource that it can provide."""
 
     selectors: list[DeviceSelector] = NO_ITEMS
     config: list[Opaque] = NO_ITEMS
@@ -402,7 +402,7 @@ class DeviceClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class DeviceTaintSelector(_Strict, frozen=True):
-    """Which devices a rule taints; what is not named is any."""
+    """The devices that a rule taints; empty fields match any."""
 
     driver: str | None = None
     pool: str | None = None
@@ -412,14 +412,14 @@ class DeviceTaintSelector(_Strict, frozen=True):
 
 
 class DeviceTaintRuleSpec(_Strict, frozen=True):
-    """A taint, and the devices that have it; all of them where no selector is given."""
+    """A taint, and the devices that have it; all devices if there is no selector."""
 
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = DeviceTaint()
 
 
 class DeviceTaintRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Taints devices from outside their slices."""
+    """A taint on devices that is defined outside of their slices."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

@@ -23,7 +23,7 @@ _MAX_LENGTH = 200
 
 
 def parse_duration(text: str) -> int | None:
-    """The duration in nanoseconds, or ``None`` for a text that is none."""
+    """Parse a duration into nanoseconds; ``None`` for invalid text."""
     if len(text) > _MAX_LENGTH or not _WHOLE.fullmatch(text):
         return None
     nanoseconds = sum(int(Fraction(f"0{number}") * _UNITS[unit]) for number, unit in _PART.findall(text))
@@ -33,12 +33,12 @@ def parse_duration(text: str) -> int | None:
 
 
 def go_seconds(seconds: int) -> timedelta:
-    """What Go makes of ``time.Duration(seconds) * time.Second``: more than 292 years wrap around in 64 bits."""
+    """Compute Go's ``time.Duration(seconds) * time.Second``: more than 292 years wrap around in 64 bits."""
     return timedelta(microseconds=((seconds * SECOND + 2**63) % 2**64 - 2**63) // 1000)
 
 
 def format_duration(nanoseconds: int) -> str:
-    """The shortest text with hours, minutes and seconds, or one smaller unit below a second."""
+    """Format a duration as hours, minutes and seconds, or with one smaller unit below a second."""
     sign, rest = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
     if rest < SECOND:
         for unit in ("ms", "µs", "ns"):

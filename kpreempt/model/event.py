@@ -1,4 +1,4 @@
-"""Events about scheduling, in the shapes of both APIs that serve them."""
+"""Events about scheduling, in the forms of both APIs that serve them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kpreempt.model.meta import ObjectMeta, Time
 
 PREEMPTED = "Preempted"
 FAILED_SCHEDULING = "FailedScheduling"
-# What the scheduler says in the events of victims (``analysis/preempted_by.py`` tells the shapes).
+# The scheduler's message in the events of victims (``analysis/preempted_by.py`` explains its forms).
 PREEMPTED_TEXT = re.compile(
     r"[Pp]reempted by (?:(?P<type>pod|podgroup) (?P<uid>[\w.-]{1,253})|(?P<anonymous>a pod)"
     r"|(?P<namespace>[\w.-]{1,253})/(?P<name>[\w.-]{1,253})|(?P<bare_uid>[\w.-]{1,253}))"
     r" on node (?P<node>[\w.-]{1,253}?)(?: \(in kube-scheduler memory\)\.)?"
 )
-# All others are let go when a snapshot is read.
+# All other events are dropped when a snapshot is read.
 RECORDED_REASONS = frozenset((PREEMPTED, FAILED_SCHEDULING))
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What an event is about."""
+    """The object that an event is about."""
 
     kind: str = ""
     namespace: str = ""
@@ -36,15 +36,15 @@ class ObjectReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 class EventSeries(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An event that goes on: when it was last seen."""
+    """A repeated event: when it was last seen."""
 
     last_observed_time: Time | None = None
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An event of ``v1`` or ``events.k8s.io/v1``, which name the same things differently.
+    """An event of ``v1`` or ``events.k8s.io/v1``, which have different names for the same fields.
 
-    ``related`` is the pod on whose behalf the event happened; for a victim's event, the preemptor.
+    ``related`` is the pod that caused the event; for a victim's event, the preemptor.
     """
 
     metadata: ObjectMeta = ObjectMeta()
@@ -66,12 +66,12 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """What the event says."""
+        """The message of the event."""
         return self.note or self.message
 
     @property
     def last_time(self) -> datetime | None:
-        """When it is known to have happened last; ``None`` where the event does not say."""
+        """The last known time of the event; ``None`` if it has none."""
         times = (
             self.event_time,
             self.last_timestamp,

@@ -1,6 +1,6 @@
-"""What plugins read of a cluster beyond what every snapshot keeps: whole objects of some kinds, more of pods.
+"""Extra data that plugins read beyond what every snapshot keeps: complete objects of some kinds, and more about pods.
 
-It is read and kept only where some plugin asks for it.
+It is only read and kept if a plugin requests it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import reduce
 
 import msgspec
 
-# Their contents are nobody's business here, whatever group claims the name.
+# Their contents are private, whatever group claims the name.
 _NEVER = frozenset({"secret", "secrets", "secretlist", "configmap", "configmaps", "configmaplist"})
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
@@ -21,12 +21,12 @@ _PLURAL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
 class ObjectKind(msgspec.Struct, frozen=True):
-    """A kind whose objects a plugin reads whole, as plain data.
+    """A kind of which a plugin reads complete objects, as plain data.
 
-    ``group`` is empty for the core group. ``version`` (``v1alpha1``) and ``plural`` say where a live cluster lists the
-    kind; the plural is the kind in lower case and an s, unless it is given. Of a kind that every snapshot keeps only
-    kind and group count; of Events there are those that the snapshot has. Raises ``ValueError`` for a text that the
-    API cannot have there, and for Secrets and ConfigMaps, which nothing reads.
+    ``group`` is empty for the core group. ``version`` (``v1alpha1``) and ``plural`` determine where a live cluster
+    lists the kind; the plural defaults to the kind in lowercase plus an s. For a kind that every snapshot keeps, only
+    kind and group matter; for Events, only those in the snapshot are available. Raises ``ValueError`` for invalid
+    names, and for Secrets and ConfigMaps, which are never read.
     """
 
     kind: str
@@ -45,11 +45,11 @@ class ObjectKind(msgspec.Struct, frozen=True):
             if not syntax.fullmatch(text) and (text or what == "kind"):
                 raise ValueError(f"{text!r} is not the {what} of an object")
         if self.kind.lower() in _NEVER or self.plural in _NEVER:
-            raise ValueError(f"a {self.kind} cannot be asked for: Secrets and ConfigMaps are never read")
+            raise ValueError(f"a {self.kind} cannot be requested: Secrets and ConfigMaps are never read")
 
     @property
     def key(self) -> str:
-        """``Kind.group``, or the kind alone in the core group: under which ``ClusterSnapshot.documents`` has it."""
+        """``Kind.group``, or only the kind in the core group: its key in ``ClusterSnapshot.documents``."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
@@ -59,9 +59,9 @@ class ObjectKind(msgspec.Struct, frozen=True):
 
 
 class ExtraFields(msgspec.Struct, frozen=True):
-    """The objects that are kept whole, whether pods keep all their annotations, and whether their conditions.
+    """The kinds that are kept completely, and whether pods keep all their annotations and conditions.
 
-    Without ``pod_conditions`` there are few kinds of conditions, and those that hold say not since when.
+    Without ``pod_conditions``, only a few condition types are kept, without their transition times.
     """
 
     kinds: tuple[ObjectKind, ...] = ()
@@ -72,7 +72,7 @@ class ExtraFields(msgspec.Struct, frozen=True):
         return bool(self.kinds) or self.pod_annotations or self.pod_conditions
 
     def __or__(self, other: ExtraFields) -> ExtraFields:
-        """What either wants, each kind once: as the first has it who says a version, else as the first has it."""
+        """Combine both, each kind once; a kind with a version takes precedence, then the first."""
         kinds: dict[str, ObjectKind] = {}
         for kind in (*self.kinds, *other.kinds):
             known = kinds.get(kind.key)
@@ -85,7 +85,7 @@ class ExtraFields(msgspec.Struct, frozen=True):
         )
 
     def beyond(self, known: ExtraFields) -> ExtraFields:
-        """What this one wants and ``known`` does not."""
+        """Return the part of this that is not in ``known``."""
         keys = {kind.key for kind in known.kinds}
         return ExtraFields(
             tuple(kind for kind in self.kinds if kind.key not in keys),
@@ -98,5 +98,5 @@ NO_EXTRAS = ExtraFields()
 
 
 def all_extras(each: Iterable[ExtraFields]) -> ExtraFields:
-    """What any of them wants."""
+    """Combine all of them."""
     return reduce(ExtraFields.__or__, each, NO_EXTRAS)

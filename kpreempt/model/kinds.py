@@ -1,6 +1,6 @@
-"""Which kinds of object a snapshot keeps, from which API groups, and as which records.
+"""The kinds of objects that a snapshot keeps, their API groups, and their records.
 
-A kind counts only in its own group: a custom resource that happens to be called ``Job`` is another thing.
+A kind counts only in its own group: a custom resource named ``Job`` is something else.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from kpreempt.model.workloads import (
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A kind that is kept: the list of ``ClusterSnapshot`` that it goes to, its record, and where it is served.
+    """A kind that is kept: its list in ``ClusterSnapshot``, its record, and its API.
 
-    Where there are ``reasons``, objects with another ``reason`` are not kept. A ``version`` is the only one of the
-    group that counts; without one all do, and the kind is served as ``v1``.
+    With ``reasons``, only objects with one of these as ``reason`` are kept. If ``version`` is set, only that version of
+    the group counts; otherwise all versions do, and the kind is listed as ``v1``.
     """
 
     name: str

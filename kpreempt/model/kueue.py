@@ -1,7 +1,7 @@
 """Kueue's objects, with the fields that its scheduler reads.
 
-They are as in ``sigs.k8s.io/kueue`` v0.19.2 ``apis/kueue/v1beta2``. Where ``v1beta1`` has another name for a field,
-both are here, and a property tells which counts.
+They match ``sigs.k8s.io/kueue`` v0.19.2 ``apis/kueue/v1beta2``. If ``v1beta1`` has another name for a field, both are
+declared, and a property returns the one that is set.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kpreempt.model.quantity import Quantity
 from kpreempt.model.taints import Taint, Toleration
 
 KUEUE_GROUP = "kueue.x-k8s.io"
-# The LocalQueue of what Kueue is to admit.
+# The label with the LocalQueue that should admit an object.
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-# The same, as Kueue says it on pods.
+# The equivalent label that Kueue sets on pods.
 LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
-# What pods of admitted Workloads have, by whichever integration (``pkg/constants`` of Kueue v0.19.2).
+# Label of pods of admitted Workloads, whatever the integration (``pkg/constants`` of Kueue v0.19.2).
 ADMITTED_LABELS = ("kueue.x-k8s.io/podset", LOCAL_QUEUE_LABEL, "kueue.x-k8s.io/managed", QUEUE_LABEL)
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
@@ -34,7 +34,7 @@ _V1BETA1_FUNGIBILITY = {"": "", "Borrow": _MAY_STOP_SEARCH, "Preempt": _MAY_STOP
 
 
 class ResourceQuota(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A resource's quota of one flavor. Limits that are ``None`` do not limit."""
+    """The quota of a resource in a flavor. ``None`` means no limit."""
 
     name: str = ""
     nominal_quota: Quantity = Quantity("0")
@@ -43,7 +43,7 @@ class ResourceQuota(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class FlavorQuotas(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A flavor of a resource group."""
+    """A flavor of a resource group, with its quotas."""
 
     name: str = ""
     resources: Few[ResourceQuota] = NO_ITEMS
@@ -63,7 +63,7 @@ class FairSharing(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class CohortSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a cohort has itself; ``parent`` is v1beta1's name of ``parent_name``."""
+    """The content of a cohort; ``parent`` is v1beta1's name of ``parent_name``."""
 
     parent_name: str = ""
     parent: str = ""
@@ -79,19 +79,19 @@ class Cohort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def parent(self) -> str:
-        """The cohort above, or an empty text."""
+        """The parent cohort, or an empty string."""
         return self.spec.parent_name or self.spec.parent
 
 
 class BorrowWithinCohort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether preemption may go with borrowing."""
+    """Whether preemption is allowed while borrowing."""
 
     policy: str = "Never"
     max_priority_threshold: Int32 | None = None
 
 
 class ClusterQueuePreemption(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whom Workloads of the ClusterQueue may preempt."""
+    """Which Workloads the Workloads of a ClusterQueue may preempt."""
 
     within_cluster_queue: str = "Never"
     reclaim_within_cohort: str = "Never"
@@ -99,12 +99,12 @@ class ClusterQueuePreemption(msgspec.Struct, frozen=True, rename="camel", omit_d
 
     @property
     def may_borrow(self) -> bool:
-        """Whether it may preempt in other ClusterQueues while it borrows."""
+        """Whether it may preempt in other ClusterQueues while borrowing."""
         return self.borrow_within_cohort is not None and self.borrow_within_cohort.policy != "Never"
 
 
 class FlavorFungibility(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which flavor is better, and when the search goes on."""
+    """Which flavor is preferred, and when the search continues."""
 
     when_can_borrow: str = ""
     when_can_preempt: str = ""
@@ -122,7 +122,7 @@ class FlavorFungibility(msgspec.Struct, frozen=True, rename="camel", omit_defaul
 
 
 class AdmissionCheckRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A check, for some flavors or for all."""
+    """A check that applies to some flavors or to all."""
 
     name: str = ""
     on_flavors: Few[str] = NO_ITEMS
@@ -135,7 +135,7 @@ class AdmissionChecksStrategy(msgspec.Struct, frozen=True, rename="camel", omit_
 
 
 class ClusterQueueSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a ClusterQueue has and does; ``cohort`` is v1beta1's name of ``cohort_name``."""
+    """The content of a ClusterQueue; ``cohort`` is v1beta1's name of ``cohort_name``."""
 
     cohort_name: str = ""
     cohort: str = ""
@@ -153,7 +153,7 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, rename="camel", omit_default
 
 
 class ClusterQueue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Quotas with a queue of Workloads for them."""
+    """Quotas, and a queue of Workloads for them."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: ClusterQueueSpec = ClusterQueueSpec()
@@ -164,26 +164,26 @@ class ClusterQueue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
     @property
     def cohort(self) -> str:
-        """The cohort that it is in, or an empty text."""
+        """The cohort of the queue, or an empty string."""
         return self.spec.cohort_name or self.spec.cohort
 
 
 class LocalQueueSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which ClusterQueue a LocalQueue leads to."""
+    """The ClusterQueue that a LocalQueue belongs to."""
 
     cluster_queue: str = ""
     stop_policy: str = "None"
 
 
 class LocalQueue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A namespace's way into a ClusterQueue."""
+    """A namespace's access to a ClusterQueue."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: LocalQueueSpec = LocalQueueSpec()
 
 
 class ResourceFlavorSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which nodes a flavor stands for."""
+    """The nodes that a flavor represents."""
 
     node_labels: dict[str, str] = NO_ENTRIES
     node_taints: Few[Taint] = NO_ITEMS
@@ -192,7 +192,7 @@ class ResourceFlavorSpec(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class ResourceFlavor(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A kind of resources."""
+    """A kind of resource, such as a type of node."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
@@ -203,19 +203,19 @@ class ResourceFlavor(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
 
 class TopologyLevel(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A level of a topology, by the label of nodes that tells its domains apart."""
+    """A level of a topology: the node label that distinguishes its domains."""
 
     node_label: str = ""
 
 
 class TopologySpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The levels from the highest down."""
+    """The levels from highest to lowest."""
 
     levels: Few[TopologyLevel] = NO_ITEMS
 
 
 class Topology(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How a data center's nodes are grouped."""
+    """How the nodes of a data center are grouped."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: TopologySpec = TopologySpec()
@@ -232,19 +232,19 @@ class Condition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class AdmissionCheckSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Who decides a check."""
+    """The controller that decides a check."""
 
     controller_name: str = ""
 
 
 class AdmissionCheckStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether a check is there."""
+    """The conditions of a check."""
 
     conditions: Few[Condition] = NO_ITEMS
 
 
 class AdmissionCheck(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What has to be ready before a Workload with quota is admitted."""
+    """A check that must be ready before a Workload with quota is admitted."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: AdmissionCheckSpec = AdmissionCheckSpec()
@@ -256,7 +256,7 @@ class AdmissionCheck(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
 
 class TopologyRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How near to each other the pods of a pod set are to be."""
+    """How close together the pods of a pod set must be."""
 
     required: str | None = None
     preferred: str | None = None
@@ -268,21 +268,21 @@ class TopologyRequest(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
     @property
     def is_explicit(self) -> bool:
-        """Whether it asks for topology-aware scheduling."""
-        asked = (self.required, self.preferred, self.unconstrained, self.pod_set_slice_required_topology)
+        """Whether it requests topology-aware scheduling."""
+        requests = (self.required, self.preferred, self.unconstrained, self.pod_set_slice_required_topology)
         layers = bool(self.podset_slice_required_topology_constraints)
-        return layers or any(each is not None for each in (*asked, self.pod_set_slice_size))
+        return layers or any(each is not None for each in (*requests, self.pod_set_slice_size))
 
 
 class PodTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The pods of a pod set."""
+    """The template of a pod set's pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 
 class PodSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Pods that are alike."""
+    """A set of equal pods."""
 
     name: str = "main"
     count: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 1
@@ -292,7 +292,7 @@ class PodSet(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a Workload asks for."""
+    """The content of a Workload."""
 
     pod_sets: Few[PodSet] = NO_ITEMS
     queue_name: str = ""
@@ -302,7 +302,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class IndividualValues(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One value for each domain, without what all have in common."""
+    """One value per domain, without their common prefix and suffix."""
 
     prefix: str = ""
     suffix: str = ""
@@ -316,7 +316,7 @@ class LevelValues(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     individual: IndividualValues | None = None
 
     def at(self, index: int) -> str:
-        """The name of one domain."""
+        """Return the name of one domain."""
         found = self.individual
         if found is None or index >= len(found.roots):
             return self.universal or ""
@@ -324,13 +324,13 @@ class LevelValues(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class PodCounts(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How many pods go into a domain: the same for all, or one number for each."""
+    """Numbers of pods in domains: the same for all, or one for each."""
 
     universal: int | None = None
     individual: list[int] = NO_ITEMS
 
     def at(self, index: int) -> int:
-        """The pods of one domain."""
+        """Return the number of pods in one domain."""
         return self.individual[index] if index < len(self.individual) else self.universal or 0
 
 
@@ -343,14 +343,14 @@ class AssignmentSlice(msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 class AssignedDomain(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A domain with its pods, as v1beta1 has it."""
+    """A domain with its number of pods, as in v1beta1."""
 
     values: Few[str] = NO_ITEMS
     count: int = 0
 
 
 class TopologyAssignment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Where the pods of a pod set go."""
+    """The domains to which the pods of a pod set are assigned."""
 
     levels: Few[str] = NO_ITEMS
     slices: Many[AssignmentSlice] = NO_ITEMS
@@ -358,7 +358,7 @@ class TopologyAssignment(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class PodSetAssignment(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a pod set was given."""
+    """The flavors, resources and topology assigned to a pod set."""
 
     name: str = "main"
     flavors: dict[str, str] = NO_ENTRIES
@@ -368,34 +368,34 @@ class PodSetAssignment(msgspec.Struct, frozen=True, rename="camel", omit_default
 
 
 class Admission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a Workload was given, and of which ClusterQueue."""
+    """The assignments of a Workload, and the ClusterQueue that admitted it."""
 
     cluster_queue: str = ""
     pod_set_assignments: Few[PodSetAssignment] = NO_ITEMS
 
 
 class AdmissionCheckState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How far a check of a Workload is."""
+    """The state of a Workload's check."""
 
     name: str = ""
     state: str = ""
 
 
 class RequeueState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """When a Workload comes back."""
+    """When a Workload is requeued."""
 
     requeue_at: Time | None = None
 
 
 class ReclaimablePod(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Pods of a pod set that need nothing any more."""
+    """The number of pods of a pod set that need no resources any more."""
 
     name: str = ""
     count: int = 0
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What Kueue has decided about a Workload."""
+    """Kueue's decisions about a Workload."""
 
     conditions: Few[Condition] = NO_ITEMS
     admission: Admission | None = None

@@ -30,17 +30,17 @@ class LabelSelectorRequirement(msgspec.Struct, frozen=True, rename="camel", omit
 
 
 class LabelSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A selector over labels; all parts must hold. The empty one matches everything."""
+    """A selector over labels; all parts must hold. An empty selector matches everything."""
 
     match_labels: dict[str, str] = NO_ENTRIES
     match_expressions: Handful[LabelSelectorRequirement] = NO_ITEMS
 
     def is_empty(self) -> bool:
-        """Whether the selector has no part at all, and so matches everything."""
+        """Return whether the selector has no parts and so matches everything."""
         return not self.match_labels and not self.match_expressions
 
     def is_valid(self) -> bool:
-        """Whether upstream's ``LabelSelectorAsSelector`` takes it: In and NotIn need values, the others none."""
+        """Return whether upstream's ``LabelSelectorAsSelector`` accepts it: only In and NotIn have values."""
         return all(is_label_key(key) and is_label_value(value) for key, value in self.match_labels.items()) and all(
             is_label_key(requirement.key)
             and bool(requirement.values) == (requirement.operator in ("In", "NotIn"))
@@ -49,7 +49,7 @@ class LabelSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
         )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether ``labels`` satisfy every part."""
+        """Return whether ``labels`` satisfy every part."""
         for key, value in self.match_labels.items():
             if labels.get(key) != value:
                 return False
@@ -77,7 +77,7 @@ class NodeSelectorRequirement(msgspec.Struct, frozen=True, rename="camel", omit_
 
 @lru_cache(maxsize=4096)
 def is_label_key(key: str) -> bool:
-    """Whether ``key`` is a qualified name: a name of up to 63 characters after an optional DNS prefix."""
+    """Return whether ``key`` is a qualified name: a name of up to 63 characters after an optional DNS prefix."""
     prefix, slash, name = key.rpartition("/")
     if slash and (len(prefix) > _MAX_SUBDOMAIN or not _DNS_SUBDOMAIN.fullmatch(prefix)):
         return False
@@ -86,14 +86,14 @@ def is_label_key(key: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_label_value(value: str) -> bool:
-    """Whether ``value`` can be the value of a label: empty, or up to 63 characters."""
+    """Return whether ``value`` can be the value of a label: empty, or up to 63 characters."""
     return not value or _LABEL_NAME.fullmatch(value) is not None
 
 
 def matches_requirement(key: str, operator: str, values: list[str], labels: Mapping[str, str]) -> bool:
-    """Whether ``labels`` satisfy one expression.
+    """Return whether ``labels`` satisfy one expression.
 
-    ``NotIn`` holds where the key is absent. ``Gt`` and ``Lt`` hold only where the label and the single value are
+    ``NotIn`` holds if the key is absent. ``Gt`` and ``Lt`` hold only if both the label and the single value are
     integers (upstream ``labels.Requirement.Matches``).
     """
     value = labels.get(key)
@@ -114,8 +114,8 @@ def matches_requirement(key: str, operator: str, values: list[str], labels: Mapp
 
 
 def parse_int64(text: str) -> int | None:
-    """The number that Go's ``strconv.ParseInt`` reads from ``text``, or ``None`` where it fails."""
-    # 19 digits and a sign are the most that an int64 has; leading zeros are allowed, thousands of them even.
+    """Parse an integer like Go's ``strconv.ParseInt``, or return ``None`` if that fails."""
+    # An int64 has at most 19 digits and a sign, but any number of leading zeros is allowed.
     digits = text.lstrip("+-").lstrip("0")
     if not _INTEGER.fullmatch(text) or len(digits) > 19:
         return None
@@ -124,7 +124,7 @@ def parse_int64(text: str) -> int | None:
 
 
 def format_requirement(key: str, operator: str, values: list[str]) -> str:
-    """An expression in the syntax that ``kubectl -l`` takes."""
+    """Format an expression in the syntax of ``kubectl -l``."""
     if operator == "Exists":
         return key
     if operator == "DoesNotExist":
@@ -135,14 +135,15 @@ def format_requirement(key: str, operator: str, values: list[str]) -> str:
 
 
 _DIGITS = bytes.maketrans(b"01", b"\x00\x01")
-# What fewer label sets have in common is found anew each time; what more have is kept.
+# Sets of this size or smaller are intersected each time; larger ones are cached.
 _SMALL_INDEX = 64
 
 
 class LabelIndex:
-    """Label sets, of which ``matching`` finds those that a selector matches.
+    """An index of label sets; ``matching`` finds those that a selector matches.
 
-    Some of them are an integer with a bit for each, so that a part of a selector is one step for all.
+    Subsets are represented as integers with a bit per label set, so that each part of a selector is one operation for
+    all.
     """
 
     def __init__(self, labels: Iterable[Mapping[str, str]]) -> None:
@@ -153,10 +154,10 @@ class LabelIndex:
             for key, value in each.items():
                 self._having.setdefault(key, {}).setdefault(value, []).append(index)
         self._all = (1 << self._size) - 1
-        self._kept: dict[tuple[str, str | None], int] = {}
+        self._cache: dict[tuple[str, str | None], int] = {}
 
     def matching(self, selector: LabelSelector) -> list[int]:
-        """The indexes of those that ``LabelSelector.matches``, in order."""
+        """Return the indexes of the label sets that match ``selector``, in order."""
         found = self._all
         for key, value in selector.match_labels.items():
             found &= self._with(key, value)
@@ -164,7 +165,7 @@ class LabelIndex:
             if not found:
                 break
             found &= self._fulfilling(requirement)
-        # Where the bits are set, from the lowest.
+        # The positions of the set bits, from the lowest.
         digits = f"{found:b}"[::-1]
         return list(compress(range(len(digits)), digits.encode().translate(_DIGITS)))
 
@@ -179,15 +180,15 @@ class LabelIndex:
         return having if operator in ("In", "Exists") else self._all & ~having
 
     def _with(self, key: str, value: str | None) -> int:
-        """Those that have the label, or where ``value`` is ``None`` its key."""
+        """Return the label sets with the label, or with its key if ``value`` is ``None``."""
         values = self._having.get(key, {})
         if value is not None and len(values.get(value, ())) < _SMALL_INDEX:
             return self._joined(values.get(value, ()))
-        kept = self._kept.get((key, value))
-        if kept is None:
+        cached = self._cache.get((key, value))
+        if cached is None:
             groups: Iterable[Sequence[int]] = values.values() if value is None else [values[value]]
-            kept = self._kept[key, value] = self._joined(index for group in groups for index in group)
-        return kept
+            cached = self._cache[key, value] = self._joined(index for group in groups for index in group)
+        return cached
 
     def _joined(self, indexes: Iterable[int]) -> int:
         bits = bytearray(self._size // 8 + 1)
@@ -197,9 +198,10 @@ class LabelIndex:
 
 
 class SelectorIndex:
-    """Selectors of which ``matching`` finds those that match a label set. What a label set comes to is kept.
+    """An index of selectors; ``matching`` finds those that match a label set, and caches the results.
 
-    Selectors with labels to match are asked only where the first of these is there, and equal ones once.
+    Selectors with ``matchLabels`` are only checked if the first of these labels is present, and equal selectors only
+    once.
     """
 
     def __init__(self, selectors: Iterable[LabelSelector]) -> None:
@@ -218,7 +220,7 @@ class SelectorIndex:
             same.append(group)
 
     def matching(self, labels: Mapping[str, str]) -> list[int]:
-        """The indexes of the selectors for which ``LabelSelector.matches``, in order."""
+        """Return the indexes of the selectors that match ``labels``, in order."""
         key = frozenset(labels.items())
         found = self._known.get(key)
         if found is None:
@@ -231,9 +233,9 @@ class SelectorIndex:
 
 
 class _Equal:
-    """Equal selectors by their ``indexes``, in a form that takes as long as the label set that is held against it.
+    """Equal selectors, given by their ``indexes``, in a form that is checked in time linear in the size of a label set.
 
-    Most of what a selector excludes is not there, and need not be looked for one after the other.
+    Most labels that a selector excludes are absent, and need not be checked one by one.
     """
 
     __slots__ = ("_excluded", "_excluded_keys", "_others", "indexes", "required")

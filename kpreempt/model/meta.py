@@ -10,20 +10,20 @@ import msgspec
 
 from kpreempt.model.frozen import NO_ENTRIES, NO_ITEMS, Few
 
-# The API's times always say their offset; one without could not be compared with the others.
+# The API's times always have an offset; a time without one could not be compared with the others.
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
-# Where an object is that does not say its namespace.
+# The namespace of an object that has none.
 DEFAULT_NAMESPACE = "default"
 
-# The annotation in which ``kubectl apply`` keeps the whole manifest.
+# The annotation in which ``kubectl apply`` keeps the full manifest.
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Who owns an object; ``controller`` marks the managing one."""
+    """The owner of an object; ``controller`` marks the managing one."""
 
     kind: str = ""
     name: str = ""
@@ -32,12 +32,12 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     controller: bool = False
 
 
-# The API server has 253 characters at most. Reports repeat names, and would be as long as one that has no bound.
+# The API server allows at most 253 characters. Reports repeat names, so an unlimited one would blow them up.
 Name = Annotated[str, msgspec.Meta(max_length=100_000)]
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Metadata without annotations: of pods, of which there are many, and of what needs none."""
+    """Metadata without annotations, for pods, which are numerous, and for kinds whose annotations don't matter."""
 
     name: Name = ""
     namespace: Name = ""
@@ -77,28 +77,28 @@ _Key = TypeVar("_Key")
 
 
 def with_creation_time(meta: _Meta, now: datetime) -> _Meta:
-    """The metadata of an object that was created ``now``, unless it says when it was."""
+    """Return the metadata with ``now`` as the creation time, unless it has one."""
     return meta if meta.creation_timestamp is not None else msgspec.structs.replace(meta, creation_timestamp=now)
 
 
 def controller_name(meta: ObjectMeta) -> str:
-    """``ReplicaSet api``: kind and name of the owner that manages the object, or an empty text."""
+    """Return kind and name of the managing owner, like ``ReplicaSet api``, or an empty string."""
     owner = controller_of(meta)
     return f"{owner.kind} {owner.name}" if owner else ""
 
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
-    """The owner that manages the object, or ``None``."""
+    """Return the managing owner, or ``None``."""
     return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
 def replace_in(record: _Record, part: str, **changes: object) -> _Record:
-    """The record with other fields in a part of it: its ``metadata``, ``spec`` or ``status``."""
+    """Return the record with changed fields in its ``metadata``, ``spec`` or ``status``."""
     return msgspec.structs.replace(record, **{part: msgspec.structs.replace(getattr(record, part), **changes)})
 
 
 def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """The items by their key, both in the order in which they come."""
+    """Group the items by key, keeping the order of keys and items."""
     found: dict[_Key, list[_Item]] = {}
     for item in items:
         found.setdefault(key(item), []).append(item)
@@ -106,7 +106,7 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
 
 
 def later(time: datetime, seconds: float) -> datetime:
-    """The time so many seconds on; the last or the first that there is where that is beyond it."""
+    """Return the time some seconds later, limited to the range of times that Python supports."""
     try:
         return time + timedelta(seconds=seconds)
     except OverflowError:

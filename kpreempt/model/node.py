@@ -1,7 +1,7 @@
 """Nodes, with the fields that a scheduler reads, and Karpenter's node pools.
 
-Pools have the fields that say what their nodes are like, as in ``sigs.k8s.io/karpenter`` v1.5
-``pkg/apis/v1/nodepool.go``. What a cloud offers is not in them.
+Pools have the fields that describe their nodes, as in ``sigs.k8s.io/karpenter`` v1.5 ``pkg/apis/v1/nodepool.go``. The
+cloud's instance types are not included.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kpreempt.model.meta import AnnotatedMeta, ObjectMeta
 from kpreempt.model.pod import ResourceList
 from kpreempt.model.taints import Taint
 
-# What says which machine a node is, or where it is plugged in. No other node has the same.
+# Labels that identify a machine or its location; no two nodes share them.
 MACHINE_LABELS = frozenset(
     {
         "alpha.eksctl.io/instance-id",
@@ -26,16 +26,16 @@ MACHINE_LABELS = frozenset(
 
 
 class NodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is decided about a node."""
+    """The configuration of a node."""
 
     unschedulable: bool = False
     taints: Few[Taint] = NO_ITEMS
 
 
 class ContainerImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An image on a node: all its names, and its size in bytes.
+    """An image on a node: its names, and its size in bytes.
 
-    Redaction rounds sizes: where there is ``size_bytes_up_to``, which the API does not have, it is between the two.
+    Redaction rounds sizes: if ``size_bytes_up_to`` is set, which is not an API field, the size is between the two.
     """
 
     names: Many[str] = NO_ITEMS
@@ -44,7 +44,7 @@ class ContainerImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
     @property
     def most_bytes(self) -> int:
-        """The most that it may have."""
+        """The maximum size."""
         return max(self.size_bytes, self.size_bytes_up_to)
 
 
@@ -57,13 +57,13 @@ class NodeCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class NodeSystemInfo(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What runs on a node."""
+    """Versions of the software on a node."""
 
     kubelet_version: str = ""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a node offers."""
+    """The resources and conditions of a node."""
 
     allocatable: ResourceList = NO_ENTRIES
     capacity: ResourceList = NO_ENTRIES
@@ -90,12 +90,12 @@ class Node(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 KARPENTER_GROUP = "karpenter.sh"
-# The label of a node that says its pool.
+# The label of a node with the name of its pool.
 NODE_POOL = "karpenter.sh/nodepool"
 
 
 class NodePoolRequirement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """An expression over labels that nodes of the pool have to satisfy."""
+    """An expression over labels that nodes of the pool must satisfy."""
 
     key: str = ""
     operator: str = ""
@@ -103,40 +103,40 @@ class NodePoolRequirement(msgspec.Struct, frozen=True, rename="camel", omit_defa
 
 
 class NodePoolTemplateMeta(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is on every node of the pool."""
+    """The labels and annotations of all nodes in the pool."""
 
     labels: dict[str, str] = NO_ENTRIES
 
 
 class NodePoolTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What nodes of the pool may be, and the taints that they keep."""
+    """Requirements for nodes of the pool, and their taints."""
 
     requirements: Few[NodePoolRequirement] = NO_ITEMS
     taints: Few[Taint] = NO_ITEMS
 
 
 class NodePoolTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What nodes of the pool are made from."""
+    """The template from which nodes of the pool are created."""
 
     metadata: NodePoolTemplateMeta = NodePoolTemplateMeta()
     spec: NodePoolTemplateSpec = NodePoolTemplateSpec()
 
 
 class NodePoolSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The template, and how much all nodes of the pool may have together."""
+    """The template, and the total resources that nodes of the pool may have."""
 
     template: NodePoolTemplate = NodePoolTemplate()
     limits: ResourceList = NO_ENTRIES
 
 
 class NodePoolStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How much the nodes of the pool have together."""
+    """The total resources of the pool's nodes."""
 
     resources: ResourceList = NO_ENTRIES
 
 
 class NodePool(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A pool of nodes that Karpenter makes as pods need them."""
+    """A pool of nodes that Karpenter creates on demand."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: NodePoolSpec = NodePoolSpec()

@@ -1,7 +1,7 @@
 """Pods, with the fields that a scheduler reads.
 
-Records never refer back to what holds them, so the cyclic garbage collector need not know of them (``gc=False``), which
-saves time and memory where there are 150,000 pods.
+Records never refer back to their container, so the cyclic garbage collector can ignore them (``gc=False``), which saves
+time and memory with 150,000 pods.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kpreempt.model.taints import Toleration
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 DEFAULT_RESTART_POLICY = "Always"
-# How long a pod that says nothing about it is given to stop.
+# The default grace period of a pod.
 DEFAULT_GRACE_SECONDS = 30
 DEFAULT_PROTOCOL = "TCP"
 DEFAULT_RBD_POOL = "rbd"
@@ -57,7 +57,7 @@ class ContainerPort(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class ContainerRestartRule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What a container's exit does, of which the scheduler looks at the action."""
+    """What happens when a container exits; the scheduler reads the action."""
 
     action: str = ""
 
@@ -135,13 +135,13 @@ class PortworxVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
 
 class VolumeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """How much storage a claim asks for."""
+    """The amount of storage that a claim requests."""
 
     requests: ResourceList = NO_ENTRIES
 
 
 class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What an ephemeral volume's claim asks for."""
+    """The content of an ephemeral volume's claim."""
 
     storage_class_name: str | None = None
     access_modes: Few[str] = NO_ITEMS
@@ -152,7 +152,7 @@ class ClaimTemplateSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaul
 
 
 class ClaimTemplate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """The claim that is made for an ephemeral volume."""
+    """The claim that is created for an ephemeral volume."""
 
     spec: ClaimTemplateSpec = ClaimTemplateSpec()
 
@@ -176,17 +176,17 @@ class ImageVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class EmptyDirVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Room on the node that is emptied when the pod goes; ``medium`` is Memory where it is no disk."""
+    """Temporary space on the node that is deleted with the pod; with ``medium`` Memory, it is not on a disk."""
 
     medium: str = ""
 
 
 class HostPathVolume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A folder of the node itself. That there is one counts for who moves pods; which one it is, for nobody."""
+    """A directory on the node. Tools that move pods care whether there is one, but not which."""
 
 
 class Volume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One volume of a pod; sources that matter neither to scheduling nor to who moves pods are left out."""
+    """A volume of a pod; sources that matter neither to scheduling nor to moving pods are left out."""
 
     name: str = ""
     empty_dir: EmptyDirVolume | None = None
@@ -206,13 +206,13 @@ class Volume(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc
 
 
 class PodSchedulingGate(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Something that holds a pod back from the scheduler until it is removed."""
+    """A gate that keeps a pod from being scheduled until it is removed."""
 
     name: str = ""
 
 
 class TopologySpreadConstraint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """How evenly matching pods are to be spread over the values of a node label."""
+    """How evenly matching pods must be spread over the values of a node label."""
 
     max_skew: int = 0
     topology_key: str = ""
@@ -239,14 +239,14 @@ class PodSchedulingGroup(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class PodWorkloadReference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """The workload and its group that a pod belongs to (alpha in 1.35, and gone since)."""
+    """The workload and the group that a pod belongs to (alpha in 1.35, removed since)."""
 
     name: str = ""
     pod_group: str = ""
 
 
 class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What a pod asks for. ``priority`` is ``None`` where admission has not filled it in; it then counts as 0."""
+    """The content of a pod. ``priority`` is ``None`` if admission has not set it; it then counts as 0."""
 
     containers: Few[Container] = NO_ITEMS
     init_containers: Few[Container] = NO_ITEMS
@@ -275,12 +275,12 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
 
     @property
     def grace_seconds(self) -> int:
-        """How long the pod is given to stop, in seconds."""
+        """The pod's grace period in seconds."""
         seconds = self.termination_grace_period_seconds
         return DEFAULT_GRACE_SECONDS if seconds is None else seconds
 
     def selects(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether the node selector and required node affinity match; terms that cannot be parsed match nothing."""
+        """Return whether the node selector and required node affinity match; invalid terms match nothing."""
         if any(labels.get(key) != value for key, value in self.node_selector.items()):
             return False
         required = self.affinity.node_affinity.required if self.affinity and self.affinity.node_affinity else None
@@ -288,7 +288,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, g
 
 
 class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """One condition of a pod's status. Schedulers of old wrote the time of every attempt as ``last_probe_time``."""
+    """A condition of a pod's status. Old schedulers wrote the time of every attempt to ``last_probe_time``."""
 
     type: str = ""
     status: str = ""
@@ -299,7 +299,7 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What a container was given, where the kubelet reports it (in-place resize), and how often it began anew."""
+    """The resources that the kubelet allocated to a container (in-place resize), and its number of restarts."""
 
     name: str = ""
     restart_count: Int32 = 0
@@ -315,9 +315,9 @@ class ResourceClaimStatus(msgspec.Struct, frozen=True, rename="camel", omit_defa
 
 
 class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """What is known of a pod. ``start_time`` is missing until a kubelet has taken the pod.
+    """The status of a pod. ``start_time`` is missing until a kubelet accepts the pod.
 
-    ``resize`` is how an in-place resize stood until 1.32; conditions tell it since.
+    ``resize`` is the state of an in-place resize until 1.32; newer versions use conditions.
     """
 
     phase: str = ""
@@ -333,11 +333,11 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
 
 class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The annotations of a pod that are read: where 1.8 keeps the nomination, what Volcano is told, what the pod costs.
+    """The annotations of a pod that are read: 1.8's nomination, Volcano's, the deletion cost, and autoscalers'.
 
-    Controllers delete pods of a lower ``deletion_cost`` first. A static pod's mirror has ``config_mirror``; autoscalers
-    go by ``safe_to_evict``, by volume by ``safe_local_volumes``, and by ``do_not_disrupt``. ``None`` where it makes a
-    difference that an annotation is there but empty.
+    Controllers delete pods with a lower ``deletion_cost`` first. The mirror of a static pod has ``config_mirror``.
+    Autoscalers respect ``safe_to_evict``, ``safe_local_volumes`` (per volume) and ``do_not_disrupt``. ``None``
+    distinguishes a missing annotation from an empty one if that matters.
     """
 
     nominated_node_name: str = msgspec.field(name="NominatedNodeName", default="")
@@ -358,7 +358,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     do_not_disrupt: str = msgspec.field(name="karpenter.sh/do-not-disrupt", default="")
 
     def changed(self, **values: Any) -> PodAnnotations:
-        """These with other values in some fields."""
+        """Return a copy with some fields changed."""
         return msgspec.structs.replace(self, **values)
 
 
@@ -366,36 +366,36 @@ _FIELDS_OF_ANNOTATIONS = {each.encode_name: each.name for each in msgspec.struct
 
 
 class AllAnnotations(PodAnnotations, frozen=True, omit_defaults=True, gc=False):
-    """All annotations of a pod, for plugins that want them (``ExtraFields.pod_annotations``): those read, and the map.
+    """All annotations of a pod, kept if a plugin requests them (``ExtraFields.pod_annotations``), with the fields read.
 
-    ``annotations_of`` gives the map and ``with_annotations`` makes it, which keep the two in step. This is not the
-    wire shape.
+    ``annotations_of`` returns the map and ``with_annotations`` builds the record, so the two stay consistent. This is
+    not the wire format.
     """
 
     everything: dict[str, str] = NO_ENTRIES
 
     def changed(self, **values: Any) -> PodAnnotations:
-        """These with other values in some fields, and in the map."""
-        told = {key: values[field] for key, field in _FIELDS_OF_ANNOTATIONS.items() if field in values}
-        kept = {key: value for key, value in self.everything.items() if key not in told}
-        return all_annotations({**kept, **{key: value for key, value in told.items() if value}})
+        """Return a copy with some fields changed, and the map updated."""
+        changed_annotations = {key: values[field] for key, field in _FIELDS_OF_ANNOTATIONS.items() if field in values}
+        others = {key: value for key, value in self.everything.items() if key not in changed_annotations}
+        return all_annotations({**others, **{key: value for key, value in changed_annotations.items() if value}})
 
 
 def all_annotations(annotations: Mapping[str, str]) -> AllAnnotations:
-    """The record of a map, without what kubectl keeps there: the last manifest, with all that is secret in it."""
+    """Build the record from a map, without kubectl's last applied manifest and any secrets in it."""
     everything = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
-    told = {field: everything[key] for key, field in _FIELDS_OF_ANNOTATIONS.items() if key in everything}
-    return AllAnnotations(everything=everything, **told)
+    fields = {field: everything[key] for key, field in _FIELDS_OF_ANNOTATIONS.items() if key in everything}
+    return AllAnnotations(everything=everything, **fields)
 
 
 class PodMeta(ObjectMeta, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """Metadata of a pod. Of its annotations, of which there are many, none is kept that nothing reads."""
+    """Metadata of a pod, with only those annotations that are read, because there are many."""
 
     annotations: PodAnnotations | None = None
 
 
 class Pod(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A pod of the cluster, or the one in question."""
+    """A pod of the cluster, or the requested one."""
 
     metadata: PodMeta = PodMeta()
     spec: PodSpec = PodSpec()
@@ -403,12 +403,12 @@ class Pod(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     @property
     def identity(self) -> str:
-        """The pod's UID; its key where there is none."""
+        """The pod's UID, or its key if it has none."""
         return self.metadata.uid or self.key
 
     @property
     def start(self) -> datetime | None:
-        """When a kubelet took the pod, with its offset from UTC; ``None`` where none has yet."""
+        """The time at which a kubelet accepted the pod, with its UTC offset; ``None`` if none has."""
         start = self.status.start_time
         return start if start is None or start.tzinfo else start.replace(tzinfo=UTC)
 
@@ -419,12 +419,12 @@ class Pod(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     @property
     def is_mirror(self) -> bool:
-        """Whether it stands for a static pod, which only its kubelet stops."""
+        """Whether it mirrors a static pod, which only its kubelet can stop."""
         return self.metadata.annotations is not None and self.metadata.annotations.config_mirror is not None
 
     @property
     def has_empty_dir(self) -> bool:
-        """Whether it keeps data in an emptyDir, on disk or in memory."""
+        """Whether it stores data in an emptyDir, on disk or in memory."""
         return any(volume.empty_dir is not None for volume in self.spec.volumes)
 
     @property
@@ -434,25 +434,25 @@ class Pod(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
 
     @property
     def is_active(self) -> bool:
-        """Whether the pod has neither finished nor is being deleted."""
+        """Whether the pod is neither finished nor being deleted."""
         return not self.is_terminal and self.metadata.deletion_timestamp is None
 
 
 def annotations_of(pod: Pod) -> Mapping[str, str]:
-    """All annotations of a pod, but for ``LAST_APPLIED``; none where no plugin wanted them to be read."""
+    """Return all annotations of a pod except ``LAST_APPLIED``; empty unless a plugin requested them."""
     annotations = pod.metadata.annotations
     return annotations.everything if isinstance(annotations, AllAnnotations) else NO_ENTRIES
 
 
 def with_annotations(pod: Pod, annotations: Mapping[str, str]) -> Pod:
-    """The pod with these as all its annotations, but for ``LAST_APPLIED``."""
+    """Return the pod with these as all of its annotations, except ``LAST_APPLIED``."""
     made = all_annotations(annotations)
     metadata = msgspec.structs.replace(pod.metadata, annotations=made if made.everything else None)
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
 def without_annotations(pod: Pod) -> Pod:
-    """The pod with only those of its annotations that are always read."""
+    """Return the pod with only those annotations that are always read."""
     annotations = pod.metadata.annotations
     if not isinstance(annotations, AllAnnotations):
         return pod

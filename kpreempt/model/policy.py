@@ -12,14 +12,15 @@ from kpreempt.model.labels import LabelSelector
 from kpreempt.model.meta import Keyed, ObjectMeta
 from kpreempt.model.pod import Int32
 
-# So many may select a pod. The eviction API refuses a pod already that two select.
+# The maximum number of budgets that may select a pod. The eviction API rejects pods selected by two or more.
 MAX_SELECTING = 100
 
 
 class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which pods a budget protects, and how many of them must stay or may go (a number or a percentage).
+    """The pods that a budget protects, and how many must stay or may be disrupted (a number or a percentage).
 
-    ``unhealthy_pod_eviction_policy`` is for the eviction API only: whether pods that are not ready may always go.
+    ``unhealthy_pod_eviction_policy`` only affects the eviction API: whether pods that are not ready may always be
+    evicted.
     """
 
     selector: LabelSelector | None = None
@@ -29,7 +30,10 @@ class PodDisruptionBudgetSpec(msgspec.Struct, frozen=True, rename="camel", omit_
 
 
 class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the disruption controller last computed. ``disrupted_pods`` are names of pods it counts as gone already."""
+    """The last status from the disruption controller.
+
+    ``disrupted_pods`` has names of pods that it already counts as gone.
+    """
 
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, str] = NO_ENTRIES
@@ -40,7 +44,7 @@ class PodDisruptionBudgetStatus(msgspec.Struct, frozen=True, rename="camel", omi
 
 
 class PodDisruptionBudget(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A budget. ``status`` is ``None`` where it comes from a manifest that no controller has seen."""
+    """A budget. ``status`` is ``None`` for a manifest that no controller has seen."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
@@ -48,18 +52,18 @@ class PodDisruptionBudget(Keyed, msgspec.Struct, frozen=True, rename="camel", om
 
     @property
     def allowed(self) -> int:
-        """How many disruptions it allows now; none without a status."""
+        """The number of disruptions allowed now; 0 without a status."""
         return self.status.disruptions_allowed if self.status else 0
 
 
 def check_selecting(pod: str, budgets: int) -> None:
-    """Raise ``InputError`` where so many budgets select the pod ``namespace/name`` as nobody has in earnest."""
+    """Raise ``InputError`` if an unrealistic number of budgets selects the pod ``namespace/name``."""
     if budgets > MAX_SELECTING:
         raise InputError(f"more than {MAX_SELECTING} PodDisruptionBudgets select it", object_name=f"Pod {pod}")
 
 
 class PriorityClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A named priority, and whether pods of it may preempt."""
+    """A named priority, and whether its pods may preempt."""
 
     metadata: ObjectMeta = ObjectMeta()
     value: Int32 = 0

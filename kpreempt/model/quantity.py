@@ -1,7 +1,7 @@
 """Resource quantities, exact.
 
 Follows ``k8s.io/apimachinery`` v0.36.3 ``pkg/api/resource``: a value has at most nano precision (finer ones are rounded
-up), and ``Value()`` and ``MilliValue()`` round up. Where a result does not fit an int64 the upstream functions return 0
+up), and ``Value()`` and ``MilliValue()`` round up. If a result does not fit an int64, the upstream functions return 0
 or a wrapped number; ``value`` and ``milli_value`` return the same, because the scheduler computes with them.
 """
 
@@ -18,9 +18,9 @@ _SYNTAX = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(.*)", re.DOTALL)
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 _DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-# Digits up to which upstream keeps a decimal number as an int64 with a scale.
+# The number of digits up to which upstream keeps a decimal number as an int64 with a scale.
 _MAX_INT64_FACTORS = 18
-# Longer texts are refused: an exact conversion of a million digits would take unbounded time.
+# Longer texts are rejected: an exact conversion of a million digits would take unbounded time.
 _MAX_LENGTH = 256
 _MAX_EXPONENT = 1000
 
@@ -28,24 +28,24 @@ _MAX_EXPONENT = 1000
 class Quantity:
     """An immutable amount of a resource.
 
-    ``nano`` is the exact amount in 1e-9 units. ``value`` (whole units) and ``milli_value`` (1e-3 units) are what
-    upstream's ``Value()`` and ``MilliValue()`` return, rounded up. ``scaled`` is value and power of ten where upstream
+    ``nano`` is the exact amount in 1e-9 units. ``value`` (whole units) and ``milli_value`` (1e-3 units) are the results
+    of upstream's ``Value()`` and ``MilliValue()``, rounded up. ``scaled`` is a value and a power of ten if upstream
     keeps the amount in an int64, else ``None``.
     """
 
     __slots__ = ("milli_value", "nano", "scaled", "text", "value")
 
     def __init__(self, text: str) -> None:
-        """Parse ``text``; raises ``ValueError`` where upstream's ``ParseQuantity`` returns an error."""
+        """Parse ``text``; raises ``ValueError`` if upstream's ``ParseQuantity`` returns an error."""
         self.text = text
         self.nano, self.scaled = _parse(text)
         self.value = self._rounded_up(9)
         self.milli_value = self._rounded_up(6)
 
     def _rounded_up(self, digits: int) -> int:
-        """The amount in units of 10**(digits-9), as an int64 the way upstream computes it."""
+        """Return the amount in units of 10**(digits-9), as an int64 computed like upstream's."""
         if self.scaled is None:
-            # ``scaledValue`` of upstream, for amounts that it keeps as arbitrary-precision decimals.
+            # Upstream's ``scaledValue``, for amounts that it keeps as arbitrary-precision decimals.
             return wrap_int64(-(-self.nano // 10**digits))
         value, scale = self.scaled
         shift = scale + 9 - digits
@@ -71,12 +71,12 @@ class Quantity:
 
 @lru_cache(maxsize=65536)
 def quantity(text: str) -> Quantity:
-    """The quantity that ``text`` says, shared between equal texts. Raises ``ValueError`` as ``Quantity`` does."""
+    """Parse a quantity, sharing the result between equal texts. Raises ``ValueError`` like ``Quantity``."""
     return Quantity(text)
 
 
 def quantity_text(nano: int) -> str:
-    """An exact amount as Kubernetes may write it: in the largest binary unit that it is a multiple of, or decimal."""
+    """Format an exact amount as Kubernetes may write it: in the largest binary unit that divides it, or in decimal."""
     whole, rest = divmod(nano, NANO_PER_UNIT)
     if rest:
         return f"{nano // NANO_PER_MILLI}m" if nano % NANO_PER_MILLI == 0 else f"{nano}n"
@@ -87,22 +87,22 @@ def quantity_text(nano: int) -> str:
 
 
 def ceil_units(nano: int) -> int:
-    """Whole units of an exact amount, rounded up, wrapped to int64 as upstream's big numbers are."""
+    """Return the amount in whole units, rounded up and wrapped to int64 like upstream's big numbers."""
     return wrap_int64(-(-nano // NANO_PER_UNIT))
 
 
 def ceil_milli(nano: int) -> int:
-    """Thousandths of a unit of an exact amount, rounded up, wrapped to int64."""
+    """Return the amount in thousandths of a unit, rounded up and wrapped to int64."""
     return wrap_int64(-(-nano // NANO_PER_MILLI))
 
 
 def wrap_int64(number: int) -> int:
-    """A number as Go's int64 has it where nobody checks that it fits: it goes round."""
+    """Wrap a number around like an unchecked int64 in Go."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 def _parse(text: str) -> tuple[int, tuple[int, int] | None]:
-    """The amount in nano, and ``(value, scale)`` where upstream keeps the amount as ``value * 10**scale``."""
+    """Return the amount in nano, and ``(value, scale)`` if upstream keeps the amount as ``value * 10**scale``."""
     if not text or len(text) > _MAX_LENGTH:
         raise ValueError("is not a quantity" if not text else "is too long for a quantity")
     match = _SYNTAX.fullmatch(text)

@@ -1,4 +1,4 @@
-"""Volumes, claims, storage classes and what CSI drivers say of nodes."""
+"""Volumes, claims, storage classes, and the information that CSI drivers report about nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kpreempt.model.quantity import Quantity, quantity
 
 
 class PersistentVolumeClaimSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a claim asks for, and the volume it is bound to. ``storage_class_name`` None means the default class."""
+    """The content of a claim, and the volume it is bound to. ``storage_class_name`` None means the default class."""
 
     access_modes: Few[str] = NO_ITEMS
     storage_class_name: str | None = None
@@ -69,7 +69,7 @@ class VolumeNodeAffinity(msgspec.Struct, frozen=True, rename="camel", omit_defau
 
 
 class PersistentVolumeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a volume offers and to which claim it belongs."""
+    """The properties of a volume, and the claim that it belongs to."""
 
     capacity: ResourceList = NO_ENTRIES
     access_modes: Few[str] = NO_ITEMS
@@ -111,7 +111,7 @@ class TopologySelectorTerm(msgspec.Struct, frozen=True, rename="camel", omit_def
 
 
 class StorageClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How volumes of a class are made, and when claims of it are bound."""
+    """How volumes of a class are provisioned, and when their claims are bound."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     provisioner: str = ""
@@ -120,7 +120,7 @@ class StorageClass(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class VolumeNodeResources(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How many volumes of a driver a node takes; ``None`` is no limit."""
+    """The maximum number of a driver's volumes on a node; ``None`` is no limit."""
 
     count: int | None = None
 
@@ -141,14 +141,14 @@ class CSINodeSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class CSINode(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What CSI drivers say of the node of the same name."""
+    """The information that CSI drivers report about the node of the same name."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: CSINodeSpec = CSINodeSpec()
 
 
 class CSIDriverSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a CSI driver can do."""
+    """The capabilities of a CSI driver."""
 
     storage_capacity: bool = False
     attach_required: bool | None = None
@@ -175,7 +175,7 @@ class VolumeAttachmentSource(msgspec.Struct, frozen=True, rename="camel", omit_d
 
 
 class VolumeAttachmentSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which volume is attached to which node, by which driver."""
+    """Which volume is attached to which node, and by which driver."""
 
     attacher: str = ""
     node_name: str = ""
@@ -197,33 +197,33 @@ STORAGE = "storage"
 
 
 def class_of_claim(claim: PersistentVolumeClaim) -> str:
-    """The storage class that the claim asks for; empty if it names none."""
+    """Return the storage class that the claim requests, or an empty string."""
     annotated = claim.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION)
     return annotated if annotated is not None else claim.spec.storage_class_name or ""
 
 
 def class_of_volume(volume: PersistentVolume) -> str:
-    """The storage class of the volume."""
+    """Return the storage class of the volume."""
     return volume.metadata.annotations.get(BETA_STORAGE_CLASS_ANNOTATION, volume.spec.storage_class_name)
 
 
 def requested_storage(claim: PersistentVolumeClaim) -> Quantity:
-    """How much the claim asks for; 0 if it says nothing."""
+    """Return the amount of storage that the claim requests, or 0."""
     return claim.spec.resources.requests.get(STORAGE) or quantity("0")
 
 
 def storage_capacity(volume: PersistentVolume) -> Quantity:
-    """How large the volume is; 0 if it says nothing."""
+    """Return the capacity of the volume, or 0."""
     return volume.spec.capacity.get(STORAGE) or quantity("0")
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has its volume, and the binding is done."""
+    """Return whether the claim has a volume and binding is complete."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is kept for the claim; a UID counts only if the volume's reference has one."""
+    """Return whether the volume is reserved for the claim; a UID counts only if the volume's reference has one."""
     reference = volume.spec.claim_ref
     if reference is None:
         return False

@@ -16,7 +16,7 @@ TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""]
 
 
 class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a node repels pods with."""
+    """A taint of a node, which repels pods."""
 
     key: str
     value: str = ""
@@ -28,7 +28,7 @@ class Taint(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Toleration(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A taint, or a family of taints, that a pod puts up with."""
+    """A taint, or a family of taints, that a pod tolerates."""
 
     key: str = ""
     operator: Literal["", "Equal", "Exists", "Lt", "Gt"] = ""
@@ -37,9 +37,9 @@ class Toleration(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     toleration_seconds: int | None = None
 
     def tolerates(self, taint: Taint, *, compares_numbers: bool = False) -> bool:
-        """Whether the taint is tolerated.
+        """Return whether the taint is tolerated.
 
-        ``compares_numbers`` is the gate ``TaintTolerationComparisonOperators``; without it Lt and Gt tolerate nothing.
+        ``compares_numbers`` is the gate ``TaintTolerationComparisonOperators``; without it, Lt and Gt tolerate nothing.
         """
         if (self.effect and self.effect != taint.effect) or (self.key and self.key != taint.key):
             return False
@@ -61,7 +61,7 @@ def find_untolerated_taint(
     *,
     compares_numbers: bool = False,
 ) -> Taint | None:
-    """The first taint with one of ``effects`` that no toleration covers, or ``None``."""
+    """Return the first taint with one of ``effects`` that no toleration covers, or ``None``."""
     for taint in taints:
         if taint.effect in effects and not any(
             toleration.tolerates(taint, compares_numbers=compares_numbers) for toleration in tolerations

@@ -1,4 +1,4 @@
-"""URLs as messages and answers show them."""
+"""URLs as shown in messages and answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _HOST_AND_PORT = re.compile(r"(\[[^\]]*\]|[^:]*)(:[0-9]*)?")
 
 
 def without_secrets(url: str) -> str:
-    """A URL without a user's name and password, query and fragment.
+    """Return a URL without user name, password, query and fragment.
 
-    It need not be a proper one: mistyped, without a scheme, or with a password that is not escaped, it says as little.
+    Nothing leaks from invalid URLs either: mistyped, without a scheme, or with an unescaped password.
     """
     scheme, separator, rest = url.partition("://")
     if not separator or ":" in scheme:
@@ -24,6 +24,6 @@ def without_secrets(url: str) -> str:
     if "@" in authority:
         rest = rest[authority.rindex("@") + 1 :]
     elif not (scheme.lower() in _SCHEMES and authority and _HOST_AND_PORT.fullmatch(authority)):
-        # Only behind a whole address an at sign is one of the path.
+        # An at sign is part of the path only after a complete address.
         rest = rest.rpartition("@")[2]
     return f"{scheme}{separator}{_END_OF_PATH.split(rest, maxsplit=1)[0]}"

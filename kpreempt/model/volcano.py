@@ -1,7 +1,6 @@
 """Volcano's pod groups and queues, with the fields that its scheduler reads.
 
-They are as in ``volcano.sh/apis`` ``pkg/apis/scheduling/v1beta1/types.go``, in the version that Volcano 1.8.0 is built
-with.
+They match ``volcano.sh/apis`` ``pkg/apis/scheduling/v1beta1/types.go``, in the version that Volcano 1.8.0 uses.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ BATCH_VERSION = f"{BATCH_GROUP}/v1alpha1"
 DEFAULT_QUEUE = "default"
 VOLCANO_SCHEDULER_NAME = "volcano"
 
-# Keys of annotations, and of labels where it says so.
+# Keys of annotations, and of labels if noted.
 GROUP_NAME = "scheduling.k8s.io/group-name"
-# Of pods that name no group, and of namespaces: the queue of the group that is made for them.
+# On pods without a group, and on namespaces: the queue of the group that is created for them.
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 TASK_SPEC = "volcano.sh/task-spec"
 TEMPLATE_UID = "volcano.sh/template-uid"
-# Of pods and pod groups; also a label.
+# On pods and pod groups; also a label.
 PREEMPTABLE = "volcano.sh/preemptable"
-# Of pods and pod groups; of nodes a label.
+# On pods and pod groups; a label on nodes.
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
-# Of jobs and pods, where it also is a label.
+# On jobs and pods; also a label on pods.
 COOLDOWN_TIME = "volcano.sh/cooldown-time"
 NUMA_POLICY = "volcano.sh/numa-topology-policy"
 JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
@@ -38,14 +37,16 @@ SLA_WAITING_TIME = "volcano.sh/sla-waiting-time"
 OLD_SLA_WAITING_TIME = "sla-waiting-time"
 HIERARCHY = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
-# A label of nodes; the others are their annotations.
+# A label of nodes; the others are annotations of nodes.
 OVERSUBSCRIPTION_CPU = "volcano.sh/oversubscription-cpu"
 OVERSUBSCRIPTION_MEMORY = "volcano.sh/oversubscription-memory"
 OFFLINE_JOB_EVICTING = "volcano.sh/offline-job-evicting"
 
 
 class PodGroupSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What must run together. ``min_resources`` None asks for no room before it is let in, and ``{}`` for none at all.
+    """Pods that must run together.
+
+    ``min_resources`` None skips the check for capacity before enqueuing; ``{}`` requests nothing.
 
     An empty ``queue`` is the queue ``default``.
     """
@@ -58,7 +59,7 @@ class PodGroupSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tr
 
 
 class PodGroupCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the scheduler last said of a group; ``transition_id`` is the session in which it did."""
+    """The scheduler's last statement about a group; ``transition_id`` is the session that made it."""
 
     type: str = ""
     status: str = ""
@@ -69,7 +70,7 @@ class PodGroupCondition(msgspec.Struct, frozen=True, rename="camel", omit_defaul
 
 
 class PodGroupStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How far a group is. An empty phase is a group that no scheduler has seen yet."""
+    """The state of a group. An empty phase means that no scheduler has seen it yet."""
 
     phase: str = ""
     conditions: list[PodGroupCondition] = NO_ITEMS
@@ -87,7 +88,7 @@ class PodGroup(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults
 
 
 class QueueGuarantee(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a queue has for itself, used or not."""
+    """The resources reserved for a queue, used or not."""
 
     resource: ResourceList = NO_ENTRIES
 
@@ -103,14 +104,14 @@ class QueueSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class QueueReservation(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The nodes that are locked for a queue, and what is idle on them."""
+    """The nodes that are locked for a queue, and their idle resources."""
 
     nodes: list[str] = NO_ITEMS
     resource: ResourceList = NO_ENTRIES
 
 
 class QueueStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the controller and the scheduler last wrote about a queue."""
+    """The last status of a queue, from the controller and the scheduler."""
 
     state: str = ""
     reservation: QueueReservation = QueueReservation()
@@ -118,7 +119,7 @@ class QueueStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 
 class Queue(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A queue, which pod groups of every namespace wait in."""
+    """A queue, in which pod groups of every namespace wait."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: QueueSpec = QueueSpec()

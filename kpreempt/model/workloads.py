@@ -14,19 +14,19 @@ TEMPLATE_HASH_LABEL = "pod-template-hash"
 
 
 class Namespace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A namespace; its labels are what namespace selectors look at, an annotation names the queue of Volcano's."""
+    """A namespace; namespace selectors match its labels, and an annotation names its Volcano queue."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
 
 
 class Overhead(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What running a pod costs besides its containers."""
+    """The resources that running a pod consumes in addition to its containers."""
 
     pod_fixed: ResourceList = NO_ENTRIES
 
 
 class RuntimeClassScheduling(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Where pods of a runtime class can run."""
+    """The nodes on which pods of a runtime class can run."""
 
     node_selector: dict[str, str] = NO_ENTRIES
     tolerations: Few[Toleration] = NO_ITEMS
@@ -74,13 +74,13 @@ class ScopeRequirement(msgspec.Struct, frozen=True, rename="camel", omit_default
 
 
 class ScopeSelector(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which pods a quota counts; all expressions must hold."""
+    """The pods that a quota counts; all expressions must hold."""
 
     match_expressions: Few[ScopeRequirement] = NO_ITEMS
 
 
 class ResourceQuotaSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How much of what there may be, and of which pods."""
+    """The limits of a quota, and the pods that it counts."""
 
     hard: ResourceList = NO_ENTRIES
     scopes: Few[str] = NO_ITEMS
@@ -88,14 +88,14 @@ class ResourceQuotaSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaul
 
 
 class ResourceQuotaStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What counts, and how much of it is used."""
+    """The limits that are in effect, and how much of them is used."""
 
     hard: ResourceList = NO_ENTRIES
     used: ResourceList = NO_ENTRIES
 
 
 class ResourceQuota(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Limits for all that is in a namespace."""
+    """Limits for everything in a namespace."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
@@ -103,12 +103,12 @@ class ResourceQuota(Keyed, msgspec.Struct, frozen=True, rename="camel", omit_def
 
     @property
     def limits(self) -> ResourceList:
-        """What the API server goes by: the limits in the status, or those of a quota that no controller has seen."""
+        """The limits that the API server enforces: the status's, or the spec's if no controller has seen the quota."""
         return self.status.hard or self.spec.hard
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Which pods a service stands for."""
+    """The pods that a service selects."""
 
     selector: dict[str, str] = NO_ENTRIES
 
@@ -145,15 +145,15 @@ class _Workload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class ReplicaSet(_Workload, frozen=True):
-    """Pods that are alike, as many as it says."""
+    """A number of equal pods."""
 
 
 class StatefulSet(_Workload, frozen=True):
-    """Pods with identities of their own, made one after the other."""
+    """Pods with stable identities, created one after another."""
 
 
 class Deployment(_Workload, frozen=True):
-    """ReplicaSets that take each other's place in a rollout."""
+    """ReplicaSets that replace each other in a rollout."""
 
 
 class DaemonSet(_Workload, frozen=True):
@@ -161,4 +161,4 @@ class DaemonSet(_Workload, frozen=True):
 
 
 class Job(_Workload, frozen=True):
-    """Pods that run until they are done."""
+    """Pods that run to completion."""

@@ -1,4 +1,4 @@
-"""Clusters and manifests from files of every shape, and clusters into files (``write``, ``least``, ``redact``).
+"""Reads clusters and manifests from files of every form, and writes clusters (``write``, ``least``, ``redact``).
 
-Heavy readers (YAML, zstandard) are imported by the functions that need them, and what writes by who writes.
+Heavy readers (YAML, zstandard) are imported by the functions that need them, and the writing modules by their users.
 """

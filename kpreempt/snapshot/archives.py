@@ -1,7 +1,7 @@
-"""Unpacking gzip, zstandard and tar streams, within bounds and never onto the disk under their own names.
+"""Unpacking gzip, zstandard and tar streams within limits, never onto the disk under their own names.
 
-Archives are read here and not by ``tarfile``, which keeps a record of each entry, follows chains of headers as deep as
-the stack, and reads a header of any size into memory and through a regular expression; none of that can be bounded from
+Archives are not read with ``tarfile``, which keeps a record of each entry, recurses into chains of headers as deep as
+the stack, and reads headers of any size into memory and through a regular expression; none of that can be limited from
 outside. After POSIX.1-2008 (``pax``) and GNU tar's ``src/tar.h`` (long names, base-256 sizes).
 """
 
@@ -23,7 +23,8 @@ MAX_UNPACKED = 2**30
 # Data that unpacks to more than this, and by more than the ratio below, is not a cluster.
 _RATIO_FROM = 2**20
 _MAX_RATIO = 1000
-# Nor is a longer text with a comma, or a line, for fewer bytes than this: decoded, each value takes ten times as many.
+# Neither is a longer text with a comma, or a line, in fewer bytes than this: each decoded value takes ten times as
+# much.
 _DENSE_FROM = 8 * 2**20
 _MIN_BYTES_PER_VALUE = 10
 _STEP = 2**20
@@ -31,7 +32,7 @@ _MAX_LAYERS = 4
 _HEAD = 512
 _TAR_MAGIC_AT = 257
 _MAX_ZSTD_WINDOW = 2**27
-# The most that one call can unpack is some 43,000 times this: a run of equal bytes takes 3 bytes for 128 KiB.
+# A single call can unpack at most some 43,000 times this: a run of equal bytes takes 3 bytes for 128 KiB.
 _ZSTD_INPUT = 1024
 
 _T = TypeVar("_T")
@@ -41,17 +42,17 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 class Readable(Protocol):
-    """What bytes can be read from."""
+    """An object from which bytes can be read."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes; none only at the end."""
+        """Read up to ``size`` bytes; empty only at the end."""
 
 
 class PassedOver(msgspec.Struct):
-    """What the readers of inputs pass over: ``files`` without objects, those ``not_read`` by their names, ``bad`` ones.
+    """Files that the readers skip: those without objects, those ``not_read`` due to their names, and ``bad`` ones.
 
-    A bad file is an error unless ``skips_bad``; then reading goes on without it. ``kustomizations`` are files that say
-    how others are built, which kpreempt reads as they are.
+    A bad file is an error unless ``skips_bad``; then reading continues without it. ``kustomizations`` are files that
+    describe how to build others, which kpreempt reads as they are.
     """
 
     skips_bad: bool = False
@@ -61,7 +62,7 @@ class PassedOver(msgspec.Struct):
     kustomizations: list[str] = []
 
     def objects_of(self, name: str, objects: Iterator[_T]) -> Iterator[_T]:
-        """The objects of the file ``name``, up to where it cannot be read. Raises ``InputError``."""
+        """Yield the objects of the file ``name``, up to where it becomes unreadable. Raises ``InputError``."""
         is_empty = True
         try:
             for each in objects:
@@ -74,49 +75,49 @@ class PassedOver(msgspec.Struct):
                 self.files.append(name)
 
     def skip(self, error: InputError) -> None:
-        """Go on without what the error is about, or raise it."""
+        """Skip the subject of the error, or raise it."""
         if not self.skips_bad:
             raise error
         self.bad.append(error)
 
 
 class InputLimits:
-    """How much has been unpacked so far, over all inputs that share it. ``follows_links`` is about folders.
+    """Tracks how much has been unpacked, over all inputs that share it. ``follows_links`` applies to directories.
 
-    ``limit`` is how many bytes all of them may unpack to.
+    ``limit`` is the maximum number of bytes that all of them may unpack to.
     """
 
     def __init__(self, max_unpacked: int = MAX_UNPACKED, *, follows_links: bool = False) -> None:
         self.follows_links = follows_links
         self.limit = max_unpacked
         self._left = max_unpacked
-        # What readers pass over, for the answer to list it.
+        # What readers skipped, to be listed in the answer.
         self.passed_over = PassedOver()
 
     @property
     def is_spent(self) -> bool:
-        """Whether the inputs have unpacked to more than they may."""
+        """Whether the inputs have unpacked to more than the limit."""
         return self._left < 0
 
     def restart(self) -> None:
-        """Forget what has been unpacked: it is gone, and the inputs are read anew."""
+        """Reset the count: the unpacked data is gone, and the inputs are read again."""
         self._left = self.limit
 
     def take_passed_over(self) -> PassedOver:
-        """What has been passed over since it was last taken."""
+        """Return what was skipped since the last call."""
         taken, self.passed_over = self.passed_over, PassedOver()
         self.passed_over.skips_bad = taken.skips_bad
         return taken
 
     def spend(self, count: int, name: str) -> None:
-        """Count ``count`` bytes of what ``name`` unpacks to. Raises ``InputError`` when there are too many."""
+        """Count ``count`` unpacked bytes of ``name``. Raises ``InputError`` above the limit."""
         self._left -= count
         if self._left < 0:
             words = (f"{self.limit // unit} {each}" for each, unit in _UNITS if self.limit % unit == 0)
             raise InputError(
                 f"the input unpacks to more than {next(words, f'{self.limit:,} bytes')}",
                 source=name,
-                hint="--max-unpacked allows more, if it is what you expect",
+                hint="--max-unpacked SIZE, if the size is expected",
             )
 
 
@@ -126,12 +127,12 @@ def check_ratio(packed: int, unpacked: int, name: str) -> None:
         raise InputError(
             f"unpacks to more than {_MAX_RATIO:,} times its size",
             source=name,
-            hint="if it is what you expect, unpack it first",
+            hint="if the size is expected, unpack it first",
         )
 
 
 def check_density(content: bytes | mmap.mmap, name: str) -> None:
-    """Raise ``InputError`` for a text that is little but tiny values, which would take many times its size."""
+    """Raise ``InputError`` for a text that consists mostly of tiny values, which would take many times its size."""
     if len(content) <= _DENSE_FROM:
         return
     import numpy as np  # noqa: PLC0415 - few inputs are large
@@ -142,12 +143,12 @@ def check_density(content: bytes | mmap.mmap, name: str) -> None:
         commas += int(np.count_nonzero(part == ord(",")))
         lines += int(np.count_nonzero(part == ord("\n")))
     if max(commas, lines) * _MIN_BYTES_PER_VALUE > len(content):
-        problem = f"has more than one value for every {_MIN_BYTES_PER_VALUE} bytes, which no cluster has"
+        problem = f"has more than one value per {_MIN_BYTES_PER_VALUE} bytes, which no cluster has"
         raise InputError(problem, source=name)
 
 
 def parse_size(text: str, option: str = "--max-unpacked") -> int:
-    """A size in bytes that ``option`` says, as Kubernetes writes amounts: ``4Gi``, ``500Mi``. Raises ``UsageError``."""
+    """Parse the size of ``option`` in bytes, in Kubernetes' notation: ``4Gi``, ``500Mi``. Raises ``UsageError``."""
     try:
         size = quantity(text).value
     except ValueError:
@@ -161,7 +162,7 @@ _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 class InputStream(io.RawIOBase):
-    """Bytes with a name; the first of them can be looked at before they are read. Errors carry the name."""
+    """A named byte stream whose first bytes can be peeked at. Errors include the name."""
 
     def __init__(
         self,
@@ -171,12 +172,12 @@ class InputStream(io.RawIOBase):
         packing: str = "",
         packed: InputStream | None = None,
     ) -> None:
-        """What is read counts for ``input_limits``, if there is one; ``packed`` is what it is in."""
+        """Bytes that are read count for ``input_limits``, if any; ``packed`` is the stream it was unpacked from."""
         super().__init__()
         self.raw = raw
         self.name = name
         self.num_read = 0
-        # Of all that was unpacked from it, layer by layer.
+        # Number of bytes unpacked from it, over all layers.
         self.num_unpacked = 0
         self._input_limits = input_limits
         self._packing = packing
@@ -188,7 +189,7 @@ class InputStream(io.RawIOBase):
         return True
 
     def peek(self) -> bytes:
-        """The first 512 bytes, or all if there are fewer."""
+        """Return the first 512 bytes, or all if there are fewer."""
         if not self._is_peeked:
             self._is_peeked = True
             while len(self._head) < _HEAD and (chunk := self._read_raw(_HEAD - len(self._head))):
@@ -196,7 +197,10 @@ class InputStream(io.RawIOBase):
         return self._head
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes (not negative); none only at the end. Raises ``InputError`` for a damaged stream."""
+        """Read up to ``size`` bytes (not negative); empty only at the end.
+
+        Raises ``InputError`` for a damaged stream.
+        """
         if self._head:
             part, self._head = self._head[:size], self._head[size:]
             return part
@@ -208,9 +212,9 @@ class InputStream(io.RawIOBase):
         except InputError:
             raise
         except EOFError as error:
-            raise self._damaged("ends early", "the file may not have been copied whole") from error
+            raise self._damaged("ends early", "the file may have been copied incompletely") from error
         except Exception as error:
-            # zlib.error, BadGzipFile and ZstdError have no base of their own in common.
+            # zlib.error, BadGzipFile and ZstdError have no common base class.
             if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
                 raise unreadable(self.name, error) from error
             raise self._damaged("is damaged") from error
@@ -229,7 +233,7 @@ class InputStream(io.RawIOBase):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A stream without packing; ``is_member`` where it is one of the files of an archive."""
+    """An unpacked stream; ``is_member`` if it is a file in an archive."""
 
     stream: InputStream
     is_member: bool
@@ -238,7 +242,7 @@ class Member(msgspec.Struct, frozen=True):
 def unpacked(
     stream: InputStream, input_limits: InputLimits, *, is_member: bool = False, layers: int = 0
 ) -> Iterator[Member]:
-    """The streams in a stream, with every layer of packing taken off; each must be read before the next is asked for.
+    """Yield the streams in a stream, with every layer of packing removed; read each before requesting the next.
 
     Raises ``InputError``.
     """
@@ -253,7 +257,7 @@ def unpacked(
         yield from unpacked(inner, input_limits, is_member=is_member, layers=layers + 1)
     elif head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar":
         for member in tar_members(stream, stream.name):
-            # Its bytes are those of the archive, which count already.
+            # Its bytes are those of the archive, which are already counted.
             inner = InputStream(member, f"{stream.name}:{member.name}", packing="tar", packed=stream)
             yield from unpacked(inner, input_limits, is_member=True, layers=layers + 1)
     else:
@@ -261,7 +265,7 @@ def unpacked(
 
 
 class _ZstdFrames:
-    """A file object over zstandard frames. Unlike the package's own reader it notices a frame that ends early."""
+    """A file object over zstandard frames. Unlike the package's own reader, it detects a frame that ends early."""
 
     def __init__(self, stream: InputStream) -> None:
         import zstandard  # noqa: PLC0415 - few inputs need it
@@ -273,7 +277,7 @@ class _ZstdFrames:
         self._ready = b""
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes. Raises ``EOFError`` where the input ends within a frame."""
+        """Read up to ``size`` bytes. Raises ``EOFError`` if the input ends within a frame."""
         while not self._ready:
             packed = b""
             if self._frame.eof:
@@ -292,19 +296,19 @@ class _ZstdFrames:
 
 _BLOCK = 512
 _CHUNK = 2**16
-# Of names and the like for one entry: how many headers in a row, and how long each may be.
+# Limits on the extended headers of an entry: how many in a row, and the size of each.
 _MAX_HEADERS = 8
 _MAX_HEADER_BYTES = 2**16
 
 _REGULAR = (b"0", b"\0", b"7")
-# Links, devices, folders and pipes, which have no content whatever size they state.
+# Links, devices, directories and pipes, which have no content whatever size they state.
 _EMPTY = (b"1", b"2", b"3", b"4", b"5", b"6")
 _LONG_NAME, _LONG_LINK, _GNU_SPARSE = b"L", b"K", b"S"
 _PAX, _PAX_GLOBAL = (b"x", b"X"), b"g"
 
 
 class TarMember:
-    """A regular file of an archive; can be read until the next one is asked for. Its name is only for messages."""
+    """A regular file in an archive, readable until the next one is requested. The name is only for messages."""
 
     def __init__(self, name: str, size: int, stream: Readable) -> None:
         self.name = name
@@ -313,7 +317,7 @@ class TarMember:
         self._stream = stream
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes. Raises ``EOFError`` where the archive ends within the file."""
+        """Read up to ``size`` bytes. Raises ``EOFError`` if the archive ends within the file."""
         if not self._left:
             return b""
         chunk = self._stream.read(min(size, self._left))
@@ -323,14 +327,14 @@ class TarMember:
         return chunk
 
     def skip(self) -> None:
-        """Read past what is left of the file. Raises ``EOFError``."""
+        """Skip the rest of the file. Raises ``EOFError``."""
         self._left, self._padding = self._left + self._padding, 0
         while self.read(_CHUNK):
             continue
 
 
 def tar_members(stream: Readable, name: str) -> Iterator[TarMember]:
-    """The regular files of the archive ``name``, in its order. Raises ``InputError``."""
+    """Yield the regular files of the archive ``name``, in order. Raises ``InputError``."""
     headers = _Headers(stream, name)
     while (member := headers.next_member()) is not None:
         if member.name:
@@ -347,14 +351,14 @@ class _Headers:
         self._archive = archive
 
     def next_member(self) -> TarMember | None:
-        """The next entry, or ``None`` at the end; one that is no regular file has no name."""
+        """Return the next entry, or ``None`` at the end; entries that are not regular files have no name."""
         name, size = "", None
         for _ in range(_MAX_HEADERS + 1):
             block = self._read(_BLOCK)
             if not block.strip(b"\0"):
                 return None
             kind, stated = block[156:157], _number(block[124:136])
-            # The sum is taken with blanks in its own place.
+            # The checksum is computed with blanks in its own field.
             if stated is None or _number(block[148:156]) != sum(block) - sum(block[148:156]) + 8 * ord(" "):
                 raise _damaged(self._archive)
             if kind == _GNU_SPARSE:
@@ -374,7 +378,7 @@ class _Headers:
                 continue
             if not name:
                 name, prefix = (_text(field.partition(b"\0")[0]) for field in (block[:100], block[345:500]))
-                # GNU tar has other things where POSIX has the folders.
+                # GNU tar uses this field of POSIX for other data.
                 name = f"{prefix}/{name}" if prefix and block[257:263] == b"ustar\0" else name
             is_regular = kind in _REGULAR and not (kind == b"\0" and name.endswith("/"))
             length = 0 if kind in _EMPTY else stated if size is None else size
@@ -382,7 +386,7 @@ class _Headers:
         raise InputError(f"an entry of the tar archive has more than {_MAX_HEADERS} headers", source=self._archive)
 
     def _read(self, count: int) -> bytes:
-        """So many bytes, or none at the end of the stream."""
+        """Read ``count`` bytes, or none at the end of the stream."""
         content = b""
         while len(content) < count and (chunk := self._stream.read(count - len(content))):
             content += chunk
@@ -391,7 +395,7 @@ class _Headers:
         return content
 
     def _pax(self, content: bytes) -> tuple[str, int | None]:
-        """The name and the size that a header of ``LENGTH KEY=VALUE`` lines gives, each if it does."""
+        """Return the name and the size in a header of ``LENGTH KEY=VALUE`` lines, if it has them."""
         name, size = "", None
         at = 0
         while at < len(content):
@@ -414,12 +418,14 @@ class _Headers:
 
     def _sparse(self) -> InputError:
         return InputError(
-            "the tar archive has a sparse file, which is not read", source=self._archive, hint="tar without --sparse"
+            "the tar archive has a sparse file, which is not supported",
+            source=self._archive,
+            hint="tar without --sparse",
         )
 
 
 def _number(field: bytes) -> int | None:
-    """A number in octal digits or, with the first bit set, in base 256; ``None`` where it is neither, or below 0."""
+    """Parse a number in octal digits or, if the first bit is set, in base 256; ``None`` if invalid or negative."""
     if field[:1] == b"\x80":
         return int.from_bytes(field[1:], "big")
     digits = field.partition(b"\0")[0].strip()

@@ -1,6 +1,6 @@
-"""Texts to objects: JSON (one value, several, one a line) or YAML, known by content, with lists taken apart.
+"""Texts to objects: JSON (one value, several, or one per line) or YAML, detected by content, with lists split up.
 
-Every object is handed on as JSON, whatever it was written in, so that there is one way to decode it.
+Every object is passed on as JSON, whatever its format, so that there is a single decoder.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ UNREAD = "kpreempt.io/unread"
 LISTED = "kpreempt.io/listed"
 KPREEMPT_VERSION = "kpreempt.io/kpreempt-version"
 
-INCOMPLETE = "the file may not have been copied whole"
+INCOMPLETE = "the file may have been copied incompletely"
 
-# So many objects at a time: for progress to move, and for memory.
+# The number of objects per batch, to report progress and to limit memory.
 _BATCH = 4096
 
 LineOf = Callable[[int], int]
@@ -34,10 +34,10 @@ LineOf = Callable[[int], int]
 class Batch(msgspec.Struct, frozen=True):
     """Some objects of one source, in order.
 
-    ``kind`` and ``api_version`` are those of objects that do not say theirs, because their list does. ``line_of`` tells
-    the line of an object by its index, ``share`` how much of the source has been read. ``version``, ``taken_at``,
-    ``skipped``, ``assumptions``, ``unread`` and ``listed`` are what the source says of itself, ``openshift`` is the
-    version of OpenShift, ``is_own`` says that it is a dump of kpreempt's.
+    ``kind`` and ``api_version`` apply to objects that lack them because their list states them. ``line_of`` returns the
+    line of an object by its index; ``share`` is how much of the source has been read. ``version``, ``taken_at``,
+    ``skipped``, ``assumptions``, ``unread`` and ``listed`` are the source's statements about itself, ``openshift`` is
+    the version of OpenShift, and ``is_own`` means that it is a kpreempt dump.
     """
 
     source: str
@@ -57,10 +57,10 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class WithoutKind(Protocol):
-    """What is done with a value of a file that states no kind; ``is_named`` says whether the user named the file."""
+    """Handles a value without a kind; ``is_named`` means that the user named the file."""
 
     def __call__(self, name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
-        """The objects in it, if there are any. Raises ``InputError``."""
+        """Yield the objects in it, if any. Raises ``InputError``."""
         ...
 
 
@@ -69,7 +69,7 @@ ReadsWithoutKind = Callable[[str, Json, int], Iterator[Batch]]
 
 
 class ServerVersion(msgspec.Struct, frozen=True):
-    """What a server says of its version."""
+    """The version of a server."""
 
     git_version: str = msgspec.field(name="gitVersion", default="")
 
@@ -79,7 +79,7 @@ class _TopMeta(msgspec.Struct, frozen=True):
 
 
 class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
-    """What a top-level value is: a list, an object, or the output of ``kubectl version``."""
+    """The fields of a top-level value: a list, an object, or the output of ``kubectl version``."""
 
     kind: str = ""
     api_version: str = ""
@@ -90,12 +90,12 @@ class TopLevel(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_list(self) -> bool:
-        """Whether the value is a list of objects: whatever its kind is, ``items`` are its items, as for kubectl."""
+        """Whether the value is a list of objects: as in kubectl, ``items`` makes it a list, whatever its kind."""
         return (isinstance(self.items, list) and bool(self.kind)) or (self.items is None and self.kind.endswith("List"))
 
     @property
     def is_version(self) -> bool:
-        """Whether the value is what ``kubectl version`` prints."""
+        """Whether the value is the output of ``kubectl version``."""
         return not self.kind and (self.server_version is not None or self.client_version is not None)
 
 
@@ -116,7 +116,7 @@ def batches_of_value(
     line_of_item: Callable[[TopLevel, int], int],
     without_kind: ReadsWithoutKind,
 ) -> Iterator[Batch]:
-    """The objects of one top-level value, in JSON or a list that is decoded, which begins on ``line``.
+    """Yield the objects of one top-level value, given as JSON or as a decoded list, which begins on ``line``.
 
     Raises ``InputError``.
     """
@@ -133,7 +133,7 @@ def batches_of_value(
         elif kind.endswith("List"):
             raise no_kind(document, name, line()) from None
         else:
-            # What is wrong with it is found, and said better, when it is decoded as what it is.
+            # Errors are found, with a better message, when it is decoded as its own type.
             yield Batch(name, [value], lambda _: line())
         return
     if top.is_version:
@@ -148,31 +148,31 @@ def batches_of_value(
 
 
 def fixed_line(line: int) -> LineOf:
-    """The line of objects of which only that of their list is known."""
+    """Return a function for objects of which only the line of their list is known."""
     return lambda _: line
 
 
 def is_extension(document: Any) -> bool:
-    """Whether a document holds nothing but fields ``x-NAME``: anchors for other documents, by convention."""
+    """Return whether a document only has fields ``x-NAME``: by convention, anchors for other documents."""
     return isinstance(document, dict) and bool(document) and all(key.startswith("x-") for key in document)
 
 
 def no_kind(document: Any, name: str, line: int) -> InputError:
-    """The error for a value that is not an object, because it has no kind or a field is something else."""
+    """Build the error for a value that is not an object, because it has no kind or a field of the wrong type."""
     if not isinstance(document, dict):
         return InputError(f"expected a Kubernetes object, got {shown(document)}", source=name, line=line)
-    for field, (extra_fields, kinds) in _TOP_FIELDS.items():
+    for field, (expected, kinds) in _TOP_FIELDS.items():
         if field in document and not isinstance(document[field], kinds):
-            problem = f"expected {extra_fields}, got {shown(document[field])}"
+            problem = f"expected {expected}, got {shown(document[field])}"
             return InputError(problem, source=name, line=line, path=field)
     if document.get("kind"):
         return InputError("expected an object", source=name, line=line, path="metadata.annotations")
     hint = INCOMPLETE if "items" in document else ""
-    return InputError("is not a Kubernetes object: it has no kind", source=name, line=line, hint=hint)
+    return InputError("not a Kubernetes object: missing kind", source=name, line=line, hint=hint)
 
 
 def batches_of_list(name: str, top: TopLevel, line_of: LineOf) -> Iterator[Batch]:
-    """The items of a list, some at a time. The first batch carries what the list says of itself."""
+    """Yield the items of a list in batches. The first batch has the list's statements about itself."""
     items = top.items or []
     kind = top.kind.removesuffix("List")
     yield batch_of_header(name, top)
@@ -188,18 +188,18 @@ def batches_of_list(name: str, top: TopLevel, line_of: LineOf) -> Iterator[Batch
 
 
 def list_within(json: Json) -> TopLevel | None:
-    """The list that an item of a list is, or ``None`` where it is something else of that name."""
+    """Return the list that an item of a list is, or ``None`` if it only has the same kind."""
     try:
         top = TOP_LEVEL.decode(json)
     except (msgspec.ValidationError, UnicodeDecodeError):
         return None
-    # An object of a server's may have items that are something else.
+    # A server's object of that kind may have other items.
     is_list = top.is_list and (top.kind.endswith("List") or all(bytes(item)[:1] == b"{" for item in top.items or ()))
     return top if is_list else None
 
 
 def batch_of_header(name: str, top: TopLevel) -> Batch:
-    """What a list says of itself, without objects."""
+    """Return a list's statements about itself, without objects."""
     annotations = (top.metadata.annotations if top.metadata else None) or {}
     version, taken_at, skipped, assumptions, unread, listed = (
         str(annotations.get(key) or "") for key in (SERVER_VERSION, TAKEN_AT, SKIPPED, ASSUMPTIONS, UNREAD, LISTED)

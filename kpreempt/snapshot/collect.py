@@ -1,4 +1,4 @@
-"""Objects to a cluster: kinds told apart, each object once, everything in the order of the input."""
+"""Objects to a cluster: sorted by kind, each object once, everything in the order of the input."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from kpreempt.verdict.unread import LIST
 
 _T = TypeVar("_T")
 
-# What is kept of a document, as whoever reads the cluster wants it.
+# Returns the part of a document that is kept for the reader of the cluster.
 Packs = Callable[[dict[str, Any]], Any]
-# Whether the plain document of a record of a kind is kept beside the record.
+# Returns whether to keep the document of a record.
 Keeps = Callable[[str, Record], bool]
 
-# How kubectl and the API server begin an object; then its end need not be looked for.
+# How kubectl and the API server begin an object, so that its end need not be searched for.
 _COMMON_START = re.compile(
     rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w*)",|\{\s*"kind":\s*"(\w*)",\s*"apiVersion":\s*"([\w./-]*)",'
 )
@@ -56,15 +56,15 @@ _OPENSHIFT = "config.openshift.io"
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a question needs of a cluster beyond what schedulers look at, and what it can do without.
+    """What a request needs from a cluster in addition to what schedulers read, and what it can do without.
 
-    ``keeps`` is told the kind and the record of each object, and says whether its document is kept beside the cluster,
-    as it is written; such documents may hold secrets, and belong into no file. What plugins have ``extra_fields`` goes
-    into the cluster itself.
+    ``keeps`` gets the kind and the record of each object, and returns whether to keep its document next to the cluster,
+    unmodified; documents may contain secrets and must not be written to any file. Data ``extra_fields`` by plugins
+    becomes part of the cluster.
 
-    The rest is about live clusters; a dump has what it has. Events are read ``with_events``. Kinds of which the cluster
-    has no records (``COMPARED``) are read where they are ``compared``, by name, and for ``keeps`` alone. Kinds that are
-    ``unneeded``, by name, are not read, as if there were none.
+    The rest applies to live clusters; a dump has what it has. Events are read ``with_events``. Kinds without records
+    (``COMPARED``) are read if they are in ``compared``, by name, and only for ``keeps``. Kinds in ``unneeded``, by
+    name, are not read, as if there were none.
     """
 
     keeps: Keeps | None = None
@@ -83,7 +83,7 @@ class _Header(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NamedObject(msgspec.Struct, frozen=True):
-    """What is read of an object of a kind of which there are no records."""
+    """The metadata of an object whose kind has no records."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -95,7 +95,7 @@ class _Reason(msgspec.Struct, frozen=True):
 _HEADER = msgspec.json.Decoder(_Header)
 _REASON = msgspec.json.Decoder(_Reason)
 _NAME_DECODER = msgspec.json.Decoder(NamedObject)
-# Kinds that no snapshot has, and of which it is known that they have a namespace.
+# Kinds that no snapshot has but that are known to be namespaced.
 _NAMESPACED = tuple((kind.name, kind.groups[0]) for kind in COMPARED.values() if kind.is_namespaced)
 
 
@@ -107,34 +107,34 @@ class _KindStore:
         self.records: list[Any] = []
         # By namespace and name.
         self.index_of: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        # From which index on the records come from which source.
+        # The index from which records come from each source.
         self._starts: list[int] = []
         self._sources: list[str] = []
 
     @cached_property
     def decode(self) -> Callable[[Json], Any]:
-        """Makes a record of JSON. Decoders take a while to make, and few clusters have objects of all kinds."""
+        """Makes a record from JSON. Decoders take a while to build, and few clusters have objects of all kinds."""
         return decoder_of(self.kind.record).decode
 
     def begin(self, source: str) -> None:
-        """The next records come from ``source``."""
+        """Set the source of the next records."""
         if not self._sources or self._sources[-1] != source:
             self._starts.append(len(self.records))
             self._sources.append(source)
 
     def source_of(self, index: int) -> str:
-        """Where the record at ``index`` comes from."""
+        """Return the source of the record at ``index``."""
         return self._sources[bisect_right(self._starts, index) - 1]
 
 
 class Collector:
-    """Takes objects in, and gives the cluster that they make.
+    """Collects objects and builds the cluster.
 
-    ``defaults_namespace`` says whether an object without a namespace is in ``default``, as kubectl would have it.
-    With ``skips_bad_objects`` those that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions``
-    are those that a dump says it was made with. ``keeps`` says of which objects the documents are kept, as plain data,
-    beside the cluster; without it none are. ``packs`` says what is kept of each. What is ``extra_fields`` goes into the
-    cluster itself.
+    ``defaults_namespace`` puts objects without a namespace into ``default``, like kubectl. With ``skips_bad_objects``,
+    objects that cannot be decoded are kept in ``set_aside`` instead of raised. ``assumptions`` are those that a dump
+    was made with. ``keeps`` returns whether to keep an object's document next to the cluster, as plain data; without
+    it, none are kept. ``packs`` returns the part of a document to keep. Data that is ``extra_fields`` becomes part of
+    the cluster.
     """
 
     def __init__(
@@ -156,20 +156,20 @@ class Collector:
         self._annotates = extra_fields.pod_annotations
         self._keeps_conditions = extra_fields.pod_conditions
         self._wants_more_of_pods = extra_fields.pod_annotations or extra_fields.pod_conditions
-        # Sources that kpreempt has written, and the indices of pods from there, of which annotations and times of
-        # conditions are missing.
+        # Sources written by kpreempt, and the indices of their pods, whose annotations and times of conditions are
+        # missing.
         self._own_sources: set[str] = set()
         self._bare_pods: set[int] = set()
-        # With the version of the API, by kind, namespace and name.
+        # With the API version, by kind, namespace and name.
         self._documents: dict[tuple[str, str, str], tuple[str, Any]] = {}
         self._shelves = {kind.name: _KindStore(kind) for kind in KINDS.values()}
         self._pods = PodDecoder(keeps_conditions=extra_fields.pod_conditions)
         self._shelves["Pod"].decode = self._pods.decode
         self._skipped: Counter[str] = Counter()
-        # By kind, with the source that was refused it.
+        # By kind, with the source that could not read it.
         self._unread: dict[str, tuple[Unread, str]] = {}
         self._listed: set[str] = set()
-        # Of plugins, by ``ObjectKind.key``.
+        # Kinds of plugins, by ``ObjectKind.key``.
         self._kept_complete: set[str] = set()
         self._known_starts: dict[bytes, _Start] = {}
         self._latest_start: _Start | None = None
@@ -178,15 +178,15 @@ class Collector:
         self._taken_at: datetime | None = None
 
     def add(self, batch: Batch, *, depth: int = 0) -> None:
-        """Take the objects of a batch in. Raises ``InputError``."""
-        self._note_statements(batch)
+        """Add the objects of a batch. Raises ``InputError``."""
+        self._note_header(batch)
         if batch.source != self._source:
             self._source = batch.source
             for store in self._shelves.values():
                 store.begin(batch.source)
         for index, json in enumerate(batch.objects):
             try:
-                # The kind of an object, from its first bytes where it begins as usual.
+                # The kind of an object, from its first bytes if it begins as usual.
                 latest = self._latest_start
                 if latest is not None and latest.begins(json):
                     what = latest.what
@@ -217,7 +217,7 @@ class Collector:
                     raise bad from None
                 self.set_aside.append(bad)
 
-    def _note_statements(self, batch: Batch) -> None:
+    def _note_header(self, batch: Batch) -> None:
         self._version = batch.version or self._version
         self._openshift = batch.openshift or self._openshift
         if batch.is_own:
@@ -229,36 +229,36 @@ class Collector:
                 problem = f'"{batch.taken_at[:40]}" is not a time'
                 raise InputError(problem, source=batch.source, path="metadata.annotations") from None
         if batch.skipped:
-            self._skipped.update(_said(batch, batch.skipped, dict[str, int]))
+            self._skipped.update(_header_value(batch, batch.skipped, dict[str, int]))
         if batch.assumptions:
-            # What a dump was made with; those of old say of kinds that were not read in words only.
-            for each in _said(batch, batch.assumptions, list[Assumption]):
+            # The assumptions of a dump; old dumps describe kinds that were not read only in words.
+            for each in _header_value(batch, batch.assumptions, list[Assumption]):
                 if each.field != LIST or each.subject not in KINDS:
                     self.assumptions.append(each)
                 elif f"({FORBIDDEN})" in each.message:
                     self.leave_out(each.subject, FORBIDDEN, batch.source)
         if batch.unread:
-            for kind, status in _said(batch, batch.unread, dict[str, int]).items():
+            for kind, status in _header_value(batch, batch.unread, dict[str, int]).items():
                 self.leave_out(kind, status, batch.source)
         if batch.listed:
-            self.note_listed(_said(batch, batch.listed, list[str]))
+            self.note_listed(_header_value(batch, batch.listed, list[str]))
 
     def note_listed(self, kinds: Iterable[str]) -> None:
-        """These kinds were read whole; they count as no objects that are skipped."""
+        """Record that these kinds were read completely; they do not count as skipped objects."""
         for kind in kinds:
             (self._listed if kind in RECORDED else self._kept_complete).add(kind)
 
     def leave_out(self, kind: str, status: int, source: str) -> None:
-        """There may be objects of the kind, and ``source`` was refused them with this HTTP status, or some of them.
+        """Record that some objects of the kind may be missing, because ``source`` got this HTTP status for them.
 
-        ``source`` may be what the names of several begin with.
+        ``source`` may be a common prefix of several sources' names.
         """
         known = RECORDED.get(kind)
         if known is not None:
             self._unread[kind] = Unread(status, resource_of(known)), source
 
     def forget(self, kind: str, api_version: str = "") -> None:
-        """Let go of all objects of a kind, because they are read anew."""
+        """Remove all objects of a kind, because they are read again."""
         what = self._what(kind, api_version)
         if what.store is not None:
             what.store.records = []
@@ -269,7 +269,7 @@ class Collector:
             self._filing.forget(what.extra_fields)
 
     def cluster(self) -> ClusterSnapshot:
-        """The cluster of all the objects so far."""
+        """Build the cluster from all objects so far."""
         records: dict[str, Any] = {store.kind.field: store.records for store in self._shelves.values()}
         return ClusterSnapshot(
             **records,
@@ -277,7 +277,7 @@ class Collector:
             taken_at=self._taken_at,
             skipped={kind: count for kind, count in self._skipped.items() if kind not in self._listed},
             listed=tuple(sorted(self._listed - self._unread.keys())),
-            # What one source could not read another may bring.
+            # Another source may have what one source could not read.
             unread={
                 kind: why
                 for kind, (why, source) in self._unread.items()
@@ -288,7 +288,7 @@ class Collector:
         )
 
     def lacking(self) -> list[Assumption]:
-        """What is wanted and not known because dumps that kpreempt has written do not keep it."""
+        """List what is wanted but unknown, because kpreempt's dumps do not keep it."""
         found = self._filing.lacking(self._kept_complete) if self._own_sources else []
         if self._bare_pods and self._annotates:
             found.append(LACKING_ANNOTATIONS)
@@ -297,7 +297,7 @@ class Collector:
         return found
 
     def documents(self) -> list[Any]:
-        """The documents that were kept, in the order of the input, each with its kind and namespace, as packed."""
+        """Return the kept documents in the order of the input, each with its kind and namespace, as packed."""
         return [packed for _, packed in self._documents.values()]
 
     def _what(self, name: str, api_version: str) -> _ObjectType:
@@ -306,7 +306,7 @@ class Collector:
         return _ObjectType(store, name, api_version, self._filing.kind_of(name, api_version, kind))
 
     def _take(self, what: _ObjectType, store: _KindStore, json: Json, batch: Batch, index: int) -> None:
-        """Decode an object and keep it, or settle which of two of one name counts."""
+        """Decode an object and keep it, or decide between two of the same name."""
         if store.kind.reasons:
             try:
                 reason = _REASON.decode(json).reason
@@ -353,7 +353,7 @@ class Collector:
         self._documents[kind, meta.namespace, meta.name] = document["apiVersion"], packed
 
     def _keep_other(self, what: _ObjectType, json: Json) -> None:
-        """Keep the document of an object that is passed over, where it is asked for."""
+        """Keep the document of an object that is otherwise skipped, if requested."""
         if self._keeps is None or what.name in KINDS:
             return
         try:
@@ -371,7 +371,7 @@ class Collector:
     def _settle(self, store: _KindStore, at: int, record: Record, batch: Batch, index: int) -> None:
         known = store.records[at]
         is_own = batch.source in self._own_sources
-        # Of pods that differ at most in what a dump of kpreempt's leaves out: annotations, and of conditions a lot.
+        # For pods that differ at most in what kpreempt's dumps leave out: annotations, and most of their conditions.
         is_same_pod = (
             self._wants_more_of_pods
             and isinstance(record, Pod)
@@ -383,10 +383,10 @@ class Collector:
             other = store.source_of(at)
             there = f" and in {other}" if other != batch.source else ""
             name = f"{store.kind.name} {record.metadata.namespace}/{record.metadata.name}".replace(" /", " ")
-            raise _twice(name, there, batch, index)
+            raise _duplicate(name, there, batch, index)
 
     def _pass_over(self, what: _ObjectType, json: Json, batch: Batch, index: int, depth: int) -> None:
-        """Count an object of a kind that is not kept, or take the items of a list within a list in."""
+        """Count an object of a kind that is not kept, or add the items of a list within a list."""
         top = list_within(json) if _HAS_ITEMS.search(json) else None
         if top is None:
             if what.name == "ClusterVersion" and _group(what.api_version) == _OPENSHIFT:
@@ -394,8 +394,8 @@ class Collector:
             filed = self._filed(what, json, batch)
             if filed is not None and not self._filing.add(*filed):
                 meta = filed[1].names.metadata
-                raise _twice(f"{what.name} {meta.namespace}/{meta.name}".replace(" /", " "), "", batch, index)
-            # A dump of kpreempt's says itself how many there were.
+                raise _duplicate(f"{what.name} {meta.namespace}/{meta.name}".replace(" /", " "), "", batch, index)
+            # A kpreempt dump states the numbers itself.
             if batch.source not in self._own_sources or what.name not in COMPARED:
                 self._skipped[what.name] += 1
             return
@@ -405,7 +405,7 @@ class Collector:
             self.add(inner, depth=depth + 1)
 
     def _filed(self, what: _ObjectType, json: Json, batch: Batch) -> tuple[ObjectKind, Stored] | None:
-        """An object as it is filed, where it is wanted."""
+        """Return an object ready to be filed, if it is wanted."""
         if what.extra_fields is None:
             return None
         version, is_own = what.api_version or batch.api_version, batch.source in self._own_sources
@@ -413,7 +413,7 @@ class Collector:
 
 
 class _ObjectType(msgspec.Struct, frozen=True, gc=False):
-    """What an object is; ``store`` is ``None`` for kinds that are not kept, ``extra_fields`` for those of no plugin."""
+    """The type of an object; ``store`` is ``None`` if the kind is not kept, ``extra_fields`` if no plugin reads it."""
 
     store: _KindStore | None
     name: str
@@ -422,7 +422,7 @@ class _ObjectType(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Start(NamedTuple):
-    """How objects begin, and what these are. Most are as the one before, and that is soon seen."""
+    """The beginning of an object and the resulting type. Most objects begin like the previous one."""
 
     begins: Callable[[Json], object]
     what: _ObjectType
@@ -436,9 +436,9 @@ def _group(api_version: str) -> str:
     return api_version.rpartition("/")[0]
 
 
-def _twice(object_name: str, there: str, batch: Batch, index: int) -> InputError:
+def _duplicate(object_name: str, there: str, batch: Batch, index: int) -> InputError:
     return InputError(
-        f"is there twice, here{there}, with different content and no resourceVersion that tells which is later",
+        f"defined twice, here{there}, with different content and no resourceVersion to tell which is later",
         source=batch.source,
         line=batch.line_of(index),
         object_name=object_name,
@@ -446,7 +446,7 @@ def _twice(object_name: str, there: str, batch: Batch, index: int) -> InputError
 
 
 def _names(json: Json, batch: Batch) -> tuple[str, str]:
-    """Kind and version of an object that does not begin with them."""
+    """Return kind and version of an object that does not begin with them."""
     try:
         header = _HEADER.decode(json)
     except (msgspec.ValidationError, UnicodeDecodeError):
@@ -463,10 +463,10 @@ def _names(json: Json, batch: Batch) -> tuple[str, str]:
     return name, api_version
 
 
-def _said(batch: Batch, text: str, kind: type[_T]) -> _T:
-    """What a dump says of itself, in JSON within an annotation. Raises ``InputError``."""
+def _header_value(batch: Batch, text: str, kind: type[_T]) -> _T:
+    """Parse a dump's statement about itself, which is JSON in an annotation. Raises ``InputError``."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        problem = f'"{text[:40]}" is not what kpreempt writes'
+        problem = f'"{text[:40]}" was not written by kpreempt'
         raise InputError(problem, source=batch.source, path="metadata.annotations") from None

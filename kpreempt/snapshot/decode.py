@@ -1,12 +1,12 @@
-"""One object to its typed record: fast where it is right, with one exact message where it is wrong.
+"""One object to its typed record: fast if it is valid, with one exact message if it is not.
 
-Claims, slices and classes of older API versions become what the API server has in ``resource.k8s.io/v1``, after
-``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/resource/v1beta1/conversion.go``; what drivers say to each other is left out.
+Claims, slices and classes of older API versions are converted to ``resource.k8s.io/v1`` like the API server does, after
+``k8s.io/kubernetes`` v1.36.3 ``pkg/apis/resource/v1beta1/conversion.go``; driver-specific data is left out.
 
-``PodDecoder`` makes pods small: what replicas have in common is read and kept once, and what nothing reads is let go. A
-dump of 150,000 pods repeats a few hundred specs and label sets. They are known again by their texts, which is quicker
-than to read them, and shared, which takes a third of the memory; records are frozen, so sharing cannot be seen from
-outside. This runs for every pod, so it leaves to msgspec what it can.
+``PodDecoder`` makes pods small: the common parts of replicas are decoded and kept once, and data that nothing reads is
+dropped. A dump of 150,000 pods repeats a few hundred specs and label sets. They are recognized by their texts, which is
+faster than decoding them, and shared, which takes a third of the memory; records are frozen, so the sharing is
+invisible. This runs for every pod, so it leaves as much as possible to msgspec.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from kpreempt.snapshot.wire_types import FieldError, to_quantity, with_zero_valu
 Json = bytes | bytearray | memoryview | msgspec.Raw
 Record = Any
 
-# An object of the API has a few megabytes at most.
+# Objects of the API have a few megabytes at most.
 _LARGEST_OBJECT = 24 * 2**20
 _LONGEST_NAME = 253
 _LONGEST_VERSION = 20
@@ -76,14 +76,14 @@ _ANNOTATED = msgspec.json.Decoder(_Annotated)
 
 
 class Decode(Protocol):
-    """Makes the record of an object that is plain data."""
+    """Makes the record of an object given as plain data."""
 
     def __call__(self, kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:
         """Decode one object."""
 
 
 class BadObjectError(Exception):
-    """An object that cannot be its kind's record; where it came from is not known here."""
+    """An object that does not match its kind's record; its source is not known here."""
 
     def __init__(self, object_name: str, path: str, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -93,7 +93,7 @@ class BadObjectError(Exception):
         self.hint = hint
 
     def at(self, source: str, line: int) -> InputError:
-        """The error for the user, with its place."""
+        """Build the error for the user, with the object's location."""
         return InputError(
             self.problem, source=source, line=line, object_name=self.object_name, path=self.path, hint=self.hint
         )
@@ -101,12 +101,12 @@ class BadObjectError(Exception):
 
 @cache
 def decoder_of(record: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
-    """The decoder of a record. Numbers with a point reach quantities as the text that the input has."""
+    """Build the decoder of a record. Numbers with a decimal point reach quantities as the text in the input."""
     return msgspec.json.Decoder(record, dec_hook=to_quantity, float_hook=str)
 
 
 def record_of(kind: Kind, json: Json, decode: Callable[[Json], Record] | None = None) -> Record:
-    """The record of an object, by its own ``decode`` if it has one. Raises ``BadObjectError``."""
+    """Decode the record of an object, with its own ``decode`` if it has one. Raises ``BadObjectError``."""
     try:
         return (decode or decoder_of(kind.record).decode)(json)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -114,7 +114,7 @@ def record_of(kind: Kind, json: Json, decode: Callable[[Json], Record] | None = 
 
 
 def decode_carefully(kind: Kind, json: Json) -> Record:
-    """The record of an object that its decoder refused: for a ``null``, or because it is wrong.
+    """Decode an object that the fast decoder rejected, because of a ``null`` or because it is invalid.
 
     Raises ``BadObjectError``.
     """
@@ -122,7 +122,7 @@ def decode_carefully(kind: Kind, json: Json) -> Record:
 
 
 def parse_json(json: Json) -> Any:
-    """Plain data. Raises ``BadObjectError``."""
+    """Parse JSON to plain data. Raises ``BadObjectError``."""
     check_size(json)
     try:
         return msgspec.json.decode(json)
@@ -137,7 +137,7 @@ def parse_json(json: Json) -> Any:
 
 
 def parse_json_of(json: Json, source: str, line: int) -> Any:
-    """Plain data from a place. Raises ``InputError`` that names it."""
+    """Parse JSON to plain data. Raises ``InputError`` with its location."""
     try:
         return parse_json(json)
     except BadObjectError as error:
@@ -145,15 +145,15 @@ def parse_json_of(json: Json, source: str, line: int) -> Any:
 
 
 def check_size(json: Json) -> None:
-    """Raise ``BadObjectError`` for what is larger than any object is, and would take many times as much memory."""
+    """Raise ``BadObjectError`` for text larger than any object, which would take many times its size in memory."""
     if memoryview(json).nbytes > _LARGEST_OBJECT:
         raise BadObjectError("", "", f"is larger than {_LARGEST_OBJECT >> 20} MiB, which no object is")
 
 
 def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line: int = 0) -> Record:
-    """The record of an object that is plain data, which stays as it is. ``kind`` is one of ``KINDS``.
+    """Decode an object given as plain data, which is not modified. ``kind`` is one of ``KINDS``.
 
-    Raises ``InputError`` that names ``source`` and ``line`` and the field that is wrong.
+    Raises ``InputError`` with ``source``, ``line`` and the invalid field.
     """
     return as_served(decode_document(kind, KINDS[kind].record, document, source=source, line=line))
 
@@ -161,7 +161,10 @@ def decode_object(kind: str, document: dict[str, Any], *, source: str = "", line
 def decode_document(
     kind: str, record: type[msgspec.Struct], document: dict[str, Any], *, source: str = "", line: int = 0
 ) -> Record:
-    """A record of a kind that snapshots keep as plain data only. Raises ``InputError`` as ``decode_object`` does."""
+    """Decode a record of a kind that snapshots keep only as plain data.
+
+    Raises ``InputError`` like ``decode_object``.
+    """
     try:
         return _convert(kind, record, document)
     except BadObjectError as error:
@@ -169,12 +172,12 @@ def decode_document(
 
 
 def object_decoder(extra_fields: ExtraFields) -> Decode:
-    """``decode_object``, or where the annotations of pods are wanted what keeps them as well."""
+    """Return ``decode_object``, or a variant that also keeps the annotations of pods if they are wanted."""
     return _decode_annotated_object if extra_fields.pod_annotations else decode_object
 
 
 def annotations_in(json: Json) -> dict[str, str]:
-    """All annotations of a pod. Raises ``BadObjectError``."""
+    """Return all annotations of a pod. Raises ``BadObjectError``."""
     try:
         return _ANNOTATED.decode(json).metadata.annotations
     except (msgspec.ValidationError, UnicodeDecodeError, RecursionError):
@@ -183,7 +186,7 @@ def annotations_in(json: Json) -> dict[str, str]:
 
 
 def is_later(record: Record, than: Record) -> bool:
-    """Whether both have a numeric ``resourceVersion`` and that of ``record`` is the higher one."""
+    """Return whether both have a numeric ``resourceVersion`` and that of ``record`` is higher."""
     mine, other = record.metadata.resource_version, than.metadata.resource_version
     are_numbers = all(each.isascii() and each.isdecimal() and len(each) <= _LONGEST_VERSION for each in (mine, other))
     return are_numbers and int(mine) > int(other)
@@ -212,7 +215,7 @@ def _convert(kind: str, record: type[msgspec.Struct], document: Any) -> Record:
 
 
 def describe(kind: str, document: Any) -> str:
-    """``Pod shop/api-7f9``, as far as the object says it."""
+    """Return ``Pod shop/api-7f9``, as far as the object states it."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     if not isinstance(metadata, dict):
         return kind
@@ -222,16 +225,16 @@ def describe(kind: str, document: Any) -> str:
 
 
 def as_served(record: Record, api_version: str = "") -> Record:
-    """The record as the newest version that is kept has it; the very same one where nothing differs."""
+    """Convert the record to the newest version that is kept; returns the same record if nothing differs."""
     if api_version == "policy/v1beta1":
         return _as_served_budget(record)
-    # A record about devices as ``v1`` has it, by its shape.
+    # Records about devices are converted to ``v1`` by their shape.
     convert = _CONVERSIONS.get(type(record))
     return convert(record) if convert else record
 
 
 def _as_served_budget(record: Record) -> Record:
-    """A record of ``policy/v1beta1`` as the API server has it in ``policy/v1``.
+    """Convert a record of ``policy/v1beta1`` to ``policy/v1`` like the API server.
 
     In ``policy/v1beta1`` an empty selector selects no pod, in ``policy/v1`` every pod (upstream
     ``pkg/apis/policy/v1beta1/conversion.go``, v1.36.3).
@@ -252,7 +255,7 @@ _replace = msgspec.structs.replace
 
 
 def _request(request: DeviceRequest) -> DeviceRequest:
-    """``v1beta1`` has the fields of ``exactly`` in the request itself."""
+    """Move the fields that ``v1beta1`` has in the request itself to ``exactly``."""
     if request.exactly is not None or request.first_available or not request.device_class_name:
         return request
     fields = [name for name in ExactDeviceRequest.__struct_fields__ if name in DeviceRequest.__struct_fields__]
@@ -262,7 +265,7 @@ def _request(request: DeviceRequest) -> DeviceRequest:
 
 def _claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
     requests = list(map(_request, spec.devices.requests))
-    # Nothing reads it, and no dump need have it.
+    # Nothing reads it, so no dump needs it.
     config = NO_ITEMS if spec.devices.config else spec.devices.config
     if config is spec.devices.config and all(map(is_, requests, spec.devices.requests)):
         return spec
@@ -289,7 +292,7 @@ def _template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
 
 
 def _slice(record: ResourceSlice) -> ResourceSlice:
-    """``v1beta1`` has all of a device but its name in ``basic``."""
+    """Move the fields that ``v1beta1`` has in ``basic`` to the device."""
     if all(device.basic is None for device in record.spec.devices):
         return record
     devices = [
@@ -311,15 +314,15 @@ _CONVERSIONS: dict[type[msgspec.Struct], Callable[[Any], Any]] = {
 }
 
 
-# What conditions are read for: budgets (Ready), evictions under way, resizes. Nobody reads the others.
+# Conditions that are read: for budgets (Ready), evictions in progress, resizes. No one reads the others.
 _CONDITIONS = frozenset(("Ready", "DisruptionTarget", "PodResizePending", "PodResizeInProgress", "PodScheduled"))
-# So many texts of a part are known at a time. Most clusters have fewer, and in others replicas are close to each other.
+# The number of texts cached per part. Most clusters have fewer; in others, replicas are close to each other.
 _MAX_PARTS = 20_000
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
 
 
 def _written(record: type[msgspec.Struct], *names: str, **kinds: Any) -> Any:
-    """The record with texts in the fields of these names, and in others with values of these kinds."""
+    """Return a variant of the record with raw texts in the named fields, and other types in ``kinds``."""
     kinds = {**dict.fromkeys(names, msgspec.Raw), **kinds}
     fields = [
         (each.name, kinds.get(each.name, each.type), msgspec.field(name=each.encode_name, default=each.default))
@@ -328,8 +331,8 @@ def _written(record: type[msgspec.Struct], *names: str, **kinds: Any) -> Any:
     return msgspec.defstruct(f"_Written{record.__name__}", fields, omit_defaults=True, gc=False)
 
 
-# Of containers little is read, and replicas differ in the rest, as in the names of mounts. What is read of a spec makes
-# the text by which it is known.
+# Few fields of containers are read, and replicas differ in the others, such as names of mounts. The fields that are
+# read form the text by which a spec is recognized.
 _WrittenContainers: Any = list[_written(Container, *Container.__struct_fields__)]  # type: ignore[misc]
 _WrittenSpec = _written(
     PodSpec,
@@ -353,7 +356,7 @@ _LABELS, _OWNERS, _ANNOTATIONS = map(PodMeta.__struct_fields__.index, (*_OF_META
 
 
 class _Parts(dict[bytes, Any]):
-    """What texts say, each read where it is met first."""
+    """Values by their texts, each decoded on first use."""
 
     def __init__(self, kind: Any) -> None:
         super().__init__()
@@ -367,7 +370,7 @@ class _Parts(dict[bytes, Any]):
 
 
 class PodDecoder:
-    """Decodes pods, with parts that it has seen before; ``keeps_conditions`` leaves those of pods as they are."""
+    """Decodes pods, sharing parts that it has seen before; ``keeps_conditions`` leaves conditions unchanged."""
 
     def __init__(self, *, keeps_conditions: bool = False) -> None:
         self._keeps_conditions = keeps_conditions
@@ -382,7 +385,7 @@ class PodDecoder:
         self._conditions: dict[tuple[str, str, str], PodCondition] = {}
 
     def decode(self, json: Json) -> Pod:
-        """The pod that a text is. Raises as the decoders of msgspec do."""
+        """Decode a pod. Raises msgspec's errors."""
         written = _POD.decode(json)
         status = written.status
         if status.conditions or status.container_statuses or status.init_container_statuses:
@@ -390,9 +393,9 @@ class PodDecoder:
                 conditions = [self._condition(each) for each in status.conditions if each.type in _CONDITIONS]
                 force_setattr(status, "conditions", self._lists.setdefault(tuple(conditions), conditions))
             if status.container_statuses:
-                force_setattr(status, "container_statuses", self._telling(status.container_statuses))
+                force_setattr(status, "container_statuses", self._relevant(status.container_statuses))
             if status.init_container_statuses:
-                force_setattr(status, "init_container_statuses", self._telling(status.init_container_statuses))
+                force_setattr(status, "init_container_statuses", self._relevant(status.init_container_statuses))
         values = [*astuple(written.metadata)]
         if type(labels := values[_LABELS]) is msgspec.Raw:
             values[_LABELS] = self._labels[bytes(labels)]
@@ -403,11 +406,11 @@ class PodDecoder:
         return Pod(PodMeta(*values), self._spec(written.spec), status)
 
     def shared(self, pod: Pod) -> Pod:
-        """A pod that was decoded in another way, with the parts that this one has seen."""
+        """Return a pod that was decoded in another way, with parts shared."""
         return self.decode(_ENCODER.encode(pod))
 
     def annotate(self, pod: Pod, annotations: dict[str, str]) -> None:
-        """Give a pod that was just decoded all its annotations."""
+        """Set all annotations of a pod that was just decoded."""
         key = tuple(annotations.items())
         if key not in self._all_annotations:
             made = all_annotations(annotations)
@@ -415,17 +418,17 @@ class PodDecoder:
         force_setattr(pod.metadata, "annotations", self._all_annotations[key])
 
     def _spec(self, written: Any) -> PodSpec:
-        """The spec that all replicas have, with what is each one's own: the node, volumes, a DaemonSet's affinity."""
+        """Return the spec that all replicas share, with the parts of each: node, volumes, a DaemonSet's affinity."""
         node_name, volumes, affinity = written.node_name, written.volumes, written.affinity
         written.node_name = ""
         if volumes or affinity is not None:
-            # An empty list is the same of all.
+            # All share the same empty list.
             written.volumes, written.affinity = NO_ITEMS if volumes else volumes, None
         spec: PodSpec = replace(
             self._specs[_ENCODER.encode(written)], node_name=self._node_names.setdefault(node_name, node_name)
         )
         if volumes:
-            # Most volumes are of sources that no scheduler reads; these have nothing but a name here.
+            # Most volumes have sources that no scheduler reads, so only their name is kept.
             volumes = [volume for volume in volumes if volume != Volume(name=volume.name)]
             force_setattr(spec, "volumes", volumes or NO_ITEMS)
         if affinity is not None:
@@ -433,9 +436,9 @@ class PodDecoder:
         return spec
 
     def _condition(self, condition: PodCondition) -> PodCondition:
-        """The condition, without the time and message where only its status counts.
+        """Return the condition without time and message if only its status matters.
 
-        What the scheduler says of a pod that it could not place is kept.
+        The scheduler's messages about unschedulable pods are kept.
         """
         is_rejection = condition.type == "PodScheduled" and condition.status != "True"
         if is_rejection or condition.type not in ("Ready", "PodScheduled"):
@@ -446,12 +449,12 @@ class PodDecoder:
             known = self._conditions[key] = PodCondition(*key)
         return known
 
-    def _telling(self, statuses: list[ContainerStatus]) -> list[ContainerStatus]:
-        """The statuses that say what a container was given, or that it began anew; the others are not read."""
-        telling = [
+    def _relevant(self, statuses: list[ContainerStatus]) -> list[ContainerStatus]:
+        """Return the statuses with allocated resources or restarts; the others are not read."""
+        relevant = [
             each for each in statuses if each.restart_count or each.resources is not None or each.allocated_resources
         ]
-        if not telling:
+        if not relevant:
             return NO_ITEMS
         key = tuple(
             (
@@ -461,15 +464,15 @@ class PodDecoder:
                 *map(id, each.allocated_resources.values()),
                 _key(each.resources),
             )
-            for each in telling
+            for each in relevant
         )
-        return self._statuses.setdefault(key, telling)
+        return self._statuses.setdefault(key, relevant)
 
 
 def _key(resources: ResourceRequirements | None) -> Hashable:
-    """A key for amounts: names, and the identities of the quantities, since equal texts are one object already.
+    """Return a key of resource amounts: names, and the identities of the quantities, since equal texts share an object.
 
-    Equal amounts in other words (1000m, 1) stay apart: a report shows the words.
+    Equal amounts in different notations (1000m, 1) have different keys: reports show the notation.
     """
     if resources is None:
         return None

@@ -1,4 +1,4 @@
-"""Single documents and single values of YAML, such as configurations; little is loaded for them."""
+"""Single documents and single values in YAML, such as configurations, with little to load."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kpreempt.files import name_of, read_text
 
 
 def parse_document(text: str, source: str) -> dict[str, Any]:
-    """The one object that a text in YAML or JSON holds, such as a configuration. Raises ``InputError``."""
+    """Parse the only object in a YAML or JSON text, such as a configuration. Raises ``InputError``."""
     from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
 
     try:
@@ -18,19 +18,19 @@ def parse_document(text: str, source: str) -> dict[str, Any]:
         raise InputError(error.problem, source=source, line=error.line) from None
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise InputError(
-            "holds not one object" if len(documents) == 1 else f"holds {len(documents)} documents, not one",
+            "expected an object" if len(documents) == 1 else f"expected one document, got {len(documents)}",
             source=source,
         )
     return documents[0]
 
 
 def read_document(path: str) -> dict[str, Any]:
-    """The one object of a file. Raises ``InputError``."""
+    """Read the only object in a file. Raises ``InputError``."""
     return parse_document(read_text(path), name_of(path))
 
 
 def parse_yaml_value(text: str) -> Any:
-    """One YAML value as kubectl means it: ``1`` is a number, ``"1"`` and ``1500m`` are texts.
+    """Parse one YAML value like kubectl: ``1`` is a number, ``"1"`` and ``1500m`` are strings.
 
     Raises ``UsageError``.
     """

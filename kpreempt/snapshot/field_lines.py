@@ -1,4 +1,4 @@
-"""The line on which a field of a manifest is written, found in the text only when a message needs it."""
+"""The line of a field in a manifest, found in the text only if a message needs it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import yaml
 
-# How much of an object is searched: little first, as most are small, and there may be many of them.
+# How much of an object is searched: little at first, because most are small and there may be many of them.
 _SEARCHED = (2**14, 2**20)
 
 
 def line_of_field(text: bytes, line: int, path: Sequence[str | int]) -> int:
-    """The line (from 1) of the key that ``path`` leads to in the object that begins on ``line`` of a YAML or JSON text.
+    """Return the line (from 1) of the key at ``path`` in the object that begins on ``line`` of a YAML or JSON text.
 
-    The object's own line if the text doesn't show it there, as when the key comes from an anchor elsewhere.
+    Returns the object's line if the text does not show the key, as when it comes from an anchor elsewhere.
     """
     begin = _line_starts(text)[line - 1]
     for size in _SEARCHED:
-        # JSON may be indented by tabs, and YAML may not.
+        # JSON may be indented with tabs, YAML may not.
         part = text[begin : begin + size].decode("utf-8-sig", "replace").replace("\t", " ")
         try:
             return line + _line_along(path, yaml.parse(part, Loader=yaml.CSafeLoader))
@@ -31,16 +31,19 @@ def line_of_field(text: bytes, line: int, path: Sequence[str | int]) -> int:
 
 @lru_cache(maxsize=1)
 def _line_starts(text: bytes) -> list[int]:
-    """Where lines begin; many objects of one text may be asked about, one after the other."""
+    """Return the offsets of lines; cached, because a text may have many objects with messages."""
     return [0, *(match.end() for match in re.finditer(b"\n", text))]
 
 
 def _line_along(path: Sequence[str | int], events: Iterator[Any]) -> int:
-    """The line from 0 of the last key of ``path``. Raises ``LookupError`` if the first object has no such key."""
+    """Return the line (from 0) of the last key of ``path``.
+
+    Raises ``LookupError`` if the first object has no such key.
+    """
     line = 0
     # The first event of the first document.
     event = next(event for event in events if not isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)))
-    # An item of a list begins with its dash: what is read is then a list, of which it is the first item.
+    # An item of a list begins with its dash, so the text is read as a list with it as the first item.
     if isinstance(event, yaml.SequenceStartEvent):
         event = next(events)
     for part in path:
@@ -58,7 +61,7 @@ def _line_along(path: Sequence[str | int], events: Iterator[Any]) -> int:
 
 
 def _line_of_key(key: str, events: Iterator[Any]) -> int:
-    """The line from 0 of a key of the mapping that has begun; the next event is its value."""
+    """Return the line (from 0) of a key of the current mapping; the next event is its value."""
     for event in events:
         if isinstance(event, yaml.MappingEndEvent):
             break
@@ -70,7 +73,7 @@ def _line_of_key(key: str, events: Iterator[Any]) -> int:
 
 
 def _skip(event: Any, events: Iterator[Any]) -> None:
-    """Pass over what begins with an event. Raises ``LookupError`` for the end of a collection, where nothing begins."""
+    """Skip the node that begins with an event. Raises ``LookupError`` for the end of a collection."""
     if isinstance(event, yaml.CollectionEndEvent):
         raise LookupError
     depth = int(isinstance(event, yaml.CollectionStartEvent))

@@ -1,4 +1,4 @@
-"""The kinds of object that a snapshot or a recording has, by name and as users name them."""
+"""The kinds of objects in a snapshot or recording, by name and by the words that users have for them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kpreempt.model.kinds import KINDS, Kind
 from kpreempt.model.meta import ObjectMeta
 
 _ADMISSION = ("admissionregistration.k8s.io",)
-# No scheduler reads these, and no snapshot has records of them. A change may be about them, or they act on the pods
-# that it makes: their documents are what it is compared with.
+# No scheduler reads these kinds, and no snapshot has records of them. But a change may include them, or they act on the
+# pods that it creates; their documents are what manifests are compared with.
 COMPARED: dict[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -25,24 +25,24 @@ COMPARED: dict[str, Kind] = {
     )
 }
 
-# The kinds that a recording has.
+# The kinds in a recording.
 RECORDED: dict[str, Kind] = {**KINDS, **COMPARED}
 
 
 def plural_of(kind: Kind) -> str:
-    """The kind's name in paths and in rules of roles."""
+    """Return the kind's name in paths and RBAC rules."""
     return kind.field.replace("_", "")
 
 
 def resource_of(kind: Kind) -> str:
-    """The kind as ``kubectl auth can-i list`` takes it: ``poddisruptionbudgets.policy``."""
+    """Return the kind as ``kubectl auth can-i list`` takes it: ``poddisruptionbudgets.policy``."""
     return ".".join(filter(None, (plural_of(kind), kind.groups[0])))
 
 
 def parse_kinds(texts: Iterable[str], option: str) -> frozenset[str]:
-    """The recorded kinds that ``texts`` name as kubectl takes them: ``pdb``, ``PriorityClass``, ``hpa.autoscaling``.
+    """Return the recorded kinds that ``texts`` name like kubectl (``pdb``, ``PriorityClass``, ``hpa.autoscaling``).
 
-    Raises ``UsageError``, which names the ``option``, for a text that names none of them.
+    Raises ``UsageError`` with the name of the ``option`` for an unknown kind.
     """
     by_word = {
         word.lower(): kind.name
@@ -60,7 +60,7 @@ def parse_kinds(texts: Iterable[str], option: str) -> frozenset[str]:
 
 
 def find_kind(name: str, api_version: str) -> Kind | None:
-    """The kept kind of that name in that group, or ``None``. Without a version the name decides alone."""
+    """Return the kept kind of that name in that group, or ``None``. Without a version, only the name counts."""
     kind = KINDS.get(name)
     if kind is None or not api_version:
         return kind

@@ -1,15 +1,15 @@
-"""Objects that state no kind, recognized by the layout of the dump that they are in.
+"""Objects without a kind, recognized by the layout of their dump.
 
 - OpenShift's Insights archive: ``config/pod/NS/NAME.json``, ``config/node/NAME.json``, ``config/pdbs/NS/NAME.json``
   (``openshift/insights-operator`` ``docs/insights-archive-sample``).
 - Troubleshoot's support bundle: ``cluster-resources/pods/NS.json``, ``cluster-resources/nodes.json``;
-  ``cluster-resources/KIND-errors.json`` says why a kind could not be read, ``cluster-info/cluster_version.json`` which
-  version the server has.
+  ``cluster-resources/KIND-errors.json`` says why a kind could not be read, and ``cluster-info/cluster_version.json``
+  has the server's version.
 - The export of kube-scheduler-simulator: ``{"pods": [...], "nodes": [...]}``.
-- What old releases of kubectl printed with ``cluster-info dump``: Kubernetes' internal types under their names in Go.
+- The output of ``cluster-info dump`` in old releases of kubectl: Kubernetes' internal types with their Go names.
 
-Anything else without a kind that looks like an object, or like a list of objects, is an error: kubectl writes ``kind``
-after ``items``, so that it is most likely a dump that was cut off.
+Any other value without a kind that looks like an object, or like a list of objects, is an error: kubectl writes
+``kind`` after ``items``, so it is most likely a dump that was cut off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kpreempt.snapshot.sources import LineCounter, Source
 
 _INSIGHTS, _BUNDLE = "config", "cluster-resources"
 _ERRORS = "-errors.json"
-# The beginning of an object or a list, and fields that only API servers fill in.
+# The beginning of an object or a list, and fields that only API servers set.
 _VERSIONED = re.compile(rb"^ {0,4}(?:- )?apiVersion: ", re.MULTILINE)
 _SERVED = re.compile(rb"^[ -]+(?:uid|resourceVersion): \S", re.MULTILINE)
 _PREFIX_BYTES = 2**20
@@ -45,7 +45,7 @@ _KIND_OF: dict[str, Kind] = {
     **{kind.name.lower(): kind for kind in KINDS.values()},
     **{alias: KINDS[name] for alias, name in _ALIASES.items()},
 }
-# The lists of kube-scheduler-simulator's export (``simulator/snapshot/snapshot.go`` ``ResourcesForSnap``).
+# The lists in kube-scheduler-simulator's export (``simulator/snapshot/snapshot.go`` ``ResourcesForSnap``).
 _EXPORTED = {
     "pods": "Pod",
     "nodes": "Node",
@@ -61,10 +61,10 @@ _RAW_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class DumpLayout:
-    """What is done with values without a kind in one input, which may be a folder or an archive with many files.
+    """Handles values without a kind in one input, which may be a directory or an archive with many files.
 
-    A call raises ``InputError`` for a value that looks like an object and is not known, and for any value that is not
-    known in a file that the user named.
+    A call raises ``InputError`` for an unknown value that looks like an object, and for any unknown value in a file
+    that the user named.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class DumpLayout:
         self._undecided: list[InputError] = []
 
     def __call__(self, name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
-        """The objects in a value without a kind."""
+        """Yield the objects in a value without a kind."""
         document = parse_json_of(json, name, line)
         if document is None or is_extension(document):
             return
@@ -87,16 +87,16 @@ class DumpLayout:
             self._undecided.append(unknown)
 
     def errors(self) -> list[InputError]:
-        """What turned out to be wrong once the input was read: objects of other kinds, if it is no Insights archive."""
+        """Return errors found at the end of the input: objects of other kinds, unless it is an Insights archive."""
         return [] if self._is_insights else self._undecided
 
     def _known(self, path: Sequence[str], name: str, json: Json, document: Any, line: int) -> Sequence[Batch] | None:
-        """The objects, if the value has a layout that is known."""
+        """Return the objects, if the layout of the value is known."""
         # The ``cluster_version.json`` of a support bundle.
         if version := _text_at(document, "info", "gitVersion"):
             return [Batch(name, [], fixed_line(line), version=version)]
         if _BUNDLE in path and path[-1].endswith(_ERRORS):
-            # That a kind could not be read, as a bundle's file with the errors says.
+            # A kind could not be read, according to a bundle's file with errors.
             unread = _kind_of([*path[:-1], path[-1].removesuffix(_ERRORS) + ".json"])
             if unread is None or not document:
                 return []
@@ -123,7 +123,7 @@ class DumpLayout:
                     if bytes(fields.get(key, b"null")) != b"null":
                         found.append(_batch(name, _RAW_LIST.decode(fields[key]), line, KINDS[exported]))
                 if bytes(fields.get(_EXPORTED_CONFIGURATION, b"null")) != b"null":
-                    # It counts among the objects that are not read.
+                    # Count it among the objects that are not read.
                     configuration = fields[_EXPORTED_CONFIGURATION]
                     found.append(Batch(name, [configuration], fixed_line(line), kind="KubeSchedulerConfiguration"))
                 return found
@@ -141,9 +141,9 @@ class DumpLayout:
 
 
 def check_complete(source: Source) -> None:
-    """Raise ``InputError`` for a dump in YAML that ends in the middle of a line.
+    """Raise ``InputError`` for a YAML dump that ends in the middle of a line.
 
-    YAML that is cut off can be valid. What comes from an API server was written by a program, which ends every line.
+    YAML that is cut off can still be valid. But API server output was written by a program, which ends every line.
     """
     content = source.content
     if content is None or content[-1:] == b"\n" or not _VERSIONED.search(content[:_PREFIX_BYTES]):
@@ -155,25 +155,25 @@ def check_complete(source: Source) -> None:
 
 
 def openshift_version(document: Any) -> str:
-    """The version that a ClusterVersion of OpenShift states; empty if it states none."""
+    """Return the version that a ClusterVersion of OpenShift states, or an empty string."""
     return _text_at(document, "status", "desired", "version")
 
 
 def _text_at(document: Any, *keys: str) -> str:
-    """The text along the keys of a document; empty where there is none."""
+    """Return the string at the keys of a document, or an empty string."""
     for key in keys:
         document = document.get(key) if isinstance(document, dict) else None
     return document if isinstance(document, str) else ""
 
 
 def kubernetes_version(openshift: str) -> str:
-    """The version of Kubernetes in a version of OpenShift 4: ``v1.33`` in ``4.20.3``; empty for any other."""
+    """Return the Kubernetes version of an OpenShift 4 version: ``v1.33`` for ``4.20.3``; empty for any other."""
     found = re.match(r"4\.([0-9]{1,3})(?:\.|\Z)", openshift)
     return f"v1.{int(found[1]) + 13}" if found else ""
 
 
 def _kind_of(path: Sequence[str]) -> Kind | None:
-    """The kind that the folders of an archive, or the name of a file in it, stand for."""
+    """Return the kind that an archive's directories, or the name of a file in it, stand for."""
     for root in (_BUNDLE, _INSIGHTS):
         if root in path:
             below = path[len(path) - 1 - list(reversed(path)).index(root) + 1 :]
@@ -185,7 +185,7 @@ def _kind_of(path: Sequence[str]) -> Kind | None:
 
 
 def _array(name: str, json: Json, document: Any, line: int, kind: str) -> list[Batch] | None:
-    """The objects of an array, whose kind is ``kind`` if they do not state one."""
+    """Return the objects of an array; ``kind`` is their kind if they do not state one."""
     if not isinstance(document, list) or not all(
         _has_name(each) and (kind or isinstance(each.get("kind"), str)) for each in document
     ):
@@ -204,7 +204,7 @@ def _has_name(document: Any) -> bool:
 
 
 def looks_like_objects(document: Any) -> bool:
-    """Whether a value is an object of Kubernetes or a list of them, of which something is missing."""
+    """Return whether a value is an incomplete Kubernetes object or list of objects."""
     if isinstance(document, list):
         return any(_has_name(each) for each in document)
     if not isinstance(document, dict):
@@ -212,13 +212,13 @@ def looks_like_objects(document: Any) -> bool:
     items = document.get("items")
     if isinstance(items, list):
         return not items or any(isinstance(each, dict) and "metadata" in each for each in items)
-    # A Helm chart has a version of the API and no kind.
+    # A Helm chart has an API version but no kind.
     is_chart = isinstance(document.get("name"), str) and "metadata" not in document
     has_parts = _has_name(document) or _has_go_names(document) or isinstance(document.get("spec"), dict)
     return has_parts or ("apiVersion" in document and not is_chart)
 
 
-# Kubernetes' types within itself have the names of Go, but for the metadata.
+# Kubernetes' internal types have Go names, except for the metadata.
 
 _OF_METADATA = frozenset(
     (
@@ -227,7 +227,7 @@ _OF_METADATA = frozenset(
         *("ownerReferences", "finalizers", "clusterName"),
     )
 )
-# Their keys are names of the user's.
+# Their keys are names chosen by the user.
 _MAPS = frozenset(
     (
         *("labels", "annotations", "nodeSelector", "matchLabels", "capacity", "allocatable", "requests", "limits"),
@@ -248,7 +248,7 @@ def _has_go_names(document: dict[str, Any]) -> bool:
 
 
 def _from_go(path: Sequence[str], name: str, document: dict[str, Any], line: int) -> list[Batch] | None:
-    """An object or a list under the names of the API; ``None`` if nothing says what kind it is."""
+    """Convert an object or a list to the API's names; ``None`` if its kind cannot be determined."""
     items = (document["Items"] or []) if "Items" in document else [document]
     if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
         return None
@@ -262,7 +262,7 @@ def _from_go(path: Sequence[str], name: str, document: dict[str, Any], line: int
         renamed: dict[str, Any] = _renamed({key: value for key, value in each.items() if key not in left_out})
         spec = renamed.get("spec")
         if isinstance(spec, dict) and isinstance(context := spec.get("securityContext"), dict):
-            # In Kubernetes itself these belong to the security context.
+            # In Kubernetes' internal types, these are part of the security context.
             spec |= {key: context[key] for key in ("hostNetwork", "hostPID", "hostIPC") if key in context}
         found.append(_batch(name, [msgspec.json.encode({"metadata": _go_metadata(each), **renamed})], line, kind))
     return found
@@ -282,7 +282,7 @@ def _kind_by_shape(document: dict[str, Any]) -> Kind | None:
 
 
 def _go_metadata(document: dict[str, Any]) -> dict[str, Any]:
-    """The metadata of an object, which may stand among its own fields or in one field."""
+    """Return the metadata of an object, which may be among its own fields or in a single field."""
     found = {key: value for key, value in document.items() if key in _OF_METADATA}
     for key in ("ListMeta", "ObjectMeta", "metadata"):
         if isinstance(document.get(key), dict):
@@ -291,7 +291,7 @@ def _go_metadata(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(value: Any, key: str = "") -> Any:
-    """A value with the API's names of its fields."""
+    """Return a value with the API's field names."""
     if isinstance(value, list):
         return [_renamed(each) for each in value]
     is_map = key in _MAPS or (key == "selector" and isinstance(value, dict) and "MatchLabels" not in value)

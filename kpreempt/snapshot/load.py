@@ -1,4 +1,4 @@
-"""Snapshots: files of every shape to one cluster, and one cluster laid over another."""
+"""Snapshots: files of every form to one cluster, and merging clusters."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Progress = Callable[[str, float], None]
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A cluster, and the objects that were set aside because they are bad.
+    """A cluster, and the invalid objects that were skipped.
 
-    ``assumptions`` are those that dumps were made with. ``documents`` are the plain objects that were asked for.
+    ``assumptions`` are those that dumps were made with. ``documents`` are the requested plain objects.
     """
 
     cluster: ClusterSnapshot
@@ -56,14 +56,14 @@ def load_snapshot(
     input_limits: InputLimits | None = None,
     at: str | None = None,
 ) -> Loaded:
-    """Read and merge files, folders and, for ``-``, ``stdin``. What they unpack to counts for ``input_limits``.
+    """Read and merge files, directories and, for ``-``, ``stdin``. Unpacked bytes count for ``input_limits``.
 
-    ``intake.passed_over`` gets the files without objects and, with ``skip_bad_objects``, those that cannot be read,
-    which are errors otherwise.
+    ``intake.passed_over`` gets the files without objects and, with ``skip_bad_objects``, unreadable files, which are
+    errors otherwise.
 
-    ``progress`` is told the name of what is read and the share of it (0 to 1) that is done, ``phases`` of ``read`` and
-    ``decode``. If a dump of kpreempt's does not keep what plugins want, that is an assumption. Of recordings it is the
-    cluster ``at`` a moment (``recording.past``), or at their end, without documents. Raises ``InputError``.
+    ``progress`` gets the name of what is read and the share of it (0 to 1) that is done; ``phases`` gets ``read`` and
+    ``decode``. If a kpreempt dump lacks data that plugins want, that is an assumption. For recordings, the result is
+    the cluster ``at`` a time (``recording.past``), or at their end, without documents. Raises ``InputError``.
     """
     collector = Collector(
         defaults_namespace=True, skips_bad_objects=skip_bad_objects, keeps=needs.keeps, extra_fields=needs.extra_fields
@@ -73,7 +73,7 @@ def load_snapshot(
     passed_over.skips_bad = skip_bad_objects
     recordings = list(filter(_is_recording, paths))
     if at is not None and not recordings:
-        raise UsageError("--at: there is no recording to look at", hint="--snapshot DIR, of kpreempt record --to DIR")
+        raise UsageError("--at needs a recording", hint="--snapshot DIR, of kpreempt record --to DIR")
     pasts: list[PastCluster] = []
     with without_collection():
         for path in paths:
@@ -99,11 +99,11 @@ def load_snapshot(
                 passed_over.skip(error)
                 passed_over.files[:] = [each for each in passed_over.files if each != error.source]
             if not has_objects:
-                problem = InputError("has no objects", source=STDIN_NAME if path == STDIN else path)
+                problem = InputError("contains no objects", source=STDIN_NAME if path == STDIN else path)
                 raise next(iter(passed_over.bad[bad_before:]), problem)
     with phases.phase("decode"):
         cluster = collector.cluster()
-        # Kinds without an object count as ``unread`` unless the input says that it has all.
+        # Kinds without objects count as ``unread`` unless the input claims to have them all.
         known = {*cluster.listed, *cluster.skipped}
         absent = {
             kind.name: Unread(ABSENT, resource_of(kind))
@@ -113,7 +113,7 @@ def load_snapshot(
         cluster = msgspec.structs.replace(cluster, unread={**absent, **cluster.unread})
     assumptions = [*collector.assumptions, *collector.lacking(), *(each for past in pasts for each in past.assumptions)]
     if len(paths) == 1 and pasts and (orders := pasts[0].orders):
-        # Pods in the order of each node's, where that is known, the others in the likely one.
+        # Pods in the order of each node, if known, else in the likely order.
         place_of = {key: place for order in orders.values() for place, key in enumerate(order.places) if key}
         pods = sorted(cluster.pods, key=lambda pod: place_of.get(pod.key, -1))
         cluster = msgspec.structs.replace(cluster, pods=pods, pod_orders=orders)
@@ -136,23 +136,23 @@ def _is_recording(path: str) -> bool:
 def cluster_from_json(
     items: Iterable[bytes | msgspec.Raw], source: str, extra_fields: ExtraFields = NO_EXTRAS
 ) -> ClusterSnapshot:
-    """The cluster of objects in JSON, in their order; ``source`` is named in errors.
+    """Build the cluster from JSON objects, in order; ``source`` is used in errors.
 
-    Namespaces are taken as they are: an object without one has none. Raises ``InputError``.
+    Namespaces are not defaulted: an object without one has none. Raises ``InputError``.
     """
     collector = Collector(defaults_namespace=False, extra_fields=extra_fields)
     collector.add(Batch(source, list(items), lambda _: 0))
     return collector.cluster()
 
 
-# Whether the cyclic garbage collector ran before each of those that want it to be still, which may be several threads.
+# Whether the garbage collector was enabled before each block that disables it; there may be several threads.
 _RAN_BEFORE: list[bool] = []
 _COLLECTION_LOCK = Lock()
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Leave the cyclic garbage collector out: it would look through all the records again and again."""
+    """Disable the cyclic garbage collector, which would scan all the records repeatedly."""
     with _COLLECTION_LOCK:
         _RAN_BEFORE.append(gc.isenabled())
         gc.disable()
@@ -160,16 +160,16 @@ def without_collection() -> Iterator[None]:
         yield
     finally:
         with _COLLECTION_LOCK:
-            # The first entry is the last to go, whoever ends last.
+            # The first entry is the last to be removed, whichever block ends last.
             if _RAN_BEFORE.pop():
                 gc.enable()
 
 
 def merge_clusters(base: ClusterSnapshot, over: ClusterSnapshot) -> ClusterSnapshot:
-    """``base`` with the objects of ``over``: those of the same identity replaced in place, new ones last.
+    """Add the objects of ``over`` to ``base``: those of the same identity are replaced in place, new ones come last.
 
-    Kind, namespace and name are the identity. What ``base`` says of version and time stays, unless it says nothing. A
-    kind that ``base`` was taken without stays one of which there may be more.
+    The identity is kind, namespace and name. Version and time of ``base`` are kept, if it has them. A kind that
+    ``base`` was taken without remains incomplete.
     """
     changes: dict[str, Any] = {}
     for kind in KINDS.values():

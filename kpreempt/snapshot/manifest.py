@@ -1,7 +1,7 @@
-"""Manifests: the objects of a file as plain data, and records that are no Kubernetes objects.
+"""Manifests: the objects of a file as plain data, and records that are not Kubernetes objects.
 
-Helm writes ``# Source: chart/templates/x.yaml`` before each document. Comments never reach a reader of YAML, so that
-they are looked for in the text itself: at the beginning of a line no value of YAML can look like one.
+Helm writes ``# Source: chart/templates/x.yaml`` before each document. YAML readers drop comments, so they are searched
+for in the text: at the beginning of a line, no YAML value can look like one.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ _SIGN = b"# Source:"
 _MARK_OR_SIGN = re.compile(rb"^(?:---(?=[ \t\r\n]|\Z)|# Source:[ \t]*([^\r\n]*))", re.MULTILINE)
 _NOTHING = re.compile(rb"(?:[ \t\r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 _LONGEST = 300
-# What kubectl reads of a folder (``k8s.io/cli-runtime`` v0.36.3 ``pkg/resource/builder.go``), packed or not.
+# The files that kubectl reads in a directory (``k8s.io/cli-runtime`` v0.36.3 ``pkg/resource/builder.go``), packed or
+# not.
 _OF_FOLDERS = tuple(ending + packing for ending in (".json", ".yaml", ".yml") for packing in ("", ".gz", ".zst"))
-# What kubectl builds a folder from (``sigs.k8s.io/kustomize/api/konfig/general.go``).
+# The files that kubectl builds a directory from (``sigs.k8s.io/kustomize/api/konfig/general.go``).
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-# Whose folder has them is a chart, of which nothing is rendered.
+# A directory with these files is a chart, which is not rendered.
 _VALUES = re.compile(r"(?:\A|[/:])values(?:[-.][^/:]*)?\.ya?ml\Z")
 _PATCHES = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 
 
 class ManifestObject(msgspec.Struct, frozen=True):
-    """One object of a manifest as plain data, and where it is written.
+    """One object of a manifest as plain data, and its location.
 
-    ``origin`` is the file that it was rendered from, where a comment ``# Source:`` says it, as Helm's output does.
-    ``text`` is that of the whole source, in which messages look for the lines of fields; empty for a large one.
+    ``origin`` is the file that it was rendered from, according to a ``# Source:`` comment as in Helm's output. ``text``
+    is the text of the whole source, in which messages find the lines of fields; empty for a large one.
     """
 
     source: str
@@ -59,11 +60,11 @@ def read_manifest(
     input_limits: InputLimits | None = None,
     may_be_empty: bool = False,
 ) -> list[ManifestObject]:
-    """The objects of a file, a folder, a URL or, for ``-``, of ``stdin``; lists are taken apart.
+    """Read the objects of a file, a directory, a URL or, for ``-``, of ``stdin``; lists are split up.
 
-    Of a folder only ``.yaml``, ``.yml`` and ``.json`` files are read, as kubectl does, and those that are packed;
-    ``intake.passed_over`` gets the others, and what else is no object. Raises ``InputError``, also if there are no
-    objects, unless it ``may_be_empty``.
+    In a directory, only ``.yaml``, ``.yml`` and ``.json`` files are read, as by kubectl, and packed ones;
+    ``intake.passed_over`` gets the others, and values that are not objects. Raises ``InputError``, also if there are no
+    objects, unless ``may_be_empty``.
     """
     input_limits = input_limits or InputLimits()
     if path.lower().startswith(("http://", "https://")):
@@ -78,7 +79,7 @@ def read_manifest(
 def manifest_in(
     content: bytes, name: str, input_limits: InputLimits | None = None, *, may_be_empty: bool = False
 ) -> list[ManifestObject]:
-    """The objects of a manifest in memory; ``name`` is what messages call it. Raises as ``read_manifest``."""
+    """Read the objects of a manifest in memory; ``name`` is its name in messages. Raises like ``read_manifest``."""
     input_limits = input_limits or InputLimits()
     return _objects(read_bytes(content, name, input_limits), name, input_limits, may_be_empty=may_be_empty)
 
@@ -88,7 +89,7 @@ def _objects(
 ) -> list[ManifestObject]:
     passed_over, bad_before = input_limits.passed_over, len(input_limits.passed_over.bad)
     objects: list[ManifestObject] = []
-    # The files that kustomizations name as patches, and these.
+    # The files that kustomizations name as patches, and the kustomizations.
     patches: dict[str, str] = {}
     for source in sources:
         if documents := _kustomization(source):
@@ -97,7 +98,7 @@ def _objects(
             patches |= dict.fromkeys(_patches(documents, folder), source.name)
             continue
         origin_at = _origins(source.content)
-        # What is mapped is not there for long.
+        # Mapped content is only available briefly.
         text = source.content if isinstance(source.content, bytes) else b""
         for each in passed_over.objects_of(source.name, _objects_in(source)):
             if str(each.document.get("apiVersion")).startswith(_KUSTOMIZE):
@@ -105,19 +106,19 @@ def _objects(
             else:
                 objects.append(msgspec.structs.replace(each, origin=origin_at(each.line), text=text))
     for each in [each for each in objects if os.path.normpath(each.source) in patches]:
-        problem = f"is a patch of {patches[os.path.normpath(each.source)]}, not an object of its own"
+        problem = f"is a patch of {patches[os.path.normpath(each.source)]}, not an object"
         passed_over.skip(InputError(problem, source=each.source, line=each.line, hint="-k DIR builds it"))
     objects = [each for each in objects if os.path.normpath(each.source) not in patches]
     if not objects and (passed_over.bad[bad_before:] or not may_be_empty):
         hint = "-k DIR builds a kustomization" if passed_over.kustomizations else ""
-        raise next(iter(passed_over.bad[bad_before:]), InputError("has no objects", source=name, hint=hint))
+        raise next(iter(passed_over.bad[bad_before:]), InputError("contains no objects", source=name, hint=hint))
     return objects
 
 
 def _kustomization(source: Source) -> list[dict[str, Any]]:
-    """The documents of a file that is a kustomization by its name and content; none of one that has objects.
+    """Return the documents of a file that is a kustomization by name and content; empty for a file with objects.
 
-    ``kubectl apply -f DIR`` applies an object also from a file of that name.
+    ``kubectl apply -f DIR`` also applies an object from a file of that name.
     """
     if re.split("[/:]", source.name)[-1] not in _KUSTOMIZATIONS:
         return []
@@ -135,7 +136,7 @@ def _kustomization(source: Source) -> list[dict[str, Any]]:
 
 
 def _patches(documents: Iterable[dict[str, Any]], folder: str) -> Iterator[str]:
-    """The paths of the patches that a kustomization in ``folder`` names."""
+    """Yield the paths of the patches that a kustomization in ``folder`` names."""
     for document in documents:
         for field in _PATCHES:
             patches = document.get(field)
@@ -146,7 +147,10 @@ def _patches(documents: Iterable[dict[str, Any]], folder: str) -> Iterator[str]:
 
 
 def _objects_in(source: Source) -> Iterator[ManifestObject]:
-    """The objects of a file. Raises ``InputError`` for anything else in a file with objects, and for Helm's values."""
+    """Yield the objects of a file.
+
+    Raises ``InputError`` for anything else in a file with objects, and for Helm values.
+    """
     others: list[InputError] = []
     has_objects = False
     for batch in read_batches(source, partial(_without_kind, others)):
@@ -158,9 +162,9 @@ def _objects_in(source: Source) -> Iterator[ManifestObject]:
 
 
 def _without_kind(others: list[InputError], name: str, json: Json, line: int, *, is_named: bool) -> Iterator[Batch]:
-    """Note a value that has no kind and is no object. kubectl rejects it, too.
+    """Record a value that has no kind and is not an object. kubectl rejects it, too.
 
-    Raises ``InputError`` for one that looks like an object, and for any in a file that the user named.
+    Raises ``InputError`` for a value that looks like an object, and for any value in a file that the user named.
     """
     document = parse_json_of(json, name, line)
     if document is not None and not is_extension(document):
@@ -188,10 +192,10 @@ def _objects_of(batch: Batch) -> Iterator[ManifestObject]:
 
 
 def _origins(content: Content | None) -> Callable[[int], str]:
-    """What a document is from by its line, as the text says; empty where nothing says it.
+    """Return a function from a document's line to its origin in the text, which is empty if none is stated.
 
-    Of several comments in one document the first counts. One that stands before the mark of a document, with nothing
-    but comments since the mark before, is that document's.
+    The first comment in a document counts. A comment before a document's mark, with only comments since the previous
+    mark, belongs to that document.
     """
     if content is None or content.find(_SIGN) < 0:
         return lambda _: ""
@@ -212,13 +216,13 @@ def _origins(content: Content | None) -> Callable[[int], str]:
 def read_plain_records(
     path: str, *, stdin: BinaryIO | None = None, input_limits: InputLimits | None = None
 ) -> list[ManifestObject]:
-    """The records of a file, or for ``-`` of ``stdin``; lists are taken apart. Raises ``InputError``."""
+    """Read the records of a file, or for ``-`` of ``stdin``; lists are split up. Raises ``InputError``."""
     records: list[ManifestObject] = []
     for source in read_sources(path, stdin, input_limits):
         if source.error is not None:
             raise source.error
         if source.content is None:
-            raise InputError("is no text", source=source.name)
+            raise InputError("is not text", source=source.name)
         check_density(source.content, source.name)
         try:
             text = source.content[:].decode("utf-8-sig")
@@ -230,12 +234,12 @@ def read_plain_records(
                     raise InputError(f"expected a mapping, got {shown(each)}", source=source.name, line=line)
                 records.append(ManifestObject(source.name, line, each))
     if not records:
-        raise InputError("holds nothing", source=STDIN_NAME if path == STDIN else path)
+        raise InputError("is empty", source=STDIN_NAME if path == STDIN else path)
     return records
 
 
 def _json_lines(text: str) -> list[tuple[int, Any]]:
-    """The values of JSON lines with their lines; nothing where the text is something else."""
+    """Return the values of JSON lines with their line numbers; empty if the text is something else."""
     if not text.lstrip().startswith("{"):
         return []
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]

@@ -1,7 +1,7 @@
-"""What of a record goes into a dump: only what a scheduler, admission or a question about the cluster looks at.
+"""Minimizes records for a dump: only what a scheduler, admission or a request about the cluster reads is kept.
 
-The records themselves hold little more than that. What is taken out here may carry anything, secrets included: free
-text of conditions, annotations of other programs.
+The records have little more than that. The parts removed here may contain anything, including secrets: free text in
+conditions, and annotations of other programs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _OF_POD_GROUPS = (
 )
 
 # The annotations that are read, by kind; schedulers/kube/framework/volumes.py and admission/claims.py read them, and
-# Volcano's scheduler those of nodes, pod groups and queues.
+# Volcano's scheduler reads those of nodes, pod groups and queues.
 ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
     Node: frozenset((OVERSUBSCRIPTION_CPU, OVERSUBSCRIPTION_MEMORY, OFFLINE_JOB_EVICTING)),
     Namespace: frozenset((QUEUE_NAME,)),
@@ -71,14 +71,14 @@ ANNOTATIONS: dict[type[msgspec.Struct], frozenset[str]] = {
     CSINode: frozenset((MIGRATED_PLUGINS,)),
     ResourceClaim: frozenset((EXTENDED_RESOURCE_CLAIM,)),
 }
-# Only that it is there counts.
+# Only its presence matters.
 _PRESENCE = "yes"
-# The one condition whose message is the scheduler's own: why the pod is still pending.
+# The only condition whose message is the scheduler's own: why the pod is still pending.
 _SCHEDULERS_CONDITION = "PodScheduled"
 
 
 def minimized(record: Record) -> Record:
-    """The record without what nothing reads; the very same one where there is nothing of that."""
+    """Return the record without what nothing reads, or the same record if there is nothing to remove."""
     trim = _TRIMMERS.get(type(record))
     return trim(record) if trim else record
 
@@ -86,14 +86,14 @@ def minimized(record: Record) -> Record:
 def _trim_pod(pod: Pod) -> Pod:
     annotations = pod.metadata.annotations
     if annotations is not None and annotations.config_mirror:
-        # Only that it is there counts; the value is the static pod's hash.
+        # Only its presence matters; the value is the static pod's hash.
         metadata = msgspec.structs.replace(pod.metadata, annotations=annotations.changed(config_mirror=""))
         pod = msgspec.structs.replace(pod, metadata=metadata)
     conditions = pod.status.conditions
     if not any(map(_has_unknown_message, conditions)):
         return pod
-    kept = [msgspec.structs.replace(each, message="") if _has_unknown_message(each) else each for each in conditions]
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=kept))
+    trimmed = [msgspec.structs.replace(each, message="") if _has_unknown_message(each) else each for each in conditions]
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=trimmed))
 
 
 def _has_unknown_message(condition: PodCondition) -> bool:
@@ -105,18 +105,18 @@ def _trim_annotations(record: Record) -> Record:
     if not meta.annotations:
         return record
     read = ANNOTATIONS[type(record)]
-    kept = {
+    remaining = {
         key: _PRESENCE if key == BIND_COMPLETED_ANNOTATION else value
         for key, value in meta.annotations.items()
         if key in read
     }
-    if kept == meta.annotations:
+    if remaining == meta.annotations:
         return record
-    return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=kept))
+    return msgspec.structs.replace(record, metadata=msgspec.structs.replace(meta, annotations=remaining))
 
 
 def _trim_event(event: Event) -> Event:
-    """Only what the scheduler tells victims is read, and only in its own words: any other text may be anybody's."""
+    """Keep only what the scheduler tells victims, and only in its own words: any other text may be private."""
     note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
     if (note, message) == (event.note, event.message):
         return event

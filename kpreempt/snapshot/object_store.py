@@ -1,4 +1,4 @@
-"""The objects that plugins want whole, filed by kind as they come in."""
+"""The complete objects that plugins request, filed by kind as they arrive."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kpreempt.verdict import Assumption
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """What is checked of an object, whatever else it holds."""
+    """The fields of an object that are checked, whatever else it has."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
 
 
 class Stored(NamedTuple):
-    """An object: its identity, its document, and whether a dump of kpreempt's has it, which leaves most of it out."""
+    """An object: its identity, its document, and whether it is from a kpreempt dump, which leaves most of it out."""
 
     names: _Named
     document: dict[str, Any]
@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 
 class ObjectStore:
-    """Takes in the objects of the kinds that are wanted."""
+    """Stores the objects of the wanted kinds."""
 
     def __init__(self, extra_fields: ExtraFields, *, defaults_namespace: bool) -> None:
         self._defaults_namespace = defaults_namespace
@@ -41,9 +41,9 @@ class ObjectStore:
             self._files[kind.key] = {}
 
     def kind_of(self, name: str, api_version: str, kept: Kind | None) -> ObjectKind | None:
-        """The wanted kind of an object, of which a snapshot has a record where its kind is ``kept``.
+        """Return the wanted kind of an object; ``kept`` is its kind if snapshots have a record of it.
 
-        Without a version the name decides alone, as it does for records.
+        Without a version, only the name counts, as for records.
         """
         group = api_version.rpartition("/")[0]
         for kind in self._by_kind.get(name, ()):
@@ -53,7 +53,7 @@ class ObjectStore:
         return None
 
     def read(self, kind: ObjectKind, api_version: str, json: Json, *, is_partial: bool) -> Stored:
-        """An object, ready to be filed. Raises ``BadObjectError``."""
+        """Read an object so that it can be filed. Raises ``BadObjectError``."""
         named: _Named = record_of(Kind(kind.kind, "", _Named), json)
         meta = named.metadata
         if not meta.name:
@@ -62,7 +62,7 @@ class ObjectStore:
             meta = msgspec.structs.replace(meta, namespace=DEFAULT_NAMESPACE)
         document = parse_json(json)
         own = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
-        # With its namespace, and without the manifest that kubectl has noted in it.
+        # With its namespace, and without kubectl's last applied manifest.
         own["metadata"] = {**document["metadata"], **({"namespace": meta.namespace} if meta.namespace else {})}
         if "annotations" in own["metadata"]:
             annotations = {key: value for key, value in meta.annotations.items() if key != LAST_APPLIED}
@@ -77,10 +77,10 @@ class ObjectStore:
         )
 
     def add(self, kind: ObjectKind, filed: Stored) -> bool:
-        """File an object of which there is no record.
+        """File an object that has no record.
 
-        Of two of one name the one with the higher ``resourceVersion`` stays, and the first of equal ones. False if they
-        differ, and nothing tells which of both is the later one.
+        Of two objects with the same name, the one with the higher ``resourceVersion`` is kept, or the first if equal.
+        Returns ``False`` if they differ and it is unknown which is later.
         """
         file, meta = self._files[kind.key], filed.names.metadata
         known = file.setdefault((meta.namespace, meta.name), filed)
@@ -94,9 +94,11 @@ class ObjectStore:
         return known.document == filed.document or is_same_version
 
     def add_extra(self, kind: ObjectKind, filed: Stored, *, is_kept: bool) -> None:
-        """File an object beside its record. ``is_kept`` says whether that is the one which stays of two of one name.
+        """File an object next to its record.
 
-        One that is equal to a record before brings what a dump of kpreempt's has left out.
+        ``is_kept`` is whether its record is the one kept of two with the same name.
+
+        An object equal to an earlier record adds what a kpreempt dump left out.
         """
         file, meta = self._files[kind.key], filed.names.metadata
         known = file.setdefault((meta.namespace, meta.name), filed)
@@ -104,17 +106,17 @@ class ObjectStore:
             file[meta.namespace, meta.name] = filed
 
     def forget(self, kind: ObjectKind) -> None:
-        """Let go of all objects of a kind, because they are read anew."""
+        """Remove all objects of a kind, because they are read again."""
         self._files[kind.key].clear()
 
     def documents(self) -> dict[str, list[dict[str, Any]]]:
-        """The documents by ``ObjectKind.key``, each kind in the order of the input."""
+        """Return the documents by ``ObjectKind.key``, each kind in the order of the input."""
         return {key: [each.document for each in file.values()] for key, file in self._files.items()}
 
     def lacking(self, is_kept_complete: Container[str]) -> list[Assumption]:
-        """What is not known of the wanted kinds because a dump of kpreempt's is read, which keeps few whole objects.
+        """List what is unknown about the wanted kinds because a kpreempt dump keeps few complete objects.
 
-        Of kinds that are ``is_kept_complete``, by their keys, it has all that there were.
+        Kinds in ``is_kept_complete``, by their keys, are complete in the dump.
         """
         found = []
         for kind in (each for kinds in self._by_kind.values() for each in kinds if each.key not in is_kept_complete):
@@ -126,27 +128,27 @@ class ObjectStore:
             plural = kind.resource if known is None else plural_of(known)
             scope = " -A" if (known or kind).is_namespaced else ""
             command = f"kubectl get {plural}{'.' if kind.group else ''}{kind.group}{scope}"
-            why = f"a dump that kpreempt wrote keeps {keeps}, so that plugins do not see {rest}; "
-            what = f"what {command} -o yaml prints, as a further --snapshot, brings them"
+            why = f"a kpreempt dump keeps {keeps}, so plugins do not see {rest}; "
+            what = f"to include them, add the output of {command} -o yaml as another --snapshot"
             found.append(Assumption(kind.key, "snapshot", why + what))
         return found
 
 
 def is_always_kept(kind: ObjectKind) -> bool:
-    """Whether every snapshot has records of the kind."""
+    """Return whether every snapshot has records of the kind."""
     known = KINDS.get(kind.kind)
     return known is not None and kind.group in known.groups
 
 
-_PODS = "what kubectl get pods -A -o yaml prints, as a further --snapshot, brings them"
-# What is not known of pods that a dump of kpreempt's has.
+_PODS = "to include them, add the output of kubectl get pods -A -o yaml as another --snapshot"
+# What is unknown about pods from a kpreempt dump.
 LACKING_ANNOTATIONS = Assumption(
     "Pod",
     "metadata.annotations",
-    f"a dump that kpreempt wrote keeps hardly any, so that plugins do not see the rest; {_PODS}",
+    f"a kpreempt dump keeps hardly any, so plugins do not see the rest; {_PODS}",
 )
 LACKING_CONDITIONS = Assumption(
     "Pod",
     "status.conditions",
-    "a dump that kpreempt wrote keeps few of them and hardly any times, so that plugins do not see the rest; " + _PODS,
+    "a kpreempt dump keeps few of them and hardly any times, so plugins do not see the rest; " + _PODS,
 )

@@ -1,6 +1,6 @@
-"""A source's text to objects. Which reader it is for, JSON or YAML, is known by its beginning; here is that for JSON.
+"""A source's text to objects. The beginning of the text decides between JSON and YAML; this is the reader for JSON.
 
-JSON is one value, several after each other, or one a line.
+JSON is one value, several values, or one per line.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from kpreempt.snapshot.batches import (
 from kpreempt.snapshot.sources import Content, LineCounter, Source
 
 _JSON_START = re.compile(rb'\{\s*["}]|\[')
-# What may stand before a document: marks of documents, comments and white space.
+# What may precede a document: document marks, comments and white space.
 _LEAD = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t\r\n]++|---(?=[ \t\r\n])|#[^\n]*+)*+")
-# Up to this size a text that begins like JSON and is not is tried as YAML, of which JSON is a part.
+# Up to this size, a text that begins like JSON but is not is tried as YAML, which includes JSON.
 _SMALL = 4 * 2**20
-# What looks like an object in these may be a quotation.
+# Objects in these may be quotations.
 _LOGS_AND_PAGES = re.compile(r"\.(?:log|html?|md)(?:\.(?:gz|zst|[0-9]+))*\Z", re.IGNORECASE)
 _PREFIX_BYTES = 2**16
 _OBJECT_SIGNS = re.compile(
@@ -42,16 +42,16 @@ _SPACE = re.compile(rb"[ \t\r\n]*")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 _AT_BYTE = re.compile(r" \(byte (\d+)\)")
 _NOT_JSON = "is not JSON: "
-# Between its objects ``kubectl cluster-info dump`` prints the logs of pods.
+# ``kubectl cluster-info dump`` prints the logs of pods between its objects.
 _LOGS = re.compile(rb"==== START logs [^\n]*\n(?:(?!==== END logs )[^\n]*\n)*+==== END logs [^\n]*\n?")
 _SKIPPER = msgspec.json.Decoder(msgspec.Raw)
 
 
 def read_batches(source: Source, without_kind: WithoutKind) -> Iterator[Batch]:
-    """The objects of a source; what is done with values that have no kind is up to ``without_kind``.
+    """Yield the objects of a source; ``without_kind`` handles values that have no kind.
 
-    Files that are found in a folder or archive and are not named like manifests are read only if they look like
-    ``kubectl``'s output. Raises ``InputError``.
+    Files in a directory or archive that are not named like manifests are read only if they look like ``kubectl``'s
+    output. Raises ``InputError``.
     """
     if source.error is not None:
         raise source.error
@@ -72,7 +72,7 @@ def read_batches(source: Source, without_kind: WithoutKind) -> Iterator[Batch]:
 
 
 def _documents(name: str, content: Content, without_kind: ReadsWithoutKind) -> Iterator[Batch]:
-    """The objects of all documents, of which each is JSON or YAML."""
+    """Yield the objects of all documents; each document is JSON or YAML."""
     position = 0
     while position < len(content):
         start = _after_lead(content, position)
@@ -105,7 +105,7 @@ def _after_lead(content: Content, position: int) -> int:
 
 
 def _is_yaml(content: Content, start: int) -> bool:
-    """Whether a text that is not JSON is YAML: a tag, a comment or one comma too many is in it."""
+    """Return whether a text that is not JSON is YAML because of a tag, a comment or an extra comma."""
     from kpreempt.snapshot.yaml_reference import YamlError, load_documents  # noqa: PLC0415 - PyYAML takes a while
 
     try:
@@ -117,9 +117,9 @@ def _is_yaml(content: Content, start: int) -> bool:
 
 
 def json_batches(name: str, content: Content, start: int, without_kind: ReadsWithoutKind) -> Iterator[Batch | int]:
-    """The objects of the JSON values from ``start`` on. Raises ``InputError``.
+    """Yield the objects of the JSON values from ``start`` on. Raises ``InputError``.
 
-    If a ``---`` says that another document follows, its offset comes last.
+    If a ``---`` indicates another document, its offset comes last.
     """
     text = _JsonText(name, content)
     position = text.after_space(start)
@@ -142,7 +142,7 @@ def json_batches(name: str, content: Content, start: int, without_kind: ReadsWit
 
 
 class _JsonText:
-    """A text with JSON values in it."""
+    """A text with JSON values."""
 
     def __init__(self, name: str, content: Content) -> None:
         self.content = content
@@ -151,14 +151,14 @@ class _JsonText:
         self._name = name
 
     def after_space(self, position: int) -> int:
-        """Where something other than white space comes next."""
+        """Return the next position of anything other than white space."""
         match = _SPACE.match(self.content, position)
         return match.end() if match else position
 
     def first_value(self, position: int) -> tuple[int, TopLevel | None]:
-        """Where the value ends that begins at ``position``; and the value, where it is a list that goes to the end.
+        """Return the end of the value at ``position``, and the value itself if it is a list that extends to the end.
 
-        A big dump is such a list, and is then looked through only once. Raises ``InputError``.
+        A big dump is such a list, and is then parsed only once. Raises ``InputError``.
         """
         top = None
         try:
@@ -176,7 +176,7 @@ class _JsonText:
         message = str(error)
         trailing = _TRAILING.search(message)
         if trailing:
-            # The reader has looked at one byte of the next value when it says so.
+            # The reader has already read one byte of the next value when it reports this.
             return position + int(trailing[1]) - 1
         if "truncated" in message:
             raise self._error("ends in the middle of a JSON value", len(self.content), INCOMPLETE) from None
@@ -189,7 +189,7 @@ class _JsonText:
 
 
 class _ItemLines:
-    """The lines on which the items of a list are: their texts are looked for, one after the other."""
+    """The lines of the items of a list, found by scanning their texts in order."""
 
     def __init__(self, text: _JsonText, start: int) -> None:
         self._text = text
@@ -198,7 +198,7 @@ class _ItemLines:
         self._position = start
 
     def line_of(self, top: TopLevel, index: int) -> int:
-        """The line of an item. Going on is quick, going back is not."""
+        """Return the line of an item; scanning forward is fast, going back is not."""
         items = top.items or []
         if index < self._next:
             self._next, self._position = 0, self._start

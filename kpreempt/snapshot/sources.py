@@ -1,4 +1,4 @@
-"""Where the bytes come from: files, folders, standard input; packed or not, known by their content only."""
+"""The bytes of an input: files, directories, standard input, packed or not, detected by content only."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from kpreempt.snapshot.archives import InputLimits, InputStream, unpacked
 
 STDIN = "-"
 STDIN_NAME = "standard input"
-# Larger files are mapped, so that they do not count as the process's own memory.
+# Larger files are memory-mapped, so that they do not count as the process's own memory.
 _MAP_FROM = 4 * 2**20
-# What is unpacked stays in memory up to this, and goes to a temporary file beyond.
+# Unpacked data stays in memory up to this size, and goes to a temporary file beyond.
 _MAX_IN_MEMORY = 64 * 2**20
 _CHUNK = 2**20
 
@@ -33,9 +33,9 @@ _NO_TEXT = {
     b"\xfd7zXZ": ("is packed with xz", "unxz it first"),
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Files whose names end like this are expected to hold objects.
+# Files with these extensions are expected to contain objects.
 _OF_OBJECTS = re.compile(r"\.(?:ya?ml|json)(?:\.(?:gz|zst))*\Z", re.IGNORECASE)
-# At the beginning of a text in UTF-16 without a byte order mark every second byte is a NUL.
+# In UTF-16 without a byte order mark, every second byte at the beginning is a NUL.
 _UTF_16_PREFIX = 32
 
 Content = bytes | mmap.mmap
@@ -43,10 +43,10 @@ _STEP = 2**20
 
 
 class Source(msgspec.Struct, frozen=True):
-    """One file's worth of text in UTF-8; ``content`` is ``None`` if it is not text.
+    """The text of one file in UTF-8; ``content`` is ``None`` if it is not text.
 
-    ``is_named`` distinguishes a file that the user named from one that was found in a folder or archive. ``error`` is
-    why it could not be read.
+    ``is_named`` distinguishes a file that the user named from one found in a directory or archive. ``error`` is why it
+    could not be read.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def is_of_objects(self) -> bool:
-        """Whether it is expected to hold objects: the user named it, or its name ends like that of a manifest."""
+        """Whether it should contain objects: the user named it, or its name ends like a manifest's."""
         return self.is_named or _OF_OBJECTS.search(self.name) is not None
 
 
@@ -68,22 +68,22 @@ def read_sources(
     endings: tuple[str, ...] = (),
     skipped: list[str] | None = None,
 ) -> Iterator[Source]:
-    """The files that ``path`` means, each of them valid until the next is asked for.
+    """Yield the files of ``path``, each valid until the next is requested.
 
-    Those that cannot be read, and the rest of an archive that ends early, have an ``error`` instead of content. Raises
-    ``InputError`` if there is no such path, or if the inputs are too large.
+    Unreadable files, and the rest of an archive that ends early, have an ``error`` instead of content. Raises
+    ``InputError`` if the path does not exist, or if the inputs are too large.
 
-    Of a folder only files with one of the ``endings`` are read, if there are any; others go to ``skipped``.
-    ``input_limits`` is what they share with other inputs.
+    In a directory, only files with one of the ``endings`` are read, if there are any; others go to ``skipped``.
+    ``input_limits`` is shared with other inputs.
     """
     input_limits = input_limits or InputLimits()
     if path == STDIN:
         if stdin is None:
-            raise InputError("it is closed", source=STDIN_NAME)
+            raise InputError("closed", source=STDIN_NAME)
         yield from _read_stream(stdin, STDIN_NAME, input_limits, is_named=True)
     elif not path:
-        # To the system it would be the current folder; it is rather a variable that is not set.
-        raise InputError("the path is empty", hint="a file, a folder, or - for standard input")
+        # The operating system would read the current directory; more likely, a shell variable is not set.
+        raise InputError("the path is empty", hint="a file, a directory, or - for standard input")
     elif "\0" in path:
         raise InputError("is not a path: it holds a NUL", source=path.replace("\0", "?"))
     elif _is_folder(path):
@@ -99,7 +99,7 @@ def read_sources(
 
 
 def read_bytes(content: bytes, name: str, input_limits: InputLimits | None = None) -> Iterator[Source]:
-    """The texts in what is in memory already, as those of a file of that name. Raises ``InputError``."""
+    """Yield the texts in data in memory, like those of a file of that name. Raises ``InputError``."""
     yield from _read_stream(BytesIO(content), name, input_limits or InputLimits(), is_named=True)
 
 
@@ -116,7 +116,7 @@ def _read_file(path: str, input_limits: InputLimits, *, is_named: bool) -> Itera
 
 
 def _read_stream(stream: BinaryIO, name: str, input_limits: InputLimits, *, is_named: bool) -> Iterator[Source]:
-    """The texts in a stream: itself, or what is packed in it."""
+    """Yield the texts in a stream: itself, or those packed in it."""
     try:
         for member in unpacked(InputStream(stream, name, input_limits), input_limits):
             yield from _read_text(member.stream, stream, is_named=is_named and not member.is_member)
@@ -127,11 +127,11 @@ def _read_stream(stream: BinaryIO, name: str, input_limits: InputLimits, *, is_n
 
 
 def _read_text(inner: InputStream, outer: BinaryIO, *, is_named: bool) -> Iterator[Source]:
-    """The text of a stream that is not packed, which may be a part of the ``outer`` one."""
+    """Yield the text of an unpacked stream, which may be part of the ``outer`` one."""
     found = Source(inner.name, None, is_named)
     head = inner.peek()
     encoding = _utf_16(head)
-    unless_packed = ("is not text: it holds a NUL" if b"\0" in head else "", "")
+    unless_packed = ("is not text: contains a NUL" if b"\0" in head else "", "")
     problem, hint = next((why for magic, why in _NO_TEXT.items() if head.startswith(magic)), unless_packed)
     if problem and not encoding:
         error = InputError(problem, source=inner.name, hint=hint) if found.is_of_objects else None
@@ -145,19 +145,19 @@ def _read_text(inner: InputStream, outer: BinaryIO, *, is_named: bool) -> Iterat
         try:
             text = content[:].decode(encoding).encode()
         except UnicodeError:
-            problem = f"is not {encoding.upper()}, as which it begins"
+            problem = f"begins like {encoding.upper()} but is not valid"
             yield msgspec.structs.replace(found, error=InputError(problem, source=inner.name))
         else:
             yield msgspec.structs.replace(found, content=text)
     finally:
         if isinstance(content, mmap.mmap):
-            # An exception on its way up may still look at a part; the file is unmapped with the last of these.
+            # An exception on its way up may still refer to a part; the file is unmapped with the last reference.
             with suppress(BufferError):
                 content.close()
 
 
 def _utf_16(head: bytes) -> str:
-    """The encoding of a text that begins like one in UTF-16, with or without a byte order mark; else empty."""
+    """Return the encoding of a text that begins like UTF-16, with or without a byte order mark; otherwise empty."""
     for mark, nul_at, encoding in ((b"\xff\xfe", 1, "utf-16-le"), (b"\xfe\xff", 0, "utf-16-be")):
         if head.startswith(mark):
             return encoding
@@ -168,7 +168,7 @@ def _utf_16(head: bytes) -> str:
 
 
 def _mapped(stream: IO[bytes], seen: int) -> mmap.mmap | None:
-    """The file mapped into memory, or ``None`` where it is small, no regular file, or more than ``seen`` was read."""
+    """Map the file into memory; ``None`` if it is small, not a regular file, or more than ``seen`` was read."""
     try:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode) and status.st_size >= _MAP_FROM and stream.tell() == seen:
@@ -179,7 +179,7 @@ def _mapped(stream: IO[bytes], seen: int) -> mmap.mmap | None:
 
 
 def _gathered(stream: InputStream) -> Content:
-    """All that is left in a stream: in memory, or where that is much in a mapped file that has no name."""
+    """Read the rest of a stream: into memory or, if it is large, into a mapped temporary file."""
     chunks, size = [], 0
     while chunk := stream.read(_CHUNK):
         chunks.append(chunk)
@@ -201,14 +201,14 @@ def _in_temporary_file(chunks: list[bytes], stream: InputStream) -> mmap.mmap:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(
-            f"cannot be unpacked into a temporary file: {reason[:1].lower()}{reason[1:]}",
+            f"cannot unpack into a temporary file: {reason[:1].lower()}{reason[1:]}",
             source=stream.name,
-            hint="TMPDIR=DIR, a folder with room for it; or unpack it first",
+            hint="set TMPDIR to a directory with enough space, or unpack it first",
         ) from error
 
 
 class LineCounter:
-    """Counts lines, and goes on from where it was: many errors in one file must not count it all over each time."""
+    """Counts lines from its last position on, so that many errors in a file don't each count from the start."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -216,7 +216,7 @@ class LineCounter:
         self._line = 1
 
     def line_at(self, offset: int) -> int:
-        """The line, from 1, of an offset."""
+        """Return the line (from 1) of an offset."""
         if offset < self._offset:
             self._offset, self._line = 0, 1
         for at in range(self._offset, offset, _STEP):
@@ -228,15 +228,15 @@ class LineCounter:
 def files_below(
     folder: str, endings: tuple[str, ...], skipped: list[str] | None, *, follows_links: bool
 ) -> Iterator[str]:
-    """The files below a folder in the order of their names, each folder once. Raises ``InputError``.
+    """Yield the files below a directory in the order of their names, each directory once. Raises ``InputError``.
 
-    Where there are ``endings``, files with other ones go to ``skipped``. A link to what is read under its own name
-    is passed over; one that leads out of the folder is refused, or with ``follows_links`` followed.
+    If there are ``endings``, files with others go to ``skipped``. A link to something that is read under its own name
+    is skipped; one that leads out of the directory is rejected, or followed with ``follows_links``.
     """
     endings = endings or ("",)
     root = Path(os.path.realpath(folder))
     visited: set[tuple[int, int]] = set()
-    # Folders that links lead to. They come last, for a link from there may lead back.
+    # Directories that links lead to. They come last, because a link from there may lead back.
     elsewhere: list[Path] = []
     pending, is_followed = [Path(folder)], True
     while pending:
@@ -247,7 +247,7 @@ def files_below(
             if path.is_symlink() and not is_followed:
                 target, is_folder = Path(os.path.realpath(path)), stat.S_ISDIR(status.st_mode)
                 is_inside = target.is_relative_to(root)
-                # What has the name of one that is read, and is inside, is read under that.
+                # A target inside that has a name to be read is read under that name.
                 is_new = not target.name.endswith(endings) if is_inside else path.name.endswith(endings)
                 is_file = is_new and stat.S_ISREG(status.st_mode)
                 if not is_inside and (is_file or is_folder):
@@ -255,11 +255,11 @@ def files_below(
                         raise InputError(
                             f"is a link that leads out of {name_of(folder)}, to {name_of(str(target))}",
                             source=name_of(str(path)),
-                            hint="--follow-links, if it is what you expect",
+                            hint="--follow-links, if this is expected",
                         )
                     elsewhere += [path] if is_folder else []
             elif stat.S_ISDIR(status.st_mode):
-                # What is in a folder, the first last; nothing the second time.
+                # The entries of a directory, the first last; empty the second time.
                 identity = (status.st_dev, status.st_ino)
                 if identity not in visited:
                     visited.add(identity)
@@ -267,7 +267,7 @@ def files_below(
             else:
                 is_file = stat.S_ISREG(status.st_mode)
         except OSError as error:
-            # A link to nowhere, or to itself, is not a file, unless it has the name of one that is read.
+            # A link to nowhere, or to itself, is not a file, unless it has a name to be read.
             if (all(endings) and path.name.endswith(endings)) or not path.is_symlink():
                 raise unreadable(str(path), error) from error
         if is_file and path.name.endswith(endings):

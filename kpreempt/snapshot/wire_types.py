@@ -1,7 +1,7 @@
-"""What is wrong with an object, told by walking it beside the record that it should become.
+"""Finds the error in an object by walking it along with the record type that it should match.
 
-The fast decoder stops at the first mistake and cannot name the key of a map. This walk finds the same mistake with its
-exact path. On the way it does what Go's JSON decoder does and the fast one does not: ``null`` is the zero value.
+The fast decoder stops at the first error and cannot name the key of a map. This walk finds the same error with its
+exact path. It also does what Go's JSON decoder does and the fast one does not: ``null`` is the zero value.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _UNITS = {
     **dict.fromkeys(("g", "gb", "gib"), ("G", "Gi")),
     **dict.fromkeys(("t", "tb", "tib"), ("T", "Ti")),
 }
-# Where a record notes the fields of its strict parts that it does not know.
+# The field in which a record lists unknown fields of its strict parts.
 _UNREAD = "unreadFields"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_/-]+")
 _SHOWN = 40
 
 
 class FieldError(Exception):
-    """A mistake at one field of an object. ``hint`` is advice, or empty."""
+    """An error in one field of an object. ``hint`` is advice, or empty."""
 
     def __init__(self, path: str, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -43,7 +43,7 @@ class FieldError(Exception):
 
 
 def to_quantity(expected: type, value: object) -> object:
-    """The decoder's hook: the quantity that a text or a number says. Raises ``ValueError``."""
+    """The decoder's hook: convert a string or a number to a quantity. Raises ``ValueError``."""
     if expected is not Quantity:
         raise NotImplementedError(expected)
     if isinstance(value, str):
@@ -54,9 +54,9 @@ def to_quantity(expected: type, value: object) -> object:
 
 
 def with_zero_values(value: object, record: type[msgspec.Struct]) -> object:
-    """``value`` with every ``null`` replaced as Go reads it, ready for the decoder. Raises ``FieldError``.
+    """Return ``value`` with every ``null`` replaced by Go's zero value, ready for the decoder. Raises ``FieldError``.
 
-    Fields that a strict part does not know are left out; a record with ``unread_fields`` has their paths there.
+    Unknown fields of strict parts are left out; a record with ``unread_fields`` gets their paths there.
     """
     expected = _type_of(record)
     walked = _walk(value, expected, "")
@@ -68,7 +68,7 @@ def with_zero_values(value: object, record: type[msgspec.Struct]) -> object:
 
 
 def _unread_fields(value: object, expected: inspect.Type, path: str) -> Iterator[str]:
-    """The paths of fields that a strict part does not know, without the indices of lists."""
+    """Yield the paths of unknown fields in strict parts, without the indices of lists."""
     if isinstance(expected, inspect.UnionType):
         structs = [each for each in expected.types if isinstance(each, inspect.StructType)]
         expected = structs[0] if structs else expected
@@ -98,7 +98,7 @@ def _walk(value: object, expected: inspect.Type, path: str) -> object:
     return walker(value, expected, path) if walker else value
 
 
-# What values of some types are, and in words.
+# The Python types of values, and their names.
 _KINDS: dict[type[inspect.Type], tuple[type, str]] = {
     inspect.StructType: (dict, "an object"),
     inspect.DictType: (dict, "an object"),
@@ -130,7 +130,7 @@ def _walk_list(value: list[object], expected: inspect.ListType, path: str) -> ob
 
 
 def _element(value: object, expected: inspect.Type, path: str) -> object:
-    """A value of a map or list; there ``null`` is not left out but is the zero value."""
+    """Check a value of a map or list, in which ``null`` becomes the zero value instead of being left out."""
     return _walk(_ZEROS.get(type(expected)) if value is None else value, expected, path)
 
 
@@ -200,7 +200,7 @@ def _walk_custom(value: object, expected: inspect.CustomType, path: str) -> obje
     try:
         to_quantity(expected.cls, value)
     except ValueError as error:
-        # What may have been meant: ``2 cores`` is 2, ``4 GB`` is 4G or 4Gi.
+        # Guess the intended quantity: ``2 cores`` is 2, ``4 GB`` is 4G or 4Gi.
         match = _NUMBER_WITH_UNIT.fullmatch(value) if isinstance(value, str) else None
         hint = ""
         if match is not None:
@@ -229,18 +229,18 @@ _WALKERS: dict[type[inspect.Type], Callable[[Any, Any, str], object]] = {
 
 
 def _below(path: str, key: str) -> str:
-    """The path of a key; one with dots is put in brackets, so that the path can be read back."""
+    """Return the path of a key; a key with dots is put in brackets, so that the path can be parsed."""
     if not _PLAIN_KEY.fullmatch(key):
         return f'{path}["{key}"]'
     return f"{path}.{key}" if path else key
 
 
-def _wrong(path: str, extra_fields: str, value: object, hint: str = "") -> FieldError:
-    return FieldError(path, f"expected {extra_fields}, got {shown(value)}", hint)
+def _wrong(path: str, expected: str, value: object, hint: str = "") -> FieldError:
+    return FieldError(path, f"expected {expected}, got {shown(value)}", hint)
 
 
 def shown(value: object) -> str:
-    """A value in a few words. Lists and objects are never shown: they could hold what must not be printed."""
+    """Describe a value briefly. Lists and objects are never shown, because they might hold secrets."""
     if value is None:
         return "null"
     if isinstance(value, dict):

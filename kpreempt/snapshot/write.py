@@ -1,7 +1,7 @@
-"""A cluster back to Kubernetes JSON, piece by piece: what ``load_snapshot`` reads is the same cluster again.
+"""A cluster to Kubernetes JSON, piece by piece: ``load_snapshot`` reads the same cluster back.
 
-Objects come kind by kind, each kind in the order of the cluster, in the version that kube-apiserver 1.36 serves. The
-same cluster always gives the same bytes.
+Objects are written by kind, each kind in the order of the cluster, in the version that kube-apiserver 1.36 serves. The
+same cluster always results in the same bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kpreempt.snapshot.decode import Record
 from kpreempt.snapshot.minimize import minimized
 from kpreempt.verdict import Assumption
 
-# So many bytes are handed on together.
+# The number of bytes per piece.
 _PIECE = 2**20
 
 _ENCODER = msgspec.json.Encoder(enc_hook=str)
@@ -36,10 +36,10 @@ _ZSTD_LEVEL = 3
 
 
 class DumpHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a dump says of itself: the server's version, when it was taken, by which kpreempt, and what it lacks.
+    """A dump's metadata: the server's version, when it was taken, by which kpreempt, and what it lacks.
 
-    ``skipped`` counts the objects that were read and not kept, by kind; ``assumptions`` are what was assumed while
-    reading, ``unread`` are the kinds that could not be read, and ``listed`` those that were read whole.
+    ``skipped`` counts the objects that were read but not kept, by kind; ``assumptions`` are those made while reading,
+    ``unread`` has the kinds that could not be read, and ``listed`` those that were read completely.
     """
 
     server_version: str
@@ -59,10 +59,10 @@ def dump_pieces(
     as_lines: bool,
     documents: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[bytes]:
-    """The cluster as one ``List``, or with ``as_lines`` an object a line after an empty list that says the header.
+    """Yield the cluster as one ``List``, or with ``as_lines`` as one object per line after an empty list (the header).
 
-    ``rewrite`` makes of each record the one that is written. ``documents`` are written as they are: in the place of the
-    records of the same objects, and those that have none at the end.
+    ``rewrite`` converts each record to the one that is written. ``documents`` are written unmodified: in place of the
+    records of the same objects, and those without a record at the end.
     """
     items = _items(cluster, rewrite, documents)
     if as_lines:
@@ -77,50 +77,52 @@ def dump_pieces(
 
 
 def header_line(header: DumpHeader) -> bytes:
-    """An empty list that says the header, with which an object a line begins."""
+    """Return the empty list with the header that precedes objects written one per line."""
     return _begin_of_list(header) + b"]}"
 
 
 def line_of(kind: Kind, record: Record) -> bytes:
-    """A record as the line of its object."""
+    """Return the line of an object."""
     return _begin_of_object(kind) + _ENCODER.encode(record)[1:]
 
 
 def status_of(pod: Pod) -> dict[str, Any]:
-    """The status of a pod as plain data, with least fields."""
+    """Return the status of a pod as plain data, with as few fields as possible."""
     status: dict[str, Any] = msgspec.to_builtins(minimized(pod), enc_hook=str).get("status", {})
     return status
 
 
 def api_version_of(kind: Kind) -> str:
-    """The version in which the API server serves a kind that is kept; all but Volcano's have reached v1."""
+    """Return the version in which the API server serves a kept kind; all but Volcano's have reached v1."""
     group, version = kind.groups[0], kind.version or "v1"
     return f"{group}/{version}" if group else version
 
 
 def count_objects(cluster: ClusterSnapshot) -> dict[str, int]:
-    """How many objects of each kind a dump has, without the kinds of which it has none."""
+    """Count the objects of each kind in a dump, without kinds that it lacks."""
     counts = {kind.name: len(getattr(cluster, kind.field)) for kind in KINDS.values()}
     return {name: count for name, count in counts.items() if count}
 
 
 def _items(cluster: ClusterSnapshot, rewrite: Rewrite, documents: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-    whole = {
+    complete = {
         (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in documents
     }
     for kind in KINDS.values():
         begin = _begin_of_object(kind)
         for record in getattr(cluster, kind.field):
-            document = whole.pop((kind.name, record.metadata.namespace, record.metadata.name), None) if whole else None
+            document = (
+                complete.pop((kind.name, record.metadata.namespace, record.metadata.name), None) if complete else None
+            )
             if document is not None:
                 yield _ENCODER.encode(document)
             else:
                 yield begin + _ENCODER.encode(rewrite(record))[1:]
-    yield from map(_ENCODER.encode, whole.values())
+    yield from map(_ENCODER.encode, complete.values())
 
 
 def _begin_of_list(header: DumpHeader) -> bytes:
-    # A kind that is not among those listed is absent anyway.
+    # A kind that is not in the lists is absent anyway.
     unread = {kind: each.status for kind, each in header.unread.items() if each.state is KindState.UNREADABLE}
     taken_at = header.taken_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
     annotations = {
@@ -137,12 +139,12 @@ def _begin_of_list(header: DumpHeader) -> bytes:
 
 
 def _begin_of_object(kind: Kind) -> bytes:
-    # Every record has a name, so that its text is never an empty object.
+    # Every record has a name, so its text is never an empty object.
     return f'{{"apiVersion":"{api_version_of(kind)}","kind":"{kind.name}",'.encode()
 
 
 def pieces(items: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The items, so many together as make a megabyte."""
+    """Group the items into pieces of about a megabyte."""
     ready: list[bytes] = []
     size = 0
     for item in items:
@@ -156,21 +158,21 @@ def pieces(items: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 class DumpForm(msgspec.Struct, frozen=True):
-    """One list or an object a line, and how it is packed."""
+    """One list or an object per line, and the compression."""
 
     as_lines: bool = False
     packing: Literal["", "gz", "zst"] = ""
 
 
 def form_of(path: str) -> DumpForm:
-    """The form that a file's name asks for; ``-`` is plain JSON. Raises ``UsageError`` for any other end."""
+    """Return the form for a file name; ``-`` is plain JSON. Raises ``UsageError`` for an unknown extension."""
     if path == "-":
         return DumpForm()
     name = path.lower()
     end = max((each for each in ENDS if name.endswith(each)), key=len, default="")
     if not end:
         raise UsageError(
-            f"--to {path}: the end of the name does not say what to write",
+            f"--to {path}: unknown file extension",
             hint=f"a name that ends in {', '.join(ENDS)}; - for standard output",
         )
     packing: Literal["", "gz", "zst"] = "gz" if end.endswith(".gz") else "zst" if end.endswith(".zst") else ""
@@ -178,13 +180,13 @@ def form_of(path: str) -> DumpForm:
 
 
 def packed(pieces: Iterable[bytes], form: DumpForm) -> Iterator[bytes]:
-    """The bytes of the file. The same pieces give the same bytes: no time and no name is packed with them."""
+    """Compress the file. The same pieces result in the same bytes, because no time and no name is stored."""
     if not form.packing:
         yield from pieces
         return
     packer: Any
     if form.packing == "gz":
-        # zlib writes the header of gzip itself, without a time.
+        # zlib writes the gzip header without a time.
         packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
     else:
         import zstandard  # noqa: PLC0415 - few runs need it

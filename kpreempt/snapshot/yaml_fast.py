@@ -1,13 +1,13 @@
-"""YAML to JSON at the speed that big dumps need, with rapidyaml, where the result is that of ``yaml_reference``.
+"""YAML to JSON at the speed that big dumps need, with rapidyaml, if the result equals that of ``yaml_reference``.
 
-What the fast reader may be given is decided line by line and by the structure of the lines; PyYAML reads the rest.
-The structure is looked at in outlines (``outline_of``), of which a dump has few different ones: objects of one kind
-mostly differ in their values only.
+Which texts the fast reader gets is decided line by line and by the structure of the lines; PyYAML reads the rest. The
+structure is represented by outlines (``outline_of``), of which a dump has few different ones: objects of one kind
+mostly differ only in their values.
 
-The fast reader may be given the lines that every reader of YAML reads alike: entries of a mapping or of a list with at
-most one simple scalar on it. Whatever YAML's versions disagree on (``yes``, ``~``, ``0o17``, ``1e3``, tags, anchors,
-flow collections, comments, tabs, odd escapes) is no such line. This is how kubectl writes nearly all of its output.
-Bytes, not text, for speed.
+The fast reader gets lines that every YAML reader reads alike: entries of a mapping or a list with at most one simple
+scalar. Anything that YAML versions disagree on (``yes``, ``~``, ``0o17``, ``1e3``, tags, anchors, flow collections,
+comments, tabs, odd escapes) is excluded. Nearly all of kubectl's output consists of simple lines. Bytes, not text, for
+speed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 try:
     import ryml
 except ImportError:
-    # There are no wheels of it for musl.
+    # There are no wheels for musl.
     ryml = None
 
 IS_INSTALLED = ryml is not None
@@ -32,7 +32,7 @@ _MAX_DEPTH = 60
 
 
 class FastReader:
-    """Reads texts, and remembers the structures that it has checked. Without rapidyaml PyYAML has to read them all."""
+    """Reads texts, and caches the structures that it has checked. Without rapidyaml, PyYAML has to read everything."""
 
     def __init__(self) -> None:
         self._tree: Any = ryml.Tree() if IS_INSTALLED else None
@@ -41,7 +41,7 @@ class FastReader:
         self._outline_of = Outliner().outline_of
 
     def read_plain(self, text: bytes) -> bytes | None:
-        """The JSON of one document, or ``None`` where PyYAML has to read it. ``text`` ends with a newline."""
+        """Return the JSON of one document, or ``None`` if PyYAML has to read it. ``text`` ends with a newline."""
         if not IS_INSTALLED:
             return None
         lines = text.split(b"\n")
@@ -49,10 +49,10 @@ class FastReader:
         return self._to_json(text) if self._is_plain(b"\n".join(map(self._outline_of, lines)), text) else None
 
     def read_items(self, text: bytes, separator: bytes) -> list[msgspec.Raw | bytes]:
-        """The items of a block sequence: the JSON of each, or its text where PyYAML has to read it.
+        """Return the items of a block sequence: the JSON of each, or its text if PyYAML has to read it.
 
-        ``text`` begins with an item and ends with a newline; ``separator`` is the newline, indentation and dash with
-        which every other one begins.
+        ``text`` begins with an item and ends with a newline; ``separator`` is the newline, indentation and dash before
+        every other item.
         """
         start = separator[1:]
         texts = [start + item + b"\n" for item in text[len(start) : -1].split(separator)]
@@ -71,7 +71,7 @@ class FastReader:
         return [next(items) if is_plain else item for item, is_plain in zip(texts, plain, strict=True)]
 
     def _is_plain(self, outline: bytes, text: bytes) -> bool:
-        """Whether the fast reader reads a text as PyYAML does."""
+        """Return whether the fast reader reads a text like PyYAML."""
         if UNKNOWN in outline:
             longer = outline_of_text(text.split(b"\n")[:-1])
             if longer is None:
@@ -81,8 +81,8 @@ class FastReader:
         if known is None:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            # Block collections that every reader of YAML reads alike: each line is where its indentation belongs, and
-            # no key is there twice.
+            # Block collections that every YAML reader reads alike: each line has the indentation that it should, and no
+            # key is repeated.
             known = self._known[outline] = all(map(_Structure().takes, outline.split(b"\n")))
         return known
 
@@ -96,7 +96,7 @@ class FastReader:
             return None
 
     def _emitted(self, size: int) -> bytes | None:
-        """The tree as JSON. It goes through one buffer, because rapidyaml never frees those that it makes itself."""
+        """Return the tree as JSON, using a single buffer, because rapidyaml never frees its own."""
         while True:
             if len(self._buffer) < 3 * size:
                 self._buffer = bytearray(3 * size)
@@ -115,11 +115,11 @@ class _Structure:
         self._columns: list[int] = []
         # ``None`` for a sequence.
         self._keys: list[set[bytes] | None] = []
-        # Whether the entry before has no value yet, so that a collection may begin.
+        # Whether the previous entry has no value yet, so that a collection may begin.
         self._is_open = True
 
     def takes(self, line: bytes) -> bool:
-        """Whether the line fits; it is then part of the structure."""
+        """Return whether the line fits; it is then part of the structure."""
         rest = line.lstrip(b" ")
         column = len(line) - len(rest)
         while rest.startswith(b"- "):
@@ -151,13 +151,13 @@ class _Structure:
         if self._columns and self._columns[-1] == column and self._keys[-1] is None:
             self._is_open = True
             return True
-        # A sequence may stand in the column of the mapping whose value it is.
+        # A sequence may be in the column of the mapping whose value it is.
         if not self._is_open or (self._columns and self._columns[-1] > column):
             return False
         return self._push(column, None)
 
     def _close_to(self, column: int) -> None:
-        """End the collections that are further in than ``column``; what was open in them ends without a value."""
+        """Close the collections beyond ``column``; entries without a value in them stay without one."""
         while self._columns and self._columns[-1] > column:
             self._pop()
 
@@ -172,20 +172,20 @@ class _Structure:
         return len(self._columns) <= _MAX_DEPTH
 
 
-# The line breaks, marks and control characters beyond ASCII on which readers differ.
+# Line breaks, marks and non-ASCII control characters on which readers differ.
 _ODD_UTF8 = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]|\xf4\x8f\xbf")
 
 _BOOL_OR_NULL = rb"[yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF|True|TRUE|False|FALSE|Null|NULL"
 _NOT_FINITE = rb"[iI][nN][fF](?:[iI][nN][iI][tT][yY])?|[nN][aA][nN]"
 _PART = rb"[^\x00-\x20\x7f:]"
-# A colon within a word is followed by more of it, and a word does not begin a comment.
+# A colon within a word is followed by more of the word, and a word does not begin a comment.
 _REST_OF_WORD = _PART + rb"*+(?::++" + _PART + rb"++)*+"
 _WORD = rb"(?:[^\x00-\x20\x7f:#]" + _REST_OF_WORD + rb"|:++" + _PART + rb"++(?::++" + _PART + rb"++)*+)"
 _REST = _REST_OF_WORD + rb"(?: ++" + _WORD + rb")*+"
 
 _PLAIN = rb"(?!-{0,2}(?:" + _BOOL_OR_NULL + rb"|" + _NOT_FINITE + rb")$)(?:[A-Za-z_/$(]|--?[A-Za-z])" + _REST
 _NUMBER = rb"(?:0|-?[1-9][0-9]{0,17}+|(?:0|[1-9][0-9]{0,8}+)\.[0-9]{1,6}+)(?=$)"
-# Digits first, but in no notation a number: 500Gi, 10.0.0.1, a UID, a hash.
+# Begins with digits but is not a number in any notation: 500Gi, 10.0.0.1, a UID, a hash.
 _DIGITS_FIRST = (
     rb"(?!0[xXbBoO][0-9a-fA-F.]*+(?:[pP][-+]?[0-9]*+)?$|[0-9.]*+[eE][-+]?[0-9]*+$|[^_ ]*+_)"
     rb"(?:[0-9][0-9.]*+[A-Za-z]|[0-9a-f]++-[0-9a-f]++-|[0-9]++\.[0-9]++\.[0-9])" + _REST
@@ -214,13 +214,13 @@ UNKNOWN = b"\x00"
 
 
 class Outliner:
-    """Outlines of lines. It remembers the beginnings of lines, of which a dump has few."""
+    """Computes outlines of lines, caching the beginnings of lines, of which a dump has few."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, bytes] = {}
 
     def outline_of(self, line: bytes) -> bytes:
-        """What a line contributes to the structure: indentation, dashes, key, and ``=`` where it has a value.
+        """Return what a line contributes to the structure: indentation, dashes, key, and ``=`` if it has a value.
 
         A line that is not simple has its indentation and dashes, and ``UNKNOWN``.
         """
@@ -248,9 +248,9 @@ def _outline_of(line: bytes) -> bytes:
 
 
 def outline_of_text(lines: list[bytes]) -> list[bytes] | None:
-    """The outline of lines of which some belong to longer scalars, or ``None`` where a line is not simple even so.
+    """Return the outline of lines of which some belong to longer scalars, or ``None`` if a line is still not simple.
 
-    Longer scalars are literal ones (``|``), and single-quoted and plain ones that are folded.
+    Longer scalars are literal ones (``|``), and folded single-quoted and plain ones.
     """
     outline = []
     at = 0
@@ -285,12 +285,12 @@ def _indentation(line: bytes) -> int:
 
 
 def _is_odd(line: bytes) -> bool:
-    """Whether a line of a longer scalar has what readers differ on."""
+    """Return whether a line of a longer scalar contains anything that readers treat differently."""
     return line.endswith(b" ") or (not line.isascii() and _ODD_UTF8.search(line) is not None)
 
 
 def _end_of_literal(lines: list[bytes], start: int) -> int | None:
-    """Where a literal scalar ends that begins on the line ``start``; its first line tells the indentation."""
+    """Return the end of the literal scalar that begins on line ``start``; its first line determines the indentation."""
     at = start + 1
     indentation = _indentation(lines[at]) if at < len(lines) else 0
     if indentation <= _key_column(lines[start]) or not lines[at].strip():
@@ -299,13 +299,13 @@ def _end_of_literal(lines: list[bytes], start: int) -> int | None:
         if not _LITERAL_TEXT.fullmatch(lines[at]) or _is_odd(lines[at]) or lines[at].lstrip(b" ").startswith(b"\t"):
             return None
         at += 1
-    # What is less indented must be the next entry, not a part of this scalar that was moved out.
+    # A less indented line must be the next entry, not a part of this scalar that was moved out.
     is_next = at == len(lines) or (lines[at].strip() and _indentation(lines[at]) <= _key_column(lines[start]))
     return at if is_next else None
 
 
 def _end_of_quoted(lines: list[bytes], start: int) -> int | None:
-    """Where a single-quoted scalar ends that begins on the line ``start`` and does not end there."""
+    """Return the end of a single-quoted scalar that begins on line ``start`` and does not end there."""
     column = _key_column(lines[start])
     for at in range(start + 1, len(lines)):
         line = lines[at]
@@ -318,7 +318,7 @@ def _end_of_quoted(lines: list[bytes], start: int) -> int | None:
 
 
 def _end_of_plain(lines: list[bytes], start: int, outline: bytes) -> int | None:
-    """Where a plain scalar ends that begins on the line ``start``: there, or after lines that go on with it."""
+    """Return the end of a plain scalar that begins on line ``start``: there, or after continuation lines."""
     at = start + 1
     column = _key_column(lines[start])
     while at < len(lines) and _outline_of(lines[at]).endswith(UNKNOWN) and _MORE_PLAIN.fullmatch(lines[at]):

@@ -1,8 +1,8 @@
-"""YAML as kubectl means it, read with PyYAML: the plain and exact reader that the fast one must equal.
+"""YAML as kubectl interprets it, read with PyYAML: the plain and exact reader that the fast one must equal.
 
-kubectl reads YAML 1.1 as ``sigs.k8s.io/yaml`` v1.6.0 does (``go.yaml.in/yaml/v2`` v2.4.3, ``resolve.go``) and makes
-JSON of it. PyYAML's own resolvers differ: kubectl knows ``y`` and ``n``, reads ``1e3`` as a number and ``0o17`` as an
-octal, and leaves times and ``12:30`` as texts. Keys become texts. A key that is there twice is an error.
+kubectl reads YAML 1.1 like ``sigs.k8s.io/yaml`` v1.6.0 (``go.yaml.in/yaml/v2`` v2.4.3, ``resolve.go``) and converts it
+to JSON. PyYAML's own resolvers differ: kubectl knows ``y`` and ``n``, reads ``1e3`` as a number and ``0o17`` as octal,
+and leaves times and ``12:30`` as strings. Keys become strings. A repeated key is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 150
-# Aliases may make a document larger than it is written, but not without end.
+# Aliases may make a document larger than its text, but only up to a limit.
 _MAX_NODES_BY_ALIASES = 1_000_000
 
 _TAG = "tag:yaml.org,2002:"
@@ -37,7 +37,7 @@ _MAY_NEST_DEEPLY = re.compile(rf"^[ ?-]{{{MAX_DEPTH // 2},}}", re.MULTILINE)
 
 
 class YamlError(Exception):
-    """YAML that cannot be read. ``line`` counts from 1 within the text that was given."""
+    """YAML that cannot be read. ``line`` counts from 1 within the given text."""
 
     def __init__(self, problem: str, line: int) -> None:
         super().__init__(problem)
@@ -46,12 +46,12 @@ class YamlError(Exception):
 
 
 class KubectlLoader(yaml.CSafeLoader):
-    """PyYAML's safe loader with kubectl's idea of scalars and keys."""
+    """PyYAML's safe loader with kubectl's interpretation of scalars and keys."""
 
     def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
-        """The tag of a node that has none."""
+        """Return the tag of a node without one."""
         if kind is not yaml.ScalarNode or not implicit[0]:
-            # The stubs leave it untyped.
+            # The stubs are untyped here.
             return str(super().resolve(kind, value, (False, True)))  # type: ignore[no-untyped-call]  # see above
         if value == "<<":
             return _TAG + "merge"
@@ -59,19 +59,19 @@ class KubectlLoader(yaml.CSafeLoader):
         return _TAG + {bool: "bool", int: "int", float: "float", str: "str"}.get(kind_of_scalar, "null")
 
     def construct_kubectl_mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
-        """A mapping with texts as keys."""
+        """Return a mapping with string keys."""
         seen: set[str] = set()
         for key_node, _ in node.value:
             key = _key(self, key_node)
             if key in seen and key_node.tag != _TAG + "merge":
-                raise YamlError(f'the key "{key[:80]}" is there twice', key_node.start_mark.line + 1)
+                raise YamlError(f'duplicate key "{key[:80]}"', key_node.start_mark.line + 1)
             seen.add(key)
         self.flatten_mapping(node)
         return {_key(self, key): self.construct_object(value, deep=True) for key, value in node.value}
 
 
 def _key(loader: KubectlLoader, node: yaml.Node) -> str:
-    """A key as kubectl writes it into JSON."""
+    """Return a key as kubectl writes it to JSON."""
     if not isinstance(node, yaml.ScalarNode):
         raise YamlError("a key is a list or a mapping", node.start_mark.line + 1)
     key = loader.construct_object(node)
@@ -85,7 +85,7 @@ def _key(loader: KubectlLoader, node: yaml.Node) -> str:
 
 
 def resolve_scalar(text: str) -> bool | int | float | str | None:
-    """What kubectl makes of a scalar without quotes or tag."""
+    """Return kubectl's value of a scalar without quotes or tag."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS:
@@ -108,7 +108,7 @@ def resolve_scalar(text: str) -> bool | int | float | str | None:
 
 
 def _construct_scalar(_: KubectlLoader, node: yaml.ScalarNode) -> bool | int | float | str | None:
-    """A scalar by its tag, which may be given or found."""
+    """Return a scalar according to its tag, explicit or implicit."""
     name = node.tag.removeprefix(_TAG)
     line = node.start_mark.line + 1
     if name in ("str", "merge", "timestamp"):
@@ -117,9 +117,9 @@ def _construct_scalar(_: KubectlLoader, node: yaml.ScalarNode) -> bool | int | f
     if name == "float" and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise YamlError(f"{node.value} is not a number that JSON has", line)
-    extra_fields = {"bool": bool, "int": int, "float": float, "null": type(None)}[name]
-    if type(value) is not extra_fields:
+        raise YamlError(f"{node.value} is not a valid JSON number", line)
+    expected = {"bool": bool, "int": int, "float": float, "null": type(None)}[name]
+    if type(value) is not expected:
         raise YamlError(f'"{node.value[:40]}" is not a {name}', line)
     return value
 
@@ -133,9 +133,9 @@ KubectlLoader.add_constructor(
 
 
 def load_documents(text: str) -> Iterator[tuple[int, Any]]:
-    """The documents of a text with the lines on which they begin (from 1). Raises ``YamlError``."""
+    """Yield the documents of a text with the lines on which they begin (from 1). Raises ``YamlError``."""
     try:
-        # PyYAML would answer deeper nesting with a crash of the process.
+        # PyYAML would crash the process on deeper nesting.
         brackets = text.count("[") + text.count("{")
         if brackets >= MAX_DEPTH // 2 or _MAY_NEST_DEEPLY.search(text) or "&" in text or "!" in text:
             depth = 0
@@ -159,19 +159,19 @@ def load_documents(text: str) -> Iterator[tuple[int, Any]]:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = error.problem or error.context or "it cannot be read"
+        problem = error.problem or error.context or "unreadable"
         line = 1 if mark is None else mark.line + 1
         raise YamlError(f"is not YAML: {problem}", line) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
         character = error.character if isinstance(error.character, int) else 0
-        raise YamlError(f"holds the control character #x{character:02x}", line) from None
+        raise YamlError(f"contains the control character #x{character:02x}", line) from None
     except ValueError as error:
         raise YamlError(f"is not YAML: {error}", 1) from None
 
 
 def _check_size(node: yaml.Node, limit: int) -> None:
-    """Raise where aliases make the document grow to more than ``limit`` nodes, or contain itself."""
+    """Raise an error if aliases expand the document to more than ``limit`` nodes, or contain themselves."""
     sizes: dict[int, int] = {}
 
     def size_of(each: yaml.Node) -> int:
@@ -189,4 +189,4 @@ def _check_size(node: yaml.Node, limit: int) -> None:
         return known
 
     if size_of(node) > limit:
-        raise YamlError("its aliases make it grow without bound", node.start_mark.line + 1)
+        raise YamlError("its aliases expand without limit", node.start_mark.line + 1)

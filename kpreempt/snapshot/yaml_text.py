@@ -1,7 +1,7 @@
-"""YAML texts to objects: documents taken apart, and the items of a list too, so that no big dump is read in one piece.
+"""YAML texts to objects: documents and the items of lists are split, so that no big dump is read in one piece.
 
-What is plain goes to the fast reader, the rest to PyYAML: item by item where a list is one entry after the other. An
-item that means something else when it is alone (by an alias) is no item: the document is then read in one piece.
+Plain parts go to the fast reader, the rest to PyYAML, item by item if a list has one entry after another. If an item
+means something else on its own (because of an alias), the document is read in one piece.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kpreempt.snapshot.yaml_reference import YamlError, load_documents
 _SMALL = 4 * 2**20
 
 _TEMPLATE = re.compile(r"\{\{.*\}\}")
-# What kubectl takes for a mark between documents.
+# kubectl's mark between documents.
 _MARK = re.compile(rb"---[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)")
 _NOTHING = re.compile(rb"(?:[ \r]*(?:#[^\n]*)?(?:\n|\Z))*+\Z")
 # How much of a list is read at a time.
@@ -34,16 +34,16 @@ _NEXT_KEY = re.compile(rb"\n(?=[^ \n\r-])")
 
 
 def yaml_batches(name: str, content: Content, start: int, without_kind: ReadsWithoutKind) -> Iterator[Batch]:
-    """The objects of the YAML documents from ``start`` on. Raises ``InputError``."""
+    """Yield the objects of the YAML documents from ``start`` on. Raises ``InputError``."""
     reader, lines = FastReader(), LineCounter(content)
     for begin, end in _documents(content, start):
         yield from _Document(name, content, begin, end, lines, without_kind).batches(reader)
 
 
 def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
-    """Where documents begin and end: between lines that are ``---``.
+    """Yield begin and end of the documents between ``---`` lines.
 
-    Where a document has directives, an end mark or anything else on the line of its mark, the rest is one piece.
+    If a document has directives, an end mark or anything else on the line of its mark, the rest is one piece.
     """
     position = start
     while position < len(content):
@@ -63,7 +63,7 @@ def _documents(content: Content, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _mark_length(content: Content, position: int) -> int:
-    """The length of a byte order mark; files that begin with one may have been put together."""
+    """Return the length of a byte order mark; files that begin with one may have been concatenated."""
     return len(BYTE_ORDER_MARK) if content[position : position + 3] == BYTE_ORDER_MARK else 0
 
 
@@ -87,7 +87,7 @@ class _Document:
         self._without_kind = without_kind
 
     def batches(self, reader: FastReader) -> Iterator[Batch]:
-        """The document's objects. Raises ``InputError``."""
+        """Yield the document's objects. Raises ``InputError``."""
         items = find_items(self._name, self._content, self._begin, self._end, reader, self._lines)
         if items is None:
             yield from self._in_one_piece(reader)
@@ -98,7 +98,7 @@ class _Document:
                 yield batch
                 done += len(batch.objects)
         except ItemError as error:
-            # An alias can be of an anchor in another item. A big text that is simply wrong is not read twice.
+            # An alias can refer to an anchor in another item. A big text that is simply invalid is not read twice.
             if self._end - self._begin > _SMALL and "alias" not in error.problem:
                 raise self._error(error.problem, error.line) from None
             yield from self._by_reference(done)
@@ -115,7 +115,7 @@ class _Document:
             yield from self._batches_of(json, self._first_line() + text.count(b"\n", 0, first.start() if first else 0))
 
     def _by_reference(self, done: int) -> Iterator[Batch]:
-        """The objects after the first ``done``, as PyYAML reads the document in one piece."""
+        """Yield the objects after the first ``done``, reading the document in one piece with PyYAML."""
         first = self._first_line() - 1
         try:
             for line, document in load_documents(self._text()):
@@ -136,13 +136,13 @@ class _Document:
         return batches_of_value(self._name, json, lambda: line, line_of_item, self._without_kind)
 
     def _line_of_item(self, line: int, _: TopLevel, index: int) -> int:
-        """The line of an item of the list that begins on ``line``."""
+        """Return the line of an item of the list that begins on ``line``."""
         lines = self._item_lines.get(line, [])
         return lines[index] if index < len(lines) else line
 
     @cached_property
     def _item_lines(self) -> dict[int, list[int]]:
-        """The lines of the items of each list, by the line on which it begins; the text is read once more for it."""
+        """Return the lines of the items of each list, by the line on which it begins; reads the text once more."""
         first = self._first_line()
         found = {}
         for node in yaml.compose_all(self._text(), Loader=yaml.CSafeLoader):
@@ -158,15 +158,15 @@ class _Document:
         return decode_text(self._name, self._content, self._begin, self._end).replace("\n\ufeff", "\n")
 
     def _error(self, problem: str, line: int) -> InputError:
-        """The error for what YAML's grammar or kubectl refuses; a template that was not rendered is told so."""
+        """Build the error for text that violates YAML's grammar or kubectl's rules; detects unrendered templates."""
         if _TEMPLATE.search(self._text()):
-            hint = "helm template CHART, and give its output"
-            return InputError("is a template that has not been rendered", source=self._name, line=line, hint=hint)
+            hint = "use the output of helm template CHART"
+            return InputError("is a template that was not rendered", source=self._name, line=line, hint=hint)
         return InputError(problem, source=self._name, line=line)
 
 
 def decode_text(name: str, content: Content, begin: int, end: int) -> str:
-    """A part of a text. Raises ``InputError`` where it is not UTF-8."""
+    """Decode a part of a text. Raises ``InputError`` if it is not UTF-8."""
     try:
         return content[begin:end].decode()
     except UnicodeDecodeError as error:
@@ -174,7 +174,7 @@ def decode_text(name: str, content: Content, begin: int, end: int) -> str:
 
 
 class ItemError(YamlError):
-    """An item that cannot be read alone. ``line`` is that of the file."""
+    """An item that cannot be read on its own. ``line`` counts within the file."""
 
 
 class Items:
@@ -190,11 +190,11 @@ class Items:
         self._separator = separator
         self._top = top
         self._lines = lines
-        # Where items are in the part that was last asked for: errors come one after the other.
+        # The lines of items in the part that was last requested: errors come one after another.
         self._offsets: list[int] = []
 
     def batches(self, reader: FastReader) -> Iterator[Batch]:
-        """The items, in order. Raises ``ItemError`` and, for a text that is not UTF-8, ``InputError``."""
+        """Yield the items, in order. Raises ``ItemError`` and, for text that is not UTF-8, ``InputError``."""
         yield batch_of_header(self._name, self._top)
         kind = self._top.kind.removesuffix("List")
         position = self._begin
@@ -215,7 +215,7 @@ class Items:
         decode_text(self._name, self._content, begin, end)
         text = self._content[begin:end].replace(b"\r\n", b"\n")
         if not text.endswith(b"\n"):
-            raise ItemError("the last line does not end", self._lines.line_at(end))
+            raise ItemError("the last line has no end", self._lines.line_at(end))
         objects = reader.read_items(text, self._separator)
         for index, item in enumerate(objects):
             if isinstance(item, bytes):
@@ -232,7 +232,7 @@ class Items:
         return msgspec.json.encode(document)
 
     def _line_of(self, begin: int, end: int, index: int) -> int:
-        """The line of an item by its index in the text from ``begin`` to ``end``."""
+        """Return the line of an item by its index in the text from ``begin`` to ``end``."""
         if self._offsets[:1] != [begin]:
             self._offsets = [begin]
             while (found := self._content.find(self._separator, self._offsets[-1], end)) >= 0:
@@ -243,7 +243,7 @@ class Items:
 def find_items(
     name: str, content: Content, begin: int, end: int, reader: FastReader, lines: LineCounter
 ) -> Items | None:
-    """The items of the list that a document is; ``None`` where it is something else, or is not plainly written."""
+    """Find the items of the list that a document is; ``None`` if it is something else, or not written plainly."""
     at = begin if content[begin : begin + 6] == b"items:" else content.find(b"\nitems:", begin, end) + 1
     match = _ITEMS.match(content, at, end) if at > 0 or begin == 0 else None
     if match is None:
@@ -261,7 +261,7 @@ def find_items(
 
 
 def _header(text: bytes, reader: FastReader) -> TopLevel | None:
-    """What a list says of itself besides its items."""
+    """Return a list's statements about itself, without its items."""
     try:
         json = reader.read_plain(text.replace(b"\r\n", b"\n")) if text.endswith(b"\n") else None
         if json is None:

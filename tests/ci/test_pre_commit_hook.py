@@ -85,7 +85,7 @@ def test_a_hook_without_arguments_reports_the_missing_ones(checkout: Path, job: 
     commit(checkout)
     ended = run(checkout, job, {}, ["manifests/rollout.yaml"])
     assert ended.returncode == 2
-    assert "no change is given" in ended.stderr
+    assert "no manifests given" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import yaml
 import zstandard
 
 from kpreempt.cli.app import make_app
-from kpreempt.mcp.server import rejection_of
+from kpreempt.mcp.server import error_of
 from kpreempt.report.answers import ANSWER_FORMATS, CHECK_FORMATS, VERDICT_FORMATS
 from tests.damaged_recordings import CHANGE, READERS, damaged, recorded
 from tests.fuzz.mutations import NASTY, mangled, mutated, stretched
@@ -319,7 +319,7 @@ def _protocol(random: Random) -> Case:
         lines.append(line.replace(b"\n", b" "))
     lines.append(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
     # A notification, which is a valid message without an id, has no answer.
-    answered = [each for each in lines if each.strip() and (b'"id"' in each or rejection_of(each) is not None)]
+    answered = [each for each in lines if each.strip() and (b'"id"' in each or error_of(each) is not None)]
     words = ["mcp", "--snapshot", "cluster.yaml"]
     return Case(words, {"cluster.yaml": _yaml([NODE])}, b"\n".join(lines) + b"\n", replies=len(answered))
 

@@ -108,13 +108,13 @@ def test_a_refused_connection(tmp_path: Path) -> None:
         unused.bind(("127.0.0.1", 0))
         server = f"https://127.0.0.1:{unused.getsockname()[1]}"
         ran = ask(write_kubeconfig(tmp_path, server))
-    assert (ran.code, ran.out, ran.message) == (3, "", f"{server}: the connection is refused")
+    assert (ran.code, ran.out, ran.message) == (3, "", f"{server}: connection refused")
     assert "kubectl config view" in ran.err
 
 
 def test_401_for_a_token_that_is_wrong(plane: ControlPlane, tmp_path: Path) -> None:
     ran = ask(write_kubeconfig(tmp_path, plane.server, plane.authority))
-    problem = "the API server does not know user on-call (401): Unauthorized"
+    problem = "authentication failed for user on-call (401): Unauthorized"
     assert (ran.code, ran.out) == (3, "")
     assert ran.message in (f"{plane.server}{path}: {problem}" for path in (PODS, "/version"))
     assert "log in again" in ran.err
@@ -143,7 +143,7 @@ def test_403_for_budgets_is_an_assumption(plane: ControlPlane) -> None:
     ran = ask(plane.kubeconfig, "--as", "no-poddisruptionbudgets", "-o", "text", "--strict")
     assert (ran.code, ran.message) == (
         1,
-        f"--strict: the answer rests on an assumption: PodDisruptionBudget: list: {assumed}",
+        f"--strict: the answer depends on an assumption: PodDisruptionBudget: list: {assumed}",
     )
     assert assumed in " ".join(ran.out.split())
 
@@ -201,11 +201,11 @@ def test_a_temporary_failure_is_retried(plane: ControlPlane, tmp_path: Path, fau
             expired(),
             simulate_rest,
             PODS,
-            "the list expired while it was read, again and again (410): "
+            "the list kept expiring while it was read (410): "
             "The provided continue parameter is too old to display a consistent list result.",
             id="410 for ever",
         ),
-        pytest.param(dropped(), lists(PODS), "", "the connection breaks off, again and again", id="dropped each time"),
+        pytest.param(dropped(), lists(PODS), "", "the connection keeps breaking", id="dropped each time"),
     ],
 )
 def test_what_does_not_pass_ends_in_one_message(
@@ -232,7 +232,7 @@ def test_410_during_paging_restarts_and_warns_of_inconsistency(tmp_path: Path, f
         verdict = tmp_path / "verdict.json"
         ran = ask(write_kubeconfig(tmp_path, proxy.url), "-o", f"json={verdict}", "--strict")
     assert (ran.code, ran.out) == (1, RIGHT)
-    assert "not all was read at the same moment: " in ran.message
+    assert "not all kinds were read at the same time: " in ran.message
     running = forgetful.request("GET", f"{PODS}?fieldSelector=status.phase%3DRunning")["items"]
     assert json.loads(verdict.read_text(encoding="utf-8"))["cluster"]["pods"] == len(running)
     assert sum(requested.path == PODS and "continue" not in requested.query for requested in proxy.asked) == 2
@@ -278,7 +278,7 @@ def test_a_watch_survives_what_goes_wrong_for_a_while(plane: ControlPlane, tmp_p
         ran = interrupted_watch(write_kubeconfig(tmp_path, proxy.url), looks=2)
     assert (ran.code, ran.message) == (
         130,
-        f"{proxy.url}{PODS}: the API server fails (500): etcdserver: leader changed",
+        f"{proxy.url}{PODS}: API server error (500): etcdserver: leader changed",
     )
 
 
@@ -298,5 +298,5 @@ def test_an_unmodeled_server_version_is_an_assumption(plane: ControlPlane, tmp_p
     assert (strict.code, strict.out, strict.message) == (
         1,
         RIGHT,
-        f"--strict: the answer rests on an assumption: cluster: version: {assumed}",
+        f"--strict: the answer depends on an assumption: cluster: version: {assumed}",
     )

@@ -176,7 +176,7 @@ def test_a_redacted_snapshot_has_the_same_results(situation: Situation, tmp_path
     )
     assert (ran.code, ran.out) == (0, "")
     pod, _, command = ran.err.splitlines()[-1].partition(": ")
-    assert (pod, command.split()[:2]) == (f"ask about {SHOP}/kingfisher-1", list(COMMAND))
+    assert (pod, command.split()[:2]) == (f"to explain {SHOP}/kingfisher-1", list(COMMAND))
     original = json.loads(names.read_text(encoding="utf-8"))["names"]
     redacted = restored(situation.answer(*shlex.split(command)[2:]), original)
     for field in ("outcome", "nominatedNodes", "victims", "candidates", "choice", "message", "filter", "effects"):

@@ -1,11 +1,10 @@
-"""Answers a shell: candidates on standard output, one a line, and nothing else ever.
+"""Answers a shell with completion candidates on standard output, one per line, and never prints anything else.
 
-Names come from the live cluster, its answers of the last minute, or the kubeconfig; within a deadline or not at all.
-They are kept for a minute in the user's cache, so that a second TAB asks neither the cluster nor for the slow imports:
-a file for each question, named by a hash of what chooses cluster, user and namespace: the kubeconfigs as they are on
-the disk, and the options. It holds names and what is shown beside them, which whoever may read the file could list
-anyway; with credentials on the command line nothing is kept. Whatever is wrong with the cache, it is as if there were
-none.
+Names come from the live cluster, from its answers of the last minute, or from the kubeconfig, within a deadline. They
+are kept for a minute in the user's cache, so that pressing TAB again needs neither the cluster nor the slow imports.
+The cache has a file for each query, named by a hash of everything that selects cluster, user and namespace: the
+contents of the kubeconfigs and the options. It holds only names and their descriptions, which anyone who can read the
+file could list anyway. With credentials on the command line, nothing is cached. Errors in the cache are ignored.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
 
 
 def answer(words: Sequence[str]) -> NoReturn:
-    """Print what the last of ``words`` can become, and end the process.
+    """Print the candidates for the last of ``words``, and end the process.
 
-    The lines are those of cobra, which kubectl and the shells' scripts read: ``value`` or ``value``, a tab and what it
-    is; then ``:`` and the number of what the shell is to do besides. Whatever fails gives no candidates: a message
-    would land in the middle of what the user types.
+    The lines use cobra's format, which kubectl and the shell scripts read: ``value``, or ``value``, a tab and its
+    description; then ``:`` and a number of directives for the shell. Errors result in no candidates, since a message
+    would appear in the middle of the user's input.
     """
-    # Let nothing read what the user types or write where he types it, credential plugins included.
+    # Keep everything, including credential plugins, from reading the user's input or writing to the terminal.
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 2):
         os.dup2(nothing, stream)
-    # It would run all through the imports, and nothing lives long here.
+    # The garbage collector would run all through the imports, and nothing lives long here.
     gc.disable()
     found = Completion((), DEFAULT)
     with suppress(BaseException):
@@ -48,15 +47,15 @@ def answer(words: Sequence[str]) -> NoReturn:
         from kpreempt.cli.app import make_app
 
         root = get_command(make_app())
-        found = complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # of Typer's own two classes
+        found = complete(root, words, LiveNames(deadline_of_process()))  # type: ignore[arg-type]  # one of Typer's own two classes
     with suppress(OSError):
         os.write(1, text_of(found).encode(errors="replace"))
-    # Not the usual way out, which would wait for whatever still asks the cluster.
+    # Exit at once; the usual way would wait for a request to the cluster that is still running.
     os._exit(0)
 
 
 def words_of_line(line: str) -> list[str]:
-    """The words of a shell's line up to the cursor; the last may be empty, and a quote in it still be open."""
+    """Split a shell's line up to the cursor into words; the last word may be empty or have an open quote."""
     import shlex
 
     lexer = shlex.shlex(line, posix=True)
@@ -64,14 +63,14 @@ def words_of_line(line: str) -> list[str]:
     words: list[str] = []
     try:
         for word in lexer:
-            words.append(word)  # noqa: PERF402 - those before an open quote count
+            words.append(word)  # noqa: PERF402 - keeps the words before an open quote
     except ValueError:
         return [*words, lexer.token]
     return [*words, ""] if not words or line[-1:].isspace() else words
 
 
 def text_of(found: Completion) -> str:
-    """The lines for a completion. Candidates that a terminal or the lines cannot take are left out."""
+    """Format a completion as lines, without candidates that a terminal or the format cannot represent."""
     lines = [
         f"{value}\t{help_}" if help_ else value
         for value, help_ in found.candidates
@@ -80,14 +79,14 @@ def text_of(found: Completion) -> str:
     return "".join(f"{line}\n" for line in [*lines, f":{found.directive}"])
 
 
-# From the start of the process to the last moment at which an answer is still taken, so that all of it ends within two
-# seconds; and what a start takes where the system does not tell when it was.
+# Time from the start of the process until answers are no longer accepted, so that it ends within two seconds; and the
+# assumed duration of a start if the system does not report it.
 SECONDS_FROM_START = 1.9
 _TYPICAL_START_SECONDS = 0.15
 
-# Rows without the objects: some 200 bytes a pod, where the metadata alone can take kilobytes.
+# Tables without the objects: some 200 bytes per pod, while metadata alone can take kilobytes.
 _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-# From the API server's cache, as it is: the newest state is not worth the time.
+# From the API server's cache; the newest state is not worth the time.
 _QUERY = {"includeObject": "None", "resourceVersion": "0", "limit": "5000"}
 _PATHS = {
     "pods": "/api/v1/namespaces/{namespace}/pods",
@@ -102,8 +101,8 @@ _PATHS = {
     "jobs": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "cronjobs": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
 }
-# The column beside the name that tells one object from another.
-_DISTINCTIVE_COLUMNS = {
+# The column next to the name that describes an object best.
+_DESCRIPTION_COLUMNS = {
     "pods": "Status",
     "nodes": "Status",
     "namespaces": "Status",
@@ -132,51 +131,52 @@ class _Table(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LiveNames:
-    """Names of the cluster that the options on the line, or else the kubeconfig, choose.
+    """Names from the cluster that the options on the line, or else the kubeconfig, select.
 
-    ``deadline`` is a ``time.monotonic()``: what is not there by then is given up. Failures give no names.
+    ``deadline`` is a ``time.monotonic()``; requests that take longer are abandoned. Errors result in no names.
     """
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
 
     def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
-        """Objects of a kind by its plural, those of one namespace where it has namespaces."""
+        """List the objects of a kind by its plural, in the selected namespace if it is namespaced."""
         if "--snapshot" in place.options:
-            # Another cluster is asked about than the one that would answer.
+            # The option selects another cluster than the one that would answer.
             return []
         cache = names_cache(plural, place, os.environ)
-        kept = cache.read() if cache is not None else None
-        if kept is not None:
-            return kept
-        found = self._in_time(lambda: _objects(plural, place, self._deadline))
+        cached = cache.read() if cache is not None else None
+        if cached is not None:
+            return cached
+        found = self._before_deadline(lambda: _objects(plural, place, self._deadline))
         if found is not None and cache is not None:
             cache.write(found)
         return found or []
 
     def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
-        """Entries of ``contexts``, ``clusters`` or ``users``."""
-        return self._in_time(lambda: _entries(section, place)) or []
+        """List the entries of ``contexts``, ``clusters`` or ``users``."""
+        return self._before_deadline(lambda: _entries(section, place)) or []
 
-    def _in_time(self, question: Callable[[], _Result]) -> _Result | None:
-        """The answer, or None where it fails or comes too late; what is under way then is left to itself."""
+    def _before_deadline(self, query: Callable[[], _Result]) -> _Result | None:
+        """Return the result, or ``None`` if the query fails or takes too long; it is not canceled then."""
         answers: list[_Result] = []
 
-        def ask() -> None:
-            # Nobody is there to be told what failed.
+        def run() -> None:
+            # There is nowhere to report the failure.
             with suppress(BaseException):
-                answers.append(question())
+                answers.append(query())
 
-        thread = Thread(target=ask, daemon=True)
+        thread = Thread(target=run, daemon=True)
         thread.start()
         thread.join(max(0.0, self._deadline - time.monotonic()))
         return answers[0] if answers else None
 
 
 def deadline_of_process() -> float:
-    """Until when this process may ask the cluster, as a ``time.monotonic()``.
+    """Return the ``time.monotonic()`` until which this process may query the cluster.
 
-    What counts is how long it has been there, whatever it ran before Python; a guess where the system does not tell.
+    It counts from the start of the process, including what ran before Python; estimated if the system does not report
+    it.
     """
     try:
         # proc(5): the name in parentheses may hold spaces; starttime is the twentieth field after it.
@@ -197,10 +197,16 @@ def _objects(plural: str, place: CursorPosition, deadline: float) -> list[Candid
     namespace = _last(place, "--namespace") or connection.namespace
     api = Api(msgspec.structs.replace(connection, timeout=max(0.01, deadline - time.monotonic())), retries=0)
     body = api.get(_PATHS[plural].format(namespace=quote(namespace, safe="")), _QUERY, accept=_TABLE)
-    table, telling = msgspec.json.decode(body, type=_Table), _DISTINCTIVE_COLUMNS.get(plural, "Ready")
+    table, description_column = msgspec.json.decode(body, type=_Table), _DESCRIPTION_COLUMNS.get(plural, "Ready")
     names = [column.name for column in table.column_definitions]
-    name, about = names.index("Name"), names.index(telling) if telling in names else None
-    return [Candidate(str(row.cells[name]), "" if about is None else str(row.cells[about])) for row in table.rows]
+    name, description_index = (
+        names.index("Name"),
+        names.index(description_column) if description_column in names else None,
+    )
+    return [
+        Candidate(str(row.cells[name]), "" if description_index is None else str(row.cells[description_index]))
+        for row in table.rows
+    ]
 
 
 def _entries(section: str, place: CursorPosition) -> list[Candidate]:
@@ -213,7 +219,7 @@ def _entries(section: str, place: CursorPosition) -> list[Candidate]:
 
 
 def _flags(place: CursorPosition) -> ConnectionFlags:
-    """The flags of kubectl as far as they are given."""
+    """Build kubectl's connection flags from the options given."""
     from kpreempt.snapshot.live.flags import ConnectionFlags
 
     texts = {field: _last(place, f"--{field.replace('_', '-')}") for field in _TEXT_FLAGS}
@@ -239,27 +245,27 @@ _TEXT_FLAGS = (
 
 
 def _last(place: CursorPosition, option: str) -> str:
-    """The value of an option, of several the last; empty where it is not given."""
+    """Return the value of an option, the last one if repeated, or an empty string."""
     return place.options.get(option, [""])[-1]
 
 
 SECONDS_CACHED = 60
-# Written for whoever answers at the keyboard; a CI system's folders are shared and seen by others.
+# Cached only for interactive users; a CI system's directories are shared and seen by others.
 _NEVER_IN = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "SUDO_USER", "KPREEMPT_NO_CACHE")
-# Another server or other credentials than the kubeconfig's, or the eyes of another user.
+# Options that select another server, other credentials or another user than the kubeconfig's.
 _NEVER_WITH = ("--token", "--as", "--as-group", "--as-uid", "--server", "--no-cache")
 _KEYED_BY = ("--kubeconfig", "--context", "--cluster", "--user", "--namespace")
 _MAX_BYTES = 4 << 20
 
 
 class NamesCache:
-    """What was answered to one question of late."""
+    """The cached result of one query."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> Sequence[Candidate] | None:
-        """The names, ``None`` where none are kept that still count."""
+        """Return the names, or ``None`` if there are none that are still valid."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
             with os.fdopen(descriptor, "rb") as file:
@@ -273,7 +279,7 @@ class NamesCache:
         return [Candidate(*pair) for pair in pairs]
 
     def write(self, names: Sequence[Candidate]) -> None:
-        """Keep the names, and take what is too old away."""
+        """Cache the names, and delete old entries."""
         folder = self._path.parent
         temporary = folder / f".{self._path.name}.{os.getpid()}"
         with suppress(OSError):
@@ -293,7 +299,7 @@ class NamesCache:
 
 
 def names_cache(plural: str, place: CursorPosition, environment: Mapping[str, str]) -> NamesCache | None:
-    """Where the answer to this question is kept; ``None`` where nothing may be."""
+    """Return the cache for this query; ``None`` if nothing may be cached."""
     if any(environment.get(name) for name in _NEVER_IN) or any(option in place.options for option in _NEVER_WITH):
         return None
     if hasattr(os, "geteuid") and os.geteuid() != os.getuid():
@@ -304,10 +310,10 @@ def names_cache(plural: str, place: CursorPosition, environment: Mapping[str, st
             return None
         home = f"{environment['HOME']}/.cache"
     listed = environment.get("KUBECONFIG", "")
-    usual = listed.split(os.pathsep) if listed else [f"{environment.get('HOME', '')}/.kube/config"]
-    files = place.options.get("--kubeconfig") or usual
+    paths = listed.split(os.pathsep) if listed else [f"{environment.get('HOME', '')}/.kube/config"]
+    files = place.options.get("--kubeconfig") or paths
     if not (states := [_state(each) for each in files if each]) or not any(states):
-        # Without a kubeconfig it is a pod's service account, or nothing.
+        # Without a kubeconfig, it is a pod's service account, or nothing.
         return None
     from hashlib import sha256
 
@@ -318,7 +324,7 @@ def names_cache(plural: str, place: CursorPosition, environment: Mapping[str, st
 
 
 def _state(path: str) -> list[int]:
-    """What of a file is other when its content is: the current context is in it, and who its users are."""
+    """Return what changes if the file's content does; the current context and the users are part of the content."""
     try:
         status = Path(path).resolve().stat()
     except (OSError, ValueError, RuntimeError):
@@ -327,5 +333,5 @@ def _state(path: str) -> list[int]:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether nobody else can write or read it."""
+    """Return whether no other user can read or write the file."""
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)

@@ -1,4 +1,4 @@
-"""The scripts that shells load; each asks ``kpreempt __complete`` and shows what it answers."""
+"""Completion scripts for shells; each runs ``kpreempt __complete`` and shows its output."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ BASH = r"""# bash completion for kpreempt. Load it with: source <(kpreempt compl
 _kpreempt() {
     local line=${COMP_LINE:0:COMP_POINT} directive=0 answer lead word
     COMPREPLY=()
-    # bash splits words at = and :, which names of contexts are full of; its own part is what may be replaced.
+    # bash splits words at = and :, which are common in context names; only the last part may be replaced.
     word=${line##*[[:space:]]}
     [[ $word == -*=* ]] && word=${word#*=}
     lead=
     [[ $COMP_WORDBREAKS == *:* && $COMP_WORDBREAKS == *=* ]] && lead=${word%"${word##*[=:]}"}
-    # Read, not expanded: a candidate may look like a pattern.
+    # Read line by line without expansion: a candidate may look like a pattern.
     while IFS= read -r answer; do
         if [[ $answer == :+([0-9]) ]]; then
             directive=${answer#:}
@@ -32,7 +32,7 @@ complete -F _kpreempt kpreempt
 """
 
 ZSH = r"""#compdef kpreempt
-# zsh completion for kpreempt. Put it into a folder of $fpath as _kpreempt, or: source <(kpreempt completion zsh)
+# zsh completion for kpreempt. Save it as _kpreempt in a directory in $fpath, or: source <(kpreempt completion zsh)
 
 _kpreempt() {
     local -a described options
@@ -47,7 +47,7 @@ _kpreempt() {
             described+=("$value$about")
         fi
     done
-    # Of --option=value the value alone is completed.
+    # Complete only the value of --option=value.
     [[ $PREFIX == --*=* ]] && compset -P '--[^=]#='
     ((directive & 2)) && options=(-S '')
     if ((${#described})); then
@@ -84,7 +84,7 @@ complete --command kpreempt --no-files --arguments '(__kpreempt_candidates)'
 """
 
 KUBECTL = """#!/bin/sh
-# Completion for `kubectl kpreempt`, which kubectl asks itself: an executable beside kubectl-kpreempt on the PATH.
+# Completion for `kubectl kpreempt`, which kubectl runs: an executable next to kubectl-kpreempt in PATH.
 exec kubectl-kpreempt __complete "$@"
 """
 

@@ -1,6 +1,6 @@
-"""What each option and argument can be, by its name: an option means the same in every command.
+"""The candidates for each option and argument, by name: an option means the same in every command.
 
-First comes what the last word of a command line means: a command, an option, or the value of an option or argument.
+First, the last word of the command line is classified: a command, an option, or the value of an option or argument.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Command = TyperGroup | TyperCommand
 
 
 class CursorPosition(NamedTuple):
-    """Where a command line stands.
+    """A position on the command line.
 
-    ``prefix`` is what is there of the thing that is looked for. ``parameter`` is the option or argument whose value
-    that is, None where it is an option (``prefix`` starts with a dash) or a command. ``options`` holds the values of
-    the options before it by their long names (of a flag, an empty text), ``arguments`` the words that are no options.
+    ``prefix`` is what has been typed of the current word. ``parameter`` is the option or argument whose value it is, or
+    ``None`` for an option (``prefix`` starts with a dash) or a command. ``options`` has the values of the preceding
+    options by their long names (an empty string for a flag), ``arguments`` the words that are not options.
     """
 
     command: Command
@@ -42,12 +42,12 @@ class CursorPosition(NamedTuple):
 
 
 def long_name(option: TyperOption) -> str:
-    """The name of an option that goes without abbreviation."""
+    """Return the option's longest name."""
     return max(option.opts, key=len)
 
 
 class _Reading:
-    """A command line, read up to some word."""
+    """Parses a command line up to some word."""
 
     def __init__(self, root: Command) -> None:
         self._command = root
@@ -74,7 +74,7 @@ class _Reading:
             option = self._options_of.get(name)
             if option is None and not word.startswith("--"):
                 self._read_letters(word[1:])
-            elif option is not None and (equals or _stands_alone(option)):
+            elif option is not None and (equals or _takes_no_value(option)):
                 self._give(option, value)
             else:
                 self._waits_for_value = option
@@ -82,10 +82,10 @@ class _Reading:
     def place(self, prefix: str) -> CursorPosition:
         option = self._waits_for_value
         if option is None and prefix.startswith("-") and not self._has_only_arguments:
-            # The value may stand in the same word, as in ``--namespace=sh``.
+            # The value may be in the same word, as in ``--namespace=sh``.
             name, equals, value = prefix.partition("=")
             found = self._options_of.get(name)
-            if equals and prefix.startswith("--") and found is not None and not _stands_alone(found):
+            if equals and prefix.startswith("--") and found is not None and not _takes_no_value(found):
                 option, prefix = found, value
         parameter: TyperOption | TyperArgument | None = option
         if parameter is None and not (prefix.startswith("-") and not self._has_only_arguments):
@@ -95,12 +95,12 @@ class _Reading:
         return CursorPosition(self._command, parameter, prefix, self._given, self._arguments)
 
     def _read_letters(self, letters: str) -> None:
-        """Options of one letter written as one word, the last perhaps with its value: ``-vnshop``."""
+        """Read single-letter options written as one word, the last perhaps with its value: ``-vnshop``."""
         for index, letter in enumerate(letters):
             option = self._options_of.get(f"-{letter}")
             if option is None:
                 return
-            if not _stands_alone(option):
+            if not _takes_no_value(option):
                 if rest := letters[index + 1 :]:
                     self._give(option, rest.removeprefix("="))
                 else:
@@ -113,61 +113,61 @@ class _Reading:
 
 
 def _options_of(command: Command) -> dict[str, TyperOption]:
-    """The options by their names; before a command, those of all commands can stand, too."""
+    """Return the options by their names; before a command, options of all commands are allowed."""
     if isinstance(command, TyperGroup):
         commands = [each for each in command.commands.values() if isinstance(each, Command)]
         return {name: option for each in commands for name, option in _options_of(each).items()}
     return {name: each for each in command.params if isinstance(each, TyperOption) for name in each.opts}
 
 
-def _stands_alone(option: TyperOption) -> bool:
-    """Whether no value follows the option: a flag, or one that is counted."""
+def _takes_no_value(option: TyperOption) -> bool:
+    """Return whether the option has no value: a flag, or an option that is counted."""
     return bool(option.is_flag or option.count)
 
 
-# What the shell is to do besides, as cobra numbers it: bits of one number.
+# Directives for the shell, numbered as in cobra: bits of one number.
 DEFAULT = 0
 NO_SPACE = 2
 NO_FILES = 4
 
 _POD_PREFIXES = ("pod/", "pods/", "po/")
 _FILE_METAVARS = ("FILE", "PATH", "DIR")
-_POLICIES = {"PreemptLowerPriority": "evicts pods of lower priority", "Never": "waits for room"}
-_AUTO = {"auto": "that of the cluster's own version"}
+_POLICIES = {"PreemptLowerPriority": "preempts pods of lower priority", "Never": "waits for free capacity"}
+_AUTO = {"auto": "the cluster's own version"}
 _ON = {True: "on", False: "off"}
-_COLORS = {"auto": "where it is a terminal, and NO_COLOR is not set", "always": "", "never": ""}
+_COLORS = {"auto": "on a terminal, unless NO_COLOR is set", "always": "", "never": ""}
 
 
 class Candidate(NamedTuple):
-    """One thing that the word can become, and a few words on it."""
+    """A possible completion of the word, with a short description."""
 
     value: str
     help: str = ""
 
 
 class Completion(NamedTuple):
-    """The candidates in the order to show, and the bits of what the shell is to do besides."""
+    """The candidates in display order, and the directives for the shell."""
 
     candidates: Sequence[Candidate]
     directive: int = NO_FILES
 
 
 class Names(Protocol):
-    """Where names come from that only a cluster or a kubeconfig knows. Nothing where they are not to be had in time."""
+    """Names that only a cluster or a kubeconfig knows; empty if they are not available in time."""
 
     def of_kind(self, plural: str, place: CursorPosition) -> Sequence[Candidate]:
-        """Objects of a kind: ``pods``, ``nodes``, ``namespaces`` or ``priorityclasses``."""
+        """List objects of a kind: ``pods``, ``nodes``, ``namespaces`` or ``priorityclasses``."""
 
     def in_kubeconfig(self, section: str, place: CursorPosition) -> Sequence[Candidate]:
-        """Entries of a section of the kubeconfig: ``contexts``, ``clusters`` or ``users``."""
+        """List the entries of a section of the kubeconfig: ``contexts``, ``clusters`` or ``users``."""
 
 
 _Source = Callable[[CursorPosition, Names], Completion]
 
 
 def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
-    """What the last of ``words`` can become."""
-    # What the last of ``words`` is about; those before it are complete, whether or not they make sense.
+    """Complete the last of ``words``."""
+    # Classify the last of ``words``; those before it are complete, whether or not they make sense.
     reading = _Reading(root)
     for word in words[:-1]:
         reading.read(word)
@@ -194,7 +194,7 @@ def complete(root: Command, words: Sequence[str], names: Names) -> Completion:
 
 
 def _by_metavar(place: CursorPosition) -> Completion:
-    """Files for FILE and PATH, the words of ``this|that``, and otherwise nothing."""
+    """Complete files for FILE and PATH, the words of ``this|that``, and otherwise nothing."""
     metavar = _metavar(place)
     if "|" in metavar:
         return Completion([Candidate(each) for each in metavar.split("|")])
@@ -213,7 +213,7 @@ def _commands(place: CursorPosition) -> list[Candidate]:
 
 
 def _options(place: CursorPosition) -> list[Candidate]:
-    """The options of the command that can still be given; those of one letter only after a single dash."""
+    """List the options that the command still accepts; single-letter names only after a single dash."""
     complete_help(place.command)
     shown = [Candidate("--help", "Show this message and exit")]
     for option in place.command.params:
@@ -222,13 +222,13 @@ def _options(place: CursorPosition) -> list[Candidate]:
         if long_name(option) in place.options and not option.multiple:
             continue
         names = [*option.opts, *option.secondary_opts]
-        extra_fields = [name for name in names if name.startswith("--") or place.prefix == "-"]
-        shown += [Candidate(name, _sentence(option.help)) for name in extra_fields]
+        shown_names = [name for name in names if name.startswith("--") or place.prefix == "-"]
+        shown += [Candidate(name, _sentence(option.help)) for name in shown_names]
     return sorted(shown, key=lambda each: each.value.lstrip("-"))
 
 
 def _sentence(text: str | None) -> str:
-    """The first sentence of a help text, on one line."""
+    """Return the first sentence of a help text on one line."""
     return " ".join((text or "").split()).partition(". ")[0].rstrip(".")
 
 
@@ -250,7 +250,7 @@ def _pods(place: CursorPosition, names: Names) -> Completion:
 
 
 def _pods_or_workloads(place: CursorPosition, names: Names) -> Completion:
-    """Names after their kind, in one word (``deploy/web``) or in two; pods without one."""
+    """Complete names after their kind, in one word (``deploy/web``) or two; pods without a kind."""
     kind, slash, _ = place.prefix.rpartition("/")
     if place.arguments:
         kind, slash = place.arguments[0], ""
@@ -258,7 +258,7 @@ def _pods_or_workloads(place: CursorPosition, names: Names) -> Completion:
         return _pods(place, names)
     from kpreempt.analysis.workload_pods import WORKLOAD_KINDS, kind_of
 
-    # The last of its names is the plural.
+    # The last of a kind's names is the plural.
     plural = WORKLOAD_KINDS[kind_of(kind)][-1] if kind_of(kind) else ""
     lead = f"{kind}/" if slash else ""
     found = names.of_kind(plural, place) if plural not in ("", "podtemplates") else []
@@ -266,7 +266,7 @@ def _pods_or_workloads(place: CursorPosition, names: Names) -> Completion:
 
 
 def _formats(place: CursorPosition, _names: Names) -> Completion:
-    """The formats of ``-o``, by the table of answers; of an answer that has none there, those of the metavar."""
+    """Complete the formats of ``-o`` from the table of answers, or from the metavar of other answers."""
     from kpreempt.report.answers import TEMPLATE_FORMATS, format_names
 
     request: type[Request] = getattr(place.command.callback, "request", Request)
@@ -280,7 +280,7 @@ def _formats(place: CursorPosition, _names: Names) -> Completion:
 
 
 def _feature_gates(place: CursorPosition, _names: Names) -> Completion:
-    """``Gate=true`` after any number of others and commas, of the gates that the version that is asked lets one set."""
+    """Complete ``Gate=true`` after a comma-separated list, with the gates that the selected version can set."""
     earlier, comma, last = place.prefix.rpartition(",")
     gate, equals, _ = last.partition("=")
     if equals:
@@ -288,16 +288,16 @@ def _feature_gates(place: CursorPosition, _names: Names) -> Completion:
     set_already = {each.partition("=")[0].strip() for each in earlier.split(",")}
     gates = [
         Candidate(f"{earlier}{comma}{name}=", stage)
-        for name, stage in sorted(_gates_before(place).items())
+        for name, stage in sorted(_gates_of_version(place).items())
         if name not in set_already
     ]
     return Completion(gates, NO_FILES | NO_SPACE)
 
 
-def _gates_before(place: CursorPosition) -> dict[str, str]:
-    """The gates of the version that ``--algorithm`` names, or an upgrade ends with; of the newest for a cluster's own.
+def _gates_of_version(place: CursorPosition) -> dict[str, str]:
+    """Return the gates of the version that ``--algorithm`` names or an upgrade ends with; by default, of the latest.
 
-    Each with its stage, and without those that are locked. Old versions tell no stages.
+    Each comes with its stage; locked gates are left out. Old versions have no stages.
     """
     from kpreempt.schedulers.kube.versions import known_gates, version_of
 
@@ -316,7 +316,7 @@ def _gates_before(place: CursorPosition) -> dict[str, str]:
 
 
 def _algorithm(place: CursorPosition, _names: Names) -> Completion:
-    """What the option says that there is, every version on its own."""
+    """Complete the option's algorithms, listing every version separately."""
     several = {
         KUBE_RANGE: KUBE_ALGORITHMS,
         "kube-VERSION": [each for each in ALL_ALGORITHMS if each.startswith("kube-")],
@@ -326,7 +326,7 @@ def _algorithm(place: CursorPosition, _names: Names) -> Completion:
 
 
 def _scheduler_configs(place: CursorPosition, _names: Names) -> Completion:
-    """The configurations that come with kpreempt, and files."""
+    """Complete the configurations that come with kpreempt, and files."""
     from kpreempt.cli.scheduler_configs import SHIPPED
 
     files = _by_metavar(place)
@@ -334,19 +334,19 @@ def _scheduler_configs(place: CursorPosition, _names: Names) -> Completion:
 
 
 def _actions(place: CursorPosition, _names: Names) -> Completion:
-    """One of Volcano's actions after any number of others and commas."""
+    """Complete one of Volcano's actions after a comma-separated list."""
     from kpreempt.schedulers.volcano.configuration import ACTIONS
 
     return _one_more(place, ACTIONS)
 
 
 def _rules(place: CursorPosition, _names: Names) -> Completion:
-    """The rules of a gate, with those of the ``kpreempt.toml`` that counts."""
+    """Complete the rules of a gate, including those in ``kpreempt.toml``."""
     return Completion([Candidate(name, words) for name, words in _gate_rules(place).items()])
 
 
 def _severities(place: CursorPosition, _names: Names) -> Completion:
-    """The rules of a gate, each with what it may count for."""
+    """Complete the rules of a gate, each with its possible severities."""
     from kpreempt.gate_rules import OptionType, RuleId, RuleSeverity
 
     unknowns = {rule for rule in RuleId if rule.row.takes is OptionType.NOTHING}
@@ -361,14 +361,14 @@ def _severities(place: CursorPosition, _names: Names) -> Completion:
 
 
 def _kinds(_place: CursorPosition, _names: Names) -> Completion:
-    """The kinds that an answer may lack, as kubectl names them."""
+    """Complete the kinds that an answer may lack, under the names that kubectl uses."""
     from kpreempt.model.cluster import SHORT_NAMES
 
     return Completion([Candidate(word, kind) for kind, word in SHORT_NAMES.items()])
 
 
 def _gate_rules(place: CursorPosition) -> dict[str, str]:
-    """The names of all rules, each with what it promises; a file that is wrong has none of its own."""
+    """Return the names of all rules with what each promises; an invalid file adds none of its own."""
     from kpreempt.errors import KpreemptError
     from kpreempt.gate_rules import RuleId
 
@@ -383,7 +383,7 @@ def _gate_rules(place: CursorPosition) -> dict[str, str]:
 
 
 def _one_more(place: CursorPosition, values: Iterable[str]) -> Completion:
-    """The values that are not in the list before the last comma."""
+    """Complete values that are not yet in the list before the last comma."""
     earlier, comma, _ = place.prefix.rpartition(",")
     named = earlier.split(",")
     return Completion([Candidate(f"{earlier}{comma}{value}") for value in values if value not in named])
@@ -392,7 +392,7 @@ def _one_more(place: CursorPosition, values: Iterable[str]) -> Completion:
 _SOURCES: dict[str, _Source] = {
     "--actions": _actions,
     "--algorithm": _algorithm,
-    # A name after any number of others and commas.
+    # A name after a comma-separated list.
     "--algorithms": lambda place, _names: _one_more(place, ("auto", *ALL_ALGORITHMS)),
     "--scheduler-config": _scheduler_configs,
     "--upgrade-to": _words({minor: f"v{release}" for minor, release in RELEASES.items()}),

@@ -1,4 +1,4 @@
-"""``kpreempt.toml``: the rules of a gate, as they stand in a repository."""
+"""``kpreempt.toml``: the rules of a gate, as stored in a repository."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ OFF = "off"
 JOB_DURATION = "job-duration"
 APPLIED_BY = "applied-by"
 ASSUME_NONE = "assume-none"
-# What the answer's JSON can hold, with room to spare.
+# Below the largest integer in the answer's JSON, with a wide margin.
 LARGEST_LIMIT = 2**31 - 1
 _SHOWN = 40
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-# In the order in which a mistake lists them.
+# In the order in which an error lists them.
 _LIMITS = tuple(
     rule
     for takes in (OptionType.NUMBER, OptionType.SWITCH, OptionType.TIME)
@@ -54,10 +54,10 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
 class GateConfig(msgspec.Struct, frozen=True):
-    """What a file says: limits (``None`` is off), overrides, who must not be a victim, waivers, severities, and rules.
+    """The content of a rules file: limits (``None`` is off), overrides, forbidden victims, waivers and severities.
 
-    ``rules`` are those of one's own. The cluster has no objects of the kinds in ``assume_none``. Pods of Jobs run for
-    ``job_seconds``, and ``applied_by`` is the tool that applies changes, both ``None`` if the file does not say it.
+    ``rules`` are custom rules. The cluster has no objects of the kinds in ``assume_none``. Pods of Jobs run for
+    ``job_seconds``, and ``applied_by`` is the tool that applies changes; both are ``None`` if not set.
     """
 
     limits: Mapping[RuleId, int | None] = {}
@@ -72,9 +72,9 @@ class GateConfig(msgspec.Struct, frozen=True):
 
 
 def find_config(folder: Path) -> tuple[Path, str] | None:
-    """The ``kpreempt.toml`` that counts for a folder: its own, or the nearest above it within the repository.
+    """Find the ``kpreempt.toml`` of a directory: its own, or the nearest in a parent directory within the repository.
 
-    And how it is called in messages, seen from the folder. Raises ``InputError`` where a folder cannot be looked into.
+    Also returns its name for messages, relative to the directory. Raises ``InputError`` if a directory cannot be read.
     """
     above = [folder, *folder.parents]
     try:
@@ -83,29 +83,29 @@ def find_config(folder: Path) -> tuple[Path, str] | None:
             if (each / CONFIG_NAME).is_file():
                 return each / CONFIG_NAME, "../" * index + CONFIG_NAME
     except OSError as error:
-        raise InputError(f"cannot be looked for: {error.strerror or error}", source=CONFIG_NAME) from None
+        raise InputError(f"cannot search for it: {error.strerror or error}", source=CONFIG_NAME) from None
     return None
 
 
 def parse_toml(content: bytes, source: str) -> dict[str, Any]:
-    """The document in the text of a file. Raises ``InputError``."""
+    """Parse the text of a TOML file. Raises ``InputError``."""
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:
-        raise InputError("is not UTF-8", source=source) from None
+        raise InputError("not UTF-8", source=source) from None
     except RecursionError:
-        raise InputError("is not TOML: it is nested too deep", source=source) from None
+        raise InputError("invalid TOML: nested too deeply", source=source) from None
     except ValueError as error:
-        # A number of thousands of digits is one, too, without a place.
+        # A number with thousands of digits raises another error, without a position.
         problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long"
-        raise InputError(f"is not TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
+        raise InputError(f"invalid TOML: {problem[:1].lower()}{problem[1:]}", source=source) from None
 
 
 def parse_config(content: bytes, source: str) -> GateConfig:
-    """The rules in the text of a file. Raises ``InputError`` with ``source``, the key, and what is allowed."""
-    whole = _Table(parse_toml(content, source), source, "")
-    whole.allow(("check",))
-    table = whole.table("check")
+    """Parse the rules in the text of a file. Raises ``InputError`` with ``source``, the key, and the allowed values."""
+    document = _Table(parse_toml(content, source), source, "")
+    document.allow(("check",))
+    table = document.table("check")
     table.allow((*_LIMITS, *_LISTS, "severity", JOB_DURATION, APPLIED_BY, ASSUME_NONE))
     rules = _rules(table)
     custom = [each.rule for each in rules]
@@ -115,11 +115,11 @@ def parse_config(content: bytes, source: str) -> GateConfig:
         value = table.value(JOB_DURATION)
         seconds = job_seconds_in(value) if isinstance(value, str) else None
         if seconds is None:
-            raise table.bad(JOB_DURATION, f'{_shown(value)} is neither a time from "1s" to "168h" nor "never"')
+            raise table.bad(JOB_DURATION, f'{_shown(value)} is not a time from "1s" to "168h", or "never"')
         job_seconds = seconds
     tool = table.value(APPLIED_BY) if APPLIED_BY in table else None
     if tool is not None and tool not in [*Applier]:
-        raise table.bad(APPLIED_BY, f"{_shown(tool)} is not a tool that is known", ", ".join(Applier))
+        raise table.bad(APPLIED_BY, f"{_shown(tool)} is not a known tool", ", ".join(Applier))
     kinds = table.value(ASSUME_NONE) if ASSUME_NONE in table else []
     if not isinstance(kinds, list) or not all(isinstance(each, str) for each in kinds):
         raise table.bad(ASSUME_NONE, f"{_shown(kinds)} is not an array of kinds", '["pdb", "quota"]')
@@ -141,7 +141,7 @@ def parse_config(content: bytes, source: str) -> GateConfig:
 
 
 class _Table:
-    """A table of the file, that knows where it stands."""
+    """A table of the file that knows its own path."""
 
     def __init__(self, content: Mapping[str, Any], source: str, path: str) -> None:
         self._content = content
@@ -155,26 +155,26 @@ class _Table:
         """Raise ``InputError`` for any other key."""
         for key in self._content:
             if key not in keys:
-                raise self.bad(key, "there is no such key", nearest(key, keys))
+                raise self.bad(key, "unknown key", nearest(key, keys))
 
     def bad(self, key: str, problem: str, hint: str = "") -> InputError:
-        """What to raise about a key, or about the table itself where it is empty."""
+        """Build the error about a key, or about the table itself if ``key`` is empty."""
         path = ".".join(filter(None, (self._path, _short(key))))
         return InputError(problem, source=self.source, path=path, hint=hint)
 
     def value(self, key: str) -> Any:
-        """What the file says there."""
+        """Return the value of a key."""
         return self._content[key]
 
     def table(self, key: str) -> _Table:
-        """The table of that name; an empty one where there is none."""
+        """Return the table of that name, or an empty one."""
         content = self._content.get(key, {})
         if not isinstance(content, dict):
             raise self.bad(key, f"{_shown(content)} is not a table", f"[{key}]")
         return _Table(content, self.source, ".".join(filter(None, (self._path, key))))
 
     def tables(self, key: str) -> Iterator[_Table]:
-        """The tables of an array, in order."""
+        """Yield the tables of an array, in order."""
         content = self._content.get(key, [])
         path = ".".join(filter(None, (self._path, key)))
         if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
@@ -183,17 +183,17 @@ class _Table:
             yield _Table(each, self.source, f"{path}[{index}]")
 
     def text(self, key: str) -> str:
-        """The text there, an empty one where there is none. Raises ``InputError`` for an empty one that is written."""
+        """Return the string at a key, or an empty one if missing. Raises ``InputError`` for an explicitly empty one."""
         if key not in self:
             return ""
         content = self._content[key]
         if not isinstance(content, str) or not content.strip():
-            raise self.bad(key, f"{_shown(content)} is not a text" if content != "" else "it is empty")
+            raise self.bad(key, f"{_shown(content)} is not a string" if content != "" else "must not be empty")
         return content.strip()
 
 
 def _limits(table: _Table, rules: Collection[RuleId]) -> Iterator[tuple[RuleId, int | None]]:
-    """The limits that a table gives."""
+    """Yield the limits in a table."""
     for rule in rules:
         if rule in table:
             yield rule, _limit(table, rule)
@@ -218,7 +218,7 @@ def _limit(table: _Table, rule: RuleId) -> int | None:
 
 
 def _severities(table: _Table) -> Iterator[tuple[RuleId, RuleSeverity]]:
-    """What each rule counts for that the table names."""
+    """Yield the severities that the table sets."""
     table.allow(tuple(RuleId))
     for rule in RuleId:
         if rule in table:
@@ -229,12 +229,12 @@ def _severities(table: _Table) -> Iterator[tuple[RuleId, RuleSeverity]]:
 
 
 def _rules(table: _Table) -> list[CustomRule]:
-    """The rules of one's own, in their order."""
+    """Parse the custom rules, in order."""
     found: list[CustomRule] = []
     for each in table.tables("rule"):
         rule = _rule(each)
         if rule.rule in [*RuleId, *(other.rule for other in found)]:
-            raise each.bad("name", f"there is a rule {_shown(str(rule.rule))} already")
+            raise each.bad("name", f"a rule {_shown(str(rule.rule))} already exists")
         found.append(rule)
     return found
 
@@ -243,12 +243,12 @@ def _rule(table: _Table) -> CustomRule:
     table.allow(_RULE_KEYS)
     for key in ("name", "expression", "message"):
         if not table.text(key):
-            raise table.bad(key, "it is missing")
+            raise table.bad(key, "missing")
     name, expression = table.text("name"), table.text("expression")
     if not _NAME.fullmatch(name):
-        raise table.bad("name", f"{_shown(name)} is not lower-case letters, digits and dashes", "no-spot-nodes")
+        raise table.bad("name", f"{_shown(name)} may only have lowercase letters, digits and dashes", "no-spot-nodes")
     try:
-        # What any rule of one's own may count for.
+        # Any severity is allowed for a custom rule.
         severity = parse_severity(RuleId.MAX_VICTIMS, _short(table.text("severity") or RuleSeverity.ERROR), "")
     except UsageError as error:
         raise table.bad("severity", error.message.removeprefix(": "), error.hint) from None
@@ -266,7 +266,7 @@ def _compiled(table: _Table, expression: str) -> Rule:
     try:
         return compile_rule(expression, VARIABLES)
     except CompileError as error:
-        raise table.bad("expression", f"is not an expression: {str(error).partition(chr(10))[0]}") from None
+        raise table.bad("expression", f"invalid expression: {str(error).partition(chr(10))[0]}") from None
 
 
 def _override(table: _Table) -> Override:
@@ -274,12 +274,14 @@ def _override(table: _Table) -> Override:
     namespace, workload = table.text("namespace"), table.text("workload")
     limits = dict(_limits(table, _OVERRIDABLE))
     if not namespace and not workload:
-        raise table.bad("", "says neither namespace nor workload", 'workload = "Deployment shop/api"')
+        raise table.bad("", "needs a namespace or a workload", 'workload = "Deployment shop/api"')
     if not limits:
-        raise table.bad("", "sets no limit", ", ".join(_OVERRIDABLE))
+        raise table.bad("", "must set a limit", ", ".join(_OVERRIDABLE))
     if workload and RuleId.MAX_PDB_VIOLATIONS in limits:
         raise table.bad(
-            RuleId.MAX_PDB_VIOLATIONS, "budgets are of a namespace, and of no workload", 'namespace = "shop"'
+            RuleId.MAX_PDB_VIOLATIONS,
+            "PodDisruptionBudgets belong to a namespace, not to a workload",
+            'namespace = "shop"',
         )
     return Override(namespace=namespace, workload=workload, limits=limits)
 
@@ -298,7 +300,7 @@ def _forbidden(table: _Table) -> ForbiddenVictims:
         priority_class=table.text("priority-class"),
     )
     if not found.name:
-        raise table.bad("", "says nothing of who must not be a victim", ", ".join(keys))
+        raise table.bad("", "must select pods that must not be victims", ", ".join(keys))
     return found
 
 
@@ -306,13 +308,13 @@ def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
     table.allow(("rule", "subject", "reason", "expires"))
     name, reason = table.text("rule"), table.text("reason")
     if not name:
-        raise table.bad("rule", "it is missing", ", ".join([*RuleId, *custom]))
+        raise table.bad("rule", "missing", ", ".join([*RuleId, *custom]))
     try:
         rule = find_rule(name, "", custom)
     except UsageError as error:
         raise table.bad("rule", f"unknown rule {_shown(name)}", error.hint) from None
     if not reason:
-        raise table.bad("reason", "it is missing: why is the rule waived?")
+        raise table.bad("reason", "missing: why is the rule waived?")
     expires = None
     if "expires" in table:
         value = table.value("expires")
@@ -326,7 +328,7 @@ def _waiver(table: _Table, custom: Sequence[RuleId]) -> Waiver:
 
 
 def seconds_in(text: str) -> int | None:
-    """Whole seconds in a duration such as ``1h30m``, rounded down, or ``None`` for a text that is none."""
+    """Return the whole seconds of a duration such as ``1h30m``, rounded down, or ``None`` if it is invalid."""
     nanoseconds = parse_duration(text)
     if nanoseconds is None or not 0 <= nanoseconds <= LARGEST_LIMIT * SECOND:
         return None
@@ -334,7 +336,7 @@ def seconds_in(text: str) -> int | None:
 
 
 def job_seconds_in(text: str) -> int | None:
-    """How long a pod of a Job may be said to run, in whole seconds, a week at most, 0 for ever; else ``None``."""
+    """Return how long a pod of a Job runs, in whole seconds, at most a week; 0 means forever, ``None`` is invalid."""
     if text == "never":
         return 0
     seconds = seconds_in(text)
@@ -342,7 +344,7 @@ def job_seconds_in(text: str) -> int | None:
 
 
 def date_in(text: str) -> date | None:
-    """The day in a text such as ``2026-12-31``, or ``None``."""
+    """Parse a date such as ``2026-12-31``, or return ``None``."""
     try:
         return date.fromisoformat(text) if _DATE.fullmatch(text) else None
     except ValueError:
@@ -350,7 +352,7 @@ def date_in(text: str) -> date | None:
 
 
 def _shown(value: object) -> str:
-    """A value of the file, as it is written there, not too long."""
+    """Return a value as written in the file, shortened."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
@@ -358,7 +360,7 @@ def _shown(value: object) -> str:
     if isinstance(value, list):
         return "an array"
     if isinstance(value, int) and abs(value) > LARGEST_LIMIT:
-        return "a number as large as that"
+        return "a number that large"
     return _short(f'"{value}"' if isinstance(value, str) else str(value))
 
 

@@ -1,5 +1,5 @@
-"""The live cluster as a source: a connection as kubectl makes it, and lists read raw, in pages, several at once.
+"""The live cluster as a source: a connection like kubectl's, and lists read raw, in pages, several at once.
 
-Nothing is ever sent but GET. Tokens, keys and passwords reach headers and TLS only, never a message or a file.
-What sends requests is imported when it is first asked for: ``urllib3`` takes as long as a small cluster does.
+Only GET requests are sent. Tokens, keys and passwords only reach headers and TLS, never a message or a file. Modules
+that send requests are imported on demand: loading ``urllib3`` takes as long as reading a small cluster.
 """

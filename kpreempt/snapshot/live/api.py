@@ -1,4 +1,4 @@
-"""GET requests to an API server: bounded in time and size, tried again where that helps, and never anything else."""
+"""GET requests to an API server, with limited time and size and with retries; no other requests are ever sent."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _RETRIES = 4
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 30.0
 _MAX_BYTES = 2 * 2**30
-# An object of etcd has at most some megabytes.
+# Objects in etcd have at most a few megabytes.
 _MAX_LINE = 32 * 2**20
 _MAX_ERROR_BYTES = 64 * 2**10
 _CHUNK = 2**18
 _CONNECTIONS = 8
-# Where a server says so itself, or says nothing and tends to mean it.
+# Statuses that are retried: the server asks for it, or they are usually temporary.
 _BUSY = (429, 503)
 
 
 class Api:
-    """An API server to read from, in several threads at once if need be.
+    """An API server to read from, also from several threads at once.
 
-    ``retries`` is how often a request is tried again that was dropped or met a busy server; ``sleep`` (seconds) is that
-    of ``time``.
+    ``retries`` is how often a request is repeated that was dropped or met a busy server; ``sleep`` is like
+    ``time.sleep``.
     """
 
     def __init__(
@@ -62,16 +62,16 @@ class Api:
         self._pool.clear()
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
-        """The body of the answer to ``GET path?query``; ``path`` begins with a slash.
+        """Return the body of the answer to ``GET path?query``; ``path`` begins with a slash.
 
-        Raises ``ClusterError``, which carries the HTTP status where there is one.
+        Raises ``ClusterError``, which has the HTTP status if there is one.
         """
         with self._scrubbed():
             return self._get(path, query, accept)
 
     @contextmanager
     def _scrubbed(self) -> Iterator[None]:
-        """Keep out of errors what the server repeats of the credentials that it was sent."""
+        """Remove credentials that the server repeats from errors."""
         try:
             yield
         except ClusterError as error:
@@ -90,27 +90,27 @@ class Api:
                     raise failure(error, self.connection.server, self.connection.timeout) from None
             else:
                 if answer.status == 200:
-                    # The body, which has to be of the kind that was asked for.
+                    # The body, which must have the requested type.
                     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
                     if "json" in accept and "json" not in kind and body[:1] not in (b"{", b"["):
                         raise ClusterError(
-                            f"answers with {kind or 'something'}, not with JSON as the Kubernetes API does",
+                            f"returned {kind or 'something'}, not JSON like the Kubernetes API",
                             source=source,
                             status=answer.status,
-                            hint="check --server and the proxy: a login page often stands before the API",
+                            hint="check --server and the proxy: there may be a login page in front of the API",
                         )
                     return body
-                asked = _requested_delay(answer) if answer.status in _BUSY else None
-                wait = wait if asked is None else asked
+                retry_after = _retry_after_seconds(answer) if answer.status in _BUSY else None
+                wait = wait if retry_after is None else retry_after
                 if answer.status not in _BUSY or tried >= self._retries or wait > _LONGEST_WAIT_SECONDS:
-                    raise rejection(answer.status, answer.headers, body, source, self.connection.user, asked)
+                    raise rejection(answer.status, answer.headers, body, source, self.connection.user, retry_after)
             self._sleep(wait)
             tried += 1
 
     def lines(self, path: str, query: Mapping[str, str], *, seconds: float) -> Iterator[bytes]:
-        """The lines of the answer to ``GET path?query`` as they come, none of them empty; tried once.
+        """Yield the non-empty lines of the answer to ``GET path?query`` as they arrive, without retries.
 
-        An answer that says nothing for ``seconds`` is given up. Raises ``ClusterError``, also where it breaks off.
+        Gives up if nothing arrives for ``seconds``. Raises ``ClusterError``, also if the connection breaks.
         """
         source = f"{self.connection.server}{path}"
         with self._scrubbed():
@@ -120,7 +120,7 @@ class Api:
                     if response.status != 200:
                         body = self._body(response, _MAX_ERROR_BYTES)
                         raise rejection(response.status, response.headers, body, source, self.connection.user)
-                    # Of what follows the last line break nothing comes: it is cut off.
+                    # Anything after the last line break was cut off.
                     rest = bytearray()
                     while chunk := response.read1(_CHUNK, decode_content=True):
                         rest += chunk
@@ -129,15 +129,15 @@ class Api:
                             rest = bytearray(last)
                             yield from (bytes(line) for line in lines if line.strip())
                         if len(rest) > _MAX_LINE:
-                            raise ClusterError("answers with a line without end", source=self.connection.server)
+                            raise ClusterError("returned an endless line", source=self.connection.server)
                 finally:
                     response.close()
             except http.HTTPError as error:
                 raise failure(error, self.connection.server, seconds) from None
 
     def _request(self, url: str, accept: str) -> tuple[urllib3.BaseHTTPResponse, bytes]:
-        """The answer with its whole body."""
-        # A little longer than anybody waits, so that a thread ends that was still looking up a name.
+        """Return the answer with its complete body."""
+        # Slightly longer than any caller waits, so that a thread that was still resolving a name ends.
         timeout = None if self.connection.timeout is None else self.connection.timeout + 1
         response = self._open(url, accept, timeout)
         is_done = False
@@ -152,7 +152,7 @@ class Api:
         return response, body
 
     def _open(self, url: str, accept: str, timeout: float | None) -> urllib3.BaseHTTPResponse:
-        """The answer before its body is read; ``timeout`` (seconds) is for each time that something is waited for."""
+        """Return the answer before its body is read; ``timeout`` (seconds) applies to each wait."""
         connect = _CONNECT_SECONDS if timeout is None else min(timeout, _CONNECT_SECONDS)
         headers = urllib3.HTTPHeaderDict(self.connection.headers)
         headers.extend({"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": f"kpreempt/{__version__}"})
@@ -167,7 +167,7 @@ class Api:
         )
 
     def _body(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
-        """The whole body, or as much of it as an error is read for."""
+        """Return the complete body, or as much of it as an error message needs."""
         chunks, size = [], 0
         for chunk in response.stream(_CHUNK, decode_content=True):
             chunks.append(chunk)
@@ -175,15 +175,15 @@ class Api:
             check_ratio(response.tell(), size, self.connection.server)
             if size > limit:
                 if response.status == 200:
-                    raise ClusterError("answers without end", source=self.connection.server)
+                    raise ClusterError("returned an endless answer", source=self.connection.server)
                 break
         body = b"".join(chunks)
         check_density(body, self.connection.server)
         return body
 
 
-def _requested_delay(answer: urllib3.BaseHTTPResponse) -> float | None:
-    """What ``Retry-After`` says, in seconds or as a date."""
+def _retry_after_seconds(answer: urllib3.BaseHTTPResponse) -> float | None:
+    """Return the value of ``Retry-After``, given in seconds or as a date."""
     text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return float(text)
@@ -194,7 +194,7 @@ def _requested_delay(answer: urllib3.BaseHTTPResponse) -> float | None:
 
 
 def read_config_map(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
-    """The ConfigMap as plain data. Raises ``ClusterError`` and ``InputError``."""
+    """Read the ConfigMap as plain data. Raises ``ClusterError`` and ``InputError``."""
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/configmaps/{quote(name, safe='')}"
     api = Api(connection)
     try:
@@ -204,4 +204,4 @@ def read_config_map(connection: Connection, namespace: str, name: str) -> dict[s
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise InputError("the server's answer is no object", source=f"{connection.server}{path}") from None
+        raise InputError("server returned a non-object", source=f"{connection.server}{path}") from None

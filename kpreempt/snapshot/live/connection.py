@@ -1,7 +1,7 @@
-"""From kubectl's flags and kubeconfigs to a connection: where, as whom, trusting whom, through what.
+"""From kubectl's flags and kubeconfigs to a connection: the server, the user, trust, and proxy.
 
-This is the one module that imports the ``kubernetes`` package, and only in a pod. ``docs/live.md`` has the figures, and
-says why kubeconfigs and credential plugins are read here instead.
+Only this module imports the ``kubernetes`` package, and only in a pod. ``docs/live.md`` has measurements, and explains
+why kubeconfigs and credential plugins are read here instead.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kpreempt.snapshot.live.exec_plugins import run_plugin
 from kpreempt.snapshot.live.flags import ConnectionFlags, NoClusterError
 from kpreempt.snapshot.live.kubeconfig import Chosen, ClusterEntry, UserEntry, choose, read_kubeconfig
 
-# Requests without --request-timeout: the API server gives up its own after a minute.
+# The default of --request-timeout: the API server's own timeout is a minute.
 DEFAULT_TIMEOUT_SECONDS = 60.0
-# Credential plugins without it: some wait for their user to log in with a browser.
+# The default for credential plugins: some wait for the user to log in with a browser.
 PLUGIN_SECONDS = 180.0
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -34,10 +34,10 @@ Headers = list[tuple[str, str]]
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """How an API server is reached. ``headers`` and ``proxy`` hold secrets; ``secrets`` are all of them, as texts.
+    """How to reach an API server. ``headers`` and ``proxy`` contain secrets; ``secrets`` lists all of them as strings.
 
-    ``server`` is its URL without a slash at the end; ``user`` names who asks, for messages. ``timeout`` is in seconds
-    for one request, ``None`` for no end.
+    ``server`` is its URL without a trailing slash; ``user`` is the user's name for messages. ``timeout`` is in seconds
+    per request, ``None`` for none.
     """
 
     server: str
@@ -53,7 +53,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """What the cluster is called, in few words."""
+        """A short name of the cluster."""
         return self.context or self.server
 
     def __repr__(self) -> str:
@@ -61,10 +61,10 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connection:
-    """The connection that the flags, the kubeconfigs of ``environment`` or the pod's service account describe.
+    """Build the connection from the flags, the kubeconfigs of ``environment`` or the pod's service account.
 
-    Nothing is sent yet, but credential plugins are run. Raises ``NoClusterError`` where there is none of these,
-    ``UsageError`` for flags that make no sense, and ``InputError`` for a kubeconfig or credentials that cannot be used.
+    Nothing is sent yet, but credential plugins are run. Raises ``NoClusterError`` if there is none of these,
+    ``UsageError`` for invalid flags, and ``InputError`` for an unusable kubeconfig or credentials.
     """
     timeout = timeout_seconds(flags.request_timeout)
     config = read_kubeconfig(flags, environment)
@@ -81,7 +81,7 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
         problem = f'the cluster of context "{chosen.context}" is not in the kubeconfig, or has no server'
         raise UsageError(problem, hint=hint)
     authority, trust = _trust(cluster)
-    # The server's URL; without a scheme it is https where TLS is spoken of, else http, as client-go has it.
+    # The server's URL; without a scheme, it is https if TLS is configured, else http, as in client-go.
     is_tls = bool(authority or cluster.insecure_skip_tls_verify)
     url = cluster.server if "://" in cluster.server else f"{'https' if is_tls else 'http'}://{cluster.server}"
     try:
@@ -96,7 +96,7 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
     headers: Headers = []
     certificate = tls = None
     if server.startswith("https:"):
-        # As kubectl does: no secret goes over an open wire.
+        # Like kubectl, send no secrets over an unencrypted connection.
         seconds = timeout if flags.request_timeout else PLUGIN_SECONDS
         headers, certificate = _credentials(user, chosen.user_name, cluster, authority, seconds)
         tls = tls_context(trust, certificate)
@@ -116,7 +116,7 @@ def connect(flags: ConnectionFlags, environment: Mapping[str, str]) -> Connectio
 
 
 def timeout_seconds(text: str) -> float | None:
-    """``--request-timeout`` as kubectl reads it: ``30s``, ``1m``, plain seconds; ``0`` is no end.
+    """Parse ``--request-timeout`` like kubectl: ``30s``, ``1m``, plain seconds; ``0`` is no timeout.
 
     Raises ``UsageError``.
     """
@@ -124,7 +124,7 @@ def timeout_seconds(text: str) -> float | None:
         return DEFAULT_TIMEOUT_SECONDS
     nanoseconds = int(text) * SECOND if text.isascii() and text.isdecimal() and len(text) < 10 else parse_duration(text)
     if nanoseconds is None or nanoseconds < 0:
-        raise UsageError(f'--request-timeout: "{text[:40]}" is not a duration', hint="30s, 2m; 0 waits without end")
+        raise UsageError(f'--request-timeout: "{text[:40]}" is not a duration', hint="30s, 2m; 0 for no timeout")
     return nanoseconds / SECOND or None
 
 
@@ -132,7 +132,7 @@ def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Chose
     chosen = service_account(environment)
     if chosen is None or flags.context or flags.cluster or flags.user:
         raise NoClusterError(
-            "no cluster is given: there is no --snapshot, and no kubeconfig",
+            "no cluster given: there is neither --snapshot nor a kubeconfig",
             hint="--snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment",
         )
     user = UserEntry(
@@ -145,19 +145,19 @@ def _in_cluster(flags: ConnectionFlags, environment: Mapping[str, str]) -> Chose
 
 
 def service_account(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Chosen | None:
-    """The cluster of the pod that this process is in, and its service account; ``None`` outside of pods.
+    """Return the cluster and service account of the pod that this process runs in; ``None`` outside of pods.
 
     Raises ``InputError``.
     """
     if not environment.get("KUBERNETES_SERVICE_HOST") or not (folder / "token").exists():
         return None
-    # This takes as long as all else that a small cluster needs.
+    # This takes as long as everything else for a small cluster.
     from kubernetes.client import Configuration  # noqa: PLC0415
     from kubernetes.config import ConfigException  # noqa: PLC0415
     from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415
 
     token, authority = str(folder / "token"), str(folder / "ca.crt")
-    # The package reads them whole, however large they are.
+    # The package reads them completely, however large they are.
     read_file(token)
     read_file(authority)
     configuration = Configuration()
@@ -174,7 +174,7 @@ def service_account(environment: Mapping[str, str], folder: Path = SERVICE_ACCOU
 
 
 def _secrets(user: UserEntry, headers: Headers, certificate: ClientCertificate | None, proxy: str) -> list[str]:
-    """What no message may show, in each form in which the server or the proxy gets it."""
+    """List everything that no message may show, in each form in which the server or the proxy gets it."""
     proxy_user, proxy_password = urlsplit(proxy).username or "", urlsplit(proxy).password or ""
     pair = base64.b64encode(f"{unquote(proxy_user)}:{unquote(proxy_password)}".encode()).decode() if proxy_user else ""
     given = [value.partition(" ")[2] for _, value in headers]
@@ -185,7 +185,7 @@ def _secrets(user: UserEntry, headers: Headers, certificate: ClientCertificate |
 
 
 def _trust(cluster: ClusterEntry) -> tuple[str, Trust]:
-    """The certificate authority as PEM, and the trust in it."""
+    """Return the certificate authority as PEM, and the resulting trust."""
     source = cluster.certificate_authority or "certificate-authority-data"
     authority = ""
     if not cluster.insecure_skip_tls_verify:
@@ -196,12 +196,12 @@ def _trust(cluster: ClusterEntry) -> tuple[str, Trust]:
 
 
 def _content(data: str, path: str, field: str) -> bytes:
-    """What ``data`` (base64) or the file says; ``data`` goes first. Raises ``InputError``."""
+    """Return the content of ``data`` (base64) or of the file; ``data`` takes precedence. Raises ``InputError``."""
     if data:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
         except ValueError:
-            # Also for what is not ASCII.
+            # Also for non-ASCII text.
             raise InputError("is not base64", source="kubeconfig", path=f"{field}-data") from None
     if not path:
         return b""
@@ -209,7 +209,7 @@ def _content(data: str, path: str, field: str) -> bytes:
         return read_file(path)
     except InputError as error:
         raise InputError(
-            error.problem, source=error.source, hint=f"{field} of the kubeconfig or of the flag names it"
+            error.problem, source=error.source, hint=f"set by {field} in the kubeconfig or by its flag"
         ) from None
 
 
@@ -222,7 +222,7 @@ def _credentials(
     key = _content(user.client_key_data, user.client_key, "client-key")
     if bool(certificate) != bool(key):
         missing = "client-key" if certificate else "client-certificate"
-        raise InputError(f"{missing} is missing beside the other half", source=source)
+        raise InputError(f"{missing} is missing, although its counterpart is set", source=source)
     token = user.token or _content("", user.token_file, "tokenFile").decode(errors="replace").strip()
     if user.username and not token:
         pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
@@ -231,12 +231,12 @@ def _credentials(
         headers = _bearer(token)
     provider = user.auth_provider
     if not headers and provider is not None:
-        # The token of an OpenID provider as it is. It is not renewed: that would have to be written down.
+        # The token of an OpenID provider, as stored. It is not renewed, because that would have to be saved.
         if provider.name != "oidc":
             raise InputError(
-                f'the auth provider "{provider.name}" is no longer known to kubectl either',
+                f'the auth provider "{provider.name}" is no longer supported, by kubectl either',
                 source=source,
-                hint="a credential plugin (exec) takes its place",
+                hint="use a credential plugin (exec) instead",
             )
         headers = _bearer(provider.config.get("id-token", ""))
     if not headers and user.exec is not None:
@@ -251,12 +251,12 @@ def _credentials(
 
 def _bearer(token: str) -> Headers:
     if any(not 32 < ord(character) < 127 for character in token):
-        raise InputError("the token holds a character that no token can have", source="kubeconfig or --token")
+        raise InputError("the token contains an invalid character", source="kubeconfig or --token")
     return [("Authorization", f"Bearer {token}")] if token else []
 
 
 def _impersonation(user: UserEntry) -> Headers:
-    """Whom to act as, after client-go's ``transport/round_trippers.go``."""
+    """Return the headers for impersonation, after client-go's ``transport/round_trippers.go``."""
     if not user.as_user:
         return []
     headers = [("Impersonate-User", user.as_user)]

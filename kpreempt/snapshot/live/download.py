@@ -1,4 +1,4 @@
-"""A manifest from the web, for ``-f URL``: a GET, tried once, bounded in size, in time and in redirects."""
+"""Downloads a manifest for ``-f URL``: a GET request without retries, with limits on size, time and redirects."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _SCHEMES = ("https", "http")
 def download(
     url: str, environment: Mapping[str, str], *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES
 ) -> bytes:
-    """What is at the URL, after a few redirects. ``environment`` may name proxies.
+    """Return the content of the URL, after a few redirects. ``environment`` may set proxies.
 
-    No credentials are sent, and none that stand in the URL. Raises ``InputError``.
+    No credentials are sent, not even those in the URL. Raises ``InputError``.
     """
     try:
         return within(seconds, partial(_download, url, environment, seconds, max_bytes))
     except DeadlineError:
-        raise InputError(f"takes longer than {seconds:g}s to answer", source=without_secrets(url)) from None
+        raise InputError(f"timed out after {seconds:g}s", source=without_secrets(url)) from None
 
 
 def _download(url: str, environment: Mapping[str, str], seconds: float, max_bytes: int) -> bytes:
@@ -47,25 +47,25 @@ def _download(url: str, environment: Mapping[str, str], seconds: float, max_byte
         except ValueError:
             is_usable = False
         if not is_usable:
-            raise InputError("is no URL with a host", source=source)
+            raise InputError("not a URL with a host", source=source)
         response = _request(parts, environment, seconds, source)
         try:
             if response.status in _REDIRECTS and (place := response.headers.get("location")):
                 url = urljoin(url, place)
                 if parts.scheme.lower() == "https" and urlsplit(url).scheme.lower() != "https":
-                    raise InputError("redirects from https to what is not, which is not followed", source=source)
+                    raise InputError("redirects from https to another scheme, which is not followed", source=source)
                 continue
             if response.status != 200:
                 raise InputError(
-                    f"the server answers {response.status} {response.reason or ''}".rstrip(), source=source
+                    f"the server returned {response.status} {response.reason or ''}".rstrip(), source=source
                 )
             body = bytearray()
             while chunk := response.read1(_CHUNK, decode_content=True):
                 body += chunk
                 if len(body) > max_bytes:
-                    raise InputError(f"is longer than {max_bytes:,} bytes", source=source)
+                    raise InputError(f"longer than {max_bytes:,} bytes", source=source)
             if body[:256].lstrip().lower().startswith((b"<!doctype", b"<html")):
-                raise InputError("is a page of HTML, not a manifest", source=source, hint="the address of the raw file")
+                raise InputError("an HTML page, not a manifest", source=source, hint="use the URL of the raw file")
             return bytes(body)
         except http.HTTPError as error:
             raise failure(error, source, seconds) from None
@@ -88,7 +88,7 @@ def _request(
             redirect=False,
             retries=False,
             preload_content=False,
-            # A little longer than anybody waits.
+            # Slightly longer than any caller waits.
             timeout=urllib3.Timeout(total=seconds + 1),
         )
     except http.HTTPError as error:

@@ -1,7 +1,6 @@
-"""Credential plugins: programs that give a token or a certificate, bounded in time and in what they say.
+"""Credential plugins: programs that provide a token or a certificate, with limits on time and output.
 
-After client-go's ``plugin/pkg/client/auth/exec/exec.go`` (v0.36). The ``kubernetes`` package runs them without
-any bound.
+After client-go's ``plugin/pkg/client/auth/exec/exec.go`` (v0.36). The ``kubernetes`` package runs them without limits.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from kpreempt.snapshot.live.kubeconfig import ClusterEntry, ExecEntry
 
 _MAX_BYTES = 2**20
 _LONGEST_MESSAGE = 500
-# What may be a secret by its name, and by what it looks like.
+# Values that may be secrets, by their names or their form.
 _SECRET_NAME = re.compile(r"token|secret|passw|credential|key", re.IGNORECASE)
 _TOKEN = re.compile(r"[\w.~+/=-]{16,}")
 _CONFIG_EXTENSION = "client.authentication.k8s.io/exec"
 
 
 class PluginAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a credential plugin gives: a token, or a certificate and its key as PEM."""
+    """The result of a credential plugin: a token, or a certificate and its key as PEM."""
 
     token: str = ""
     client_certificate_data: str = ""
@@ -53,9 +52,9 @@ class _Credential(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def run_plugin(
     plugin: ExecEntry, cluster: ClusterEntry, user_name: str, authority: str, seconds: float | None
 ) -> PluginAnswer:
-    """What the credential plugin answers within ``seconds`` (``None``: without end).
+    """Run the credential plugin for at most ``seconds`` (``None``: unlimited) and return its result.
 
-    ``authority`` is the cluster's CA in base64, for plugins that ask for it. Raises ``InputError`` where it fails.
+    ``authority`` is the cluster's CA in base64, for plugins that request it. Raises ``InputError`` if it fails.
     """
     source = f"user {user_name}: the credential plugin {plugin.command}"
     for name, value in (("command", plugin.command), ("apiVersion", plugin.api_version)):
@@ -74,29 +73,29 @@ def run_plugin(
             "config": next(extensions, None),
         }
     try:
-        code, output, said = _run(plugin, about, seconds)
+        code, output, errors = _run(plugin, about, seconds)
     except OSError as error:
         words = (error.strerror or str(error)).lower()
         hint = hint or "install it, or check command in the kubeconfig"
-        raise InputError(f"cannot be run: {words}", source=source, hint=hint) from None
+        raise InputError(f"cannot run: {words}", source=source, hint=hint) from None
     except subprocess.TimeoutExpired:
-        problem = f"does not answer within {seconds:g}s"
-        raise InputError(problem, source=source, hint="--request-timeout 5m waits longer") from None
+        problem = f"timed out after {seconds:g}s"
+        raise InputError(problem, source=source, hint="--request-timeout 5m") from None
     if code != 0:
-        # What the kubeconfig gives the plugin in variables and flags that are named like secrets.
+        # Values that the kubeconfig passes to the plugin in variables and flags with names of secrets.
         named = [(each.name, each.value) for each in plugin.env]
         named += [(name, value) for name, _, value in (each.partition("=") for each in plugin.args)]
         named += pairwise(plugin.args)
         secrets = [value for name, value in named if _SECRET_NAME.search(name)]
         secrets += _TOKEN.findall(output.decode(errors="replace"))
-        words = " ".join(scrubbed(said.decode(errors="replace"), secrets).split())[:_LONGEST_MESSAGE]
+        words = " ".join(scrubbed(errors.decode(errors="replace"), secrets).split())[:_LONGEST_MESSAGE]
         raise InputError(f"fails: process returned {code}{f'. {words}' if words else ''}", source=source, hint=hint)
     if len(output) > _MAX_BYTES:
-        raise InputError(f"answers with more than {_MAX_BYTES // 2**20} MiB", source=source)
+        raise InputError(f"returned more than {_MAX_BYTES // 2**20} MiB", source=source)
     try:
         credential = msgspec.json.decode(output, type=_Credential)
     except msgspec.ValidationError:
-        raise InputError("answers with something else than an ExecCredential", source=source) from None
+        raise InputError("returned something other than an ExecCredential", source=source) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InputError("fails: failed to decode process output", source=source) from None
     if credential.api_version != plugin.api_version:
@@ -104,27 +103,27 @@ def run_plugin(
         raise InputError(problem, source=source)
     answer = credential.status
     if not answer.token and not (answer.client_certificate_data and answer.client_key_data):
-        raise InputError("gives neither a token nor a certificate with its key", source=source)
+        raise InputError("returned neither a token nor a certificate with its key", source=source)
     return answer
 
 
 def _run(plugin: ExecEntry, about: Mapping[str, Any] | None, seconds: float | None) -> tuple[int, bytes, bytes]:
-    """The exit code, and what is said on standard output and standard error; ``about`` is what it is told."""
+    """Return the exit code, standard output and standard error; the plugin gets ``about``."""
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
     spec: dict[str, Any] = {"interactive": is_interactive}
     if about is not None:
         spec["cluster"] = {key: value for key, value in about.items() if value}
     info = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec})
-    process = subprocess.Popen(  # noqa: S603 - the user's own kubeconfig names it
+    process = subprocess.Popen(  # noqa: S603 - the user's kubeconfig names it
         [plugin.command, *plugin.args],
         stdin=None if is_interactive else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=None if is_interactive else subprocess.PIPE,
         env={**os.environ, **{each.name: each.value for each in plugin.env}, "KUBERNETES_EXEC_INFO": info},
-        # One that asks the user has to stay where the terminal is.
+        # A plugin that prompts the user must keep the terminal.
         start_new_session=not is_interactive,
     )
-    heard = [_Heard(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+    heard = [_Output(stream) for stream in (process.stdout, process.stderr) if stream is not None]
     try:
         end = None if seconds is None else time.monotonic() + seconds
         for each in heard:
@@ -136,7 +135,7 @@ def _run(plugin: ExecEntry, about: Mapping[str, Any] | None, seconds: float | No
         code = process.wait(None if end is None else max(0.0, end - time.monotonic()))
         return code, heard[0].content, heard[1].content if len(heard) > 1 else b""
     finally:
-        # Nothing of the program is left, unless it went out of its way.
+        # Kill every process of the plugin that has not detached itself.
         if process.poll() is None:
             with suppress(OSError):
                 if is_interactive:
@@ -146,8 +145,8 @@ def _run(plugin: ExecEntry, about: Mapping[str, Any] | None, seconds: float | No
             process.wait()
 
 
-class _Heard:
-    """What a program says, up to a little more than it may, read by a thread."""
+class _Output:
+    """A program's output, up to slightly more than the limit, read by a thread."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.content = b""

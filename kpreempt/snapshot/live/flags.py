@@ -1,4 +1,4 @@
-"""kubectl's connection flags, as they were given."""
+"""kubectl's connection flags."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from kpreempt.errors import UsageError
 
 
 class NoClusterError(UsageError):
-    """Nothing says which cluster is meant: no flag, no kubeconfig, and the process is not in a pod."""
+    """No cluster is selected: no flag, no kubeconfig, and the process is not in a pod."""
 
 
 class ConnectionFlags(msgspec.Struct, frozen=True, kw_only=True):
-    """What kubectl's flags of these names say; empty where one was not given. ``token`` is a secret."""
+    """The values of kubectl's flags of these names; empty if not given. ``token`` is a secret."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -32,7 +32,7 @@ class ConnectionFlags(msgspec.Struct, frozen=True, kw_only=True):
         return f"ConnectionFlags({', '.join(self.as_arguments())})"
 
     def as_arguments(self) -> list[str]:
-        """The flags that were given, as they are written on a command line, in kubectl's order."""
+        """Return the given flags as typed on a command line, in kubectl's order."""
         names = {"as_user": "--as", "as_groups": "--as-group"}
         return [
             names.get(field, "--" + field.replace("_", "-")) for field in self.__struct_fields__ if getattr(self, field)

@@ -1,8 +1,8 @@
-"""Kubeconfig files: found, merged and narrowed down to one cluster and one user as kubectl does it.
+"""Kubeconfig files: found, merged and reduced to one cluster and one user like kubectl does.
 
-After client-go's ``tools/clientcmd`` (v0.36): ``loader.go`` (the first file that has a name wins, also for
-``current-context``; paths are relative to the file that names them), ``client_config.go`` (what flags override). The
-``kubernetes`` package merges otherwise: there the last ``current-context`` wins, and it knows no ``--cluster``.
+After client-go's ``tools/clientcmd`` (v0.36): ``loader.go`` (the first file with a name wins, also for
+``current-context``; paths are relative to their file), ``client_config.go`` (overrides by flags). The ``kubernetes``
+package merges differently: the last ``current-context`` wins, and there is no ``--cluster``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 class ClusterEntry(_Entry, frozen=True, kw_only=True, rename="kebab"):
-    """Where an API server is, and how it is known to be the right one."""
+    """The address of an API server, and how it is verified."""
 
     server: str = ""
     tls_server_name: str = ""
@@ -45,7 +45,7 @@ class ExecVariable(_Entry, frozen=True, kw_only=True):
 
 
 class ExecEntry(_Entry, frozen=True, kw_only=True, rename="camel"):
-    """A program that gives credentials."""
+    """A program that provides credentials."""
 
     command: str = ""
     args: list[str] = []
@@ -57,14 +57,14 @@ class ExecEntry(_Entry, frozen=True, kw_only=True, rename="camel"):
 
 
 class AuthProviderEntry(_Entry, frozen=True, kw_only=True):
-    """An authentication that kubectl has built in."""
+    """An authentication provider built into kubectl."""
 
     name: str = ""
     config: dict[str, str] = {}
 
 
 class UserEntry(_Entry, frozen=True, kw_only=True, rename="kebab"):
-    """Who asks, and how that is proved."""
+    """A user and its credentials."""
 
     client_certificate: str = ""
     client_certificate_data: str = ""
@@ -83,7 +83,7 @@ class UserEntry(_Entry, frozen=True, kw_only=True, rename="kebab"):
 
 
 class ContextEntry(_Entry, frozen=True, kw_only=True):
-    """A cluster, a user and a namespace under one name."""
+    """A named combination of cluster, user and namespace."""
 
     cluster: str = ""
     user: str = ""
@@ -122,12 +122,12 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing at all."""
+        """Whether it is completely empty."""
         return not (self.current_context or self.clusters or self.users or self.contexts)
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster and one user, with what flags changed on them; ``context`` and ``namespace`` may be empty."""
+    """One cluster and one user after applying flags; ``context`` and ``namespace`` may be empty."""
 
     context: str = ""
     namespace: str = ""
@@ -137,10 +137,10 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_kubeconfig(flags: ConnectionFlags, environment: Mapping[str, str]) -> Kubeconfig:
-    """The files that ``--kubeconfig`` or ``KUBECONFIG`` name, or ``~/.kube/config``.
+    """Read the files that ``--kubeconfig`` or ``KUBECONFIG`` names, or ``~/.kube/config``.
 
-    Those that are not there do not count. Raises ``InputError`` for one that cannot be read or is no kubeconfig, and
-    for a ``--kubeconfig`` that is not there.
+    Missing files are ignored. Raises ``InputError`` for an unreadable or invalid file, and for a missing
+    ``--kubeconfig``.
     """
     if flags.kubeconfig:
         return _merged([Path(flags.kubeconfig).expanduser()])
@@ -193,15 +193,15 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _resolved(entry: Any, file: Path, *fields: str) -> Any:
-    """The entry with the paths in ``fields`` taken from the folder of the file."""
+    """Return the entry with the paths in ``fields`` resolved relative to the file's directory."""
     given = {field: getattr(entry, field) for field in fields}
     return msgspec.structs.replace(entry, **{field: str(file.parent / path) for field, path in given.items() if path})
 
 
 def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
-    """The cluster and user that flags and the current context name.
+    """Select the cluster and user by flags and the current context.
 
-    Raises ``UsageError`` for a name that is not there.
+    Raises ``UsageError`` for an unknown name.
     """
     name = flags.context or config.current_context
     context = config.contexts.get(name)
@@ -221,7 +221,7 @@ def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
         raise UsageError("--insecure-skip-tls-verify and --certificate-authority exclude each other")
     if flags.server:
         changes["server"] = flags.server
-        # A name of its own does not belong to the new server.
+        # A separate TLS server name does not belong to the new server.
         changes["tls_server_name"] = ""
     if flags.tls_server_name:
         changes["tls_server_name"] = flags.tls_server_name
@@ -236,7 +236,7 @@ def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
         **({"token": flags.token, "token_file": ""} if flags.token else {}),
     )
     if not user.as_user and (user.as_uid or user.as_groups or user.as_user_extra):
-        raise UsageError("a group, UID or extra is to be impersonated, and no user", hint="--as USER")
+        raise UsageError("impersonating a group, UID or extra requires a user", hint="--as USER")
     return Chosen(
         context=name,
         namespace=context.namespace,
@@ -249,4 +249,4 @@ def choose(config: Kubeconfig, flags: ConnectionFlags) -> Chosen:
 def _unknown(what: str, option: str, name: str, known: Mapping[str, object]) -> UsageError:
     names = sorted(known)
     some = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-    return UsageError(f'{option}: the kubeconfig has no {what} "{name}"', hint=some or f"it has no {what}s at all")
+    return UsageError(f'{option}: the kubeconfig has no {what} "{name}"', hint=some or f"it has no {what}s")

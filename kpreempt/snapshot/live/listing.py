@@ -1,6 +1,6 @@
-"""Where each kind is listed, and its list page by page, at one version; begun anew where the server lets go of that.
+"""The path of each kind, and its list page by page, at one version; restarted if the server drops that version.
 
-What an API server serves (groups, their versions, the resources of these) it tells everybody who is let in: see
+Every authenticated user may see what an API server serves (groups, versions, and their resources):
 ``k8s.io/apimachinery`` v0.36.3 ``pkg/apis/meta/v1/types.go`` (``APIGroupList``, ``APIResourceList``).
 """
 
@@ -20,38 +20,38 @@ from kpreempt.snapshot.live.api import Api
 from kpreempt.snapshot.live.failures import ClusterError
 from kpreempt.snapshot.object_store import is_always_kept
 
-# They tell what has happened, which few questions are about, and there are many of them.
+# Events describe the past, which few requests are about, and there are many of them.
 EVENTS = KINDS["Event"]
 CRON_JOBS = COMPARED["CronJob"]
-# Without these nothing can be said.
+# Nothing can be answered without these.
 INDISPENSABLE = ("Pod", "Node")
-# Where the API server does not know these, Volcano or Karpenter is not installed, and there are none.
+# If the API server does not know these kinds, Volcano or Karpenter is not installed, and there are none.
 CUSTOM = ("PodGroup", "Queue", "NodePool")
 
-# The versions of a group, the best first, that clusters of the last years serve; all else has been v1 since 1.24.
+# The versions of a group that recent clusters serve, the best first; everything else has been v1 since 1.24.
 _VERSIONS = {
     "resource.k8s.io": ("v1", "v1beta2", "v1beta1", "v1alpha3"),
     "policy": ("v1", "v1beta1"),
     "autoscaling": ("v2", "v1"),
     "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
 }
-# Where plugins say in which version a kind is listed, older ones that servers may have in its place.
+# Older versions that servers may have instead of the one in which a plugin wants a kind.
 _OLDER = {KUEUE_GROUP: ("v1beta1",)}
-# As kubectl; a page of pods is some megabytes.
+# Like kubectl; a page of pods has a few megabytes.
 PAGE_SIZE = 500
 _MAX_RESTARTS = 3
 _NOT_FOUND = 404
-# What servers answer to an exact version that they do not have (any more, or yet), or to the question itself.
+# The statuses that servers return for an exact version that they do not have (any more, or yet), or do not support.
 _NOT_AT_THAT_VERSION = (400, 410, 500, 504)
 
 
 def label_of(kind: Kind) -> str:
-    """What messages call a kind; of one that only plugins read its group is told, too."""
+    """Return the name of a kind for messages; with its group, if only plugins read it."""
     return f"{kind.name}.{kind.groups[0]}" if _is_of_plugins(kind) and kind.groups[0] else kind.name
 
 
 def is_custom(kind: Kind) -> bool:
-    """Whether there are simply none where the API server does not know the kind."""
+    """Return whether there are simply no objects if the API server does not know the kind."""
     return kind.name in CUSTOM or _is_of_plugins(kind)
 
 
@@ -60,9 +60,9 @@ def _is_of_plugins(kind: Kind) -> bool:
 
 
 def kinds_of_plugins(extra_fields: ExtraFields) -> tuple[list[Kind], list[str]]:
-    """The kinds that only plugins read, as they are listed, and the keys of those that cannot be.
+    """Return the kinds that only plugins read, as they are listed, and the keys of those that cannot be listed.
 
-    That is because no plugin says in which version; the core group has one version only.
+    They cannot be listed if no plugin states the version; the core group only has one version.
     """
     kinds, without_location = [], []
     for each in extra_fields.kinds:
@@ -79,21 +79,21 @@ def kinds_of_plugins(extra_fields: ExtraFields) -> tuple[list[Kind], list[str]]:
 
 
 def api_versions_of(kind: Kind) -> list[str]:
-    """The ``apiVersion`` values under which the kind is looked for, the best first."""
+    """Return the ``apiVersion`` values to try for the kind, the best first."""
     group = kind.groups[0]
     versions = (kind.version, *_OLDER.get(group, ())) if kind.version else _VERSIONS.get(group, ("v1",))
     return [f"{group}/{version}" if group else version for version in versions]
 
 
 def path_of(kind: Kind, api_version: str) -> str:
-    """The path of all objects of the kind, in all namespaces."""
+    """Return the path of all objects of the kind, in all namespaces."""
     return f"/{'apis' if '/' in api_version else 'api'}/{api_version}/{plural_of(kind)}"
 
 
 def kinds_to_read(unneeded: Container[str] = ()) -> list[Kind]:
-    """All kinds that decide about scheduling, those with the most objects first, so that nothing waits for them.
+    """Return all kinds that affect scheduling, those with the most objects first, so that they don't finish last.
 
-    Those that are ``unneeded`` are left out, by name.
+    Kinds in ``unneeded``, by name, are left out.
     """
     others = [kind for kind in KINDS.values() if kind.name not in ("Pod", EVENTS.name) and kind.name not in unneeded]
     return [KINDS["Pod"], *others]
@@ -116,11 +116,10 @@ _LIST = msgspec.json.Decoder(_List)
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """Some objects of a list. ``begins`` says that they are the first of the kind, and any from before do not count.
+    """Some objects of a list. ``begins`` means that they are the first of the kind, replacing any earlier ones.
 
-    ``rejection`` stands in place of objects where the kind may not be listed (403), or is not where it is looked for
-    (404) though its group is served. Of a kind that the server does not have there are simply none, and no
-    ``api_version``.
+    Instead of objects there is a ``rejection`` if the kind may not be listed (403), or is not found (404) although its
+    group is served. A kind that the server does not have has no objects and no ``api_version``.
     """
 
     source: str
@@ -134,12 +133,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listing:
-    """One kind's list as it is read. Only one thread may ask it for a page at a time."""
+    """The list of one kind while it is read. Only one thread at a time may request a page."""
 
     def __init__(self, kind: Kind, version: str, *, reason: str = "") -> None:
-        """Read at the exact ``version``, or at the most recent one where that is empty or cannot be had.
+        """Read at the exact ``version``, or at the latest if that is empty or not available.
 
-        With a ``reason`` only objects of that reason are read.
+        With a ``reason``, only objects of that reason are read.
         """
         self.kind = kind
         self.reason = reason
@@ -151,7 +150,7 @@ class Listing:
         self._api_versions = api_versions_of(kind)
 
     def next_page(self, api: Api) -> Page:
-        """The next objects. Raises ``ClusterError``, for a kind that is indispensable also where it is refused."""
+        """Return the next objects. Raises ``ClusterError``, for an indispensable kind also if access is denied."""
         while True:
             path = path_of(self.kind, self._api_versions[0])
             try:
@@ -164,7 +163,7 @@ class Listing:
                     query |= {"resourceVersion": self._exact, "resourceVersionMatch": "Exact"}
                 body = api.get(path, query)
             except ClusterError as error:
-                # There may be another way to the objects.
+                # The objects may be available under another version.
                 if self._token and error.status == 410:
                     self._restarts += 1
                     self._token, self._exact, self._begins = "", "", True
@@ -183,18 +182,18 @@ class Listing:
             return self._page(body, f"{api.connection.server}{path}")
 
     def _is_absent(self, api: Api, error: ClusterError) -> bool:
-        """Whether the server does not have the kind, so that there can be none.
+        """Return whether the server does not have the kind, so that there can be no objects.
 
-        Rights are checked before the path, so that who has none is refused (403) what is not there, too; what the
-        server serves everybody may see. A kind that is not where it is looked for may be there in another version.
+        Permissions are checked before the path, so a user without them gets 403 even for a missing kind; but every user
+        may see what the server serves. A kind that is not found may exist in another version.
         """
         if is_custom(self.kind):
-            return error.status == _NOT_FOUND or all(_is_not_there(api, f"/apis/{each}") for each in self._api_versions)
+            return error.status == _NOT_FOUND or all(_is_missing(api, f"/apis/{each}") for each in self._api_versions)
         group = self.kind.groups[0]
         if not group:
             return False
-        is_deleted = error.status == _NOT_FOUND and _is_not_there(api, f"/apis/{group}")
-        return is_deleted or is_not_served(api, group, self.kind.name)
+        is_group_missing = error.status == _NOT_FOUND and _is_missing(api, f"/apis/{group}")
+        return is_group_missing or is_not_served(api, group, self.kind.name)
 
     def _page(self, body: bytes, source: str) -> Page:
         try:
@@ -202,10 +201,10 @@ class Listing:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             found = None
         if found is None or found.kind != f"{self.kind.name}List":
-            raise ClusterError(f"answers with something else than a list of {self.kind.name} objects", source=source)
+            raise ClusterError(f"returned something other than a list of {self.kind.name} objects", source=source)
         meta, begins = found.metadata, self._begins
         if meta.continue_ and meta.continue_ == self._token:
-            raise ClusterError("the list goes on with the same page for ever", source=source)
+            raise ClusterError("the list repeats the same page forever", source=source)
         if begins:
             self.version = meta.resource_version
         self._token, self._begins = meta.continue_, False
@@ -220,7 +219,7 @@ class Listing:
         )
 
 
-def _is_not_there(api: Api, path: str) -> bool:
+def _is_missing(api: Api, path: str) -> bool:
     try:
         api.get(path)
     except ClusterError as error:
@@ -232,7 +231,7 @@ _T = TypeVar("_T")
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A resource of a group and version: its name in paths, its kind, and whether its objects are in namespaces."""
+    """A resource of a group and version: its name in paths, its kind, and whether it is namespaced."""
 
     name: str
     kind: str
@@ -257,9 +256,9 @@ class _Resources(msgspec.Struct, frozen=True):
 
 
 def is_not_served(api: Api, group: str, kind: str) -> bool:
-    """Whether the server says that it serves the kind in no version, so that there can be no objects of it.
+    """Return whether the server serves the kind in no version, so that there can be no objects of it.
 
-    False where it does not say. Raises nothing.
+    ``False`` if unknown. Never raises.
     """
     groups = _answer(api, "/apis", _Groups)
     if groups is None:
@@ -270,7 +269,7 @@ def is_not_served(api: Api, group: str, kind: str) -> bool:
 
 
 def resources_of(api: Api, api_version: str) -> list[Resource] | None:
-    """The resources of a group and version, without what is below one (``pods/log``); ``None`` where it is not told."""
+    """Return the resources of a group and version, without subresources (``pods/log``); ``None`` if unknown."""
     path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     found = _answer(api, path, _Resources)
     return None if found is None else [each for each in found.resources if "/" not in each.name]

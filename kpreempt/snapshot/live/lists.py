@@ -1,12 +1,12 @@
-"""A whole live cluster, every kind that schedulers look at, several at once and all at one version; and single objects.
+"""The complete live cluster: every kind that schedulers read, all at one version; and single objects.
 
-Resource versions count the changes of the whole store, so a list of any kind can be asked for as it was at the version
-of another (``resourceVersionMatch=Exact``; upstream ``apiserver/pkg/storage/etcd3/store.go``, v1.36.3). All kinds are
-read at the version that pods have at the beginning: no pod is lost or doubled, and nothing changes meanwhile. Where a
-server cannot give that version of a kind, or gives it up while it is read, the kind is read as it is then, and an
-assumption says so.
+Resource versions count the changes of the whole store, so a list of any kind can be requested at the version of another
+(``resourceVersionMatch=Exact``; upstream ``apiserver/pkg/storage/etcd3/store.go``, v1.36.3). All kinds are read at the
+version of the first page of pods, so no pod is lost or duplicated, and nothing changes meanwhile. If a server cannot
+provide that version of a kind, or drops it while it is read, the kind's current state is read instead, with an
+assumption.
 
-Single objects are of kinds that no snapshot holds: custom resources that a change is about.
+Single objects have kinds that no snapshot has: custom resources in a change.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ T = TypeVar("T")
 
 
 class LiveSnapshot(msgspec.Struct, frozen=True):
-    """A live cluster, the objects that were set aside because they are bad, and what is not known of it.
+    """A live cluster, the invalid objects that were skipped, and what is unknown about it.
 
-    Which kinds could not be read the cluster says itself; the assumptions are about those that only plugins read.
-    ``documents`` are the plain objects that were asked for. ``starts`` says of each kind and, of events, reason that
-    was listed under which ``apiVersion``, and at which resource version.
+    The cluster itself records which kinds could not be read; the assumptions are about kinds that only plugins read.
+    ``documents`` are the requested plain objects. ``starts`` has the ``apiVersion`` and resource version at which each
+    kind (and for events, each reason) was listed.
     """
 
     cluster: ClusterSnapshot
@@ -78,12 +78,12 @@ def read_cluster(
     needs: Needs = NOTHING_MORE,
     packs: Packs | None = None,
 ) -> LiveSnapshot:
-    """Read everything that schedulers look at, in all namespaces, and what the question ``needs`` beyond.
+    """Read everything that schedulers read, in all namespaces, and what the request ``needs`` in addition.
 
-    ``packs`` says what is kept of each document. Of a kind that plugins want and the server does not know there is
-    none. ``taken_at`` is the time of now. ``progress`` is told how much has been read, ``phases`` of ``read`` and
-    ``decode``. Raises ``ClusterError`` where the cluster is not reached or nodes or pods may not be listed, and
-    ``InputError`` for an object that is bad, if those are not skipped.
+    ``packs`` returns the part of each document to keep. If plugins want a kind that the server does not have, there are
+    no objects. ``taken_at`` is the current time. ``progress`` gets how much has been read, ``phases`` gets ``read`` and
+    ``decode``. Raises ``ClusterError`` if the cluster is unreachable or nodes or pods may not be listed, and
+    ``InputError`` for an invalid object, unless those are skipped.
     """
     collector = Collector(
         defaults_namespace=False,
@@ -96,14 +96,14 @@ def read_cluster(
     with without_collection():
         reader.read(taken_at, needs)
     cluster = collector.cluster()
-    # As one list has them: those of each reason were read on their own, all at once.
+    # In the order of a single list; each reason was read separately, and they were read in parallel.
     events = sorted(cluster.events, key=lambda each: f"{each.metadata.namespace}/{each.metadata.name}")
     cluster = msgspec.structs.replace(cluster, events=events)
     unlisted = [
         Assumption(
             key,
             LIST,
-            f"the plugin that reads them says no version, so that they are not listed: {consequence_without(key)}",
+            f"the plugin that reads them states no version, so they are not listed: {consequence_without(key)}",
             AssumptionKind.UNREADABLE,
         )
         for key in kinds_of_plugins(needs.extra_fields)[1]
@@ -113,11 +113,11 @@ def read_cluster(
 
 
 class _Reader:
-    """One reading: pods first, then all else at the version of their first page."""
+    """One read of a cluster: pods first, then everything else at the version of their first page."""
 
     def __init__(self, api: Api, collector: Collector, progress: Progress | None, phases: Phases) -> None:
         self.assumptions: list[Assumption] = []
-        # Of each kind, in the order of their ends.
+        # By kind, in order of completion.
         self.versions: dict[str, str] = {}
         self.starts: dict[tuple[str, str], tuple[str, str]] = {}
         self._api = api
@@ -130,7 +130,7 @@ class _Reader:
         self._remaining: dict[str, int] = {}
 
     def read(self, taken_at: datetime, needs: Needs) -> None:
-        """Read everything. Raises as ``read_cluster`` does."""
+        """Read everything. Raises like ``read_cluster``."""
         pods, *others = kinds_to_read(needs.unneeded)
         of_plugins, _ = kinds_of_plugins(needs.extra_fields)
         others += [kind for name, kind in COMPARED.items() if name in needs.compared and kind not in of_plugins]
@@ -147,7 +147,7 @@ class _Reader:
                 self._under_way -= 1
                 if isinstance(found, ServerVersion):
                     if not found.git_version:
-                        message = "the server does not tell its version"
+                        message = "the server does not report its version"
                         self.assumptions.append(Assumption("cluster", "version", message, AssumptionKind.INFORMATIONAL))
                     source = self._api.connection.server
                     batch = Batch(source, [], fixed_line(0), version=found.git_version, taken_at=taken_at.isoformat())
@@ -165,7 +165,7 @@ class _Reader:
             self._workers.end()
 
     def _begin(self, listing: Listing | None) -> None:
-        """Have the next page of a list read, or without one the server's version."""
+        """Request the next page of a list, or without one the server's version."""
         self._under_way += 1
         if listing is None:
             self._workers.submit(lambda: _server_version(self._api))
@@ -173,7 +173,7 @@ class _Reader:
             self._workers.submit(lambda: (listing, listing.next_page(self._api)))
 
     def _take(self, listing: Listing, page: Page) -> None:
-        """Keep what is used of a page."""
+        """Keep the relevant parts of a page."""
         label = label_of(listing.kind)
         if page.rejection is not None:
             if listing.kind == RECORDED.get(label):
@@ -200,7 +200,7 @@ class _Reader:
 
 
 def read_version(connection: Connection) -> str:
-    """The version of the cluster's server, empty where it does not let everybody know. Raises ``ClusterError``."""
+    """Read the version of the cluster's server, empty if it is not public. Raises ``ClusterError``."""
     api = Api(connection)
     try:
         return _server_version(api).git_version
@@ -209,7 +209,7 @@ def read_version(connection: Connection) -> str:
 
 
 def _server_version(api: Api) -> ServerVersion:
-    """What the server says of itself; nothing where it does not let everybody know."""
+    """Return the server's version information, empty if it is not public."""
     try:
         return msgspec.json.decode(api.get("/version"), type=ServerVersion)
     except ClusterError as error:
@@ -218,12 +218,12 @@ def _server_version(api: Api) -> ServerVersion:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ClusterError(
-            "answers with something else than a version", source=f"{api.connection.server}/version"
+            "returned something other than a version", source=f"{api.connection.server}/version"
         ) from None
 
 
 def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list[Assumption]:
-    """What may not fit together, because kinds were not all read at one version."""
+    """Report what may be inconsistent, because kinds were not all read at one version."""
     counts = Counter(versions.values())
     if len(counts) <= 1:
         return []
@@ -234,7 +234,7 @@ def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list
         Assumption(
             "cluster",
             "resourceVersion",
-            f"not all was read at the same moment: {read}, the rest at {usual}; what changed in between may not fit",
+            f"not all kinds were read at the same time: {read}, the rest at {usual}; they may be inconsistent",
             AssumptionKind.UNCERTAIN,
         )
     ]
@@ -243,17 +243,17 @@ def _inconsistencies(versions: dict[str, str], cluster: ClusterSnapshot) -> list
     if strays:
         names = sorted(set(strays))
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
-        who = "1 pod is on a node that was" if len(strays) == 1 else f"{len(strays)} pods are on nodes that were"
-        message = f"{who} not there yet or any more: {shown}"
+        subject = "1 pod is on a node that was" if len(strays) == 1 else f"{len(strays)} pods are on nodes that were"
+        message = f"{subject} not listed: {shown}"
         found.append(Assumption("cluster", "nodes", message, AssumptionKind.UNCERTAIN))
     return found
 
 
 class Workers(Generic[T]):
-    """Threads that do tasks in the order in which they are handed in; results come as they are ready.
+    """Threads that run tasks in the order of submission; results arrive as they complete.
 
-    Unlike those of ``concurrent.futures`` they do not keep the process from ending: after an interrupt, or the failure
-    of one request, the others may still hang in the network.
+    Unlike threads of ``concurrent.futures``, they do not keep the process from ending: after an interrupt, or after one
+    request fails, others may still hang in the network.
     """
 
     def __init__(self, count: int) -> None:
@@ -267,14 +267,14 @@ class Workers(Generic[T]):
         self._tasks.put(task)
 
     def result(self) -> T:
-        """The next result, or what its task raised. There has to be a task that has not been answered."""
+        """Return the next result, or raise its task's error. There must be a task whose result was not returned yet."""
         result = self._results.get()
         if isinstance(result, BaseException):
             raise result
         return result
 
     def end(self) -> None:
-        """Let the threads end once they are done with what they have."""
+        """Let the threads end after their current tasks."""
         for _ in range(self._count):
             self._tasks.put(None)
 
@@ -288,12 +288,12 @@ class Workers(Generic[T]):
 
 _NOT_FOUND = 404
 _LONGEST = 320
-# All that an API server can serve; no path is made of anything else that a manifest says.
+# Any path that an API server can serve; nothing else from a manifest becomes part of a path.
 _API_VERSION = re.compile(r"(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/)?[a-z0-9]+")
 
 
 class ObjectNames(Protocol):
-    """An object by its names; those of kinds without namespaces may say one."""
+    """An object by its names; a kind without namespaces may still have one."""
 
     @property
     def api_version(self) -> str: ...
@@ -306,10 +306,10 @@ class ObjectNames(Protocol):
 
 
 class Objects(msgspec.Struct, frozen=True):
-    """The ``documents`` of those that there are.
+    """The ``documents`` of the objects that exist.
 
-    Of the kinds that are ``known`` (``Prometheus.monitoring.coreos.com``) all others are not there; ``unread`` are
-    those that may not be read, or that the server serves in another version than was asked for.
+    All other objects of ``known`` kinds (``Prometheus.monitoring.coreos.com``) don't exist; ``unread`` has those that
+    may not be read, or that the server serves in another version.
     """
 
     documents: list[dict[str, Any]]
@@ -317,13 +317,13 @@ class Objects(msgspec.Struct, frozen=True):
     unread: dict[str, Unread]
 
 
-def read_objects(api: Api, extra_fields: Iterable[ObjectNames]) -> Objects:
+def read_objects(api: Api, names: Iterable[ObjectNames]) -> Objects:
     """Read the objects one by one. Raises ``ClusterError`` and ``InputError``."""
     documents: list[dict[str, Any]] = []
     known: dict[str, None] = {}
     unread: dict[str, Unread] = {}
     resources: dict[tuple[str, str], Resource | None] = {}
-    for each in extra_fields:
+    for each in names:
         group = each.api_version.rpartition("/")[0]
         label = ".".join(filter(None, (each.kind, group)))
         place = (each.api_version, each.kind)
@@ -352,11 +352,11 @@ def read_objects(api: Api, extra_fields: Iterable[ObjectNames]) -> Objects:
     return Objects(documents, [each for each in known if each not in unread], unread)
 
 
-def _document(api: Api, extra_fields: ObjectNames, resource: Resource) -> list[dict[str, Any]]:
-    """The object, or nothing where it is not there."""
-    place = f"namespaces/{quote(extra_fields.namespace, safe='')}/" if resource.namespaced else ""
-    start = "apis" if "/" in extra_fields.api_version else "api"
-    path = f"/{start}/{extra_fields.api_version}/{place}{resource.name}/{quote(extra_fields.name, safe='')}"
+def _document(api: Api, target: ObjectNames, resource: Resource) -> list[dict[str, Any]]:
+    """Return the object, or nothing if it doesn't exist."""
+    place = f"namespaces/{quote(target.namespace, safe='')}/" if resource.namespaced else ""
+    start = "apis" if "/" in target.api_version else "api"
+    path = f"/{start}/{target.api_version}/{place}{resource.name}/{quote(target.name, safe='')}"
     try:
         body = api.get(path)
     except ClusterError as error:
@@ -368,5 +368,5 @@ def _document(api: Api, extra_fields: ObjectNames, resource: Resource) -> list[d
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         document = {}
     if not isinstance(document.get("metadata"), dict):
-        raise InputError("the server's answer is no object", source=f"{api.connection.server}{path}")
-    return [{**document, "apiVersion": extra_fields.api_version, "kind": extra_fields.kind}]
+        raise InputError("server returned a non-object", source=f"{api.connection.server}{path}")
+    return [{**document, "apiVersion": target.api_version, "kind": target.kind}]

@@ -1,7 +1,7 @@
-"""Watches: what changes in a live cluster, stream by stream, each in a thread that goes on after whatever happens.
+"""Watches: the changes in a live cluster, stream by stream, each in a thread that recovers from any failure.
 
-A watch goes on at the last version that it has told. Where the server has let go of that (410), the kind is listed
-anew. Nothing but GET is sent.
+A watch continues at the last version that it received. If the server has dropped that version (410), the kind is listed
+again. Only GET requests are sent.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from kpreempt.snapshot.recording.recorder import (
     version_number,
 )
 
-# The server ends a watch after so many seconds, and another begins.
+# The server ends a watch after this many seconds, and another begins.
 _WATCH_SECONDS = 300
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 30.0
-# So much may wait to be written before watches are read no further.
+# The maximum number of changes that may wait to be written before watches pause.
 _QUEUED = 10_000
 _HTTP_GONE = 410
 _UNKNOWN_USER = 401
@@ -49,7 +49,7 @@ News = Queue[WatchReport | KpreemptError]
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Where a watch of a stream begins: the version of the API that serves it, and the resource version of its list."""
+    """The start of a watch: the API version that serves the stream, and the resource version of its list."""
 
     api_version: str
     version: int
@@ -84,11 +84,11 @@ class _Leases(msgspec.Struct, frozen=True):
 
 
 class _ExpiredError(Exception):
-    """The server does not have the version any more at which a watch is to go on."""
+    """The server no longer has the version at which a watch should continue."""
 
 
 class Watches:
-    """The watches of all streams. ``news`` has what they tell, and the error of one that cannot go on."""
+    """The watches of all streams. ``news`` has their changes, and the error of a watch that cannot continue."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class Watches:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         reconnect: Callable[[], Connection] | None = None,
     ) -> None:
-        """``sleep`` takes seconds, ``jitter`` gives a number from 0 to 1 by which waits are drawn out.
+        """``sleep`` takes seconds, ``jitter`` returns a number from 0 to 1 by which waits are extended.
 
-        ``reconnect`` gives the connection with credentials of now, where those of before have expired.
+        ``reconnect`` returns a connection with new credentials, if the old ones have expired.
         """
         self.news: News = Queue(_QUEUED)
         self._api = api
@@ -112,17 +112,17 @@ class Watches:
         self._is_over = False
 
     def begin(self, starts: Mapping[Stream, Start]) -> None:
-        """Watch every stream from where it was listed, and the scheduler's lease. Threads end with the process."""
+        """Watch every stream from its list on, and the scheduler's lease. Threads end with the process."""
         for stream, start in starts.items():
             Thread(target=self._run, args=(self._watch, stream, start), daemon=True).start()
         Thread(target=self._run, args=(self._watch_lease,), daemon=True).start()
 
     def end(self) -> None:
-        """Let the threads end, each once it has heard what it waits for."""
+        """Let the threads end, each after the next change that it waits for."""
         self._is_over = True
 
     def holder(self) -> tuple[str, str]:
-        """Who holds the scheduler's lease, and the version of the list; both empty where that cannot be read."""
+        """Return the holder of the scheduler's lease, and the version of the list; both empty if it cannot be read."""
         try:
             found = msgspec.json.decode(self._api.get(_LEASE, _LEASE_QUERY), type=_Leases)
         except (ClusterError, msgspec.DecodeError, UnicodeDecodeError):
@@ -136,7 +136,7 @@ class Watches:
         except KpreemptError as error:
             self.news.put(error)
 
-    def _tell(self, stream: Stream | None, news: Watched | Bookmark | Listed | WatchRejected | LeaseHolder) -> None:
+    def _report(self, stream: Stream | None, news: Watched | Bookmark | Listed | WatchRejected | LeaseHolder) -> None:
         self.news.put(WatchReport(self._clock(), stream, news))
 
     def _watch(self, stream: Stream, start: Start) -> None:
@@ -144,32 +144,32 @@ class Watches:
         path = path_of(stream.kind, start.api_version)
         query = {"fieldSelector": f"reason={stream.reason}"} if stream.reason else {}
         while not self._is_over:
-            is_reported = False
+            is_running = False
             try:
                 for line in self._lines(path, query, version):
-                    is_reported, failures = True, 0
+                    is_running, failures = True, 0
                     meta = _object(line.object).metadata
                     version = version_number(meta.resource_version, f"{self._api.connection.server}{path}")
                     if line.type == "BOOKMARK":
-                        self._tell(stream, Bookmark(version))
+                        self._report(stream, Bookmark(version))
                     else:
-                        self._tell(stream, Watched(ChangeType(line.type), line.object, start.api_version))
-                if not is_reported:
+                        self._report(stream, Watched(ChangeType(line.type), line.object, start.api_version))
+                if not is_running:
                     self._wait(failures)
                     failures += 1
             except _ExpiredError:
-                version = self._listed(stream)
+                version = self._relist(stream)
             except ClusterError as error:
                 if error.status in _HTTP_REJECTED and stream.kind.name in INDISPENSABLE:
                     raise
                 if error.status in _HTTP_REJECTED:
-                    self._tell(stream, WatchRejected(error.status))
+                    self._report(stream, WatchRejected(error.status))
                     return
                 self._wait(failures, error)
                 failures += 1
 
-    def _listed(self, stream: Stream) -> int:
-        """Have the stream listed anew, as often as it takes; its version."""
+    def _relist(self, stream: Stream) -> int:
+        """List the stream again, retrying as often as necessary, and return its version."""
         failures = 0
         while not self._is_over:
             try:
@@ -189,16 +189,16 @@ class Watches:
                 self._wait(failures, error)
                 failures += 1
             else:
-                self._tell(stream, Listed(version, objects, page.api_version))
+                self._report(stream, Listed(version, objects, page.api_version))
                 return version
         return 0
 
     def _watch_lease(self) -> None:
-        """Tell whenever another scheduler holds the lease, or it is no longer known which one does."""
+        """Report whenever another scheduler holds the lease, or the holder is no longer known."""
         failures = 0
         while not self._is_over:
             holder, version = self.holder()
-            self._tell(None, LeaseHolder(holder))
+            self._report(None, LeaseHolder(holder))
             if not holder:
                 return
             try:
@@ -206,7 +206,7 @@ class Watches:
                     failures = 0
                     if line.type != "BOOKMARK":
                         lease = msgspec.json.decode(line.object, type=_Lease)
-                        self._tell(None, LeaseHolder("" if line.type == "DELETED" else lease.spec.holder_identity))
+                        self._report(None, LeaseHolder("" if line.type == "DELETED" else lease.spec.holder_identity))
             except _ExpiredError:
                 continue
             except (ClusterError, msgspec.DecodeError, ValueError) as error:
@@ -214,8 +214,8 @@ class Watches:
                 failures += 1
 
     def _lines(self, path: str, query: Mapping[str, str], version: int) -> Iterator[_Line]:
-        """One watch, until the server ends it. Raises ``ClusterError`` and ``_ExpiredError``."""
-        asked = {
+        """Yield the lines of one watch, until the server ends it. Raises ``ClusterError`` and ``_ExpiredError``."""
+        query_parameters = {
             **query,
             "watch": "1",
             "allowWatchBookmarks": "true",
@@ -224,19 +224,19 @@ class Watches:
         }
         source = f"{self._api.connection.server}{path}"
         try:
-            for text in self._api.lines(path, asked, seconds=2 * _WATCH_SECONDS):
+            for text in self._api.lines(path, query_parameters, seconds=2 * _WATCH_SECONDS):
                 try:
                     line = msgspec.json.decode(text, type=_Line)
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     line = None
                 if line is None or line.type not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"):
-                    # What was cut off is sent again.
-                    raise ClusterError("answers with something else than changes", source=source)
+                    # Lines that were cut off are sent again.
+                    raise ClusterError("returned something other than changes", source=source)
                 if line.type == "ERROR":
                     code = _object(line.object).code
                     if code == _HTTP_GONE:
                         raise _ExpiredError
-                    raise ClusterError(f"the watch fails ({code})", source=source, status=code if code >= 500 else 0)
+                    raise ClusterError(f"the watch failed ({code})", source=source, status=code if code >= 500 else 0)
                 yield line
         except ClusterError as error:
             if error.status == _HTTP_GONE:
@@ -253,4 +253,4 @@ def _object(json: msgspec.Raw) -> _Object:
     try:
         return msgspec.json.decode(json, type=_Object)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"holds an object without metadata: {error}", source="the watch") from None
+        raise InputError(f"contains an object without metadata: {error}", source="the watch") from None

@@ -1,6 +1,6 @@
-"""Recordings: a cluster as it was at one time, and all that changed since, in a folder that is bounded on disk.
+"""Recordings: a cluster at one time and every change since then, in a directory of limited size.
 
-``blocks`` frames what is written, ``segments`` are the files of a folder, ``kept`` is the cluster as it stands, as
-bytes, ``orders`` the order in which a scheduler's cache has the pods of each node, and ``past`` gives the cluster as it
-was at a moment. ``recorder`` makes changes of what watches tell (``snapshot.live.watching``).
+``segments`` handles the files of a directory, ``changes`` defines their content and the current cluster as bytes,
+``orders`` tracks the order in which a scheduler's cache has the pods of each node, and ``past`` rebuilds the cluster at
+a point in time. ``recorder`` converts what watches report (``snapshot.live.watching``) to changes.
 """

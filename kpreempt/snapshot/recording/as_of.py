@@ -1,8 +1,8 @@
-"""The cluster of a recording as it was at a moment: a base, and the changes up to then; and what a recording holds.
+"""The cluster of a recording at a point in time, from a base and the changes up to then; and a recording's contents.
 
-A moment is a resource version: versions count the changes of the whole store, so that all kinds fit together. Events
-may be in a store of their own, and are as they were seen. ``point_in_time`` says which moment is meant: a time, or just
-before a pod's scheduler decided on it.
+A point in time is a resource version: versions count the changes of the whole store, so all kinds are consistent.
+Events may be in a separate store, and are in the state that was seen. ``point_in_time`` resolves a time, or the state
+just before a pod was scheduled.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from kpreempt.snapshot.recording.segments import Segment, began, object_name_of_
 from kpreempt.verdict import Assumption, AssumptionKind
 from kpreempt.verdict.verify import DecisionKind
 
-# Watches of different kinds tell at different times of what has happened at once.
+# Watches of different kinds report simultaneous changes at different times.
 LATE = timedelta(seconds=60)
-# A recording says more often than this that it goes on.
+# A running recording confirms that it is running more often than this.
 SILENCE = timedelta(seconds=4 * ALIVE_SECONDS)
-# Bindings take less than this, as a rule.
+# Bindings usually take less than this.
 _BINDING = timedelta(seconds=2)
 _BATCH = 4096
 _NAMES_SHOWN = 3
@@ -45,7 +45,7 @@ _RECORDING_END = datetime.max.replace(tzinfo=UTC)
 
 
 class PointInTime(NamedTuple):
-    """When: at a time, or with a ``version`` just after that one was made. Without either at the end."""
+    """A time, or the state just after a ``version`` was made. Without either, the end of the recording."""
 
     time: datetime = _RECORDING_END
     version: int | None = None
@@ -57,7 +57,7 @@ class PointInTime(NamedTuple):
 
 
 class PastCluster(NamedTuple):
-    """A cluster as it was at ``time``, in batches as other sources have it, with what is known of its pods' order."""
+    """A cluster at ``time``, in batches like other sources, with what is known about the order of its pods."""
 
     batches: list[Batch]
     time: datetime
@@ -66,7 +66,7 @@ class PastCluster(NamedTuple):
 
 
 def state_before(folder: str, moment: PointInTime, input_limits: InputLimits) -> PastCluster:
-    """The cluster at a moment. Raises ``InputError`` for one that the recording does not have."""
+    """Return the cluster at a point in time. Raises ``InputError`` if the recording does not cover it."""
     segments = _segments_for(folder, moment)
     state = _State(segments[0], input_limits)
     version = moment.version
@@ -91,13 +91,13 @@ def state_before(folder: str, moment: PointInTime, input_limits: InputLimits) ->
 
 
 def _segments_for(folder: str, moment: PointInTime) -> list[Segment]:
-    """The segment with the last base before the moment, and the next one, if nothing was missed in between."""
+    """Return the segment with the last base before then, and the next one, if nothing was missed in between."""
     paths = segments_in(folder)
     index = max((index for index, path in enumerate(paths) if began(path) <= moment.time), default=-1)
     if index < 0:
         raise InputError(f"the recording begins at {shown(began(paths[0]))}", source=name_of(folder))
     segment = Segment(paths[index])
-    # Some kinds of a base may be later than a version that is asked for.
+    # Some kinds of a base may be later than the requested version.
     if moment.version is not None and index and segment.end.continues and segment.version > moment.version:
         return [Segment(paths[index - 1]), segment]
     follower = Segment(paths[index + 1]) if index + 1 < len(paths) else None
@@ -109,7 +109,7 @@ class _State:
 
     def __init__(self, segment: Segment, input_limits: InputLimits) -> None:
         self.header = segment.header
-        self.kept = RecordedObjects()
+        self.current = RecordedObjects()
         self._orders = NodeOrders(segment.end.orders)
         self._holder = segment.end.holder
         self._unread: dict[str, int] = {}
@@ -117,13 +117,13 @@ class _State:
         self._binding: dict[str, str] = {}
         for line in segment.base(input_limits):
             named = object_name_of_line(line)
-            self.kept[named.kind][named.key] = line
+            self.current[named.kind][named.key] = line
             if named.kind == "Pod":
                 self._orders.put(observed_pod(line))
 
     def apply(self, change: Change) -> None:
-        """Follow a change."""
-        self.kept.apply(change)
+        """Apply a change."""
+        self.current.apply(change)
         if change.kind == "Pod":
             follow(self._orders, change)
         elif change.what is ChangeType.SCHEDULER:
@@ -133,18 +133,18 @@ class _State:
             self._unread[change.kind] = change.status
 
     def note_later(self, change: Change, moment: PointInTime, version: int) -> None:
-        """Take from a change after the moment what it says about the moment."""
+        """Use a later change for what it reveals about the requested time."""
         if change.what is ChangeType.GAP and change.since < version:
             self._gaps.append(change.kind)
         if change.kind == "Pod" and not moment.is_end and change.what is ChangeType.MODIFIED:
-            known = self.kept["Pod"].get((change.namespace, change.name))
+            known = self.current["Pod"].get((change.namespace, change.name))
             pod = pod_line(change.object)
             node, is_close = pod.spec.node_name, pod.has_claims or change.seen <= moment.time + _BINDING
             if is_close and known is not None and node and not pod_line(known).spec.node_name:
                 self._binding[f"{change.namespace}/{change.name}"] = node
 
     def pod_orders(self) -> dict[str, PodOrder]:
-        """What is known of the order of pods on nodes: nothing where it is not known which scheduler it is."""
+        """Return the known orders of pods on nodes; empty if the scheduler is unknown."""
         if not self._holder:
             return {}
         return {
@@ -154,7 +154,7 @@ class _State:
         }
 
     def batches(self, name: str, time: datetime) -> list[Batch]:
-        """The header, then the objects, those of the header's own words changed to what is known at ``time``."""
+        """Return the header, then the objects, with the header updated to what is known at ``time``."""
         header = msgspec.structs.replace(self.header, source=name)
         unread = {**(msgspec.json.decode(header.unread) if header.unread else {}), **self._unread}
         listed = [kind for kind in (msgspec.json.decode(header.listed) if header.listed else ()) if kind not in unread]
@@ -164,30 +164,30 @@ class _State:
             unread=msgspec.json.encode(unread).decode() if unread else "",
             listed=msgspec.json.encode(listed).decode() if listed else "",
         )
-        lines = list(self.kept.lines())
+        lines = list(self.current.lines())
         starts = range(0, len(lines), _BATCH)
         return [header, *(Batch(name, lines[start : start + _BATCH], lambda _: 0, is_own=True) for start in starts)]
 
     def assumptions(self) -> list[Assumption]:
-        """What is not certain about the moment."""
+        """List what is uncertain about the requested time."""
         found = [
             Assumption(
                 kind,
                 "recording",
-                "its watch was interrupted around this moment: some may have come and gone, or be as they were later",
+                "its watch was interrupted around this time; some objects may be missing or have a later state",
                 AssumptionKind.UNCERTAIN,
             )
             for kind in dict.fromkeys(self._gaps)
         ]
         if self._binding:
             names = ", ".join(list(self._binding)[:_NAMES_SHOWN]) + (", …" if len(self._binding) > _NAMES_SHOWN else "")
-            message = f"bound soon after this moment: {names}; the scheduler may have given them their nodes already"
+            message = f"bound soon after this time: {names}; the scheduler may already have assigned their nodes"
             found.append(Assumption("pods", "spec.nodeName", message, AssumptionKind.UNCERTAIN))
         return found
 
 
 def _unwatched(folder: str, segment: Segment, last_seen: datetime, time: datetime) -> list[Assumption]:
-    """That nothing was watched before the moment. Raises ``InputError`` for one after the end of the recording."""
+    """Report that nothing was watched before then. Raises ``InputError`` for a time after the end of the recording."""
     if time - last_seen <= SILENCE and segment.damage is None:
         return []
     if time - last_seen > SILENCE and began(segments_in(folder)[-1]) <= time:
@@ -195,12 +195,12 @@ def _unwatched(folder: str, segment: Segment, last_seen: datetime, time: datetim
     if segment.damage is not None and segment.damage.is_torn and time - last_seen <= SILENCE:
         return []
     why = "is damaged" if segment.damage is not None and not segment.damage.is_torn else "has nothing"
-    message = f"{why} after {shown(last_seen)}: what changed since then is not known"
+    message = f"{why} after {shown(last_seen)}; later changes are unknown"
     return [Assumption("recording", segment.name, message, AssumptionKind.UNCERTAIN)]
 
 
 def shown(time: datetime) -> str:
-    """A time in words."""
+    """Format a time."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -209,9 +209,9 @@ _RANK = {DecisionKind.UNSCHEDULABLE: 0, DecisionKind.BOUND: 1, DecisionKind.NOMI
 
 
 def point_in_time(folder: str, text: str | None) -> PointInTime:
-    """The moment that ``--at`` says; the end of the recording for ``None``.
+    """Resolve the value of ``--at``; ``None`` is the end of the recording.
 
-    Raises ``UsageError`` for a text that says none, ``InputError`` where the recording has no such decision.
+    Raises ``UsageError`` for an invalid value, ``InputError`` if the recording has no such decision.
     """
     if text is None:
         return PointInTime()
@@ -219,27 +219,27 @@ def point_in_time(folder: str, text: str | None) -> PointInTime:
         namespace, slash, name = text.removeprefix("pod/").partition("/")
         if not slash or not namespace or not name:
             raise UsageError(f"--at: {text[:300]!r} is not a pod with its namespace", hint=_EXAMPLES)
-        # Just before the last decision that nominated the pod, else that bound it, else that refused it.
+        # Just before the last decision that nominated the pod, else that bound it, else that found it unschedulable.
         key = f"{namespace}/{name}"
         traces = [trace for run in runs_of(folder) for trace in run.traces if trace.decision.pod == key]
         if not traces:
-            raise InputError(f"has no decision of a scheduler about pod {key}", source=name_of(folder))
+            raise InputError(f"has no scheduling decision about pod {key}", source=name_of(folder))
         last = max(traces, key=lambda trace: (_RANK[trace.decision.decision], trace.written))
-        # What was seen up to then is what was seen before it.
+        # Everything seen up to then was seen before it.
         return PointInTime(last.seen_at - timedelta(microseconds=1), last.version - 1)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
         time = None
     if time is None or time.tzinfo is None:
-        raise UsageError(f"--at: {text[:300]!r} is not a time with its zone", hint=_EXAMPLES)
+        raise UsageError(f"--at: {text[:300]!r} is not a time with a time zone", hint=_EXAMPLES)
     return PointInTime(time)
 
 
 def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
-    """The time at which the recording has the last event about the eviction of a pod, as ``point_in_time`` takes it.
+    """Return the time of the last event about the eviction of a pod, as an argument for ``point_in_time``.
 
-    ``None`` where it has none. Raises ``InputError``.
+    ``None`` if there is none. Raises ``InputError``.
     """
     found = None
     for path in segments_in(folder):
@@ -252,7 +252,7 @@ def time_of_eviction(folder: str, namespace: str, name: str) -> str | None:
 
 
 class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """``size`` is in bytes. ``gaps`` are the times between which nothing was watched, ``changes`` are by kind."""
+    """``size`` is in bytes. ``gaps`` has the times between which nothing was watched, ``changes`` are by kind."""
 
     begins: datetime
     ends: datetime
@@ -265,7 +265,7 @@ class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
     damaged: list[str]
 
     def lines(self, folder: str) -> Iterator[str]:
-        """The same in words."""
+        """Describe it in lines of text."""
         total = sum(self.changes.values())
         files = "1 segment" if self.segments == 1 else f"{self.segments:,} segments"
         how = "redacted, " if self.ends <= REDACTED_AT else ""
@@ -277,17 +277,17 @@ class RecordingInfo(msgspec.Struct, frozen=True, kw_only=True):
         for begin, end in self.gaps:
             yield f"  nothing was watched from {shown(begin)} to {shown(end)}"
         for kind, count in self.relisted.items():
-            yield f"  {kind} was listed anew {'once' if count == 1 else f'{count:,} times'}: changes were missed"
+            yield f"  {kind} was listed again {'once' if count == 1 else f'{count:,} times'}: changes were missed"
         for kind in self.unread:
             yield f"  {kind} could not be read"
         yield from (f"  {each}" for each in self.damaged)
 
 
 def info_of(folder: str) -> RecordingInfo:
-    """What is in the folder. Raises ``InputError`` where that is no recording."""
+    """Describe the contents of a directory. Raises ``InputError`` if it is not a recording."""
     paths = segments_in(folder)
     if not paths:
-        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
+        raise InputError("not a recording", source=name_of(folder), hint="use kpreempt record --to DIR")
     changes: Counter[str] = Counter()
     relisted: Counter[str] = Counter()
     unread: dict[str, None] = {}
@@ -299,7 +299,7 @@ def info_of(folder: str) -> RecordingInfo:
             gaps.append((ends, segment.end.taken_at))
         ends = segment.end.taken_at
         begins = begins or ends
-        # What a damaged base holds would come out only when it is needed.
+        # Damage within a base would otherwise only be found when it is needed.
         deque(segment.base(InputLimits()), maxlen=0)
         for change in segment.changes():
             ends = max(ends, change.seen)
@@ -308,7 +308,7 @@ def info_of(folder: str) -> RecordingInfo:
             if change.what is ChangeType.UNREAD:
                 unread[change.kind] = None
         if segment.damage is not None:
-            what = "its last record is torn, and left out" if segment.damage.is_torn else "is damaged"
+            what = "its last record is torn and ignored" if segment.damage.is_torn else "is damaged"
             damaged.append(f"{path.name}: {what} (byte {segment.damage.offset:,})")
     assert begins is not None
     assert ends is not None

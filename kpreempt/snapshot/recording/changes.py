@@ -1,4 +1,4 @@
-"""What a recording says of each change, and of a base beyond its objects; and the cluster as it stands, as bytes."""
+"""The content of a recording: changes, and data about a base in addition to its objects; and the current cluster."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kpreempt.snapshot.kinds import RECORDED
 
 
 class ChangeType(StrEnum):
-    """What has happened: to an object, or to the recording itself."""
+    """An event: a change of an object, or of the recording itself."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
-    # The kind was listed anew: what happened to it since the version before is only known by its outcome.
+    # The kind was listed again; only the final state of the changes since the previous version is known.
     GAP = "GAP"
     # The kind may not be read any more; ``status`` is HTTP's.
     UNREAD = "UNREAD"
-    # Another scheduler holds the lease, by its ``name``; empty where that cannot be told any more.
+    # Another scheduler, ``name``, holds the lease; empty if unknown.
     SCHEDULER = "SCHEDULER"
-    # Nothing has happened, and all was watched up to here.
+    # Nothing has changed, and everything was watched up to here.
     ALIVE = "ALIVE"
 
 
@@ -32,10 +32,10 @@ OBJECT_CHANGES = (ChangeType.ADDED, ChangeType.MODIFIED, ChangeType.DELETED)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change, as it was seen. ``version`` is the resource version that it made; versions count up in a cluster.
+    """One change, as it was seen. ``version`` is its resource version; versions increase within a cluster.
 
-    A gap begins after the version ``since``. ``object`` is the object after the change, as dumps have it; it is absent
-    where the object is deleted.
+    A gap begins after the version ``since``. ``object`` is the object after the change, as in dumps; it is absent if
+    the object was deleted.
     """
 
     what: ChangeType
@@ -50,9 +50,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Order(msgspec.Struct, frozen=True, array_like=True):
-    """The pods of a node as a scheduler's cache has them: ``namespace/name`` by place, empty where it is not known.
+    """The pods of a node in the order of a scheduler's cache: ``namespace/name`` by position, empty if unknown.
 
-    ``unplaced`` are the pods that stand on the places that are not known.
+    ``unplaced`` are the pods at the unknown positions.
     """
 
     places: Sequence[str]
@@ -60,17 +60,17 @@ class Order(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_sound(self) -> bool:
-        """Whether each pod stands in one place: what a file says may be anything."""
+        """Whether each pod has a single position; files may contain anything."""
         pods = [*filter(None, self.places), *self.unplaced]
         return len(pods) == len(self.places) == len(set(pods))
 
 
 class BaseEnd(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known at a base beyond its objects.
+    """What is known at a base in addition to its objects.
 
     ``versions`` are the resource versions at which each kind was listed, or up to which it was watched. ``holder`` is
-    who holds the scheduler's lease, empty where that is not known. ``orders`` are those of nodes where one is known.
-    ``continues`` says that nothing was missed since the segment before.
+    the holder of the scheduler's lease, empty if unknown. ``orders`` has the nodes whose order is known. ``continues``
+    means that nothing was missed since the previous segment.
     """
 
     versions: Mapping[str, int]
@@ -90,23 +90,23 @@ class RecordedObjects(dict[str, dict[Key, bytes]]):
         super().__init__((kind, {}) for kind in RECORDED)
 
     def apply(self, change: Change) -> None:
-        """Follow a change; one that is about no object changes nothing."""
+        """Apply a change; changes that are not about an object have no effect."""
         if change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
             self[change.kind][change.namespace, change.name] = bytes(change.object)
         elif change.what is ChangeType.DELETED:
             self[change.kind].pop((change.namespace, change.name), None)
         elif change.what is ChangeType.UNREAD:
-            # What it was last is not what it is.
+            # Reinsert it, because the last state determines its position.
             self[change.kind].clear()
 
     def lines(self) -> Iterator[bytes]:
-        """The objects kind by kind, each kind in the order in which an API server lists it."""
+        """Yield the objects by kind, each kind in the order in which an API server lists it."""
         for lines in self.values():
             for key in sorted(lines, key=path_of):
                 yield lines[key]
 
 
 def path_of(key: Key) -> str:
-    """The end of an object's key in the API server's store, by which lists are sorted."""
+    """Return the end of an object's key in the API server's store, by which lists are sorted."""
     namespace, name = key
     return f"{namespace}/{name}" if namespace else name

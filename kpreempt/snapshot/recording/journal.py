@@ -1,4 +1,4 @@
-"""What happened to a pod, a node or a budget, from the decisions of a recording and the changes around them."""
+"""The history of a pod, a node or a budget, from the decisions of a recording and the changes around them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DECIDED = {
 
 
 class Subject(NamedTuple):
-    """What is asked about: a ``Pod``, ``Node`` or ``PodDisruptionBudget``; a node has no namespace."""
+    """The subject of a history: a ``Pod``, ``Node`` or ``PodDisruptionBudget``; a node has no namespace."""
 
     kind: str
     namespace: str
@@ -42,7 +42,7 @@ class Subject(NamedTuple):
 
 
 def history_of(folder: str, subject: Subject) -> History:
-    """What happened to it, the oldest first. Raises ``InputError``, also where the recording knows nothing of it."""
+    """Return its history, the oldest first. Raises ``InputError``, also if the recording has no such object."""
     steps: list[HistoryEvent] = []
     begins: datetime | None = None
     ends: datetime | None = None
@@ -55,22 +55,22 @@ def history_of(folder: str, subject: Subject) -> History:
         steps += chronicler.steps()
         is_known |= chronicler.is_known
     if begins is None or ends is None:
-        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
+        raise InputError("not a recording", source=name_of(folder), hint="use kpreempt record --to DIR")
     if not is_known:
-        words = f"knows no {resource_of(KINDS[subject.kind])} {str(subject).partition(' ')[2]}"
+        words = f"has no {resource_of(KINDS[subject.kind])} {str(subject).partition(' ')[2]}"
         raise InputError(words, source=name_of(folder))
     return History(subject=str(subject), begins=begins, ends=ends, items=steps)
 
 
 class _JournalBuilder:
-    """Goes through a run once, with the pods, the node or the budget as they were before each change."""
+    """Processes a run once, tracking the pods, the node or the budget before each change."""
 
     def __init__(self, folder: str, subject: Subject, run: Run) -> None:
         self.is_known = False
         self._folder = folder
         self._subject = subject
         self._run = run
-        # With the version by which it stands among others.
+        # With the version that determines its position among others.
         self._found: list[tuple[int, HistoryEvent]] = []
         self._pods: dict[str, PodLine] = {}
         self._own: Node | PodDisruptionBudget | None = None
@@ -80,7 +80,7 @@ class _JournalBuilder:
                 self._preemptions[victim].append(trace)
 
     def steps(self) -> Iterator[HistoryEvent]:
-        """The steps of the run, in the order in which they happened."""
+        """Yield the steps of the run in order."""
         for line in self._run.segments[0].base(InputLimits()):
             named = object_name_of_line(line)
             if named.kind == "Pod":
@@ -95,7 +95,7 @@ class _JournalBuilder:
                 self._note_pod(change)
             elif (change.kind, change.namespace, change.name) == self._subject:
                 self.is_known = True
-                self._note_own(change)
+                self._note_subject(change)
         for trace in self._run.traces:
             decision = trace.decision
             if self._subject.kind == "Pod":
@@ -118,7 +118,7 @@ class _JournalBuilder:
         yield from (step for _, step in self._found)
 
     def _concerns(self, pod: PodLine) -> bool:
-        """Whether what happens to the pod is part of the history."""
+        """Return whether the pod's events are part of the history."""
         if self._subject.kind == "Pod":
             return pod.key == f"{self._subject.namespace}/{self._subject.name}"
         if self._subject.kind == "Node":
@@ -153,7 +153,7 @@ class _JournalBuilder:
         if before is None and (self._subject.kind == "Pod" or node):
             steps.append(HistoryEvent(at=change.seen, type=HistoryEventType.ADDED, pod=key, node=node))
         if pod is not None and pod.is_leaving and not (before is not None and before.is_leaving):
-            steps.append(self._leaving(change, key, pod))
+            steps.append(self._terminating(change, key, pod))
         phase = pod.status.phase if pod is not None else ""
         if phase in TERMINAL_PHASES and not (before is not None and before.status.phase in TERMINAL_PHASES):
             steps.append(
@@ -161,12 +161,12 @@ class _JournalBuilder:
             )
         if pod is None:
             if before is not None and not before.is_leaving and key in self._preemptions:
-                steps.append(self._leaving(change, key, before))
+                steps.append(self._terminating(change, key, before))
             steps.append(HistoryEvent(at=change.seen, type=HistoryEventType.DELETED, pod=key, node=node))
         self._found += ((change.version, step) for step in steps)
 
-    def _leaving(self, change: Change, key: str, pod: PodLine) -> HistoryEvent:
-        """A pod begins to leave: for whom, or why."""
+    def _terminating(self, change: Change, key: str, pod: PodLine) -> HistoryEvent:
+        """Return the step in which a pod begins to terminate: for which pod, or why."""
         near = min(self._preemptions.get(key, ()), key=lambda each: abs(each.seen_at - change.seen), default=None)
         node = pod.spec.node_name
         if near is not None:
@@ -182,8 +182,8 @@ class _JournalBuilder:
         reason = target.reason if target is not None else ""
         return HistoryEvent(at=change.seen, type=HistoryEventType.TERMINATING, pod=key, node=node, message=reason)
 
-    def _note_own(self, change: Change) -> None:
-        """A change of the node or the budget itself."""
+    def _note_subject(self, change: Change) -> None:
+        """Record a change of the node or the budget itself."""
         if change.what is ChangeType.DELETED:
             self._own = None
             self._found.append((change.version, HistoryEvent(at=change.seen, type=HistoryEventType.DELETED)))
@@ -194,16 +194,16 @@ class _JournalBuilder:
         if before is None:
             step = HistoryEvent(at=change.seen, type=HistoryEventType.ADDED, message=", ".join(after or ()))
             self._found.append((change.version, step))
-        elif said := [each for each in after or () if each not in before]:
+        elif news := [each for each in after or () if each not in before]:
             command: list[str] = []
             if self._subject.kind == "PodDisruptionBudget":
                 where = ["-n", self._subject.namespace, "--snapshot", self._folder]
                 command = ["budgets", *where, "--at", _written(change.seen)]
-            step = HistoryEvent(at=change.seen, type=HistoryEventType.CHANGED, message=", ".join(said), command=command)
+            step = HistoryEvent(at=change.seen, type=HistoryEventType.CHANGED, message=", ".join(news), command=command)
             self._found.append((change.version, step))
 
     def _state(self) -> list[str] | None:
-        """What there is to say of the node or the budget; ``None`` where it is not there."""
+        """Describe the node or the budget; ``None`` if it does not exist."""
         own = self._own
         if isinstance(own, Node):
             ready = next((each.status for each in own.status.conditions if each.type == "Ready"), "")
@@ -216,8 +216,8 @@ class _JournalBuilder:
         if own is None:
             return None
         spec, status = own.spec, own.status
-        least, most = spec.min_available, spec.max_unavailable
-        rule = f"minAvailable {least}" if least is not None else f"maxUnavailable {most}"
+        minimum, maximum = spec.min_available, spec.max_unavailable
+        rule = f"minAvailable {minimum}" if minimum is not None else f"maxUnavailable {maximum}"
         if status is None:
             return [rule]
         allowed = f"{status.disruptions_allowed} disruptions allowed"

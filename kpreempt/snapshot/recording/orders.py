@@ -1,12 +1,12 @@
-"""In which order a scheduler's cache has the pods of each node, as far as what it has seen tells that.
+"""Tracks the order in which a scheduler's cache has the pods of each node, as far as watched events determine it.
 
-A pod that is bound is appended to its node's pods, an update takes it out and appends it, and the last one fills the
-gap of one that is taken out (``pkg/scheduler/backend/cache/cache.go``, ``pkg/scheduler/framework/types.go``, v1.36.3).
-Pods that were there at the beginning stand in an order that nobody knows: a place is known only once a pod was seen to
-take it, and no longer where an unknown one may have moved there.
+A pod that is bound is appended to its node's pods, an update removes and appends it, and the last pod fills the gap of
+one that is removed (``pkg/scheduler/backend/cache/cache.go``, ``pkg/scheduler/framework/types.go``, v1.36.3). The order
+of pods that existed at the beginning is unknown: a position is only known once a pod was seen taking it, and no longer
+if an unknown pod may have moved there.
 
-A scheduler assumes a pod to be on its node before the API server knows of it. What happened on the node in between may
-then have come after it: where that leads to another order, the places that differ are not known.
+A scheduler assumes a pod on its node before the API server knows about it. Changes on the node in between may then come
+after it; if that results in another order, the positions that differ are unknown.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import NamedTuple
 
 from kpreempt.snapshot.recording.changes import Order
 
-# So many changes of a node are remembered for pods that are assumed; beyond, nothing is known.
+# The maximum number of changes per node that are remembered for assumed pods; beyond, nothing is known.
 _REMEMBERED = 16
 _A_PAIR = 2
 
 
 class CachedPod(NamedTuple):
-    """What counts of a pod: who it is, and where a scheduler's cache has it (empty: in no node's pods).
+    """The relevant data of a pod: its identity, and its node in a scheduler's cache (empty: none).
 
-    One that ``is_waiting`` has no node yet. ``has_failed`` says that its last attempt ended with something else than
-    nodes that do not fit, perhaps after it had been assumed somewhere. ``rejection`` is why its scheduler has refused
-    it, and one that ``is_gated`` is not tried.
+    A pod that ``is_waiting`` has no node yet. ``has_failed`` means that its last attempt ended with something other
+    than unsuitable nodes, perhaps after it was assumed on a node. ``rejection`` is why its scheduler could not schedule
+    it; a pod that ``is_gated`` is not tried.
     """
 
     key: str
@@ -40,12 +40,12 @@ class CachedPod(NamedTuple):
     is_gated: bool = False
 
     def is_surely_unassumed(self, before: CachedPod | None) -> bool:
-        """Whether its scheduler had it on no node when it was changed from ``before`` to this."""
+        """Return whether its scheduler had it on no node when it changed from ``before`` to this."""
         return before is None or before.is_gated or (bool(self.rejection) and self.rejection != before.rejection)
 
 
 class _Pods(NamedTuple):
-    """The pods of a node by place; an empty place is one of the unplaced."""
+    """The pods of a node by position; an empty position has one of the unplaced pods."""
 
     places: tuple[str, ...] = ()
     unplaced: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class _Pods(NamedTuple):
     def removed(self, key: str) -> _Pods:
         *places, last = self.places
         if key in self.unplaced:
-            # The last one fills a gap somewhere among the unplaced.
+            # The last pod fills a gap somewhere among the unplaced.
             return _Pods(tuple(places), (self.unplaced - {key}) | ({last} if last else set()))
         at = self.places.index(key)
         if at < len(places):
@@ -67,7 +67,7 @@ class _Pods(NamedTuple):
         return _Pods(tuple(places), self.unplaced)
 
     def joined(self, other: _Pods) -> _Pods:
-        """What is the same in both, of the same pods."""
+        """Return what is equal in both; both must have the same pods."""
         if self == other:
             return self
         pairs = list(zip(self.places, other.places, strict=True))
@@ -77,7 +77,7 @@ class _Pods(NamedTuple):
         )
 
     def without(self, keys: Collection[str]) -> _Pods:
-        """The same without knowing where these are."""
+        """Return the same pods with the positions of these unknown."""
         doubted = {key for key in self.places if key and key in keys}
         return _Pods(tuple("" if key in doubted else key for key in self.places), self.unplaced | doubted)
 
@@ -86,10 +86,10 @@ class _Pods(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A change of a node's pods: which one it took out, and which it appended (empty: none).
+    """A change of a node's pods: the pod that it removed, and the one that it appended (empty: none).
 
-    It ``is_plain`` unless it binds a pod after others have changed while that one may have been assumed. Where only
-    bindings came together, ``together`` are their pods.
+    It ``is_plain`` unless it binds a pod after other changes during which the pod may have been assumed. If there were
+    only bindings, ``together`` has their pods.
     """
 
     number: int
@@ -105,23 +105,23 @@ class _Step(NamedTuple):
 
 
 class NodeOrders:
-    """The pods of each node, followed from what a watch tells, in its order."""
+    """The pods of each node, updated from watch events in order."""
 
     def __init__(self, known: Mapping[str, Order] | None = None) -> None:
-        """Begin with what is ``known``; ``put`` then brings all pods that there are."""
+        """Begin with the ``known`` orders; ``put`` then adds all existing pods."""
         self._nodes = {
             node: _Pods(tuple(order.places), frozenset(order.unplaced))
             for node, order in (known or {}).items()
             if order.is_sound
         }
         self._pods: dict[str, CachedPod] = {}
-        # Since when a pod may have been assumed, counted in changes; absent where it may have been at the beginning.
+        # The number of changes when a pod may have been assumed first; absent if it may have been at the beginning.
         self._unassumed: dict[str, int] = {}
         self._steps: dict[str, deque[_Step]] = {}
         self._number = 0
 
     def put(self, pod: CachedPod) -> None:
-        """A pod is there at the beginning; its place is the known one, or not known."""
+        """Add a pod that existed at the beginning; its position is the known one, or unknown."""
         self._pods[pod.key] = pod
         if pod.node:
             pods = self._nodes.get(pod.node, _NONE)
@@ -129,7 +129,7 @@ class NodeOrders:
                 self._nodes[pod.node] = pods.unknown(pod.key)
 
     def change(self, pod: CachedPod) -> None:
-        """A pod was added or updated."""
+        """Process a pod that was added or updated."""
         before = self._pods.get(pod.key)
         if before is not None and before.uid != pod.uid:
             self.delete(pod.key)
@@ -147,7 +147,7 @@ class NodeOrders:
             self._unassumed[pod.key] = self._number
 
     def delete(self, key: str) -> None:
-        """A pod is gone."""
+        """Process a pod that was deleted."""
         self._number += 1
         pod = self._pods.pop(key, None)
         since = self._unassumed.pop(key, 0)
@@ -157,29 +157,29 @@ class NodeOrders:
             self._doubt(since)
 
     def forget(self) -> None:
-        """Nothing is known of any order: another scheduler goes on, or changes were missed."""
+        """Forget all orders: another scheduler took over, or changes were missed."""
         self._steps.clear()
         self._doubt(0)
 
     def known(self) -> Iterator[tuple[str, Order]]:
-        """The nodes with pods of which any place is known."""
+        """Yield the nodes with pods of which any position is known."""
         for node, pods in self._nodes.items():
             if any(pods.places):
                 yield node, Order(pods.places, sorted(pods.unplaced))
 
     def _bind(self, pod: CachedPod, since: int) -> None:
-        """A pod has come to its node, and may have been assumed there at any time since then."""
+        """Process a pod that was bound, and may have been assumed at any time since ``since``."""
         before = self._nodes.get(pod.node, _NONE)
         later = [step for step in self._steps.get(pod.node, ()) if step.number > since]
         found = before.appended(pod.key)
         together: frozenset[str] = frozenset()
-        # One that was on the node before, and left it, cannot have been assumed there all the time.
+        # A pod that left the node before cannot have been assumed there all the time.
         was_there = any(pod.key in (step.removed, step.appended) for step in later)
         if not since or len(later) == _REMEMBERED or was_there:
             found = found.forgotten()
         elif all(step.together for step in later):
             together = frozenset({pod.key}).union(*(step.together for step in later))
-            # Two leave the order in which they were bound, more may change places while they are moved to the end.
+            # Two pods keep the order of their bindings; more may change positions while they are moved to the end.
             found = found if len(together) <= _A_PAIR else found.without(together)
         elif all(step.is_plain for step in later):
             found = reduce(
@@ -204,17 +204,17 @@ class NodeOrders:
         return step
 
     def _doubt(self, since: int) -> None:
-        """A pod may have been assumed on any node since then, and forgotten again."""
+        """Account for a pod that may have been assumed on any node since then, and forgotten again."""
         for node, steps in self._steps.items():
             if steps[-1].number > since and node in self._nodes:
                 self._nodes[node] = self._nodes[node].forgotten()
         if not since:
-            # Of what came before the beginning no steps are remembered.
+            # No steps are remembered from before the beginning.
             self._nodes = {node: pods.forgotten() for node, pods in self._nodes.items()}
 
 
 def _assumed_before(steps: Sequence[_Step], key: str) -> _Pods:
-    """The pods after these steps and a binding, where the pod was assumed before them."""
+    """Return the pods after these steps and a binding whose pod was assumed before them."""
     pods = steps[0].before.appended(key)
     for step in steps:
         pods = step.after(pods)

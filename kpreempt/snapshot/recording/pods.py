@@ -1,4 +1,4 @@
-"""What of a pod's line a recording looks at: where it is, and how its scheduler has decided."""
+"""The fields of a pod's line that a recording reads: its node, and its scheduler's decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kpreempt.snapshot.decode import Json
 from kpreempt.snapshot.recording.orders import CachedPod
 from kpreempt.verdict.verify import REDACTED
 
-# How the scheduler says that no node fits, which it finds before it assumes a pod anywhere.
+# The scheduler's message if no node fits, which it finds out before it assumes the pod on a node.
 _NO_NODE = re.compile(r"0/\d+ nodes are available")
 
 
@@ -26,7 +26,7 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Empty(msgspec.Struct, frozen=True):
-    """Of which it only counts that it is there."""
+    """A value of which only the presence matters."""
 
 
 class _Volume(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,7 +50,7 @@ class _Status(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodLine(msgspec.Struct, frozen=True):
-    """The few fields of a pod that are looked at."""
+    """The few fields of a pod that are read."""
 
     metadata: _Meta = _Meta()
     spec: _Spec = _Spec()
@@ -63,22 +63,22 @@ class PodLine(msgspec.Struct, frozen=True):
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it is on its way out."""
+        """Whether it is terminating."""
         return self.metadata.deletion_timestamp is not None or self.condition("DisruptionTarget") is not None
 
     @property
     def has_claims(self) -> bool:
-        """Whether something else has to be bound before the pod is, which takes its time."""
+        """Whether something else must be bound before the pod, which takes time."""
         claims = (claim for each in self.spec.volumes for claim in (each.persistent_volume_claim, each.ephemeral))
         return bool(self.spec.resource_claims) or any(claim is not None for claim in claims)
 
     def condition(self, type_: str) -> PodCondition | None:
-        """The condition of a type, if the pod has it."""
+        """Return the condition of a type, if the pod has it."""
         return next((each for each in self.status.conditions if each.type == type_), None)
 
     @property
     def rejection(self) -> str:
-        """Why its scheduler has refused it; empty where it has not."""
+        """Why its scheduler could not schedule it, or an empty string."""
         scheduled = self.condition("PodScheduled")
         is_rejected = scheduled is not None and scheduled.status == "False" and scheduled.reason != "SchedulingGated"
         return scheduled.message if scheduled is not None and is_rejected else ""
@@ -88,18 +88,18 @@ _LINE = msgspec.json.Decoder(PodLine)
 
 
 def redacted_rejection(rejection: str, number: int) -> str:
-    """What stands for a refusal, which has a number of its own: how many nodes there were, where it says so."""
+    """Return a replacement for a scheduler's message, with its own number and the original number of nodes, if any."""
     nodes = _NO_NODE.match(rejection)
     return f"{nodes[0] if nodes else 'refused'}: {REDACTED} {number}]"
 
 
 def pod_line(line: Json) -> PodLine:
-    """The pod of a line."""
+    """Parse the pod in a line."""
     return _LINE.decode(line)
 
 
 def observed_pod(line: Json) -> CachedPod:
-    """The pod as the order of a node's pods knows it; a finished one is on none, for schedulers do not watch it."""
+    """Return the pod for the order of a node's pods; finished pods are on no node, because schedulers ignore them."""
     pod = _LINE.decode(line)
     is_finished = pod.status.phase in TERMINAL_PHASES
     rejection = pod.rejection

@@ -1,8 +1,8 @@
-"""What watches tell, to changes in a recording; the cluster as it stands makes each new base.
+"""Converts what watches report to changes in a recording; the current cluster becomes each new base.
 
-Nothing here connects anywhere: who watches hands in what it was told (``snapshot.live.watching``). Of each object a
-recording has the least fields, and of those that a change is compared with the whole document; what of a document may
-be written is not known here: whoever records says so.
+Nothing here connects to anything: the caller passes what its watches report (``snapshot.live.watching``). Recordings
+keep as few fields of each object as possible, and the complete document if changes are compared with it; the caller
+decides which parts of a document may be written.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from kpreempt.snapshot.recording.pods import observed_pod
 from kpreempt.snapshot.recording.segments import Segments
 from kpreempt.snapshot.write import DumpHeader, header_line, line_of, status_of
 
-# Nothing may have happened for so long before the recording says that it is still there.
+# The longest time without changes before the recording confirms that it is still running.
 ALIVE_SECONDS = 10.0
-# Changes go to the disk this often, so that with the waits before and the writing none is later than a second.
+# How often changes are written to the disk, so that including other delays none is more than a second late.
 FLUSH_SECONDS = 0.4
 
 
 class Stream(NamedTuple):
-    """What is watched as one: a kind, of events those of one reason."""
+    """A unit that is watched: a kind, or for events those of one reason."""
 
     kind: Kind
     reason: str = ""
 
     @property
     def label(self) -> str:
-        """What a recording calls it."""
+        """The stream's name in recordings."""
         return f"{self.kind.name} {self.reason}".rstrip()
 
 
@@ -55,13 +55,13 @@ class Watched(NamedTuple):
 
 
 class Bookmark(NamedTuple):
-    """Nothing of the stream has changed up to a version."""
+    """Nothing of the stream has changed up to this version."""
 
     version: int
 
 
 class Listed(NamedTuple):
-    """All objects of a stream, read anew because changes were missed."""
+    """All objects of a stream, read again because changes were missed."""
 
     version: int
     objects: list[msgspec.Raw]
@@ -75,13 +75,13 @@ class WatchRejected(NamedTuple):
 
 
 class LeaseHolder(NamedTuple):
-    """Who holds the scheduler's lease; empty where that cannot be told."""
+    """The holder of the scheduler's lease, or an empty string if unknown."""
 
     identity: str
 
 
 class WatchReport(NamedTuple):
-    """Something that a watch told, and when. A holder is of no stream."""
+    """Something that a watch reported, and when. A holder belongs to no stream."""
 
     received: datetime
     stream: Stream | None
@@ -89,7 +89,7 @@ class WatchReport(NamedTuple):
 
 
 class Recorder:
-    """A recording under way. ``source`` names the cluster in messages."""
+    """A recording in progress. ``source`` is the cluster's name in messages."""
 
     def __init__(
         self,
@@ -103,9 +103,9 @@ class Recorder:
         lines: Lines | None = None,
         documents: Iterable[Line] = (),
     ) -> None:
-        """Begin with the cluster as it was listed, each stream (by label) at its version.
+        """Begin with the cluster as listed, with each stream (by label) at its version.
 
-        ``lines`` says how objects are written, and ``documents`` are those that it has made of the list.
+        ``lines`` formats objects, and ``documents`` are the lines that it made of the list.
         """
         self.num_changes = 0
         self._segments = segments
@@ -114,28 +114,28 @@ class Recorder:
         self._source = source
         self._holder = holder
         self._lines = lines or Lines()
-        self._kept = RecordedObjects()
+        self._current = RecordedObjects()
         self._orders = NodeOrders()
         self._unread = dict(header.unread)
         self._pending: list[Change] = []
         for kind in KINDS.values():
             for record in getattr(cluster, kind.field):
                 line = line_of(kind, minimized(record))
-                self._kept[kind.name][_key(record)] = line
+                self._current[kind.name][_key(record)] = line
                 if kind.name == "Pod":
                     self._orders.put(observed_pod(line))
-        for kept in documents:
-            self._kept[kept.kind][kept.key] = kept.text
+        for document_line in documents:
+            self._current[document_line.kind][document_line.key] = document_line.text
         self._flushed = header.taken_at
         self._begin(header.taken_at, continues=False)
 
     def __len__(self) -> int:
-        """How many objects there are now."""
-        return sum(map(len, self._kept.values()))
+        """The current number of objects."""
+        return sum(map(len, self._current.values()))
 
-    def take(self, told: WatchReport) -> None:
-        """Follow what a watch told. Raises ``InputError`` for an object that is bad."""
-        seen, stream, news = told
+    def take(self, report: WatchReport) -> None:
+        """Process what a watch reported. Raises ``InputError`` for an invalid object."""
+        seen, stream, news = report
         if isinstance(news, LeaseHolder):
             if news.identity != self._holder:
                 self._holder = news.identity
@@ -153,7 +153,7 @@ class Recorder:
             self._add([Change(what=ChangeType.UNREAD, seen=seen, kind=stream.kind.name, status=news.status)])
 
     def tick(self, now: datetime) -> None:
-        """Bring to the disk what is due by ``now``. Raises ``InputError`` where it cannot be written."""
+        """Write what is due by ``now`` to the disk. Raises ``InputError`` if that fails."""
         waited = (now - self._flushed).total_seconds()
         if not self._pending and waited >= ALIVE_SECONDS:
             self._pending.append(Change(what=ChangeType.ALIVE, seen=now))
@@ -163,7 +163,7 @@ class Recorder:
                 self._begin(now, continues=True)
 
     def flush(self, now: datetime) -> None:
-        """Bring all to the disk that is not there yet."""
+        """Write everything that is not on the disk yet."""
         if self._pending:
             self._segments.append(self._pending)
             self._pending = []
@@ -179,11 +179,11 @@ class Recorder:
             orders=dict(self._orders.known()),
             continues=continues,
         )
-        self._segments.begin(chain([header_line(header)], self._kept.lines()), end)
+        self._segments.begin(chain([header_line(header)], self._current.lines()), end)
 
     def _add(self, changes: list[Change]) -> None:
         for change in changes:
-            self._kept.apply(change)
+            self._current.apply(change)
             if change.kind == "Pod":
                 follow(self._orders, change)
             if change.what is ChangeType.UNREAD:
@@ -208,7 +208,7 @@ class Recorder:
         )
 
     def _differences(self, stream: Stream, seen: datetime, news: Listed) -> Iterator[Change]:
-        """A list that was read anew, as changes from what was known."""
+        """Convert a list that was read again to changes from the known state."""
         kind = stream.kind
         yield Change(
             what=ChangeType.GAP,
@@ -219,17 +219,17 @@ class Recorder:
         )
         self._versions[stream.label] = news.version
         decode = decoder_of(kind.record).decode
-        gone = {
+        missing = {
             key
-            for key, line in self._kept[kind.name].items()
+            for key, line in self._current[kind.name].items()
             if not stream.reason or decode(line).reason == stream.reason
         }
         for json in news.objects:
             record, version = self._decoded(kind, json, news.api_version)
             key = _key(record)
-            gone.discard(key)
+            missing.discard(key)
             line = self._lines.line(kind, record, json, news.api_version)
-            known = self._kept[kind.name].get(key)
+            known = self._current[kind.name].get(key)
             if line != known:
                 what = ChangeType.ADDED if known is None else ChangeType.MODIFIED
                 yield Change(
@@ -241,7 +241,7 @@ class Recorder:
                     version=version,
                     object=msgspec.Raw(line),
                 )
-        for namespace, name in sorted(gone):
+        for namespace, name in sorted(missing):
             yield Change(
                 what=ChangeType.DELETED, seen=seen, kind=kind.name, namespace=namespace, name=name, version=news.version
             )
@@ -258,14 +258,14 @@ class Recorder:
 
 
 def version_number(text: str, source: str) -> int:
-    """A resource version as the number that it is. Raises ``InputError``."""
+    """Parse a resource version as a number. Raises ``InputError``."""
     if not text.isascii() or not text.isdecimal() or len(text) > 20:
-        raise InputError(f'"{text[:40]}" is no resource version that counts changes', source=source)
+        raise InputError(f'"{text[:40]}" is not a numeric resource version', source=source)
     return int(text)
 
 
 def follow(orders: NodeOrders, change: Change) -> None:
-    """Follow a change of pods."""
+    """Apply a change of a pod to the orders."""
     if change.what in (ChangeType.ADDED, ChangeType.MODIFIED):
         orders.change(observed_pod(change.object))
     elif change.what is ChangeType.DELETED:
@@ -275,7 +275,7 @@ def follow(orders: NodeOrders, change: Change) -> None:
 
 
 def unread_as(change: Change) -> Unread:
-    """The kind of a change as one that cannot be read."""
+    """Return the kind of a change as one that cannot be read."""
     return Unread(change.status, resource_of(RECORDED[change.kind]))
 
 
@@ -290,7 +290,7 @@ _POD = decoder_of(Pod)
 
 
 class Line(NamedTuple):
-    """The line of an object, and which object that is."""
+    """The line of an object, and the object's identity."""
 
     kind: str
     key: Key
@@ -298,19 +298,19 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Objects whose documents ``keeps`` wants are written as ``kept`` makes them, the others with least fields."""
+    """Formats objects: documents that ``keeps`` selects are converted by ``kept``, others keep only the fields read."""
 
     keeps: Keeps = lambda _kind, _record: False
     kept: Callable[[Document], Document] = lambda document: document
 
     def line(self, kind: Kind, record: Record, json: Json, api_version: str) -> bytes:
-        """The line of an object that was told as ``json``, as it is served in that version."""
+        """Format an object that was reported as ``json``, served in that API version."""
         if kind.name in KINDS and not self.keeps(kind.name, record):
             return line_of(kind, minimized(record))
         return self.of_document({"apiVersion": api_version, "kind": kind.name, **parse_json(json)}).text
 
     def of_document(self, document: Document) -> Line:
-        """The line of an object whose document is kept."""
+        """Format an object whose document is kept."""
         found = self.kept(document)
         metadata = found["metadata"]
         if found["kind"] == "Pod":

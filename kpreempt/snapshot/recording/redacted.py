@@ -1,7 +1,7 @@
-"""A recording under other names: each name has one token in all of it, and all times are moved by the same.
+"""A redacted recording: each name has the same token everywhere, and all times are shifted by the same amount.
 
-Tokens that sort as the names do take all names at once. So a recording is redacted when it is there, and not while it
-is written: it is gone through for what is known of all objects, for their names, and once more to be written.
+Tokens that sort like the names need all names at once, so a recording is redacted afterwards, not while it is written:
+one pass collects data about all objects, one collects their names, and one writes the result.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ from kpreempt.version import __version__
 _T = TypeVar("_T")
 
 _TOGETHER = 4096
-_UNKNOWN = BadObjectError("", "", "tells of an object that the recording does not have")
-# It takes no more than what it is made of.
+_UNKNOWN = BadObjectError("", "", "refers to an object that the recording does not have")
+# The result is not larger than its source.
 _NO_LIMITS = Limits(keep=timedelta.max, max_size=2**62, base_every=timedelta.max)
 
 
 class Images(NamedTuple):
-    """``add`` is told of pods, a cluster at a time; ``of`` gives those images of a node that any of them names."""
+    """``add`` receives pods, one cluster at a time; ``of`` returns the images of a node that any of them names."""
 
     add: Callable[[ClusterSnapshot], None]
     of: RoundedImages
 
 
 def redact_recording(folder: str, to: str, key: bytes, images: Images) -> Redaction:
-    """Write the recording in ``folder`` into another one under other names, and return the tokens for them.
+    """Write a redacted copy of the recording in ``folder``, and return its tokens.
 
-    The ``key`` is that of ``Redaction``. Raises ``InputError``, also where ``to`` has a recording.
+    ``key`` is that of ``Redaction``. Raises ``InputError``, also if ``to`` already contains a recording.
     """
     paths = segments_in(folder)
     if not paths:
-        raise InputError("is no recording", source=name_of(folder), hint="kpreempt record --to DIR makes one")
+        raise InputError("not a recording", source=name_of(folder), hint="use kpreempt record --to DIR")
     if is_recording(to):
-        raise InputError("has a recording", source=name_of(to), hint="--to another folder")
+        raise InputError("already contains a recording", source=name_of(to), hint="--to another directory")
     known, end, kinds = KnownNames(), Segment(paths[0]).end.taken_at, set[str]()
     for segment in map(Segment, paths):
         kinds |= segment.header_cluster()[0].skipped.keys()
@@ -89,7 +89,7 @@ _FIELD_OF = {kind.record: kind.field for kind in KINDS.values()}
 
 
 def _records(segment: Segment) -> Iterator[Record]:
-    """All objects of a segment, each as it was after every change."""
+    """Yield all objects of a segment, each in its state after every change."""
     for kind, line in _lines(segment):
         yield record_of(KINDS[kind], line)
     for change in segment.changes():
@@ -105,7 +105,7 @@ def _lines(segment: Segment) -> Iterator[tuple[str, bytes]]:
 
 
 class _Writer:
-    """Writes segments anew; texts that are only compared get numbers, those of all segments."""
+    """Writes redacted segments; texts that are only compared are numbered across all segments."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
@@ -113,18 +113,18 @@ class _Writer:
         self._rejections: dict[str, int] = {}
 
     def write(self, segments: Iterable[Segment], to: str) -> None:
-        """Write all of them. Raises ``InputError``."""
+        """Write all segments. Raises ``InputError``."""
         written = Segments(to, _NO_LIMITS)
         is_complete = True
         try:
             for segment in segments:
                 end = self._end(segment)
-                # What follows on what is damaged does not continue it.
+                # What follows damaged data does not continue it.
                 written.begin(
                     self._base(segment), msgspec.structs.replace(end, continues=end.continues and is_complete)
                 )
-                kept = (each for each in segment.changes() if each.kind not in COMPARED)
-                for changes in _together(self._change(segment, each) for each in kept):
+                recorded = (each for each in segment.changes() if each.kind not in COMPARED)
+                for changes in _together(self._change(segment, each) for each in recorded):
                     written.append(changes)
                 is_complete = segment.damage is None
         finally:

@@ -1,7 +1,7 @@
-"""A recording gone through once: at each decision the cluster just before it, and as it may have been to its scheduler.
+"""Replays a recording: at each decision, the cluster just before it, and the cluster that its scheduler may have seen.
 
-A scheduler decides on what it was told by then, and binds and evicts afterwards, while other changes are written. So it
-may have decided a few changes earlier than its decision shows, and with pods on nodes that were bound later only.
+A scheduler decides on the state that it has received, then binds and evicts while other changes are written. So it may
+have decided a few changes earlier than its decision shows, and assumed pods on nodes that were only bound later.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from kpreempt.snapshot.recording.runs import Run, Trace
 from kpreempt.snapshot.recording.segments import object_name_of_line
 from kpreempt.verdict.verify import DecisionKind
 
-# So long before a decision shows it may have been taken, and so long after it others may show that came before it.
+# How long before it shows a decision may have been taken, and how long after it earlier ones may still show.
 _MEANWHILE = timedelta(seconds=2)
 _EVENTS = timedelta(seconds=10)
 _REMEMBERED = 64
 
 
 class _Done(NamedTuple):
-    """A change that was applied, and what was there before."""
+    """A change that was applied, and the previous object."""
 
     kind: str
     key: Key
@@ -50,28 +50,30 @@ class _Done(NamedTuple):
 
 
 class Situation:
-    """The cluster just before a decision; it is as long as the replay does not go on."""
+    """The cluster just before a decision; valid until the replay continues."""
 
     def __init__(self, trace: Trace, replay: Replay) -> None:
         self.trace = trace
         self._replay = replay
-        recent = [each for each in replay.done if each.seen_at >= trace.seen_at - _MEANWHILE and _matters(each)]
+        recent = [
+            each for each in replay.done if each.seen_at >= trace.seen_at - _MEANWHILE and _affects_scheduling(each)
+        ]
         own = [
             at
             for at, each in enumerate(recent)
             if each.kind == "Pod" and "/".join(each.key) == trace.decision.pod and each.before is None
         ]
-        # Before it was there nobody decided on it.
+        # No decision before the pod was created.
         self.meanwhile: Sequence[_Done] = recent[own[-1] + 1 :] if own else recent
         near = [each for each in replay.bindings_around(trace) if each.uid != trace.uid]
-        # What the scheduler had decided it knew, and it could know nothing of what it decided later.
+        # The scheduler knew its own earlier decisions, but not its later ones.
         self._known = [each for each in near if each.written < trace.version and each.surely_precedes(trace)]
         unsure = [
             each
             for each in near
             if not (each.surely_precedes(trace) if each.written < trace.version else trace.surely_precedes(each))
         ]
-        # In the order in which they were written, and in that in which they were tried, with how many come before.
+        # In the order in which they were written, and in which they were tried, with the number of earlier ones.
         by_position = sorted(unsure, key=lambda each: each.position)
         self._orders = {
             False: (unsure, sum(each.written < trace.version for each in unsure)),
@@ -80,35 +82,35 @@ class Situation:
 
     @property
     def gap(self) -> str:
-        """The kind that was not watched when it was decided; empty where all were."""
+        """The kind that was not watched at the time of the decision, or an empty string."""
         version = self.trace.version
         return next((each.kind for each in self._replay.gaps if each.since < version <= each.until), "")
 
     @property
     def leaving(self) -> set[str]:
-        """The pods that began to leave about when it was decided: who evicts them then may come too late for that."""
+        """The pods that began to terminate around the decision: their eviction may be too late for it."""
         marks, seen = self._replay.marks, self.trace.seen_at
         first = bisect_left(marks, (seen - _MEANWHILE, ""))
         return {key for _, key in takewhile(lambda mark: mark[0] <= seen + _MEANWHILE, islice(marks, first, None))}
 
     @property
     def is_near_end(self) -> bool:
-        """Whether the recording ends before all is told of what came with the decision, as late events."""
+        """Whether the recording ends before everything related to the decision arrived, such as late events."""
         is_late = self.trace.decision.decision is DecisionKind.NOMINATED
         return self._replay.ends - self.trace.seen_at < (_EVENTS if is_late else _MEANWHILE)
 
     def bindings(self, *, by_position: bool) -> tuple[int, int]:
-        """How many pods were bound around the decision before it and after it, in either order.
+        """Return how many pods were bound around the decision before and after it, in either order.
 
-        Those of which it is certain whether they were decided before it do not count.
+        Pods that were certainly decided on before or after it do not count.
         """
         near, before = self._orders[by_position]
         return before, len(near) - before
 
     def cluster(self, undone: int = 0, bound: int = 0, *, by_position: bool = False) -> ClusterSnapshot:
-        """The cluster without the last changes ``meanwhile``, and with so many more (or fewer) pods bound.
+        """Return the cluster without the last ``undone`` changes, and with ``bound`` more (or fewer) pods bound.
 
-        They are counted in the order in which bindings were written, or the pods were tried (``by_position``).
+        Pods are counted in the order in which bindings were written, or in which pods were tried (``by_position``).
         """
         pods = dict(self._replay.records["Pod"])
         others: dict[str, dict[Key, Record]] = {}
@@ -134,8 +136,8 @@ class Situation:
         return self._replay.snapshot({**others, "Pod": pods}, self.trace.seen_at, doubted)
 
     def changes(self, undone: int, bound: int, *, by_position: bool) -> list[str]:
-        """In words, what lies between the state just before the decision and that of ``cluster``."""
-        lines = [_told(done) for done in self._last(undone)]
+        """Describe the difference between the state just before the decision and that of ``cluster``."""
+        lines = [_describe(done) for done in self._last(undone)]
         unsure, before = self._orders[by_position]
         for index, each in enumerate(unsure):
             was_there = each.written < self.trace.version
@@ -146,7 +148,7 @@ class Situation:
         return lines
 
     def _last(self, undone: int) -> Iterator[_Done]:
-        """The last changes but for bindings, the latest first."""
+        """Yield the last changes except bindings, the latest first."""
         return reversed(self.meanwhile[len(self.meanwhile) - undone :])
 
 
@@ -175,7 +177,7 @@ class Replay:
                 self._orders.put(observed_pod(line))
 
     def situations(self) -> Iterator[Situation]:
-        """The situation of every decision, in their order, each to be looked at before the next one."""
+        """Yield the situation of every decision, in order; each is valid until the next."""
         traces = iter(self._run.traces)
         trace = next(traces, None)
         for version, change in _by_version(self._run.changes()):
@@ -187,7 +189,7 @@ class Replay:
             self._apply(change)
 
     def bindings_around(self, trace: Trace) -> list[Trace]:
-        """What was bound a moment before and after, as far as it may have been decided the other way round."""
+        """Return the bindings shortly before and after that may have been decided in the opposite order."""
         at = bisect_left(self._bindings, trace.version, key=attrgetter("written"))
         near = self._bindings[max(0, at - _REMEMBERED) : at + _REMEMBERED]
         return [each for each in near if abs(each.decision.at - trace.seen_at) <= _MEANWHILE]
@@ -195,9 +197,9 @@ class Replay:
     def snapshot(
         self, changed: dict[str, dict[Key, Record]], at: datetime, doubted: Iterable[str] = ()
     ) -> ClusterSnapshot:
-        """The cluster with the records of these kinds in the place of those at hand.
+        """Return the cluster with these records in place of the current ones.
 
-        Of the nodes that are ``doubted`` no order is known.
+        The order of pods on nodes in ``doubted`` is unknown.
         """
         records: dict[str, Any] = {}
         for kind in KINDS.values():
@@ -240,7 +242,7 @@ class Replay:
 
 
 def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:
-    """The changes in the order of their versions, with these; those without one where they were seen."""
+    """Yield the changes in order of their versions; those without one, in the order in which they were seen."""
     waiting: list[tuple[int, int, Change]] = []
     latest = 0
     for number, change in enumerate(changes):
@@ -254,25 +256,25 @@ def _by_version(changes: Iterable[Change]) -> Iterator[tuple[int, Change]]:
         yield version, ready
 
 
-def _matters(done: _Done) -> bool:
-    """Whether more has changed than what no scheduler looks at."""
+def _affects_scheduling(done: _Done) -> bool:
+    """Return whether anything changed that a scheduler reads."""
     before, after = done.before, done.after
     if before is None or after is None:
         return True
     if isinstance(before, Pod) and isinstance(after, Pod):
-        return _relevant_pods(before) != _relevant_pods(after)
+        return _scheduling_fields(before) != _scheduling_fields(after)
     metadata = msgspec.structs.replace(after.metadata, resource_version=before.metadata.resource_version)
     return bool(before != msgspec.structs.replace(after, metadata=metadata))
 
 
-def _relevant_pods(pod: Pod) -> tuple[Any, ...]:
+def _scheduling_fields(pod: Pod) -> tuple[Any, ...]:
     meta, status = pod.metadata, pod.status
     times = meta.deletion_timestamp, status.start_time
     return (meta.uid, meta.labels, *times, pod.spec, status.nominated_node_name, pod.is_terminal)
 
 
 def _with_node(pods: dict[Key, Record], trace: Trace, *, is_present: bool) -> Iterator[str]:
-    """Put a pod on its node or nominate it there, or undo that; the nodes whose pods change by that."""
+    """Put a pod on its node or nominate it there, or undo that; yields the nodes whose pods change."""
     namespace, _, name = trace.decision.pod.partition("/")
     pod = pods.get((namespace, name))
     if not isinstance(pod, Pod) or pod.metadata.uid != trace.uid:
@@ -291,8 +293,8 @@ def _is_nomination(trace: Trace) -> bool:
     return trace.decision.decision is DecisionKind.NOMINATED
 
 
-def _told(done: _Done) -> str:
-    """A change in words."""
+def _describe(done: _Done) -> str:
+    """Describe a change."""
     namespace, name = done.key
     what = f"{resource_of(KINDS[done.kind])} {f'{namespace}/' if namespace else ''}{name}"
     before, after = done.before, done.after
@@ -300,8 +302,8 @@ def _told(done: _Done) -> str:
         if after.spec.node_name != before.spec.node_name:
             return f"{what} was bound to {after.spec.node_name}"
         if after.metadata.deletion_timestamp != before.metadata.deletion_timestamp:
-            return f"{what} was deleted, and was on its way out"
+            return f"{what} was deleted while terminating"
         if after.status.nominated_node_name != before.status.nominated_node_name:
             nominated = after.status.nominated_node_name
             return f"{what} was nominated to {nominated}" if nominated else f"{what} lost its nomination"
-    return f"{what} {'came' if before is None else 'went' if after is None else 'changed'}"
+    return f"{what} {'was created' if before is None else 'was deleted' if after is None else 'changed'}"

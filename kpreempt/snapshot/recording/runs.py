@@ -1,4 +1,4 @@
-"""What schedulers decided in a recording, run by run: a run is watched without a break from its base on."""
+"""The decisions of schedulers in a recording, by run: a run is watched without a break from its base on."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from kpreempt.snapshot.recording.pods import PodLine, pod_line
 from kpreempt.snapshot.recording.segments import Segment, segments_in
 from kpreempt.verdict.verify import DecisionKind, TakenDecision
 
-# The scheduler marks its victims before the preemptor's nomination is written, or after it; events come later still.
+# The scheduler marks its victims before or after writing the preemptor's nomination; events are even later.
 _EVICTION = timedelta(seconds=60)
 _POD_LINE = b'"kind":"Pod",'
 
 
 class Trace(NamedTuple):
-    """A decision, and where it shows first: at ``version``, seen at ``seen_at``, it was taken, and not before.
+    """A decision, and where it first shows: it was taken at ``version``, seen at ``seen_at``, and not before.
 
-    ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why not. By ``position`` pods were
-    tried one after the other, as far as all were waiting: the most important first, then who has waited longest.
-    ``is_first`` says that the pod was seen to come and that nobody had refused it; only of such the place is certain.
+    ``uid`` is the pod's. ``written`` is the version that says where the pod is, or why it is unschedulable. Pods were
+    tried in order of ``position`` if all were waiting: the most important first, then the one that waited longest.
+    ``is_first`` means that the pod was seen when it was created and had not been unschedulable; only then is its place
+    certain.
     """
 
     decision: TakenDecision
@@ -41,10 +42,10 @@ class Trace(NamedTuple):
     scheduler: str
 
     def surely_precedes(self, other: Trace) -> bool:
-        """Whether it was decided earlier, so that the scheduler knew of it when it decided on the other.
+        """Return whether it was decided earlier, so that the scheduler knew of it when deciding on the other.
 
-        One scheduler takes pods one after the other, and assumes what it has decided at once. Whoever came first and is
-        no less important is taken first, but for those that were refused before and wait for their next try.
+        A scheduler tries pods one at a time, and assumes its decisions at once. A pod that was created first and is no
+        less important is tried first, except for unschedulable pods that wait for their next attempt.
         """
         if self.scheduler != other.scheduler:
             return False
@@ -55,7 +56,7 @@ class Trace(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A kind was not watched between two versions."""
+    """A kind that was not watched between two versions."""
 
     kind: str
     since: int
@@ -65,7 +66,7 @@ class Gap(NamedTuple):
 class Run(NamedTuple):
     """Segments that were watched without a break, with the decisions in the order in which they show.
 
-    ``marks`` are the times at which pods (``namespace/name``) were marked to leave, in their order.
+    ``marks`` has the times at which pods (``namespace/name``) were marked for deletion, in order.
     """
 
     segments: list[Segment]
@@ -76,13 +77,13 @@ class Run(NamedTuple):
     ends: datetime
 
     def changes(self) -> Iterator[Change]:
-        """All that changed after the base of the first segment, in the order in which it was seen."""
+        """Yield all changes after the base of the first segment, in the order in which they were seen."""
         for segment in self.segments:
             yield from segment.changes()
 
 
 def runs_of(folder: str) -> Iterator[Run]:
-    """The runs of a recording, oldest first. Raises ``InputError``."""
+    """Yield the runs of a recording, oldest first. Raises ``InputError``."""
     reader: _Reader | None = None
     for path in segments_in(folder):
         segment = Segment(path)
@@ -96,7 +97,7 @@ def runs_of(folder: str) -> Iterator[Run]:
 
 
 class _Eviction(NamedTuple):
-    """What an event says: which pod was evicted, and the UID for whose pod."""
+    """The content of an event: the evicted pod, and the UID of the preemptor."""
 
     victim: str
     preemptor: str
@@ -104,7 +105,7 @@ class _Eviction(NamedTuple):
 
 
 class _Mark(NamedTuple):
-    """A pod that is on its way out since a version."""
+    """A pod that has been terminating since a version."""
 
     version: int
     seen_at: datetime
@@ -120,7 +121,7 @@ class _Reader:
         self._gaps: list[Gap] = []
         self._evictions: dict[tuple[str, str], _Eviction] = {}
         self._marks: defaultdict[str, list[_Mark]] = defaultdict(list)
-        # Pods that are on no node, and since which version each waits; and those that are on their way out.
+        # Pods without a node, with the version since which each waits; and terminating pods.
         self._waiting: dict[str, PodLine] = {}
         self._since: dict[str, int] = {}
         self._leaving: set[str] = set()
@@ -134,11 +135,11 @@ class _Reader:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the last segment broke off, so that what follows is not known."""
+        """Whether the last segment is cut off, so that what follows is unknown."""
         return self._segments[-1].damage is not None
 
     def read(self, segment: Segment) -> None:
-        """Go through the changes of the next segment."""
+        """Process the changes of the next segment."""
         self._segments.append(segment)
         for change in segment.changes():
             self._ends = max(self._ends, change.seen)
@@ -150,9 +151,9 @@ class _Reader:
                     if event.related is not None and event.related.uid:
                         preemptor = event.related.uid
                     else:
-                        said = PREEMPTED_TEXT.fullmatch(event.text.strip())
-                        preemptor = (said["uid"] or said["bare_uid"] or "") if said is not None else ""
-                    # One that is told again is about the same eviction.
+                        match = PREEMPTED_TEXT.fullmatch(event.text.strip())
+                        preemptor = (match["uid"] or match["bare_uid"] or "") if match is not None else ""
+                    # A repeated event is about the same eviction.
                     self._evictions.setdefault(
                         (event.subject.uid or f"{event.subject.key} {change.seen}", preemptor),
                         _Eviction(event.subject.key, preemptor, change.seen),
@@ -167,7 +168,7 @@ class _Reader:
                 self._note_pod(change)
 
     def run(self) -> Run:
-        """The run, with victims where events name them."""
+        """Return the run, with victims if events name them."""
         nominations: defaultdict[str, list[int]] = defaultdict(list)
         for index, trace in enumerate(self._traces):
             if trace.decision.decision is DecisionKind.NOMINATED:
@@ -181,10 +182,10 @@ class _Reader:
                 if abs(self._traces[index].seen_at - eviction.seen_at) <= _EVICTION
             ]
             if near:
-                # When the victim was marked first, of all that had its name the one that the event is about.
+                # The first mark of the victim that the event is about, among all pods of that name.
                 marks = self._marks.get(eviction.victim, ())
                 mark = min(marks, key=lambda each: abs(each.seen_at - eviction.seen_at), default=None)
-                # Who evicts a pod that is leaving already, for another one, marks it no more.
+                # If the pod is already terminating because of another pod, it is not marked again.
                 is_first = (eviction.victim, mark) not in marked
                 evicted[min(near)[1]][eviction.victim] = mark if is_first else None
                 marked.add((eviction.victim, mark))
@@ -246,5 +247,5 @@ class _Reader:
                 pod.spec.scheduler_name,
             )
         )
-        # It waits anew.
+        # It waits again.
         self._since[key] = change.version

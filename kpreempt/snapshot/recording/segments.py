@@ -1,11 +1,11 @@
-"""The files of a recording: each a base and what changed after it, appended block by block, and bounded together.
+"""The files of a recording: each has a base and the changes after it, appended block by block, within a size limit.
 
-A block has its kind, its length and a check sum, and is packed with zstd; it is whole or it is not there, for the check
-sum tells what a kill has torn. A segment gets its name once its base is on the disk, and blocks are on the disk before
-``append`` returns, so that a kill at any moment leaves all that came before whole.
+A block has its kind, its length and a checksum, and is compressed with zstd; it is either complete or ignored, because
+the checksum reveals blocks torn by a kill. A segment gets its name once its base is on the disk, and blocks are on the
+disk before ``append`` returns, so a kill at any time leaves all earlier data intact.
 
-Every line is checked here, once, before it is handed on. A check sum only proves that the file holds what was written;
-it may still have been written by something other than kpreempt. Readers decode checked lines without further care.
+Every line is checked here, once, before it is passed on. A checksum only proves that the file holds what was written,
+which may not have been kpreempt. Readers decode checked lines without further checks.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from kpreempt.snapshot.write import pieces
 from kpreempt.verdict import Assumption
 
 MAGIC = b"kprec 1\n"
-# Objects of the base, an object a line; what else is known at its end; changes, one a line.
+# Objects of the base, one per line; other data at its end; changes, one per line.
 BASE, BASE_END, CHANGES = b"B", b"E", b"C"
 
 _FRAME = Struct("<cII")
 _LEVEL = 3
-# Of a block, packed or not. Writers stay far below it.
+# The maximum size of a block, compressed or not. Writers stay far below it.
 MAX_BYTES = 64 * 2**20
 
 
 class DamageError(Exception):
-    """What follows at ``offset`` is no whole block. ``is_torn`` says that it is the last one, which a kill explains."""
+    """The data at ``offset`` is not a complete block. ``is_torn`` means that it is the last one, as after a kill."""
 
     def __init__(self, offset: int, *, is_torn: bool) -> None:
         super().__init__(offset)
@@ -59,14 +59,14 @@ class DamageError(Exception):
 
 
 class Block(NamedTuple):
-    """A whole block: its kind, and its content as it is packed."""
+    """A complete block: its kind, and its compressed content."""
 
     kind: bytes
     packed: bytes
     offset: int
 
     def content(self) -> bytes:
-        """The content, unpacked. Raises ``DamageError``."""
+        """Return the uncompressed content. Raises ``DamageError``."""
         import zstandard  # noqa: PLC0415 - few runs need it
 
         try:
@@ -78,7 +78,7 @@ class Block(NamedTuple):
 
 
 def block_bytes(kind: bytes, content: bytes) -> bytes:
-    """The bytes of a block."""
+    """Return the bytes of a block."""
     import zstandard  # noqa: PLC0415 - few runs need it
 
     packed = zstandard.ZstdCompressor(level=_LEVEL).compress(content)
@@ -86,7 +86,7 @@ def block_bytes(kind: bytes, content: bytes) -> bytes:
 
 
 def read_blocks(file: BinaryIO, size: int) -> Iterator[Block]:
-    """The blocks of a segment of ``size`` bytes, up to the first that is not whole. Raises ``DamageError`` there."""
+    """Yield the blocks of a segment of ``size`` bytes, up to the first incomplete one. Raises ``DamageError`` there."""
     if file.read(len(MAGIC)) != MAGIC:
         raise DamageError(0, is_torn=size < len(MAGIC))
     offset = len(MAGIC)
@@ -110,9 +110,9 @@ _T = TypeVar("_T")
 # Readers add and subtract less than this.
 _MARGIN = timedelta(days=1)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _MARGIN, datetime.max.replace(tzinfo=UTC) - _MARGIN
-# Where the line at the end of a base is.
+# The location of the line at the end of a base.
 END = (BASE_END, 1)
-_NOT_OURS = "holds something else than kpreempt writes"
+_NOT_OURS = "contains data that kpreempt does not write"
 
 
 class _NamedMeta(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class _NamedMeta(msgspec.Struct, frozen=True):
 
 
 class NamedLine(msgspec.Struct, frozen=True, rename="camel"):
-    """Which object a line is."""
+    """The identity of the object in a line."""
 
     kind: str
     api_version: str
@@ -129,7 +129,7 @@ class NamedLine(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def key(self) -> Key:
-        """Its namespace and name."""
+        """The object's namespace and name."""
         return self.metadata.namespace, self.metadata.name
 
 
@@ -139,50 +139,50 @@ _NAME_DECODER = msgspec.json.Decoder(NamedLine)
 
 
 def object_name_of_line(line: Json) -> NamedLine:
-    """Which object a line is."""
+    """Return the identity of the object in a line."""
     return _NAME_DECODER.decode(line)
 
 
 class Segment:
-    """A segment, whose changes can be gone through again and again. ``damage`` is what was found on the way.
+    """A segment, whose changes can be read repeatedly. ``damage`` is any damage found while reading.
 
-    What is wrong with a line raises ``InputError`` with the segment and the line's number: the lines of the base come
-    first, then the one at its end, then those of the changes.
+    Errors in a line raise ``InputError`` with the segment and the line's number: first the lines of the base, then the
+    one at its end, then those of the changes.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read what is known at the end of its base. Raises ``InputError``, also where the base is not whole."""
+        """Read the data at the end of its base. Raises ``InputError``, also if the base is incomplete."""
         self.name = name_of(str(path))
         self.damage: DamageError | None = None
         self._path = path
-        # The line at hand, and how many lines have been checked, by the kind of block.
+        # The current line, and the number of lines checked, by the kind of block.
         self._at = END
         self._checked = {BASE: 0, CHANGES: 0}
         ends = [self._checked_line(line, self._end) for line in self._lines(BASE_END)]
         if not ends:
-            raise InputError("has no whole base", source=self.name)
+            raise InputError("has no complete base", source=self.name)
         self.end: BaseEnd = ends[0]
 
     @property
     def version(self) -> int:
-        """The version up to which the base has all kinds, if it has them up to the same one; of none it is later."""
+        """The version up to which the base has all kinds, if it is the same for all; no kind is at a later one."""
         return max((number for label, number in self.end.versions.items() if not label.startswith("Event")), default=0)
 
     @cached_property
     def header(self) -> Batch:
-        """What the base says of itself, without objects."""
+        """The base's metadata, without objects."""
         for line in self._lines(BASE):
             return self._checked_line(line, self._header)
-        raise InputError("has no whole base", source=self.name)
+        raise InputError("has no complete base", source=self.name)
 
     def header_cluster(self) -> tuple[ClusterSnapshot, list[Assumption]]:
-        """The cluster of the header, which has no objects, and what was assumed when it was read."""
+        """Return the cluster of the header, without objects, and the assumptions made when it was read."""
         collector = Collector(defaults_namespace=True)
         collector.add(self.header)
         return collector.cluster(), collector.assumptions
 
     def base(self, input_limits: InputLimits) -> Iterator[bytes]:
-        """The lines of the objects of the base. They count for ``input_limits``."""
+        """Yield the lines of the base's objects. They count for ``input_limits``."""
         _ = self.header
         for number, line in enumerate(self._lines(BASE, input_limits), start=1):
             if number == 1:
@@ -193,7 +193,7 @@ class Segment:
             yield line
 
     def changes(self) -> Iterator[Change]:
-        """What changed after the base, in the order in which it was seen."""
+        """Yield the changes after the base, in the order in which they were seen."""
         for number, line in enumerate(self._lines(CHANGES), start=1):
             change = self._checked_line(line, _CHANGE.decode)
             if number > self._checked[CHANGES]:
@@ -202,7 +202,7 @@ class Segment:
             yield change
 
     def bad_line(self, error: BadObjectError, at: tuple[bytes, int] | None = None) -> InputError:
-        """The error about the line that was handed out last, or about one ``at`` another place."""
+        """Build the error about the last line that was returned, or about one ``at`` another place."""
         kind, number = at or self._at
         if kind != BASE:
             number += sum(1 for _ in self._lines(BASE)) + (kind == CHANGES)
@@ -211,7 +211,7 @@ class Segment:
     def _lines(self, kind: bytes, input_limits: InputLimits | None = None) -> Iterator[bytes]:
         number = 0
         for content in self._contents(kind, input_limits or InputLimits()):
-            # A block is split as it is read: it may be little but line breaks.
+            # Split a block while reading, because it may consist mostly of line breaks.
             for line in BytesIO(content) if content else (b"",):
                 number += 1
                 self._at = kind, number
@@ -233,7 +233,7 @@ class Segment:
                 self.damage = error
 
     def _checked_line(self, line: _L, check: Callable[[_L], _T]) -> _T:
-        """What ``check`` makes of a line. Raises ``InputError`` for whatever it raises."""
+        """Return the result of ``check`` for a line. Raises ``InputError`` for any of its errors."""
         try:
             return check(line)
         except BadObjectError as error:
@@ -258,11 +258,11 @@ class Segment:
 
 
 def _check_object(line: Json) -> tuple[str, str, str]:
-    """Check that a line is an object that is recorded. Raises ``BadObjectError`` and what decoders raise."""
+    """Check that a line is a recorded object. Raises ``BadObjectError`` and decoders' errors."""
     named = object_name_of_line(line)
     kind = RECORDED.get(named.kind)
     if kind is None or named.api_version.rpartition("/")[0] not in kind.groups:
-        raise BadObjectError("", "", f'"{named.api_version[:40]} {named.kind[:40]}" is not a kind that is recorded')
+        raise BadObjectError("", "", f'"{named.api_version[:40]} {named.kind[:40]}" is not a recorded kind')
     if not named.metadata.name:
         raise BadObjectError(named.kind, "metadata.name", "is missing")
     if named.kind in KINDS:
@@ -279,7 +279,7 @@ def _check_change(change: Change) -> None:
     if change.what in (ChangeType.ALIVE, ChangeType.SCHEDULER):
         return
     if change.kind not in RECORDED:
-        raise BadObjectError("", "kind", f'"{change.kind[:40]}" is not a kind that is recorded')
+        raise BadObjectError("", "kind", f'"{change.kind[:40]}" is not a recorded kind')
     if change.what not in OBJECT_CHANGES:
         return
     key = (change.kind, change.namespace, change.name)
@@ -301,7 +301,7 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{12}Z\.kprec")
 
 
 def segments_in(folder: str) -> list[Path]:
-    """The segments of a recording, oldest first; none if the folder is not a recording.
+    """List the segments of a recording, oldest first; empty if the directory is not a recording.
 
     Raises ``InputError``, also for a segment that is not named after a time.
     """
@@ -312,7 +312,7 @@ def segments_in(folder: str) -> list[Path]:
 
 
 def is_recording(path: str) -> bool:
-    """Whether the path is a folder with a recording in it. Raises nothing."""
+    """Return whether the path is a directory with a recording. Never raises."""
     try:
         return Path(path).is_dir() and bool(_has_segment_name(path))
     except (OSError, ValueError, InputError):
@@ -320,11 +320,11 @@ def is_recording(path: str) -> bool:
 
 
 def began(path: Path) -> datetime:
-    """When a segment was begun, which its name says. Raises ``InputError`` if that is not a time."""
+    """Parse the start of a segment from its name. Raises ``InputError`` if that is not a time."""
     try:
         return datetime.strptime(path.stem, _STEM).replace(tzinfo=UTC)
     except ValueError:
-        problem = "is not named after a time, as the segments of a recording are"
+        problem = "is not named after a time, like a recording's segments"
         raise InputError(problem, source=name_of(str(path)), hint="20261121T030000000000Z.kprec") from None
 
 
@@ -336,14 +336,15 @@ def _has_segment_name(folder: str) -> list[Path]:
 
 
 _OWNER_ONLY = 0o600
-# A base takes at most this part of the disk, and so do the changes of a segment: else old ones could not go.
+# The maximum share of the disk space for a base, and for the changes of a segment; otherwise old ones could not be
+# deleted.
 _SHARE = 4
 
 _ENCODER = msgspec.json.Encoder()
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How long a recording is kept, how many bytes it may take, and how often a base begins a new segment."""
+    """How long a recording is kept, its maximum size in bytes, and how often a base begins a new segment."""
 
     keep: timedelta = timedelta(hours=24)
     max_size: int = 2 * 2**30
@@ -351,13 +352,13 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Segments:
-    """A recording as it is written, by one process alone. Its files are for their owner only.
+    """A recording while it is written, by a single process. Only its owner can read the files.
 
-    All methods raise ``InputError`` where the disk does not take what is written.
+    All methods raise ``InputError`` if writing fails.
     """
 
     def __init__(self, folder: str, limits: Limits) -> None:
-        """Open a folder, which is made where it is not there."""
+        """Open a directory, creating it if missing."""
         self._folder = Path(folder)
         self._limits = limits
         self._file: BinaryIO | None = None
@@ -370,10 +371,10 @@ class Segments:
                 left.unlink()
 
     def begin(self, base: Iterable[bytes], end: BaseEnd) -> None:
-        """Begin a segment with the lines of a base, and let old segments go."""
+        """Begin a segment with the lines of a base, and delete old segments."""
         paths, now = segments_in(str(self._folder)), end.taken_at
         if paths:
-            # Later than all others, though the clock may have been put back.
+            # Later than all others, even if the clock was set back.
             now = max(now, began(paths[-1]) + timedelta(microseconds=1))
         path = self._folder / f"{now.astimezone(UTC).strftime(_STEM)}{ENDING}"
         part = path.with_name(f"{path.name}.part")
@@ -389,12 +390,12 @@ class Segments:
             if size * _SHARE > self._limits.max_size:
                 part.unlink()
                 raise InputError(
-                    f"the cluster alone takes {size:,} bytes, more than a quarter of --max-size",
+                    f"the cluster takes {size:,} bytes, more than a quarter of --max-size",
                     source=name_of(str(self._folder)),
                     hint=f"--max-size {-(-size * _SHARE // 2**20)}Mi",
                 )
             part.rename(path)
-            # Not every system opens folders.
+            # Not every system can open directories.
             with suppress(OSError):
                 handle = os.open(self._folder, os.O_RDONLY)
                 try:
@@ -403,7 +404,7 @@ class Segments:
                     os.close(handle)
             self._file = path.open("ab")
         self._began, self._grown = end.taken_at, 0
-        self._let_go(end.taken_at)
+        self._delete_old(end.taken_at)
 
     def append(self, changes: Sequence[Change]) -> None:
         """Append changes as one block, and return once they are on the disk."""
@@ -415,18 +416,18 @@ class Segments:
         self._grown += len(block)
 
     def needs_base(self, now: datetime) -> bool:
-        """Whether it is time for a new segment."""
+        """Return whether it is time for a new segment."""
         assert self._began is not None
         return now - self._began >= self._limits.base_every or self._grown * _SHARE > self._limits.max_size
 
     @property
     def size(self) -> int:
-        """How many bytes all segments take."""
+        """The size of all segments in bytes."""
         with self._reported():
             return sum(path.stat().st_size for path in segments_in(str(self._folder)))
 
     def close_segment(self) -> None:
-        """End the segment; nothing is appended to it any more."""
+        """End the segment; nothing more is appended to it."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -436,13 +437,13 @@ class Segments:
         self.close_segment()
         os.close(self._lock)
 
-    def _let_go(self, now: datetime) -> None:
-        """Delete the oldest segments, of which nothing is wanted or there is no room for. The last one stays."""
+    def _delete_old(self, now: datetime) -> None:
+        """Delete the oldest segments if they are too old or too large. The last one is kept."""
         with self._reported():
             paths = segments_in(str(self._folder))
             sizes = [path.stat().st_size for path in paths]
             for index, (path, follower) in enumerate(pairwise(paths)):
-                # The rest is for changes, and for the next base before old segments go.
+                # The rest is for changes, and for the next base before old segments are deleted.
                 has_room = sum(sizes[index:]) * 2 <= self._limits.max_size
                 if has_room and now - began(follower) <= self._limits.keep:
                     return
@@ -455,7 +456,7 @@ class Segments:
         except OSError as error:
             reason = error.strerror or str(error)
             raise InputError(
-                f"cannot be written: {reason[:1].lower()}{reason[1:]}", source=name_of(str(self._folder))
+                f"cannot write: {reason[:1].lower()}{reason[1:]}", source=name_of(str(self._folder))
             ) from error
 
 
@@ -465,7 +466,7 @@ def _onto_disk(file: BinaryIO) -> None:
 
 
 def _lock(folder: Path) -> int:
-    """The handle that holds the folder. Raises ``InputError`` where another process does."""
+    """Return the handle that locks the directory. Raises ``InputError`` if another process holds it."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY)
     try:
         import fcntl  # noqa: PLC0415 - not on every system
@@ -476,6 +477,6 @@ def _lock(folder: Path) -> int:
     except BlockingIOError:
         os.close(handle)
         raise InputError(
-            "another kpreempt records here", source=name_of(str(folder)), hint="--to another folder"
+            "another kpreempt is recording here", source=name_of(str(folder)), hint="--to another directory"
         ) from None
     return handle

@@ -1,9 +1,9 @@
-"""A cluster under other names, on which every verdict is the same up to the renaming.
+"""Redaction: a cluster with other names, on which every verdict is the same apart from the names.
 
-Names, namespaces, labels, taints, images, resources and what else could tell whose cluster it is become tokens, which
-sort as the names do where order decides or shows. Numbers that labels and taints are compared by stay, and so do the
-names that every cluster has. Times keep their ages and lose their dates.
-Records are walked by functions, one for each type of record, made once from the types of its fields.
+Names, namespaces, labels, taints, images, resources and anything else that could identify the cluster become tokens,
+which sort like the names if the order matters or is shown. Numbers that labels and taints are compared with stay, and
+so do names that every cluster has. Times keep their ages but lose their dates. Records are walked by functions, one per
+record type, which are built once from the types of its fields.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from kpreempt.verdict import Assumption
 
 _KIND_OF = {kind.record: kind.name for kind in KINDS.values()} | kueue_rules.KINDS
 
-# Equal parts of pods are one object (``PodDecoder``), so that what becomes of them need be found once only.
+# Equal parts of pods are the same object (``PodDecoder``), so they only need to be redacted once.
 _SHARED_LISTS = (taints.Toleration, meta.OwnerReference, pod.ContainerPort, pod.PodCondition, pod.ContainerStatus)
 _SHARED_RECORDS = (pod.ResourceRequirements,)
 _INSENSITIVE_TYPES = (inspect.IntType, inspect.BoolType, inspect.LiteralType, inspect.NoneType)
 
 
-# So many parts of records are remembered that others may share.
+# The number of shared parts of records that are cached.
 _REMEMBERED = 1_000_000
 
 
@@ -50,7 +50,7 @@ def redaction_of(
     *,
     queueing: Sequence[Record] = (),
 ) -> Redaction:
-    """The tokens for all names of a cluster, as it was ``taken_at``; takes a pass over all objects.
+    """Build the tokens for all names of a cluster, as it was at ``taken_at``; walks all objects once.
 
     ``queueing`` are Kueue's objects.
     """
@@ -75,15 +75,15 @@ class Redaction:
         *,
         kinds: Iterable[str] = (),
     ) -> None:
-        """Look through all records once, of which together so much is ``known``, and at the names of ``kinds``.
+        """Walk all records once, and the names of ``kinds``; ``known`` is what was collected from all records together.
 
-        The ``key``, up to 64 bytes by chance, is for this dump alone: it gives tokens their order where none is needed.
-        ``images`` gives those of a node as exactly as scores need them. Times are told back from ``taken_at``.
+        The random ``key``, up to 64 bytes, is used for this dump only: it orders the tokens whose order does not
+        matter. ``images`` returns those of a node as exactly as scores need them. Times are relative to ``taken_at``.
         """
         self._names = Names(key)
         self._times = Times(taken_at)
         if known.has_groups:
-            # The space that comes first decides what the tokens of pods look like.
+            # The first space determines the form of pods' tokens.
             self._names.collect(spaces.MEMBER, "")
         renamer = Renamer(known, self._names.collect, self._names, self._times.collect, images)
         for record in records:
@@ -95,43 +95,43 @@ class Redaction:
         self._renamer = Renamer(known, self._names.token, self._names, self._times.token, images)
 
     def record(self, record: Record) -> Record:
-        """An object of the cluster under its new names."""
+        """Return an object of the cluster with its new names."""
         return redacted(self._renamer, _KIND_OF[type(record)], minimized(record))
 
     def key(self, kind: str, namespace: str, name: str) -> tuple[str, str]:
-        """Namespace and name of an object, as they are now. Raises ``KeyError`` for one that was in no record."""
+        """Return the new namespace and name of an object. Raises ``KeyError`` for one that was in no record."""
         self._renamer.namespace = namespace
         return self._names.token(spaces.NAMESPACE, namespace) if namespace else "", rules.object_name(
             self._renamer, kind, name
         )
 
     def time(self, time: datetime) -> datetime:
-        """A time as far from the end as it was."""
+        """Return the replacement of a time, which has the same distance from the end."""
         return self._times.shifted(time)
 
     def skipped(self, skipped: Mapping[str, int]) -> dict[str, int]:
-        """Counts of the kinds that a cluster was read without."""
+        """Return the counts of kinds that were skipped when the cluster was read."""
         return {self._names.token(spaces.KIND, name): count for name, count in skipped.items()}
 
     def assumptions(self, assumptions: Iterable[Assumption]) -> list[Assumption]:
-        """What was assumed, as far as it can be said: about which kind of object."""
-        message = "something was assumed when the cluster was read; a redacted file does not say what"
+        """Return the assumptions, reduced to what can be published: the kinds of objects that they are about."""
+        message = "an assumption was made when the cluster was read; its text is redacted"
         words = ((each, each.subject.partition(" ")[0]) for each in assumptions)
         return [
             Assumption(word if word in well_known.KINDS else "cluster", "", message, each.kind) for each, word in words
         ]
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Every token, and the name that it stands for."""
+        """Yield every token with the original name."""
         return self._names.pairs()
 
     def times(self) -> Iterator[tuple[datetime, datetime]]:
-        """Every time, and the one that it stands for."""
+        """Yield every replaced time with the original one."""
         return self._times.pairs()
 
 
 def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
-    """The object with the names that the renamer gives; the input stays as it is."""
+    """Return a copy of the object with the renamer's names."""
     if len(renamer.memo) > _REMEMBERED:
         renamer.memo.clear()
     metadata = record.metadata
@@ -140,7 +140,7 @@ def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
     name = rules.object_name(renamer, kind, metadata.name)
     type_of_record: type[msgspec.Struct] = type(record)
     new = rule_of(type_of_record)(renamer, record)
-    # The copy is nobody else's yet.
+    # The copy is not shared yet.
     force_setattr(new.metadata, "name", name)
     if metadata.creation_timestamp is not None:
         force_setattr(new.metadata, "creation_timestamp", creation(renamer, kind, metadata.creation_timestamp))
@@ -149,7 +149,7 @@ def redacted(renamer: Renamer, kind: str, record: Record) -> Record:
 
 @cache
 def rule_of(record: type[msgspec.Struct]) -> Rule:
-    """What replaces a record of that type: always a new one, but for those of ``RECORDS``."""
+    """Return the rule that replaces a record of that type: always with a copy, except for those of ``RECORDS``."""
     special = rules.RECORDS.get(record)
     if special is not None:
         return special
@@ -171,7 +171,7 @@ def rule_of(record: type[msgspec.Struct]) -> Rule:
 
 
 def unlisted_fields(record: type[msgspec.Struct]) -> list[str]:
-    """The fields of a record, and of those within it, that hold text and have no rule; for a test."""
+    """List the fields of a record, including nested ones, that hold text and have no rule; for a test."""
     found: list[str] = []
     for field in _info(record).fields:
         name, kind = field.name, field.type
@@ -196,7 +196,7 @@ def _info(record: type[msgspec.Struct]) -> inspect.StructType:
 
 
 def _record_within(kind: inspect.Type) -> type[msgspec.Struct] | None:
-    """The record that a field holds, one or none or several of."""
+    """Return the record type of a field with one or more records, if it has any."""
     if isinstance(kind, inspect.UnionType):
         return next((found for each in kind.types if (found := _record_within(each))), None)
     if isinstance(kind, inspect.ListType):
@@ -205,7 +205,7 @@ def _record_within(kind: inspect.Type) -> type[msgspec.Struct] | None:
 
 
 def _rule_of_type(kind: inspect.Type) -> Rule | None:
-    """The rule for a field of which only its type is known; ``None`` for what tells nothing."""
+    """Return the rule for a field by its type alone; ``None`` if the type reveals nothing."""
     if isinstance(kind, inspect.UnionType):
         kinds = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
         return _rule_of_type(kinds[0]) if len(kinds) == 1 else _UNLISTED
@@ -226,7 +226,7 @@ def _rule_of_type(kind: inspect.Type) -> Rule | None:
 
 
 def _unlisted(renamer: Renamer, value: Any) -> Any:
-    """Text in whatever form, without knowing what it is for."""
+    """Redact text in any form, without knowing its purpose."""
     if isinstance(value, str):
         return renamer.rename(spaces.TEXT, value)
     if isinstance(value, list):

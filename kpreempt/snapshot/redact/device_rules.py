@@ -1,7 +1,7 @@
-"""What redaction makes of claims for devices, slices and classes.
+"""Redaction of resource claims, slices and device classes.
 
-A selector is an expression, of which nothing can be left: an answer that hangs on one is uncertain in a redacted
-cluster. All else decides as before, by tokens.
+A selector is an expression, which is removed completely: an answer that depends on it is uncertain in a redacted
+cluster. Everything else decides as before, using tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COUNTER = Space("counter")
 
 
 def _attribute(renamer: Renamer, name: str) -> str:
-    """An attribute's name, with its domain, which may be a driver."""
+    """Return an attribute's name, with its domain, which may be a driver."""
     domain, slash, own = name.rpartition("/")
     return f"{renamer.rename(spaces.DRIVER, domain) if domain else ''}{slash}{renamer.rename(_ATTRIBUTE, own)}"
 
@@ -40,7 +40,7 @@ def _attributes(renamer: Renamer, value: Mapping[str, devices.DeviceAttribute]) 
 
 
 def _consumer(renamer: Renamer, reference: devices.ConsumerReference) -> devices.ConsumerReference:
-    """Who has a claim reserved: a pod, or what is not known."""
+    """Return the user of a claim: a pod, or something unknown."""
     space = spaces.POD if reference.resource == "pods" else Space("consumer")
     return devices.ConsumerReference(
         api_group=renamer.word(reference.api_group) if reference.api_group else "",
@@ -60,7 +60,7 @@ _condition = name_rule(Space("condition"))
 _counter_set = name_rule(Space("counterset"))
 _capacity = keyed(name_rule(_CAPACITY))
 _counters = keyed(name_rule(_COUNTER))
-# A request, or one of its alternatives behind a slash.
+# A request, or one of its alternatives after a slash.
 _request = each_item(joined("/", name_rule(Space("request"))))
 _unread: dict[str, Rule] = {"unread_fields": lambda _, value: [devices.REDACTED_FIELD] if value else value}
 

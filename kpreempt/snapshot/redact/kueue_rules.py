@@ -1,7 +1,7 @@
-"""What redaction makes of Kueue's objects.
+"""Redaction of Kueue's objects.
 
-Messages of conditions go, as those of pods do: who preempted a Workload before is not in a redacted cluster. All else
-decides as before, by tokens.
+Messages of conditions are removed, like those of pods: a redacted cluster does not show what preempted a Workload
+before. Everything else decides as before, using tokens.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _TOPOLOGY = Space("topology")
 _CHECK = Space("admissioncheck")
 _COHORT = Space("cohort")
 _CLUSTER_QUEUE = Space("clusterqueue")
-# The name of a pod set that nobody named.
+# The default name of a pod set.
 _POD_SET = Space("podset", "main".__eq__)
 _CONTROLLERS = frozenset({"kueue.x-k8s.io/provisioning-request", "kueue.x-k8s.io/multikueue"})
 _CONTROLLER = Space("controller", _CONTROLLERS.__contains__, is_sorted=False)
 
-# The kinds by their records, and the spaces of their names.
+# The record types of the kinds, and the spaces of their names.
 KINDS: dict[type[msgspec.Struct], str] = {
     record: record.__name__
     for record in (
@@ -50,17 +50,17 @@ NAMES: dict[str, Space] = {
 
 
 def _flavors(renamer: Renamer, value: dict[str, str]) -> dict[str, str]:
-    """The flavor of each resource."""
+    """Replace the flavor of each resource."""
     return {renamer.resource(name): renamer.rename(_FLAVOR, flavor) for name, flavor in value.items()}
 
 
-def _that_there_are_some(_: Renamer, value: Any) -> Any:
-    """What is not modelled, which is told where it is there."""
+def _presence_only(_: Renamer, value: Any) -> Any:
+    """Replace a value that is not modeled, but whose presence is reported."""
     return [{} for _ in value] if isinstance(value, list) else {"redacted": True}
 
 
 def _assignment(renamer: Renamer, value: kueue.TopologyAssignment) -> kueue.TopologyAssignment:
-    """Domains are values of the labels of their levels, which are told apart one by one."""
+    """Replace domains, which are values of their level's labels and are distinguished one by one."""
     levels = value.levels
     slices = [
         msgspec.structs.replace(
@@ -106,8 +106,8 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "queueing_strategy": WORDS,
         "admission_checks": name_rule(_CHECK),
         "stop_policy": WORDS,
-        "admission_scope": _that_there_are_some,
-        "concurrent_admission_policy": _that_there_are_some,
+        "admission_scope": _presence_only,
+        "concurrent_admission_policy": _presence_only,
     },
     kueue.LocalQueueSpec: {"cluster_queue": name_rule(_CLUSTER_QUEUE), "stop_policy": WORDS},
     kueue.ResourceFlavorSpec: {"node_labels": Renamer.labels, "topology_name": name_rule(_TOPOLOGY)},
@@ -119,14 +119,14 @@ FIELDS: dict[type[msgspec.Struct], dict[str, Rule]] = {
         "preferred": name_rule(spaces.LABEL_KEY),
         "pod_set_group_name": name_rule(Space("podsetgroup")),
         "pod_set_slice_required_topology": name_rule(spaces.LABEL_KEY),
-        "podset_slice_required_topology_constraints": _that_there_are_some,
+        "podset_slice_required_topology_constraints": _presence_only,
     },
     kueue.PodTemplate: {"metadata": lambda renamer, value: meta.ObjectMeta(labels=renamer.labels(value.labels))},
     kueue.PodSet: {"name": name_rule(_POD_SET)},
-    kueue.WorkloadSpec: {"queue_name": name_rule(spaces.LOCAL_QUEUE), "preemption_gates": _that_there_are_some},
+    kueue.WorkloadSpec: {"queue_name": name_rule(spaces.LOCAL_QUEUE), "preemption_gates": _presence_only},
     kueue.PodSetAssignment: {"name": name_rule(_POD_SET), "flavors": _flavors},
     kueue.Admission: {"cluster_queue": name_rule(_CLUSTER_QUEUE)},
     kueue.AdmissionCheckState: {"name": name_rule(_CHECK), "state": WORDS},
     kueue.ReclaimablePod: {"name": name_rule(_POD_SET)},
-    kueue.WorkloadStatus: {"unhealthy_nodes": _that_there_are_some},
+    kueue.WorkloadStatus: {"unhealthy_nodes": _presence_only},
 }

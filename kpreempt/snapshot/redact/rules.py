@@ -1,7 +1,7 @@
-"""Which field of which record holds what sort of name.
+"""The rules for the fields of records: which kind of name each field holds.
 
-A field that is not listed here is replaced by a token of its own sort, so that nothing slips through; a test holds the
-list to the records.
+A field that is not listed here is replaced by a token of its own space, so that nothing leaks; a test compares the list
+with the records.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from kpreempt.snapshot.redact.tokens import Space
 
 
 def remembered(rule: Rule) -> Rule:
-    """The rule for a part that many objects share, applied to each part once."""
+    """Return a rule that caches its results, for parts that many objects share."""
 
     def apply(renamer: Renamer, value: Any) -> Any:
         known = renamer.memo.get(id(value))
         if known is None:
-            # The part is held as well: another one must not come to stand at its address.
+            # Keep a reference to the part, so that no other object can get its address.
             known = renamer.memo[id(value)] = (value, rule(renamer, value))
         return known[1]
 
@@ -70,7 +70,7 @@ _task = name_rule(Space("task"))
 _branch = name_rule(Space("branch", "root".__eq__))
 _attributes_class = name_rule(Space("attributesclass", is_sorted=False))
 
-# The spaces of the names of objects, by kind.
+# The spaces of object names, by kind.
 _NAMES: dict[str, Space] = {
     "Pod": spaces.POD,
     "Node": spaces.NODE,
@@ -93,7 +93,7 @@ _NAMES: dict[str, Space] = {
 
 
 def object_name(renamer: Renamer, kind: str, name: str) -> str:
-    """The name of an object of a kind, in the namespace of the renamer."""
+    """Replace the name of an object of a kind, in the renamer's namespace."""
     if kind == "PersistentVolumeClaim":
         return renamer.claim(name)
     stem = kind.lower() if kind in well_known.KINDS else "owner"
@@ -101,7 +101,7 @@ def object_name(renamer: Renamer, kind: str, name: str) -> str:
 
 
 def owner(renamer: Renamer, reference: meta.OwnerReference) -> meta.OwnerReference:
-    """A reference to an owner; the scheduler knows some kinds of it, in their groups."""
+    """Replace a reference to an owner; the scheduler knows some kinds of owners, in their groups."""
     return meta.OwnerReference(
         kind=renamer.rename(spaces.KIND, reference.kind),
         name=object_name(renamer, reference.kind, reference.name),
@@ -112,20 +112,20 @@ def owner(renamer: Renamer, reference: meta.OwnerReference) -> meta.OwnerReferen
 
 
 def _requirement(renamer: Renamer, requirement: Any) -> Any:
-    """An expression over labels."""
+    """Replace an expression over labels."""
     key = requirement.key
     values = [renamer.label_value(key, value) for value in requirement.values]
     return msgspec.structs.replace(requirement, key=renamer.rename(spaces.LABEL_KEY, key), values=values)
 
 
 def _pool_requirement(renamer: Renamer, requirement: node.NodePoolRequirement) -> Any:
-    """The same where the operator may be any text."""
+    """Replace an expression whose operator may be any text."""
     operator = renamer.word(requirement.operator) if requirement.operator else ""
     return msgspec.structs.replace(_requirement(renamer, requirement), operator=operator)
 
 
 def _fields(renamer: Renamer, requirements: list[labels.NodeSelectorRequirement]) -> Any:
-    """Expressions over the fields of a node, of which there is its name."""
+    """Replace expressions over the fields of a node; only its name is supported."""
     return [
         msgspec.structs.replace(
             each, key=renamer.rename(spaces.LABEL_KEY, each.key), values=_node(renamer, each.values)
@@ -135,26 +135,26 @@ def _fields(renamer: Renamer, requirements: list[labels.NodeSelectorRequirement]
 
 
 def _taint(renamer: Renamer, taint: Any) -> Any:
-    """A taint or a toleration."""
+    """Replace a taint or a toleration."""
     key, value = taint.key, taint.value
     key = renamer.rename(spaces.LABEL_KEY, key) if key else key
     return msgspec.structs.replace(taint, key=key, value=renamer.taint_value(taint.key, value) if value else value)
 
 
 def _device_taint(renamer: Renamer, taint: Any) -> Any:
-    """A taint or a toleration, whose effect and operator may be any text."""
+    """Replace a taint or a toleration whose effect and operator may be any text."""
     words = {name: renamer.word(text) for name in ("effect", "operator") if (text := getattr(taint, name, ""))}
     return msgspec.structs.replace(_taint(renamer, taint), **words)
 
 
 def _reference(renamer: Renamer, reference: Any) -> Any:
-    """The claim that a volume belongs to, or the object that an event is about, which says its kind."""
+    """Replace the claim that a volume belongs to, or the object that an event is about, which has a kind."""
     renamer.namespace = reference.namespace
     kind = getattr(reference, "kind", "PersistentVolumeClaim")
-    told = {"kind": renamer.rename(spaces.KIND, kind)} if getattr(reference, "kind", "") else {}
+    kind_field = {"kind": renamer.rename(spaces.KIND, kind)} if getattr(reference, "kind", "") else {}
     return msgspec.structs.replace(
         reference,
-        **told,
+        **kind_field,
         namespace=_namespace(renamer, reference.namespace),
         name=object_name(renamer, kind, reference.name) if reference.name else "",
         uid=_uid(renamer, reference.uid),
@@ -162,18 +162,18 @@ def _reference(renamer: Renamer, reference: Any) -> Any:
 
 
 def _event_text(renamer: Renamer, text: str) -> str:
-    """What the scheduler says to a victim; nothing of any other text."""
+    """Keep the scheduler's message to a victim; remove any other text."""
     match = _PREEMPTED.fullmatch(text)
     return f"Preempted by pod {_uid(renamer, match[1])} on node {_node(renamer, match[2])}" if match else ""
 
 
 def _annotations(renamer: Renamer, annotations: dict[str, str]) -> dict[str, str]:
-    """The annotations that are read, which are all that a dump has."""
+    """Replace the annotations that are read; dumps have no others."""
     return {key: _ANNOTATIONS.get(key, _flag)(renamer, value) for key, value in annotations.items()}
 
 
 def _shaped(shape: str) -> Rule:
-    """The rule for a text that stays where it has the shape, in which it tells nothing."""
+    """Return the rule for a text that is kept if it has the shape, which reveals nothing."""
     is_shaped = re.compile(shape).fullmatch
     return lambda renamer, value: value if is_shaped(value) else renamer.rename(spaces.TEXT, value)
 
@@ -189,7 +189,7 @@ def _disrupted(renamer: Renamer, pods: dict[str, str]) -> dict[str, str]:
     return {renamer.rename(spaces.POD, name): renamer.written_time(time) for name, time in pods.items()}
 
 
-# What an event says to a victim (framework/preemption/executor.go).
+# The message of an event about a victim (framework/preemption/executor.go).
 _PREEMPTED = re.compile(r"Preempted by pod (\S+) on node (\S+)")
 
 _boolean = _shaped("|".join(sorted(spaces.GO_BOOLEANS)))
@@ -218,7 +218,7 @@ _ANNOTATIONS: dict[str, Rule] = {
     volcano.HIERARCHY_WEIGHTS: joined("/", _number),
 }
 
-# Whole records that need more than a rule for each field.
+# Records that need more than a rule per field.
 RECORDS: dict[type[msgspec.Struct], Rule] = {
     meta.OwnerReference: owner,
     labels.LabelSelectorRequirement: _requirement,

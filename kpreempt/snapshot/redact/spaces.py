@@ -1,4 +1,4 @@
-"""The sorts of names that are replaced, and how a name that is made of others is put together again."""
+"""The kinds of names that are replaced, and how names composed of other names are rebuilt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kpreempt.model.volcano import DEFAULT_QUEUE
 from kpreempt.snapshot.redact import well_known
 from kpreempt.snapshot.redact.tokens import Names, Space, ending_of_key, ending_of_value
 
-# What Go takes for true or false.
+# The strings that Go parses as true or false.
 GO_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))
 _ZONE_DELIMITER = "__"
 _DASHES_OF_ZONE = 2
@@ -40,14 +40,14 @@ _NO_TIME = "none"
 
 
 def _ending_of_resource(name: str) -> str:
-    """Whether a resource counts as Kubernetes' own depends on a slash and on this text anywhere in the name."""
+    """Keep the parts that decide whether a resource counts as Kubernetes' own: a slash, and this text in the name."""
     if "kubernetes.io/" in name:
         return ".kubernetes.io/r"
     return "/r" if "/" in name else ""
 
 
 def _ending_of_member(name: str) -> str:
-    """Volcano orders the pods of a job by the number behind the last dash, where the name has two dashes or more."""
+    """Keep the number after the last dash if there are two or more dashes: Volcano sorts the pods of a job by it."""
     *others, last = name.split("-")
     return f"-{last}" if len(others) >= _DASHES_OF_MEMBER and _DIGITS.fullmatch(last) else ""
 
@@ -59,16 +59,16 @@ NODE = Space("node", ending=ending_of_value)
 NAMESPACE = Space("namespace", well_known.NAMESPACES.__contains__, ending_of_value)
 LABEL_KEY = Space("key", well_known.is_label, ending_of_key)
 LABEL_VALUE = Space("value", ending=ending_of_value, is_sorted=False)
-# Values of labels that say where a node is, which messages and volumes put in order.
+# Values of labels for the location of a node, which messages and volumes sort.
 DOMAIN = Space("domain", ending=ending_of_value)
-# Values of taints, of which a message has all in order.
+# Values of taints, which a message lists in order.
 TAINT_VALUE = Space("taint", ending=ending_of_value)
 REGION = Space("region")
-# Without a dash: a zone of Google's has three parts, of which the first two are its region.
+# Without a dash: a Google zone has three parts, of which the first two are its region.
 ZONE = Space("zone", joint="")
 IMAGE = Space("image", ending=lambda name: ":tag" if _is_tagged(name) else "", is_sorted=False)
 RESOURCE = Space("resource", well_known.is_resource, _ending_of_resource)
-# A driver's name begins a reason that is sorted among others.
+# A driver's name is the beginning of a reason that is sorted with others.
 DRIVER = Space("driver", well_known.PROVISIONERS.__contains__, fences=("node(s)", "persistentvolumeclaim"))
 PRIORITY_CLASS = Space("priorityclass", well_known.PRIORITY_CLASSES.__contains__)
 SCHEDULER = Space("scheduler", well_known.SCHEDULERS.__contains__, is_sorted=False)
@@ -80,9 +80,9 @@ WORD = Space("word", well_known.WORDS.__contains__, sorts_with_kept=False)
 KIND = Space("kind", well_known.KINDS.__contains__, sorts_with_kept=False)
 API_VERSION = Space("group", well_known.is_api_version, lambda _: "/v1", sorts_with_kept=False)
 POOL = Space("pool", "rbd".__eq__, is_sorted=False)
-# Of Karpenter's.
+# Karpenter's.
 NODE_POOL = Space("nodepool", is_sorted=False)
-# In the form of an EBS volume's name, which the scheduler looks for.
+# In the form of an EBS volume's name, which the scheduler searches for.
 HANDLE = Space("vol", is_sorted=False)
 CLAIM = Space("claim")
 VOLUME = Space("volume")
@@ -91,7 +91,7 @@ LOCAL_QUEUE = Space("localqueue")
 UID = Space("uid")
 DEVICE_CLASS = Space("deviceclass")
 TEXT = Space("text")
-"""What no other space is for."""
+"""Names for which there is no other space."""
 
 # The labels whose values are names of objects.
 _OF_LABELS = {
@@ -100,7 +100,7 @@ _OF_LABELS = {
     LOCAL_QUEUE_LABEL: LOCAL_QUEUE,
     JOB_UID_LABEL: UID,
 }
-# What resources begin with that are for drivers or for classes of devices, or that schedulers take for Kubernetes' own.
+# Prefixes of resources for drivers or device classes, or that schedulers treat as Kubernetes' own.
 _PREFIXES = (
     (_CSI_LIMIT, DRIVER),
     (_DEVICE_CLASS, DEVICE_CLASS),
@@ -110,27 +110,27 @@ _PREFIXES = (
 )
 
 
-# The images of a node that matter, with sizes as exact as that takes.
+# The images of a node that matter, with sizes only as exact as necessary.
 RoundedImages = Callable[[list[ContainerImage]], list[ContainerImage]]
 
 
 class Retime(Protocol):
-    """Gives the time that stands for another; ``Times`` has two of these."""
+    """Returns the replacement of a time; ``Times`` has two of these."""
 
     def __call__(self, time: datetime, *, is_ordered_only: bool) -> datetime: ...
 
 
 class KnownNames:
-    """What of all objects together decides by what single names are replaced.
+    """Facts about all objects together that determine how single names are replaced.
 
-    ``number_labels`` and ``number_taints`` are the keys whose values are compared as numbers; an empty key of a taint
-    stands for all of them. ``places`` are the keys of labels by whose values pods spread. ``ephemeral`` has, by
-    namespace and name of a claim, the pod and the volume after which it is named. ``regions`` are those of zones in
-    which a disk of Google's is at once; the scheduler takes them from the zones' names.
+    ``number_labels`` and ``number_taints`` are the keys whose values are compared as numbers; an empty taint key stands
+    for all of them. ``places`` are the keys of labels by whose values pods spread. ``ephemeral`` has, by namespace and
+    name of a claim, the pod and volume after which it is named. ``regions`` are those of zones that a Google disk
+    spans; the scheduler derives them from the zones' names.
     """
 
     def __init__(self, cluster: ClusterSnapshot | None = None) -> None:
-        """Nothing is known yet, or what the objects of a cluster say."""
+        """Begin empty, or with the objects of a cluster."""
         self.number_labels: set[str] = set()
         self.number_taints: set[str] = set()
         self.places = set(well_known.ZONES)
@@ -141,7 +141,7 @@ class KnownNames:
             self.add(cluster)
 
     def add(self, cluster: ClusterSnapshot) -> None:
-        """Look through more objects."""
+        """Process more objects."""
         seen: set[int] = set()
         for pod in cluster.pods:
             rules = pod.spec.affinity.node_affinity if pod.spec.affinity else None
@@ -150,7 +150,7 @@ class KnownNames:
                 self.number_labels.update(_compared(NodeSelector([each.preference for each in rules.preferred])))
             if id(pod.spec.tolerations) not in seen:
                 seen.add(id(pod.spec.tolerations))
-                # Those that compare numbers; or, without a key, the values of all taints.
+                # Tolerations that compare numbers; without a key, the values of all taints.
                 self.number_taints.update(
                     each.key
                     for each in pod.spec.tolerations
@@ -172,10 +172,10 @@ class KnownNames:
 
 
 class Renamer:
-    """Replaces names and times while one object after the other is walked; ``namespace`` is that of the object.
+    """Replaces names and times while objects are walked one by one; ``namespace`` is that of the current object.
 
-    ``rename`` collects names in a first walk over all objects, and gives tokens in the second, as ``retime`` does with
-    times. ``is_finished_renaming`` says that the object is a pod that has a node.
+    ``rename`` collects names in a first walk over all objects, and returns tokens in the second; ``retime`` does the
+    same with times. ``is_finished_renaming`` means that the object is a pod with a node.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Renamer:
         self._known = known
 
     def label_value(self, key: str, value: str) -> str:
-        """The value of a label, or one that it is compared with."""
+        """Replace the value of a label, or one that it is compared with."""
         if key == well_known.NAMESPACE_LABEL:
             return self.rename(NAMESPACE, value)
         if key == well_known.HOSTNAME:
@@ -214,7 +214,7 @@ class Renamer:
         return self._zone(value)
 
     def taint_value(self, key: str, value: str) -> str:
-        """The value of a taint, or one that it is compared with."""
+        """Replace the value of a taint, or one that it is compared with."""
         numbers = self._known.number_taints
         if (key in numbers or "" in numbers) and parse_int64(value) is not None:
             return self._names.keep(TAINT_VALUE, value)
@@ -227,11 +227,11 @@ class Renamer:
         return f"{self.rename(REGION, region)}-{self.rename(ZONE, value)}"
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """A map of labels, or one that selects by labels."""
+        """Replace a map of labels, or one that selects by labels."""
         return {self.rename(LABEL_KEY, key): self.label_value(key, value) for key, value in labels.items()}
 
     def resource(self, name: str) -> str:
-        """The name of a resource; of those that schedulers know by what they begin with that stays."""
+        """Replace the name of a resource; prefixes that schedulers know are kept."""
         for prefix, space in _PREFIXES:
             if name.startswith(prefix) and not well_known.is_resource(name):
                 self._names.keep(RESOURCE, prefix)
@@ -239,14 +239,14 @@ class Renamer:
         return self.rename(RESOURCE, name)
 
     def image(self, name: str) -> str:
-        """An image; ``:latest`` stays apart, because a name without a tag means the same."""
+        """Replace an image; ``:latest`` is kept, because a name without a tag means the same."""
         base = name.removesuffix(_LATEST)
         if base != name and not _is_tagged(base):
             return self.rename(IMAGE, base) + _LATEST
         return self.rename(IMAGE, name)
 
     def claim(self, name: str) -> str:
-        """A claim in the object's namespace; that of an ephemeral volume is named after pod and volume."""
+        """Replace a claim in the object's namespace; an ephemeral volume's claim is named after pod and volume."""
         pod_and_volume = self._known.ephemeral.get((self.namespace, name))
         if pod_and_volume is None:
             return self.rename(CLAIM, name)
@@ -254,7 +254,7 @@ class Renamer:
         return f"{self.rename(POD, pod)}-{self.rename(VOLUME, volume)}"
 
     def handle(self, text: str) -> str:
-        """What a driver calls a volume; texts from which the scheduler takes a part keep their form."""
+        """Replace a driver's name of a volume; texts that the scheduler parses keep their form."""
         if disk := _GCE_DISK.fullmatch(text):
             scope, place, name = disk.groups()
             return f"projects/UNSPECIFIED/{scope}/{self._zone(place)}/disks/{self.rename(HANDLE, name)}"
@@ -267,19 +267,19 @@ class Renamer:
         return f"{_AWS}{self._zone(parts.netloc)}/{good}"
 
     def time(self, time: datetime) -> datetime:
-        """A time that is compared with the present one."""
+        """Replace a time that is compared with the current time."""
         return self.retime(time, is_ordered_only=False)
 
     def relative_time(self, time: datetime) -> datetime:
-        """A time that is only compared with others."""
+        """Replace a time that is only compared with other times."""
         return self.retime(time, is_ordered_only=True)
 
     def start(self, time: datetime) -> datetime:
-        """When a pod came, or began: as long as it waits for a node, that decides when it is tried again."""
+        """Replace the creation or start time of a pod, which determines its retries while it waits for a node."""
         return self.relative_time(time) if self.is_finished_renaming else self.time(time)
 
     def written_time(self, text: str) -> str:
-        """A time in a text, which stays none where it is none."""
+        """Replace a time in a text; other texts are kept."""
         try:
             time = msgspec.convert(text, Time)
         except msgspec.ValidationError:
@@ -287,7 +287,7 @@ class Renamer:
         return self.time(time).isoformat().replace("+00:00", "Z")
 
     def address(self, text: str) -> str:
-        """An address of a host."""
+        """Replace the address of a host."""
         token = self.rename(ADDRESS, text)
         if token == text:
             return text
@@ -295,20 +295,20 @@ class Renamer:
         return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
     def word(self, text: str) -> str:
-        """One of a few words."""
+        """Replace a text unless it is one of a few words."""
         return self.rename(WORD, text)
 
     def amount(self, value: int | str | None) -> int | str | None:
-        """A number or a percentage."""
+        """Replace a number or a percentage."""
         return self.rename(TEXT, value) if isinstance(value, str) and not _PERCENTAGE.fullmatch(value) else value
 
 
-# What replaces the value of a field.
+# Replaces the value of a field.
 Rule = Callable[[Renamer, Any], Any]
 
 
 def each_item(rule: Rule) -> Rule:
-    """The rule for a text, for every text of a list, and for none."""
+    """Return a rule that applies another one to a text, to each text of a list, or to ``None``."""
 
     def apply(renamer: Renamer, value: Any) -> Any:
         if isinstance(value, list):
@@ -319,22 +319,22 @@ def each_item(rule: Rule) -> Rule:
 
 
 def name_rule(space: Space) -> Rule:
-    """The rule for a name of one space, or for several; none stays none."""
+    """Return the rule for a name of one space, or for several; ``None`` stays."""
     return each_item(lambda renamer, name: renamer.rename(space, name))
 
 
 def keyed(rule: Rule) -> Rule:
-    """The rule for a map by names, of which the values stay."""
+    """Return the rule for a map by names, whose values are kept."""
     return lambda renamer, value: {rule(renamer, name): item for name, item in value.items()}
 
 
 def joined(separator: str, part: Rule) -> Rule:
-    """The rule for a text of parts."""
+    """Return the rule for a text composed of parts."""
     return lambda renamer, value: separator.join(part(renamer, item) if item else "" for item in value.split(separator))
 
 
 def nothing(_: Renamer, value: Any) -> Any:
-    """What nobody reads of a redacted cluster."""
+    """Remove a value that nothing reads in a redacted cluster."""
     return type(value)()
 
 
@@ -343,7 +343,7 @@ AMOUNTS: Rule = keyed(Renamer.resource)
 
 
 def public_version(text: str) -> str:
-    """The numbers of a version, without what a vendor appends to them."""
+    """Return the numbers of a version, without a vendor's suffix."""
     match = _VERSION.match(text)
     return match[0] if match else ""
 

@@ -1,8 +1,8 @@
-"""Times of a redacted cluster: as old as before, and without the date.
+"""Times in a redacted cluster: their ages are kept, their dates are removed.
 
-They count back from a date that is the same in every redacted dump. A time that is compared with the present one stays
-exactly as far from it as it was. Of one that is only compared with other times the order to all others stays, and the
-age as reports show it: it moves within what an age of that length is told to, an hour for three days.
+They are relative to a date that is the same in every redacted dump. A time that is compared with the current time keeps
+its exact distance from it. A time that is only compared with other times keeps its order among them and its age as
+shown in reports: it moves within the precision with which such an age is shown, such as an hour for three days.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _YEAR = timedelta(days=365)
-# What ages up to so long are shown to, as in ``report/amounts.py``.
+# The precision with which ages are shown, as in ``report/amounts.py``.
 _STEPS = (
     (timedelta(minutes=10), timedelta(seconds=1)),
     (8 * _HOUR, _MINUTE),
@@ -26,16 +26,16 @@ _STEPS = (
 )
 _SECOND = timedelta(seconds=1)
 _RESOLUTION = timedelta.resolution
-# Go's zero time, which says that there is none.
+# Go's zero time, which means that there is none.
 _ZERO = datetime.min.replace(tzinfo=UTC)
 _OLDEST = REDACTED_AT - _ZERO - _DAY
 
-# The kinds of which the oldest or the newest comes first. Of all others but pods and events nobody reads the age.
+# The kinds of which the oldest or the newest comes first. The age of all others, except pods and events, is not read.
 _ORDERED_BY_AGE = frozenset(("StorageClass", "DeviceClass", "ReplicaSet", "PodGroup", "Queue"))
 
 
 class Times:
-    """The times that were seen, and once they are ``numbered`` the one that stands for each."""
+    """The times that were collected, and once they are ``numbered``, their replacements."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -44,48 +44,48 @@ class Times:
         self._new: dict[timedelta, datetime] = {}
 
     def collect(self, time: datetime, *, is_ordered_only: bool) -> datetime:
-        """Remember a time, and give it back."""
+        """Collect a time and return it."""
         (self._ordered if is_ordered_only else self._exact).add(self._now - time)
         return time
 
     def token(self, time: datetime, *, is_ordered_only: bool) -> datetime:
-        """What stands for a time that was collected, in UTC. Raises ``KeyError`` for any other."""
+        """Return the replacement of a collected time, in UTC. Raises ``KeyError`` for any other."""
         return self._new[self._now - time]
 
     def number(self) -> None:
-        """Give every time that was collected another."""
+        """Assign a replacement to every collected time."""
         ages: dict[timedelta, timedelta] = {}
         last, last_new = timedelta(), timedelta()
         for age in sorted(self._exact | self._ordered):
             new = age
-            # It is never made older than it was, so that the next one has room.
+            # It is never made older than it was, to leave room for the next one.
             if age not in self._exact and age > timedelta():
                 new = max(_shown(age), last_new + (_SECOND if age - last >= _SECOND else _RESOLUTION))
             ages[age] = new
             last, last_new = age, new
         self._new = {age: REDACTED_AT - new for age, new in ages.items() if new < _OLDEST}
-        # No object is as old as that; what says so keeps its order.
+        # No object is that old; such times keep their order.
         ancient = sorted(age for age, new in ages.items() if new >= _OLDEST)
         self._new |= {age: _ZERO + place * _RESOLUTION for place, age in enumerate(reversed(ancient), start=1)}
         self._new[self._now - _ZERO] = _ZERO
 
     def shifted(self, time: datetime) -> datetime:
-        """What stands for any time from which others are told exactly."""
+        """Return the replacement of any time to which others are relative."""
         return REDACTED_AT - (self._now - time)
 
     def pairs(self) -> Iterator[tuple[datetime, datetime]]:
-        """Every time, and the one that it stands for."""
+        """Yield every replaced time with the original one."""
         yield from ((self._new[age], self._now - age) for age in sorted(self._exact | self._ordered))
 
 
 def _shown(age: timedelta) -> timedelta:
-    """The least age that is shown as the same one."""
+    """Return the smallest age that is shown in the same way."""
     step = next((step for limit, step in _STEPS if age < limit), _YEAR)
     return age // step * step
 
 
 def creation(renamer: Renamer, kind: str, time: datetime) -> datetime | None:
-    """When an object of a kind was made, as far as anything hangs on it."""
+    """Replace the creation time of an object of a kind, if it matters."""
     if kind == "Pod":
         return renamer.start(time)
     if kind in ("Event", "Workload"):
@@ -94,4 +94,4 @@ def creation(renamer: Renamer, kind: str, time: datetime) -> datetime | None:
 
 
 def nothing(_: Renamer, __: datetime) -> None:
-    """A time that nobody reads."""
+    """Remove a time that nothing reads."""

@@ -1,8 +1,8 @@
-"""Tokens for names: the same one for the same name, in the order of the names where anything hangs on it.
+"""Tokens for names: the same token for the same name, in the order of the names if the order matters.
 
-A scheduler sorts names among each other and beside names that every cluster has ("cpu"). So a token sorts before and
-after the same tokens, and before and after the same well-known names, as the name that it replaces. Where nobody sorts,
-tokens are in an order that only a key tells, which is in no file.
+A scheduler sorts names among each other and with names that every cluster has ("cpu"). So a token sorts before and
+after the same tokens, and before and after the same well-known names, as the name that it replaces. If nothing sorts
+the names, a key determines the order of the tokens, which is not stored in any file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from kpreempt.model.labels import is_label_key, is_label_value
 
 _MIN_DIGITS = 4
-# What a DNS name is made of, letters first: a token is to look like one.
+# The characters of a DNS name, letters first, because tokens should look like DNS names.
 _FIRST = "abcdefghijklmnopqrstuvwxyz0123456789"
 _NEXT = _FIRST + "-."
 _MAX_LABEL = 63
@@ -28,12 +28,12 @@ _DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*
 
 
 class Space(msgspec.Struct, frozen=True):
-    """Names of one sort, which are compared with each other and with no others.
+    """Names of one kind, which are only compared with each other.
 
-    ``stem`` is what their tokens begin with, ``is_kept`` tells well-known names, which stay, and ``ending`` what of a
-    name's shape its token must have. ``fences`` are other texts beside which these names are sorted. ``joint``
-    stands before the number. ``sorts_with_kept`` says that the order to the names that stay matters, too, and
-    ``is_sorted`` that any order matters.
+    ``stem`` is the prefix of their tokens, ``is_kept`` selects well-known names, which stay, and ``ending`` returns the
+    part of a name's shape that its token must have. ``fences`` are other texts with which these names are sorted.
+    ``joint`` precedes the number. ``sorts_with_kept`` means that the order relative to names that stay matters as
+    well, and ``is_sorted`` that any order matters.
     """
 
     stem: str
@@ -46,9 +46,9 @@ class Space(msgspec.Struct, frozen=True):
 
 
 class Names:
-    """The names that were seen, by space, and once they are ``numbered`` the token of each.
+    """The collected names, by space, and once they are ``numbered``, the token of each.
 
-    The ``key`` gives names that nobody sorts their order: up to 64 bytes, as good as any secret.
+    The ``key`` orders names that nothing sorts: up to 64 bytes, as good as any secret.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -57,36 +57,36 @@ class Names:
         self._tokens: dict[str, dict[str, str]] = {}
 
     def collect(self, space: Space, name: str) -> str:
-        """Remember a name, and give it back."""
+        """Collect a name and return it."""
         names = self._of(space)[1]
         if name not in names:
             (self._of(space)[2] if space.is_kept(name) else names).add(name)
         return name
 
     def keep(self, space: Space, name: str) -> str:
-        """Remember that a name stays as it is where it stands now."""
+        """Record that a name is kept as it is here."""
         self._of(space)[2].add(name)
         return name
 
     def token(self, space: Space, name: str) -> str:
-        """The token of a name that was collected; the name itself where it is empty or well known.
+        """Return the token of a collected name, or the name itself if it is empty or well known.
 
-        Raises ``KeyError`` for any other: a name that was overlooked must not slip through.
+        Raises ``KeyError`` for any other: a name that was overlooked must not leak.
         """
         tokens = self._tokens[space.stem]
         return name if not name or space.is_kept(name) else tokens[name]
 
     def number(self) -> None:
-        """Give every name that was collected its token."""
-        for space, names, kept in self._seen.values():
-            # Those that nobody sorts are in an order that only the key tells.
+        """Assign a token to every collected name."""
+        for space, names, kept_names in self._seen.values():
+            # The key orders names that nothing sorts.
             order = None if space.is_sorted else self._scattered
-            beside = kept - {""} if space.sorts_with_kept else ()
-            fences = sorted({*beside, *space.fences}) if space.is_sorted else ()
+            neighbors = kept_names - {""} if space.sorts_with_kept else ()
+            fences = sorted({*neighbors, *space.fences}) if space.is_sorted else ()
             self._tokens[space.stem] = dict(_in_order(space, sorted(names - {""}, key=order), fences))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Every token with the name that it stands for, in order within each space."""
+        """Yield every token with its name, in order within each space."""
         for tokens in self._tokens.values():
             yield from ((token, name) for name, token in tokens.items())
 
@@ -113,9 +113,9 @@ def _in_order(space: Space, names: Sequence[str], fences: Sequence[str]) -> Iter
 
 
 def _start_between(below: str, above: str, stem: str) -> str:
-    """What tokens between two fences begin with, so that whatever follows they stay between them.
+    """Return a prefix for tokens that keeps them between two fences, whatever follows it.
 
-    An empty fence is none. Where there is no room for a name, such as between ``a`` and ``a-``, order is given up.
+    An empty fence is none. If no name fits in between, as between ``a`` and ``a-``, the order is given up.
     """
     for lead in ("", *_leads(below, above)):
         start = f"{lead}-{stem}" if lead else stem
@@ -139,12 +139,12 @@ def _is_between(below: str, start: str, above: str) -> bool:
 
 
 def ending_of_value(value: str) -> str:
-    """Nothing for what can be a label's value; else what makes the token as wrong as the value is."""
+    """Return an empty string for a valid label value, otherwise a suffix that makes the token equally invalid."""
     return "" if is_label_value(value) else _spoiling(value, _NAME, _MAX_LABEL)
 
 
 def ending_of_key(key: str) -> str:
-    """Nothing for what can be a label's key; else what makes the token as wrong as the key is."""
+    """Return an empty string for a valid label key, otherwise a suffix that makes the token equally invalid."""
     if is_label_key(key):
         return ""
     *domains, name = key.split("/")

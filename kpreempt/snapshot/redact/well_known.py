@@ -1,4 +1,4 @@
-"""Names that are the same in every cluster, and so tell nothing of this one: they survive redaction."""
+"""Names that are the same in every cluster, and so reveal nothing about this one; redaction keeps them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROLES = frozenset(("control-plane", "master", "worker", "infra", "etcd"))
 METADATA_NAME = "metadata.name"
 NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 HOSTNAME = "kubernetes.io/hostname"
-# Into these the scheduler renames the zone labels of in-tree volumes (framework/csi_translation.py).
+# The labels to which the scheduler translates the zone labels of in-tree volumes (framework/csi_translation.py).
 CSI_ZONES = ("topology.ebs.csi.aws.com/zone", "topology.cinder.csi.openstack.org/zone", "topology.gke.io/zone")
 # A volume in several zones has them all in the value of such a label.
 ZONES = frozenset(
@@ -37,8 +37,8 @@ def _of(domain: str, names: str) -> tuple[str, ...]:
     return tuple(f"{domain}/{name}" for name in names.split())
 
 
-# Those of "Well-Known Labels, Annotations and Taints" that labels and taints have. A domain of Kubernetes' own is no
-# reason to keep a key: anybody can make one there, and many say what is installed.
+# Labels and taints from "Well-Known Labels, Annotations and Taints". A Kubernetes domain is not enough to keep a key:
+# anyone can create keys in it, and many reveal what is installed.
 _LABELS = frozenset(
     (
         METADATA_NAME,
@@ -71,7 +71,7 @@ _LABELS = frozenset(
 )
 
 _VOLCANO = "volcano.sh/"
-# Labels of Volcano's that are true or false.
+# Volcano labels with true or false as values.
 FLAGS = frozenset((f"{_VOLCANO}preemptable", f"{_VOLCANO}oversubscription"))
 _VOLCANO_LABELS = frozenset(
     f"{_VOLCANO}{each}"
@@ -90,11 +90,11 @@ _VOLCANO_LABELS = frozenset(
 NAMESPACES = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 PRIORITY_CLASSES = frozenset(("system-cluster-critical", "system-node-critical"))
 SCHEDULERS = frozenset(("default-scheduler", "volcano"))
-# The drivers that took the place of in-tree volumes (framework/csi_translation.py).
+# The drivers that replaced in-tree volumes (framework/csi_translation.py).
 DRIVERS = frozenset(
     ("ebs.csi.aws.com", "disk.csi.azure.com", "cinder.csi.openstack.org", "pd.csi.storage.gke.io", "pxd.portworx.com")
 )
-# Drivers and provisioners that are known everywhere.
+# Drivers and provisioners that are publicly known.
 PROVISIONERS = frozenset(
     (
         *DRIVERS,
@@ -131,7 +131,7 @@ _RESOURCES = frozenset((*_COMPUTE, "pods", "storage", *_QUOTAS))
 _ATTACHABLE = frozenset(f"{ATTACHABLE_VOLUMES}{each}" for each in ("aws-ebs", "gce-pd", "azure-disk", "cinder"))
 _HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
 
-# Values of fields that take one of a few words.
+# Values of fields that only take a few words.
 WORDS = _words(
     """
     True False Unknown Always OnFailure Never Restart RestartAllContainers TCP UDP SCTP Pending Running Succeeded
@@ -180,18 +180,18 @@ _API_VERSION = re.compile(r"v[0-9]+(?:(?:alpha|beta)[0-9]+)?")
 
 
 def is_label(key: str) -> bool:
-    """Whether a label or taint key is well known; of node roles only those that installers give."""
+    """Return whether a label or taint key is well known; for node roles, only those that installers set."""
     if key.startswith(_ROLE_PREFIX):
         return key.removeprefix(_ROLE_PREFIX) in _ROLES
     return key in _LABELS or key in FLAGS or key in _VOLCANO_LABELS or key in _KUEUE_LABELS
 
 
 def is_resource(name: str) -> bool:
-    """Whether a resource is one of Kubernetes itself."""
+    """Return whether a resource is one of Kubernetes' own."""
     return name in _RESOURCES or name in _ATTACHABLE or _HUGE_PAGES.fullmatch(name) is not None
 
 
 def is_api_version(text: str) -> bool:
-    """Whether an API version is one of a group of Kubernetes."""
+    """Return whether an API version belongs to a group of Kubernetes."""
     group, slash, version = text.rpartition("/")
     return _API_VERSION.fullmatch(version) is not None and (not slash or group in _GROUPS)

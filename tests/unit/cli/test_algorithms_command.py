@@ -35,7 +35,7 @@ def test_the_list_fits_a_terminal(kpreempt: Kpreempt) -> None:
 def test_a_format_that_there_is_not_is_refused(kpreempt: Kpreempt) -> None:
     run = kpreempt("algorithms", "-o", "toml")
     assert run.returncode == 2
-    assert "there is no format 'toml'" in run.stderr
+    assert "unknown format 'toml'" in run.stderr
 
 
 @pytest.mark.parametrize("algorithm", OLD)

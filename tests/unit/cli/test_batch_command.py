@@ -167,5 +167,5 @@ def test_a_line_about_an_eviction_is_an_error_that_is_shown_harmless(batch: Batc
     assert not obeyed(run.stdout)
     answer = json.loads(run.stdout)
     assert answer["name"] == name
-    message = "standard input:1: evictions are not scheduled: kpreempt drain answers for the pods of a node"
+    message = "standard input:1: evictions are not scheduled; use kpreempt drain for the pods of a node"
     assert answer["error"]["message"] == message

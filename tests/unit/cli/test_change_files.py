@@ -54,11 +54,11 @@ def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path) -> N
 
 def test_a_folder_with_nothing_that_is_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "change.txt").write_text("apiVersion: v1\nkind: One\n")
-    with pytest.raises(InputError, match="has no objects"):
+    with pytest.raises(InputError, match="contains no objects"):
         read_change([str(tmp_path)], InputLimits())
 
 
 def test_a_chart_that_was_not_rendered_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: A\nmetadata:\n  name: {{ .Release.Name }}-a\n")
-    with pytest.raises(InputError, match="is a template that has not been rendered"):
+    with pytest.raises(InputError, match="is a template that was not rendered"):
         read_change([str(tmp_path)], InputLimits())

@@ -71,53 +71,53 @@ def test_version(kpreempt: Kpreempt) -> None:
         ),
         pytest.param(
             ["explain", *DEMO],
-            "no pod is given\nhint: -f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi\n",
+            "no pod given\nhint: -f FILE, or pod/NAME -n NAMESPACE, or --cpu 2 --memory 4Gi\n",
             id="no pod",
         ),
         pytest.param(
             ["explain", *API],
-            "no cluster is given: there is no --snapshot, and no kubeconfig\n"
+            "no cluster given: there is neither --snapshot nor a kubeconfig\n"
             "hint: --snapshot cluster.yaml, or --kubeconfig FILE, or KUBECONFIG=FILE in the environment\n",
             id="no cluster",
         ),
         pytest.param(
             ["explain", *API, "pod/x", *DEMO],
-            "the pod is given twice: by -f and by name\n",
+            "the pod is selected twice: by -f and by name\n",
             id="a manifest and a name",
         ),
         pytest.param(
             ["explain", *API, "--cpu", "1", *DEMO],
-            "the pod is given twice: by -f and by --cpu\n",
+            "the pod is selected twice: by -f and by --cpu\n",
             id="a manifest and amounts",
         ),
         pytest.param(
             ["explain", "-f", "-", "--snapshot", "-"],
-            "standard input is given twice: for -f and --snapshot\n",
+            "standard input is used twice: for -f and --snapshot\n",
             id="standard input for two things",
         ),
         pytest.param(
             ["batch", "-", "--snapshot", "-"],
-            "standard input is given twice: for FILE and --snapshot\n",
+            "standard input is used twice: for FILE and --snapshot\n",
             id="standard input for a batch and its cluster",
         ),
         pytest.param(
             ["explain", *API, *DEMO, "-o", "xml"],
-            "-o xml: there is no format 'xml'\nhint: text, json, yaml, jsonl, name, wide, markdown, html\n",
+            "-o xml: unknown format 'xml'\nhint: text, json, yaml, jsonl, name, wide, markdown, html\n",
             id="an unknown format",
         ),
         pytest.param(
             ["explain", *API, *DEMO, "--color", "sometimes"],
-            "--color: there is no 'sometimes'\nhint: auto, always, never\n",
+            "--color: invalid value 'sometimes'\nhint: auto, always, never\n",
             id="an unknown word for colour",
         ),
         pytest.param(
             ["explain", *API, "--snapshot", "x", "--now", "yesterday"],
-            "--now: 'yesterday' is not a time with its zone\nhint: --now 2026-11-21T03:12:00Z\n",
+            "--now: 'yesterday' is not a time with a time zone\nhint: --now 2026-11-21T03:12:00Z\n",
             id="a time that is none",
         ),
         pytest.param(
             ["explain", "--cpu", "1", *DEMO, "--resource", "gpu"],
-            "--resource gpu: NAME=QUANTITY is expected\nhint: --resource nvidia.com/gpu=1\n",
+            "--resource gpu: expected NAME=QUANTITY\nhint: --resource nvidia.com/gpu=1\n",
             id="a resource without an amount",
         ),
         pytest.param(

@@ -95,7 +95,7 @@ def test_scenarios_without_end_are_told(kpreempt: Kpreempt, monkeypatch: pytest.
     assert kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 2).stderr == ""
     run = kpreempt(*BOTH, "--batch", "-", stdin="{}\n" * 3)
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.complaint.startswith("standard input: has more than 2 scenarios")
+    assert run.complaint.startswith("standard input: more than 2 scenarios")
 
 
 def test_scenarios_lie_over_a_snapshot(kpreempt: Kpreempt) -> None:
@@ -116,15 +116,15 @@ def test_a_line_for_kueue_is_an_error_of_its_own(kpreempt: Kpreempt) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", *API, *FULL], "two algorithms or more are compared"),
-        (["compare", "--algorithms", "kube-1.36", *API, *FULL], "two algorithms or more are compared"),
-        (["compare", "--algorithms", "kube-1.36,kube-1.36", *API, *FULL], "kube-1.36 is there twice"),
+        (["compare", *API, *FULL], "--algorithms needs two or more schedulers"),
+        (["compare", "--algorithms", "kube-1.36", *API, *FULL], "--algorithms needs two or more schedulers"),
+        (["compare", "--algorithms", "kube-1.36,kube-1.36", *API, *FULL], "kube-1.36 is listed twice"),
         (["compare", "--algorithms", "kube-1.36,kube-2", *API, *FULL], "unknown algorithm 'kube-2'"),
-        (["compare", "--algorithms", "kube-1.36,kube-1.36@", *API, *FULL], "the configuration's file is missing"),
+        (["compare", "--algorithms", "kube-1.36,kube-1.36@", *API, *FULL], "configuration file missing"),
         (["compare", "--algorithms", "kube-1.36,kube-1.36:Nope=true", *API, *FULL], "unrecognized feature gate: Nope"),
-        ([*BOTH, "api", *API, *FULL], "the pods are given twice: by name and by -f"),
-        ([*BOTH, "--select", "Pod/api", *FULL], "--select picks from a manifest"),
-        ([*BOTH, "--batch", "-", "--snapshot", "-"], "standard input is given twice"),
+        ([*BOTH, "api", *API, *FULL], "the pods are selected twice: by name and by -f"),
+        ([*BOTH, "--select", "Pod/api", *FULL], "--select needs a manifest"),
+        ([*BOTH, "--batch", "-", "--snapshot", "-"], "standard input is used twice"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -117,10 +117,10 @@ def test_a_pod_of_the_cluster_is_asked_about_alone(kpreempt: Kpreempt) -> None:
         (["--upgrade-to", "1.33"], "not newer than 1.33"),
         (["--upgrade-to", "1.34", "--algorithms", "kube-1.33,kube-1.34"], "exclude each other"),
         (["--upgrade-to", "1.34", "--batch", "x.jsonl"], "exclude each other"),
-        (["--upgrade-to", "1.34", "new", "--workloads"], "given twice"),
-        (["--upgrade-to", "1.34", "--select", "pod/a"], "--select picks from a manifest"),
+        (["--upgrade-to", "1.34", "new", "--workloads"], "selected twice"),
+        (["--upgrade-to", "1.34", "--select", "pod/a"], "--select needs a manifest"),
         (["--upgrade-to", "1.34", "--feature-gates", "SchedulerQueueingHints=false"], "cannot set feature gate"),
-        (["--algorithms", "kube-1.33,kube-1.34"], "--algorithm goes with --upgrade-to"),
+        (["--algorithms", "kube-1.33,kube-1.34"], "--algorithm needs --upgrade-to"),
     ],
 )
 def test_mistakes_are_said(kpreempt: Kpreempt, arguments: list[str], says: str) -> None:

@@ -201,7 +201,7 @@ def test_an_unknown_shell_is_one_message(kpreempt: object) -> None:
     assert kpreempt("completion", "tcsh") == (  # type: ignore[operator]
         2,
         "",
-        "error: there is no script for 'tcsh'\nhint: bash, zsh, fish, kubectl\n",
+        "error: no completion script for 'tcsh'\nhint: bash, zsh, fish, kubectl\n",
     )
 
 

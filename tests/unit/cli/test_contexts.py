@@ -71,4 +71,4 @@ def test_a_context_whose_name_has_a_comma_is_one(kpreempt: Kpreempt, config: lis
 def test_contexts_that_make_no_sense_are_told(kpreempt: Kpreempt, config: list[str], contexts: str) -> None:
     run = kpreempt("pending", *config, "--context", contexts)
     assert run.returncode == 2
-    assert run.complaint.startswith(f"--context {contexts}: a context is empty, or there twice\n")
+    assert run.complaint.startswith(f"--context {contexts}: a context is empty or repeated\n")

@@ -49,20 +49,20 @@ def test_a_whole_recording_is_read(reader: tuple[str, ...], past: Path, kpreempt
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        pytest.param(b'"kind":"List"', b'"kind":5', ":1: holds something else than", id="a header that is none"),
+        pytest.param(b'"kind":"List"', b'"kind":5', ":1: contains data", id="a header that is none"),
         pytest.param(b'{"apiVersion":"v1","kind":"List"', b"", ":1: ", id="a header that is cut"),
         pytest.param(b"kpreempt.io/kpreempt-version", b"x", ":1: ", id="a header of something else"),
         pytest.param(b"kpreempt.io/taken-at\":\"", b"kpreempt.io/taken-at\":\"x", ":1: ", id="a header without a time"),
-        pytest.param(b'"name":"node-a"', b'"name":7', ":2: holds something else than", id="a name"),
+        pytest.param(b'"name":"node-a"', b'"name":7', ":2: contains data", id="a name"),
         pytest.param(b'"cpu":"3"', b'"cpu":"3 \xff"', ":2: is not UTF-8", id="no UTF-8"),
         pytest.param(b'"cpu":"3"', b'"cpu":"many"', ":2: Node node-a: status.allocatable.cpu: ", id="a quantity"),
-        pytest.param(b'"apiVersion":"v1","kind":"Node"', b'"apiVersion":"x/v1","kind":"Node"', "is not a kind that is", id="a group"),  # noqa: E501
-        pytest.param(b'"kind":"Node"', b'"kind":"Nod"', "is not a kind that is", id="a kind"),
+        pytest.param(b'"apiVersion":"v1","kind":"Node"', b'"apiVersion":"x/v1","kind":"Node"', "is not a recorded", id="a group"),  # noqa: E501
+        pytest.param(b'"kind":"Node"', b'"kind":"Nod"', "is not a recorded", id="a kind"),
         pytest.param(b'"priority":2000', b'"priority":{}', ":4: Pod shop/agent: spec.priority: ", id="a base's pod"),
         pytest.param(b'"minAvailable":1', b'"minAvailable":[]', ": PodDisruptionBudget shop/api: ", id="a budget"),
-        pytest.param(b'"versions":{', b'"versions":{"":', ": holds something else than", id="a base's end"),
-        pytest.param(b'"what":"ADDED"', b'"what":"Added"', ": holds something else than", id="a change of no kind"),
-        pytest.param(b'"object":{"apiVersion"', b'"object":{"apiversion"', ": holds something else", id="an object"),
+        pytest.param(b'"versions":{', b'"versions":{"":', ": contains data", id="a base's end"),
+        pytest.param(b'"what":"ADDED"', b'"what":"Added"', ": contains data", id="a change of no kind"),
+        pytest.param(b'"object":{"apiVersion"', b'"object":{"apiversion"', ": contains data", id="an object"),
         pytest.param(b'"priority":1000', b'"priority":"1000"', ": Pod shop/api: spec.priority: ", id="a pod"),
         pytest.param(
             b'"namespace":"shop","name":"api","version"',
@@ -71,7 +71,7 @@ def test_a_whole_recording_is_read(reader: tuple[str, ...], past: Path, kpreempt
             id="a change of another object",
         ),
         pytest.param(b'"seen":"2026', b'"seen":"9999-12-31T23:59:59Z","x":"', ": a time is before", id="a late time"),
-        pytest.param(b'"seen":"2026', b'"seen":"2026-11-21","x":"', ": holds something else than", id="no time"),
+        pytest.param(b'"seen":"2026', b'"seen":"2026-11-21","x":"', ": contains data", id="no time"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("past", ["one_segment"], indirect=True)

@@ -89,25 +89,25 @@ def test_the_order_that_displaces_least_is_said_with_what_it_saves(kpreempt: Kpr
     words = ["n3", "n1", "n2", "--one-by-one", "--best-order", "--without", "pdb/shop/checkout"]
     run = kpreempt("drain", *words, *ALLOWED, *SNAPSHOT)
     assert run.returncode == 0, run.stderr
-    assert "in the order found to displace least" in " ".join(run.stdout.split())
+    assert "in the order found to displace the fewest pods" in " ".join(run.stdout.split())
     (line,) = re.findall(r"DRAIN ORDER   .*\n(?:  .*\n)+", run.stdout)
     assert "greedy" in line and "displaced in one run" in " ".join(line.split())
 
 
 REFUSED = {
-    "no node": ([], 2, "which nodes is missing"),
+    "no node": ([], 2, "no nodes given"),
     "a node and a selector": (["n1", "-l", "a=b"], 2, "cannot specify both a node name and a --selector option"),
-    "a selector and a pool": (["-l", "a=b", "--pool", "a=b"], 2, "one of both"),
+    "a selector and a pool": (["-l", "a=b", "--pool", "a=b"], 2, "exclude each other"),
     "a script as the docs' address": (["n1", "--docs-url", "javascript:alert(1)"], 2, "--docs-url"),
-    "a pool without a value": (["--pool", "pool"], 2, "this is not a label with its value"),
+    "a pool without a value": (["--pool", "pool"], 2, "expected LABEL=VALUE"),
     "an unknown node": (["n9"], 3, 'nodes "n9" not found'),
-    "labels that no node has": (["-l", "pool=other"], 3, "no node has the labels pool=other"),
+    "labels that no node has": (["-l", "pool=other"], 3, "no node matches pool=other"),
     "a pod selector that is none": (["n1", "--pod-selector", "=="], 2, "must be a valid label selector"),
     "a time that is none": (["n1", "--timeout", "soon"], 2, 'time: invalid duration "soon"'),
-    "a kubelet without new nodes": (["n1", "--kubelet-version", "v1.37.0"], 2, "is of new nodes"),
-    "an order without an upgrade": (["n1", "--best-order"], 2, "--best-order is of an upgrade"),
-    "an order of nodes that go for good": (["n1", "--best-order", "--remove"], 2, "--best-order is of an upgrade"),
-    "two ways of an upgrade": (["n1", "--one-by-one", "--surge", "1"], 2, "one of them"),
+    "a kubelet without new nodes": (["n1", "--kubelet-version", "v1.37.0"], 2, "needs new nodes"),
+    "an order without an upgrade": (["n1", "--best-order"], 2, "--best-order needs an upgrade"),
+    "an order of nodes that go for good": (["n1", "--best-order", "--remove"], 2, "--best-order needs an upgrade"),
+    "two ways of an upgrade": (["n1", "--one-by-one", "--surge", "1"], 2, "excludes"),
 }
 
 

@@ -121,7 +121,7 @@ def test_a_job_without_its_queue_in_the_namespace_is_not_queued(ask: Callable[..
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (_job("one", "1", labels={}), f"no Workload, and nothing with the label {QUEUE}"),
+        (_job("one", "1", labels={}), f"contains no Workload and no object with the label {QUEUE}"),
         ({**_job("one", "1"), "kind": "RayJob"}, "Kueue's Workload for a RayJob is not modeled"),
         (
             _job("one", "1", labels={QUEUE: "vision", "kueue.x-k8s.io/priority-class": "high"}),
@@ -229,7 +229,7 @@ def test_the_priority_comes_from_the_workloads_class(ask: Callable[..., Any]) ->
 def test_a_configuration_that_is_none_is_refused(ask: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("kind: KubeSchedulerConfiguration\n")
-    assert "is no Configuration of Kueue's manager" in ask(_job("one", "1"), "--scheduler-config", str(path)).stderr
+    assert "not a Kueue Configuration" in ask(_job("one", "1"), "--scheduler-config", str(path)).stderr
 
 
 def test_what_is_not_modelled_is_assumed(ask: Callable[..., Any], tmp_path: Path) -> None:

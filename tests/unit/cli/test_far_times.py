@@ -61,5 +61,5 @@ def test_a_time_beyond_the_calendar_is_the_error_of_its_line(
     out, said = capsys.readouterr()
     assert code == 3
     assert "bug" not in said
-    assert "lines.jsonl:1: a time of the input" in out
+    assert "lines.jsonl:1: a time in the input" in out
     assert "near" in out

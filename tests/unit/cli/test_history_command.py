@@ -137,11 +137,11 @@ def test_a_time_in_which_nothing_was_recorded_is_told(kpreempt: Kpreempt, tmp_pa
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["deploy/api", "--snapshot", RECORDING], 2, '"deploy/api" is no pod, node or budget'),
-        (["api"], 2, "one recording is needed"),
-        (["nobody", "-n", "shop", "--snapshot", RECORDING], 3, "knows no pods shop/nobody"),
-        (["node/n9", "--snapshot", RECORDING], 3, "knows no nodes n9"),
-        (["api", "--snapshot", "fixtures/demo"], 3, "is no recording"),
+        (["deploy/api", "--snapshot", RECORDING], 2, '"deploy/api" is not a pod, node or budget'),
+        (["api"], 2, "history needs one recording"),
+        (["nobody", "-n", "shop", "--snapshot", RECORDING], 3, "has no pods shop/nobody"),
+        (["node/n9", "--snapshot", RECORDING], 3, "has no nodes n9"),
+        (["api", "--snapshot", "fixtures/demo"], 3, "not a recording"),
     ],
 )
 def test_what_cannot_be_told_is_said(kpreempt: Kpreempt, words: list[str], code: int, said: str) -> None:

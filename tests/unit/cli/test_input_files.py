@@ -70,11 +70,11 @@ def test_items_are_objects_whatever_the_kind_of_their_list(check: Callable[..., 
 
 
 REFUSED: dict[str, tuple[object, str]] = {
-    "an object without a kind": ({"metadata": {"name": "a"}}, "1: is not a Kubernetes object: it has no kind"),
+    "an object without a kind": ({"metadata": {"name": "a"}}, "1: not a Kubernetes object: missing kind"),
     "an array of objects": ([GREEDY], "1: expected a Kubernetes object, got a list"),
-    "values next to an object": (f"{json.dumps(WEB)}\n---\na: 1\n", "3: is not a Kubernetes object: it has no kind"),
-    "a list without a kind": ({"items": [GREEDY]}, "1: is not a Kubernetes object: it has no kind"),
-    "a template": ("kind: A\nmetadata:\n  name: {{ .x }}\n", "3: is a template that has not been rendered"),
+    "values next to an object": (f"{json.dumps(WEB)}\n---\na: 1\n", "3: not a Kubernetes object: missing kind"),
+    "a list without a kind": ({"items": [GREEDY]}, "1: not a Kubernetes object: missing kind"),
+    "a template": ("kind: A\nmetadata:\n  name: {{ .x }}\n", "3: is a template that was not rendered"),
     "YAML that is cut off": ('kind: "A\n', "2: is not YAML: found unexpected end of stream"),
 }
 
@@ -97,7 +97,7 @@ def test_helm_values_and_files_that_are_named_are_manifests_or_refused(check: Ca
         write(f"k8s/{name}", "replicas: 3\n")
         found = check("-f", "k8s" if name.startswith("values") else f"k8s/{name}")
         assert found.returncode == 3
-        assert found.complaint.splitlines()[0] == f"k8s/{name}:1: is not a Kubernetes object: it has no kind"
+        assert found.complaint.splitlines()[0] == f"k8s/{name}:1: not a Kubernetes object: missing kind"
         if name.startswith("values"):
             Path("k8s", name).unlink()
     found = check("-f", "k8s", "-o", "markdown")
@@ -121,7 +121,7 @@ def test_a_kustomization_that_is_not_built_fails_the_gate(check: Callable[..., A
     write("k8s/kustomization.yaml", "resources: [web.yaml]\n")
     found = check("-f", "k8s")
     assert found.returncode == 1
-    assert "-k DIR builds it" in " ".join(found.stdout.split())
+    assert "use -k DIR to build it" in " ".join(found.stdout.split())
 
 
 def test_listed_files_do_not_fail_strict_answers(kpreempt: Kpreempt, here: Path) -> None:
@@ -138,11 +138,11 @@ def test_a_kustomization_and_its_patches_are_not_objects(check: Callable[..., An
     found = check("-f", "k8s")
     assert found.returncode == 3
     assert found.complaint.splitlines() == [
-        "k8s/patch.yaml:1: is a patch of k8s/kustomization.yaml, not an object of its own",
-        "hint: -k DIR builds it",
+        "k8s/patch.yaml:1: is a patch of k8s/kustomization.yaml, not an object",
+        "hint: use -k DIR to build it",
     ]
     found = check("-f", "k8s/kustomization.yaml")
-    assert found.complaint.splitlines()[0] == "k8s/kustomization.yaml: has no objects"
+    assert found.complaint.splitlines()[0] == "k8s/kustomization.yaml: contains no objects"
 
 
 def test_an_object_does_not_hide_behind_the_name_of_a_kustomization(check: Callable[..., Any]) -> None:
@@ -183,7 +183,7 @@ def test_a_file_that_was_skipped_fails_whatever_can_fail(kpreempt: Kpreempt, her
     assert (refused.returncode, refused.complaint.splitlines()[0].startswith("dump/events.yaml:")) == (3, True)
     found = kpreempt(*command, "--skip-bad-objects")
     assert found.returncode not in (0, 3, 4)
-    assert "set aside: dump/events.yaml:" in found.stderr
+    assert "skipped: dump/events.yaml:" in found.stderr
 
 
 def test_a_dump_of_ours_does_not_name_the_files_of_its_input(kpreempt: Kpreempt, here: Path) -> None:

@@ -52,7 +52,7 @@ def test_pending_workloads_are_selected(kpreempt: Callable[..., Any], options: t
 def test_options_that_say_nothing_to_kueue_are_refused(kpreempt: Callable[..., Any], options: tuple[str, ...]) -> None:
     run = kpreempt("pending", *KUEUE, *BUSY, *options)
     assert run.returncode == 2
-    assert "says nothing to kueue-0.19" in run.stderr
+    assert "does not apply to kueue-0.19" in run.stderr
 
 
 def _compare(kpreempt: Callable[..., Any], path: Path | str, *options: str) -> Any:
@@ -97,10 +97,10 @@ def test_the_same_quota_decides_alike(kpreempt: Callable[..., Any], tmp_path: Pa
 @pytest.mark.parametrize(
     ("algorithms", "message"),
     [
-        ("kueue-0.19,kube-1.36", "is compared with itself alone"),
-        ("kueue-0.19", "two configurations or more are compared"),
-        ("kueue-0.19,kueue-0.19", "is there twice"),
-        ("kueue-0.19,kueue-0.19@", "is not kueue-0.19@FILE"),
+        ("kueue-0.19,kube-1.36", "can only be compared with itself"),
+        ("kueue-0.19", "--algorithms needs two or more configurations"),
+        ("kueue-0.19,kueue-0.19", "is listed twice"),
+        ("kueue-0.19,kueue-0.19@", "expected kueue-0.19@FILE"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(kpreempt: Callable[..., Any], algorithms: str, message: str) -> None:
@@ -112,7 +112,7 @@ def test_what_cannot_be_compared_is_refused(kpreempt: Callable[..., Any], algori
 def test_a_file_of_something_else_is_refused(kpreempt: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
-    assert "a Pod is neither a Configuration nor a queue of Kueue's" in _compare(kpreempt, path).stderr
+    assert "a Pod" in _compare(kpreempt, path).stderr
 
 
 def _at_risk(kpreempt: Callable[..., Any], *options: str) -> dict[str, Any]:

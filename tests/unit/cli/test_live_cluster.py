@@ -118,7 +118,7 @@ def test_a_snapshot_and_a_live_cluster_exclude_each_other(
 ) -> None:
     run = kpreempt(*command, *flag, "--snapshot", str(DEMO / "cluster.yaml"))
     assert run.returncode == 2
-    assert run.complaint == f"--snapshot and {shown} exclude each other: the cluster is a dump or a live one\n"
+    assert run.complaint == f"--snapshot and {shown} exclude each other: use a snapshot or a live cluster\n"
 
 
 def test_batch_has_no_base_cluster_unless_one_is_named(kpreempt: Kpreempt, server: FakeApi) -> None:
@@ -131,7 +131,7 @@ def test_a_cluster_that_is_not_reached_ends_with_3_and_a_hint(kpreempt: Kpreempt
     run = kpreempt("explain", *API, "--server", server.url, "--context", "demo")
     assert (run.returncode, run.complaint) == (
         2,
-        '--context: the kubeconfig has no context "demo"\nhint: it has no contexts at all\n',
+        '--context: the kubeconfig has no context "demo"\nhint: it has no contexts\n',
     )
     run = kpreempt("explain", *API, "--server", f"{server.url}/other")
     assert run.returncode == 3

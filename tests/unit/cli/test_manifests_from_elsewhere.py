@@ -80,9 +80,9 @@ def test_a_few_redirects_are_followed(kpreempt: Kpreempt, address: str) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/nothing", "/nothing: the server answers 404 Not Found\n"),
-        ("/page", "/page: is a page of HTML, not a manifest\nhint: the address of the raw file\n"),
-        ("/empty", "/empty: has no objects\n"),
+        ("/nothing", "/nothing: the server returned 404 Not Found\n"),
+        ("/page", "/page: an HTML page, not a manifest\nhint: use the URL of the raw file\n"),
+        ("/empty", "/empty: contains no objects\n"),
     ],
 )
 def test_what_is_wrong_is_one_message(kpreempt: Kpreempt, address: str, path: str, message: str) -> None:
@@ -107,7 +107,7 @@ def test_secrets_of_a_url_are_neither_sent_nor_shown(server: ThreadingHTTPServer
 
 
 def test_an_answer_is_bounded_in_size(address: str) -> None:
-    with pytest.raises(InputError, match="is longer than 1,000 bytes"):
+    with pytest.raises(InputError, match="longer than 1,000 bytes"):
         download(f"{address}/big", {}, max_bytes=1000)
 
 
@@ -115,12 +115,12 @@ def test_an_answer_is_bounded_in_size(address: str) -> None:
 def test_an_answer_that_drips_has_an_end(start: bytes) -> None:
     with FakeExtender(Dripping(start, b" ")) as dripping, pytest.raises(InputError) as caught:
         download(f"{dripping.url}/rollout.yaml", {}, seconds=0.1)
-    assert caught.value.message == f"{dripping.url}/rollout.yaml: takes longer than 0.1s to answer"
+    assert caught.value.message == f"{dripping.url}/rollout.yaml: timed out after 0.1s"
 
 
 @pytest.mark.parametrize("url", ["http://", "https:///x", "http://[x", "http://h:99999/"])
 def test_what_is_no_url_is_told(url: str) -> None:
-    with pytest.raises(InputError, match="is no URL with a host"):
+    with pytest.raises(InputError, match="not a URL with a host"):
         download(url, {})
 
 
@@ -134,7 +134,7 @@ class _Redirect:
 
 def test_https_never_becomes_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "_request", lambda *_: _Redirect())
-    with pytest.raises(InputError, match="redirects from https to what is not"):
+    with pytest.raises(InputError, match="redirects from https to another scheme"):
         download("https://h/a", {})
 
 
@@ -168,5 +168,5 @@ def test_without_kubectl_there_is_one_clear_message(
     run = kpreempt("explain", *DEMO, "-k", "overlay")
     assert run.returncode == 3
     assert run.complaint == (
-        "-k needs kubectl, which is not on the PATH\nhint: kustomize build overlay | kpreempt explain -f -\n"
+        "-k needs kubectl, which is not in PATH\nhint: kustomize build overlay | kpreempt explain -f -\n"
     )

@@ -137,7 +137,7 @@ def test_what_a_demanding_pod_needs_is_named_with_the_right_that_is_missing(
     assert told.startswith("cannot be listed (403): ")
     assert told.endswith(f"; missing permission: list {resource_of(KINDS[kind])}")
     assert run.returncode == UNCERTAIN
-    assert f"--exit-code: the answer is not certain: {kind}: cannot be listed (403)" in run.stderr
+    assert f"--exit-code: the answer is uncertain: {kind}: cannot be listed (403)" in run.stderr
     if kind in HIDING:
         assert verdict["outcome"] == "Uncertain"
         text = kpreempt("explain", "-f", str(tmp_path / "pod.yaml"), "--server", server.url).stdout

@@ -94,9 +94,9 @@ def test_a_pool_of_karpenter_s_in_the_snapshot(kpreempt: Kpreempt, tmp_path: Pat
             (*DEMO, "--add-node", "fixtures/demo/api.yaml"), 2, "the file has no Node", id="a file without any"
         ),
         pytest.param(
-            (*DEMO, "--add-node", "-", "--with", "-"), 2, "standard input is given twice", id="one input for two"
+            (*DEMO, "--add-node", "-", "--with", "-"), 2, "standard input is used twice", id="one input for two"
         ),
-        pytest.param((*ON_CALL, "-w", "--add-node", "-"), 2, "can be read once only", id="a watch of standard input"),
+        pytest.param((*ON_CALL, "-w", "--add-node", "-"), 2, "can be read only once", id="a watch of standard input"),
     ],
 )
 def test_what_is_wrong_is_one_message(kpreempt: Kpreempt, arguments: tuple[str, ...], code: int, said: str) -> None:

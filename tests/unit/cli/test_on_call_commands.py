@@ -116,7 +116,7 @@ def test_strict_fails_where_the_version_is_not_modelled(kpreempt: Kpreempt, tmp_
     other.write_text((ON_CALL / "cluster.yaml").read_text().replace("v1.36.3", f"v{LATER_VERSION}.0"))
     run = kpreempt("pending", "--snapshot", str(other), "--strict", "-o", "name")
     assert run.returncode == 1
-    assert run.complaint.startswith("--strict: the answer rests on an assumption: cluster: version")
+    assert run.complaint.startswith("--strict: the answer depends on an assumption: cluster: version")
 
 
 @pytest.mark.parametrize("command", [PENDING, WHO, AT_RISK], ids=lambda command: command[0])
@@ -130,16 +130,16 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
     ("arguments", "code", "message"),
     [
         pytest.param(["pending"], 2, "no cluster is given", id="no cluster"),
-        pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A contradict each other", id="one namespace and all"),
+        pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A exclude each other", id="one namespace and all"),
         pytest.param([*PENDING, "-l", "a b"], 2, '-l "a b": "a b" is not a label selector', id="no selector"),
-        pytest.param([*AT_RISK, "-o", "wide"], 2, "-o wide: there is no format 'wide'", id="a format that it has not"),
+        pytest.param([*AT_RISK, "-o", "wide"], 2, "-o wide: unknown format 'wide'", id="a format that it has not"),
         pytest.param([*PENDING, "-w", "--interval", "0"], 2, "--interval 0: expected", id="no time between looks"),
         pytest.param([*PENDING, "-w", "--interval", "nan"], 2, "--interval nan: expected", id="a time that is none"),
-        pytest.param([*PENDING, "-w", "--strict"], 2, "--strict is for one answer", id="a gate on many answers"),
+        pytest.param([*PENDING, "-w", "--strict"], 2, "--strict cannot be used with -w", id="a gate on many answers"),
         pytest.param(
-            ["pending", "-w", "--snapshot", "-"], 2, "-w reads the snapshot again and again", id="watching a pipe"
+            ["pending", "-w", "--snapshot", "-"], 2, "-w cannot be used with standard input", id="watching a pipe"
         ),
-        pytest.param([*PENDING, "--color", "red"], 2, "--color: there is no 'red'", id="a colour"),
+        pytest.param([*PENDING, "--color", "red"], 2, "--color: invalid value 'red'", id="a colour"),
         pytest.param(["who-evicted", *SNAPSHOT], 2, "kpreempt who-evicted: missing argument", id="no victim"),
         pytest.param(["who-evicted", "node/a", *SNAPSHOT], 2, '"node/a" is not a pod', id="a node as victim"),
         pytest.param(["who-evicted", "x", *SNAPSHOT], 3, 'there is no pod "x" in namespace "default"', id="nobody"),
@@ -251,7 +251,7 @@ def test_a_terminal_is_drawn_in_place_and_never_scrolls(monkeypatch: pytest.Monk
     screen.show("".join(f"line {number}\n" for number in range(100)))
     short, long = frames(shown)
     assert short == ["one"]
-    assert (long[0], len(long), long[-1]) == ("line 0", 23, "… 78 more lines: a higher terminal shows them")
+    assert (long[0], len(long), long[-1]) == ("line 0", 23, "… 78 more lines; enlarge the terminal to see them")
 
 
 def test_a_look_that_fails_leaves_the_one_before_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_a_look_that_fails_leaves_the_one_before_on_the_terminal(monkeypatch: py
     screen.show("".join(f"line {number}\n" for number in range(22)))
     screen.fail(InputError("cannot be reached", source="cluster"))
     before, after = frames(shown)
-    assert after == [*before, "last look failed: cluster: cannot be reached"]
+    assert after == [*before, "last refresh failed: cluster: cannot be reached"]
 
 
 def test_a_pipe_gets_a_block_for_each_look(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,7 +126,8 @@ def test_the_help_lists_the_formats_of_the_answer(command: str) -> None:
     options = [each for each in COMMANDS[command].params if isinstance(each, TyperOption) and "-o" in each.opts]
     for option in options:
         first, *others, last = format_names(COMMANDS[command].callback.request.answer)
-        assert (option.help or "").startswith(f"{', '.join([f'{first} (default)', *others])} or {last}")
+        words = f"{', '.join([f'{first} (default)', *others])} or {last}"
+        assert f": {words}." in (option.help or "")
 
 
 def test_every_command_that_writes_an_answer_says_which() -> None:

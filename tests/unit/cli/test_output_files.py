@@ -30,9 +30,9 @@ def test_outputs_are_parsed(given: list[str], expected: list[Output]) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param(["xml"], "-o xml: there is no format 'xml'", id="an unknown format"),
-        pytest.param(["json="], "-o json=: the file name is missing", id="an empty file name"),
-        pytest.param(["json=v", "text=./v"], "-o text=./v: another output goes to the same file", id="one file twice"),
+        pytest.param(["xml"], "-o xml: unknown format 'xml'", id="an unknown format"),
+        pytest.param(["json="], "-o json=: file name missing", id="an empty file name"),
+        pytest.param(["json=v", "text=./v"], "-o text=./v: another output uses the same file", id="one file twice"),
     ],
 )
 def test_wrong_outputs_are_refused(given: list[str], message: str) -> None:
@@ -92,7 +92,7 @@ def test_a_directory_that_is_not_there_is_one_message(tmp_path: Path) -> None:
     path = str(tmp_path / "absent" / "v.json")
     with pytest.raises(KpreemptError) as caught, atomic_file(path):
         pytest.fail("nothing can be written")
-    assert caught.value.message == f"{path}: cannot be written: No such file or directory"
+    assert caught.value.message == f"{path}: cannot write: No such file or directory"
     assert caught.value.exit_code == 3
 
 
@@ -106,5 +106,5 @@ def test_a_full_disk_under_standard_output_is_one_message(monkeypatch: pytest.Mo
 
 def test_a_template_may_hold_what_looks_like_a_file() -> None:
     assert parse_outputs(['jsonpath={.a[?(@.b=="c")]}'], FORMATS) == [Output("jsonpath", "", '{.a[?(@.b=="c")]}')]
-    with pytest.raises(UsageError, match="there is no format 'jsonpath'"):
+    with pytest.raises(UsageError, match="unknown format 'jsonpath'"):
         parse_outputs(["jsonpath={.a}"], ("jsonl",))

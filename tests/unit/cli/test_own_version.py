@@ -229,7 +229,7 @@ def test_gates_and_configurations_are_those_of_the_version(kpreempt: Kpreempt, t
     run = asked(old, "--feature-gates", "StorageCapacityScoring=true")
     assert run.returncode == 2
     assert "unrecognized feature gate: StorageCapacityScoring" in run.stderr
-    assert "kube-1.31 is used, by the cluster's version" in run.stderr
+    assert "the cluster's version selects kube-1.31" in run.stderr
     assert asked(new, "--feature-gates", "StorageCapacityScoring=true").returncode == 0
     run = asked(new, "--feature-gates", "DRAAdminAccess=false")
     assert (run.returncode, "feature is locked to true" in run.complaint) == (2, True)

@@ -84,7 +84,7 @@ PLUGINS = """
 
     passing = Passing
 """
-FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of one that is installed"
+FORMS = "MODULE:CLASS, FILE.py:CLASS, or the NAME of an installed plugin"
 
 
 @pytest.fixture(autouse=True)
@@ -143,18 +143,18 @@ def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
             "rack.py:Misspelt", "Misspelt has no filter", "def filter(self, state, pod, node_info)", id="no method"
         ),
         pytest.param(
-            "rack.py:NotAPlugin", "rack.py:NotAPlugin is not the class of a plugin", "class MyPlugin(", id="no plugin"
+            "rack.py:NotAPlugin", "rack.py:NotAPlugin is not a plugin class", "class MyPlugin(", id="no plugin"
         ),
-        pytest.param(
-            "rack.py:SUCCESS", "rack.py:SUCCESS is not the class of a plugin", "class MyPlugin(", id="no class"
-        ),
+        pytest.param("rack.py:SUCCESS", "rack.py:SUCCESS is not a plugin class", "class MyPlugin(", id="no class"),
         pytest.param("rack.py:Nope", "rack.py has no Nope", "its plugins: Passing, NotOnB, ", id="no such class"),
         pytest.param(
-            "rack.py:Nameless", "the attribute name of Nameless is no name", 'name = "Nameless"', id="no name"
+            "rack.py:Nameless", "the attribute name of Nameless is not a valid name", 'name = "Nameless"', id="no name"
         ),
-        pytest.param("rack.py:All", "the attribute name of All is no name", 'name = "All"', id="the name of all"),
         pytest.param(
-            "rack.py:Numbered", "the attribute name of Numbered is no name", 'name = "Numbered"', id="a number"
+            "rack.py:All", "the attribute name of All is not a valid name", 'name = "All"', id="the name of all"
+        ),
+        pytest.param(
+            "rack.py:Numbered", "the attribute name of Numbered is not a valid name", 'name = "Numbered"', id="a number"
         ),
         pytest.param(
             "rack.py:Wanting",
@@ -165,14 +165,16 @@ def test_a_plugin_that_is_named_twice_is_one(kpreempt: Kpreempt) -> None:
         pytest.param(
             "rack.py:Dictionary", "args_type of Dictionary is not a msgspec.Struct", "class Args", id="dict args"
         ),
-        pytest.param("rack.py", "--plugin rack.py: the class is missing", "rack.py:MyPlugin", id="no class is named"),
-        pytest.param("rack.py:", f"{FORMS} is expected", "rack.py:RackColocation", id="an empty class"),
-        pytest.param(":Passing", f"{FORMS} is expected", "rack.py:RackColocation", id="an empty module"),
-        pytest.param(".:Passing", f"{FORMS} is expected", "rack.py:RackColocation", id="a folder"),
-        pytest.param("nope.py:Passing", "there is no file nope.py", "", id="no such file"),
-        pytest.param("nope:Passing", "there is no module nope, neither here nor installed", FORMS, id="no such module"),
-        pytest.param("nope.deep:Passing", "there is no module nope, neither", FORMS, id="no such package"),
-        pytest.param("Passing", "no installed plugin 'Passing': none is installed", FORMS, id="not installed"),
+        pytest.param("rack.py", "--plugin rack.py: class missing", "rack.py:MyPlugin", id="no class is named"),
+        pytest.param("rack.py:", f"expected {FORMS}", "rack.py:RackColocation", id="an empty class"),
+        pytest.param(":Passing", f"expected {FORMS}", "rack.py:RackColocation", id="an empty module"),
+        pytest.param(".:Passing", f"expected {FORMS}", "rack.py:RackColocation", id="a folder"),
+        pytest.param("nope.py:Passing", "file nope.py not found", "", id="no such file"),
+        pytest.param("nope:Passing", "module nope not found, neither here nor installed", FORMS, id="no such module"),
+        pytest.param("nope.deep:Passing", "module nope not found, neither", FORMS, id="no such package"),
+        pytest.param(
+            "Passing", "plugin 'Passing' is not installed (no plugins are installed)", FORMS, id="not installed"
+        ),
     ],
 )
 def test_what_is_no_plugin_is_wrong_usage(kpreempt: Kpreempt, named: str, message: str, hint: str) -> None:
@@ -287,14 +289,14 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             [("NotOnB", "rack:NotOnB", "a 1.0"), ("NotOnB", "rack:Twin", "b 2.0")],
             "NotOnB",
             2,
-            "the plugin NotOnB is announced by a 1.0 and by b 2.0\nhint: --plugin rack:NotOnB\n",
+            "the plugin NotOnB is provided by a 1.0 and by b 2.0\nhint: --plugin rack:NotOnB\n",
             id="by two packages",
         ),
         pytest.param(
             [("Rack", "rack:NotOnB", "racks 1.0")],
             "Rack",
             2,
-            "entry point Rack of racks 1.0: the plugin is called NotOnB, and both need one name\n"
+            "entry point Rack of racks 1.0: the plugin's name is NotOnB; both names must match\n"
             'hint: NotOnB = "rack:NotOnB"\n',
             id="under another name",
         ),
@@ -309,14 +311,14 @@ def test_a_record_of_arguments_that_raises_is_told(kpreempt: Kpreempt) -> None:
             [("Away", "nomodule:Away", "racks 1.0")],
             "Away",
             2,
-            f"entry point Away of racks 1.0: there is no module nomodule, neither here nor installed\nhint: {FORMS}\n",
+            f"entry point Away of racks 1.0: module nomodule not found, neither here nor installed\nhint: {FORMS}\n",
             id="whose module is away",
         ),
         pytest.param(
             [("Whole", "rack", "racks 1.0")],
             "Whole",
             2,
-            "entry point Whole of racks 1.0 is not the class of a plugin\n"
+            "entry point Whole of racks 1.0 is not a plugin class\n"
             "hint: class MyPlugin(kpreempt.plugins.FilterPlugin)\n",
             id="that is a module",
         ),
@@ -354,4 +356,4 @@ def test_a_plugin_that_is_not_there_is_known_by_the_names_of_those_that_are(
     kpreempt: Kpreempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announce(monkeypatch, ("Loud", "loud:Loud", "louds 1.0"), ("NotOnB", "rack:NotOnB", "racks 1.0"))
-    assert "no installed plugin 'Rack': there is Loud, NotOnB\n" in kpreempt(*EXPLAIN, "--plugin", "Rack").stderr
+    assert "plugin 'Rack' is not installed (installed: Loud, NotOnB)\n" in kpreempt(*EXPLAIN, "--plugin", "Rack").stderr

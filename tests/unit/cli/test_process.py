@@ -81,7 +81,7 @@ def test_a_bug_is_reported_by_place_and_never_by_content(
 ) -> None:
     assert fail_with(monkeypatch, KeyError("secret")) == 4
     report = capsys.readouterr().err
-    assert report.startswith("kpreempt failed through a bug of its own: KeyError\n  at kpreempt/cli/process.py:")
+    assert report.startswith("kpreempt failed because of a bug: KeyError\n  at kpreempt/cli/process.py:")
     assert "secret" not in report
     assert "Traceback" not in report
 
@@ -125,7 +125,7 @@ def test_closed_standard_streams_are_no_crash() -> None:
         env={"PATH": os.environ["PATH"]},
     )
     assert run.returncode == 3
-    assert run.stderr == "error: standard input: it is closed\n"
+    assert run.stderr == "error: standard input: closed\n"
 
 
 def test_a_closed_standard_output_is_told() -> None:
@@ -138,4 +138,4 @@ def test_a_closed_standard_output_is_told() -> None:
         env={"PATH": os.environ["PATH"]},
     )
     assert run.returncode == 3
-    assert run.stderr == "error: standard output: it is closed\n"
+    assert run.stderr == "error: standard output: closed\n"

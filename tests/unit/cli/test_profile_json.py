@@ -69,10 +69,10 @@ def test_the_answer_is_the_same_with_a_profile(kpreempt: Kpreempt, snapshot: str
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        pytest.param(["--profile-json", ""], "--profile-json: the file name is missing", id="an empty file name"),
+        pytest.param(["--profile-json", ""], "--profile-json: file name missing", id="an empty file name"),
         pytest.param(
             ["-o", "json=here", "--profile-json", "./here"],
-            "--profile-json: an output goes to the same file",
+            "--profile-json: an output uses the same file",
             id="the file of an output",
         ),
     ],

@@ -208,7 +208,7 @@ def test_a_live_recording_is_redacted_at_its_end(
     assert found[node.metadata.name] == "n1"
     again = kpreempt("record", "--to", str(to), *words)
     assert again.returncode == 3
-    assert again.complaint == f"{to}: has a recording\nhint: --to another folder\n"
+    assert again.complaint == f"{to}: already contains a recording\nhint: --to another directory\n"
 
 
 def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, server: FakeApi, tmp_path: Path) -> None:
@@ -224,12 +224,12 @@ def test_what_was_killed_before_it_was_redacted_is_there(kpreempt: Kpreempt, ser
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--from", "fixtures/recording"), "--from: a recording is only written anew to be redacted\n"),
-        (("--redact-map", "x"), "--redact-map: nothing is redacted\n"),
-        (("--redact", "--from", "fixtures/recording", "--redact-map", "-"), "--redact-map: a file is expected\n"),
+        (("--from", "fixtures/recording"), "--from needs --redact\n"),
+        (("--redact-map", "x"), "--redact-map needs --redact\n"),
+        (("--redact", "--from", "fixtures/recording", "--redact-map", "-"), "--redact-map: file name missing\n"),
         (
             ("--redact", "--from", "fixtures/recording", "--for", "1s"),
-            "--from: nothing live is recorded",
+            "--from and --for exclude each other",
         ),
     ],
 )
@@ -250,7 +250,7 @@ def test_a_recording_that_tells_of_what_it_has_not_is_refused(kpreempt: Kpreempt
     result = kpreempt("record", "--redact", "--from", making.folder, "--to", str(tmp_path / "to"))
     assert result.returncode == 3
     name = min(Path(making.folder).glob("*.kprec")).name
-    assert result.complaint == f"{making.folder}/{name}:4: tells of an object that the recording does not have\n"
+    assert result.complaint == f"{making.folder}/{name}:4: refers to an object that the recording does not have\n"
     assert not (tmp_path / "to").exists()
 
 
@@ -362,8 +362,8 @@ READING = {
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "either --to or --info is needed"),
-        (["--to", "a", "--info", "b"], "either --to or --info is needed"),
+        ([], "either --to or --info is required"),
+        (["--to", "a", "--info", "b"], "either --to or --info is required"),
         (["--to", "a", "--for", "soon"], '--for: "soon" is not a duration'),
         (["--to", "a", "--keep", "0s"], '--keep: "0s" is not a duration'),
         (["--to", "a", "--max-size", "much"], '--max-size: "much" is not a size'),
@@ -378,14 +378,14 @@ def test_wrong_usage_is_told(kpreempt: Kpreempt, options: list[str], words: str)
 def test_a_folder_without_a_recording_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:
     result = kpreempt("record", "--info", str(tmp_path))
     assert result.returncode == 3
-    assert "is no recording" in result.stderr
+    assert "not a recording" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (["pending", "--snapshot", "fixtures/demo/cluster.yaml"], "--at: there is no recording to look at"),
-        (["pending", "--server", "http://127.0.0.1:1"], "--at: a live cluster is as it is now"),
+        (["pending", "--snapshot", "fixtures/demo/cluster.yaml"], "--at needs a recording"),
+        (["pending", "--server", "http://127.0.0.1:1"], "--at needs a recording, not a live cluster"),
     ],
 )
 def test_a_moment_is_one_of_a_recording(kpreempt: Kpreempt, command: list[str], words: str) -> None:

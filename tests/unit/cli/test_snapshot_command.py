@@ -106,25 +106,21 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
         pytest.param([*FROM], "kpreempt snapshot: missing option '--to'", id="no target"),
         pytest.param(["snapshot", "--to", "c.json"], "no cluster is given", id="no cluster"),
         pytest.param([*FROM, "--to", "c.yaml"], "--to c.yaml: the end of the name does not say", id="another form"),
-        pytest.param(
-            [*FROM, "--to", "-", "--redact-map", "m"], "--redact-map: nothing is redacted", id="a needless map"
-        ),
+        pytest.param([*FROM, "--to", "-", "--redact-map", "m"], "--redact-map needs --redact", id="a needless map"),
         pytest.param(
             [*FROM, "--to", "m.json", "--redact", "--redact-map", "./m.json"],
-            "--redact-map: the dump goes to the same file",
+            "--redact-map and --to use the same file",
             id="a map over the dump",
         ),
         pytest.param(
             [*FROM, "--to", "m.json", "--redact", "--redact-map", "-"],
-            "--redact-map: a file is expected",
+            "--redact-map: file name missing",
             id="a shown map",
         ),
-        pytest.param(
-            [*FROM, "--to", "-", "-n", "shop"], "--namespace is for the pods of a manifest", id="a needless -n"
-        ),
+        pytest.param([*FROM, "--to", "-", "-n", "shop"], "--namespace needs a manifest", id="a needless -n"),
         pytest.param(
             ["snapshot", "--snapshot", "-", "-f", "-", "--to", "-"],
-            "standard input is given twice",
+            "standard input is used twice",
             id="stdin twice",
         ),
     ],
@@ -142,7 +138,7 @@ def test_a_target_that_cannot_be_written_is_one_message(target: str, tmp_path: P
     names = tmp_path / "names.json"
     code, stdout, stderr = kpreempt(*FROM, "--to", str(path), "--redact", "--redact-map", str(names))
     assert (code, stdout) == (3, "")
-    assert stderr.startswith(f"error: {path}: cannot be written: ")
+    assert stderr.startswith(f"error: {path}: cannot write: ")
     assert stderr.count("\n") == 1
     assert [each.name for each in tmp_path.iterdir()] == ["folder.json"]
 
@@ -158,7 +154,7 @@ def test_a_disk_that_fills_up_leaves_the_old_files_and_nothing_else(
     target.write_text("old")
     monkeypatch.setattr(snapshot, "packed", filling)
     code, _, stderr = kpreempt(*FROM, "--to", str(target), "--redact", "--redact-map", str(names))
-    assert (code, stderr) == (3, f"error: {target}: cannot be written: No space left on device\n")
+    assert (code, stderr) == (3, f"error: {target}: cannot write: No space left on device\n")
     assert target.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["cluster.json"]
 
@@ -196,7 +192,7 @@ def test_a_redacted_dump_says_no_name_and_the_map_leads_back(tmp_path: Path, kpr
     text = target.read_text()
     assert "2026" not in text
     assert not [name for name in ("shop", "report-29385", "node-a", "dedicated", "registry") if f'"{name}' in text]
-    # Its last line says how to ask about the pod of the manifest.
+    # Its last line says how to explain the pod of the manifest.
     ask = run.complaint.splitlines()[-1].partition(": kpreempt ")[2].split()
     answer = kpreempt(*ask, *NOW, "-o", "json")
     plain = kpreempt("explain", "-f", API, "--snapshot", CLUSTER, *NOW, "-o", "json")
@@ -210,7 +206,7 @@ def test_a_redacted_dump_says_no_name_and_the_map_leads_back(tmp_path: Path, kpr
 def test_the_pods_of_a_manifest_go_along_pending(tmp_path: Path, kpreempt: Kpreempt) -> None:
     target = str(tmp_path / "cluster.json")
     run = kpreempt(*FROM, "-f", API, "-n", "team", "--to", target)
-    assert f"ask about team/api-new: kpreempt explain pod/api-new -n team --snapshot {target}\n" in run.stderr
+    assert f"to explain team/api-new: kpreempt explain pod/api-new -n team --snapshot {target}\n" in run.stderr
     [pod] = [each for each in load_snapshot([target]).cluster.pods if each.metadata.namespace == "team"]
     assert (pod.status.phase, pod.spec.node_name, pod.spec.priority) == ("Pending", "", 1000)
 
@@ -221,7 +217,7 @@ def test_what_kubectl_s_plugin_proposes_is_a_command_of_kubectl(
     target = tmp_path / "prod cluster.json"
     assert process.run([*FROM, "-f", API, "--to", str(target)], program="kubectl kpreempt") == 0
     *_, said = capsys.readouterr().err.splitlines()
-    assert said == f"ask about shop/api-new: kubectl kpreempt explain pod/api-new -n shop --snapshot '{target}'"
+    assert said == f"to explain shop/api-new: kubectl kpreempt explain pod/api-new -n shop --snapshot '{target}'"
 
 
 def test_hostile_names_reach_neither_the_terminal_nor_a_redacted_file(tmp_path: Path, kpreempt: Kpreempt) -> None:
@@ -233,7 +229,7 @@ def test_hostile_names_reach_neither_the_terminal_nor_a_redacted_file(tmp_path: 
     run = kpreempt(*FROM, "-f", str(manifest), "--to", str(target), "--redact")
     assert run.returncode == 0
     assert "\x1b" not in run.stderr
-    assert "ask about x\\x0ay/a\\x1b[31mb: kpreempt explain pod/pod-0001 " in run.stderr
+    assert "to explain x\\x0ay/a\\x1b[31mb: kpreempt explain pod/pod-0001 " in run.stderr
     assert "u001b" not in target.read_text()
 
 

@@ -91,7 +91,7 @@ def test_all_rows_are_there_once_and_a_bad_snapshot_is_a_failure(kpreempt: Kpree
     before = (fleet / "out" / "cluster=on-call" / "verdicts.parquet").stat()
     again = kpreempt(*arguments(fleet, "out", "--workers", "1", "--resume"))
     assert again.returncode == 0, again.stderr
-    assert again.complaint.splitlines()[0] == "2 clusters done before"
+    assert again.complaint.splitlines()[0] == "2 clusters already done"
     assert sorted(each.partition("] ")[2].partition(":")[0] for each in again.complaint.splitlines()[3:]) == [
         "cut",
         "demo",
@@ -151,12 +151,12 @@ def test_a_cluster_that_ends_each_of_its_workers_is_a_failure_and_a_worker_that_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(["--query", "pending"], "the plan names no cluster", id="no cluster"),
-        pytest.param(["--snapshots", "x", "--query", "pending"], "--to: where to write", id="no folder"),
-        pytest.param(["a", "b"], "one plan is expected", id="two plans"),
-        pytest.param(["report"], "the folder of one dataset", id="no dataset"),
-        pytest.param(["--snapshots", "x", "--query", "y"], "there is no query 'y'", id="query"),
-        pytest.param(["--snapshots", "x", "--priorities", "high"], "numbers are expected", id="priority"),
+        pytest.param(["--query", "pending"], "the plan has no clusters", id="no cluster"),
+        pytest.param(["--snapshots", "x", "--query", "pending"], "--to is required", id="no folder"),
+        pytest.param(["a", "b"], "expected one plan", id="two plans"),
+        pytest.param(["report"], "the directory of one dataset", id="no dataset"),
+        pytest.param(["--snapshots", "x", "--query", "y"], "unknown kind 'y'", id="query"),
+        pytest.param(["--snapshots", "x", "--priorities", "high"], "expected numbers", id="priority"),
         pytest.param(
             ["--snapshots", "x", "--query", "pending", "--to", "y", "--scheduler", "tcp://a:1", "--workers", "2"],
             "--scheduler excludes",
@@ -183,9 +183,9 @@ def test_wrong_usage_is_told_in_one_line(
 
 def test_nothing_that_is_there_is_written_over(kpreempt: Kpreempt, fleet: Path) -> None:
     (fleet / "out" / "cluster=gone").mkdir(parents=True)
-    assert "a sweep is there" in kpreempt(*arguments(fleet, "out")).stderr
-    assert "is of another plan" in kpreempt(*arguments(fleet, "out", "--resume")).stderr
-    assert "other files are there" in kpreempt(*arguments(fleet, "dumps", "--resume")).stderr
+    assert "already contains a sweep" in kpreempt(*arguments(fleet, "out")).stderr
+    assert "belongs to another plan" in kpreempt(*arguments(fleet, "out", "--resume")).stderr
+    assert "contains other files" in kpreempt(*arguments(fleet, "dumps", "--resume")).stderr
 
 
 def test_without_the_extra_one_line_says_how_to_install_it(

@@ -39,7 +39,7 @@ def test_colour(
 
 
 def test_another_word_for_when_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="--color: there is no 'sometimes'"):
+    with pytest.raises(UsageError, match="--color: invalid value 'sometimes'"):
         wants_color("sometimes", io.StringIO())
 
 

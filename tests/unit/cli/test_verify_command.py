@@ -300,8 +300,8 @@ def test_metrics_have_the_score_and_preemptions_by_namespace_and_class(kpreempt:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "either a recording or --for is needed"),
-        ([RECORDING, "--for", "1m"], "either a recording or --for is needed"),
+        ([], "either a recording or --for is required"),
+        ([RECORDING, "--for", "1m"], "either a recording or --for is required"),
         ([RECORDING, "--context", "prod"], "a recording and --context exclude each other"),
         ([RECORDING, "--fail-below", "101"], "--fail-below 101: expected a percentage"),
         ([RECORDING, "--fail-below", "nan"], "--fail-below nan: expected a percentage"),
@@ -317,4 +317,4 @@ def test_wrong_usage_is_told(kpreempt: Kpreempt, options: list[str], words: str)
 def test_a_folder_without_a_recording_is_told(kpreempt: Kpreempt, tmp_path: Path) -> None:
     result = kpreempt("verify", str(tmp_path))
     assert result.returncode == 3
-    assert "is no recording" in result.stderr
+    assert "not a recording" in result.stderr

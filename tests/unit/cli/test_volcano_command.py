@@ -235,10 +235,12 @@ class TestASession:
             "proportion and drf with hierarchy enabled conflicts",
             id="plugins that exclude each other",
         ),
-        pytest.param([*EXPLAIN, "-f", "job.yaml", "--priority", "5"], 2, "--priority says nothing to", id="a priority"),
-        pytest.param([*EXPLAIN, "-f", "job.yaml", "--node", "n1"], 2, "--node says nothing to", id="a node"),
-        pytest.param([*EXPLAIN, "-f", "queue.yaml"], 3, "no job, pod group or pod in it", id="no job"),
-        pytest.param(["explain", "-f", "job.yaml", "--actions", "preempt"], 2, "is for --algorithm volcano", id="kube"),
+        pytest.param(
+            [*EXPLAIN, "-f", "job.yaml", "--priority", "5"], 2, "--priority does not apply to", id="a priority"
+        ),
+        pytest.param([*EXPLAIN, "-f", "job.yaml", "--node", "n1"], 2, "--node does not apply to", id="a node"),
+        pytest.param([*EXPLAIN, "-f", "queue.yaml"], 3, "contains no job, pod group or pod", id="no job"),
+        pytest.param(["explain", "-f", "job.yaml", "--actions", "preempt"], 2, "needs --algorithm volcano", id="kube"),
         pytest.param(["pending", "--algorithm", "volcano-1.8"], 2, "runs whole sessions", id="pending"),
     ],
 )

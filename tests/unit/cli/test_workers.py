@@ -135,7 +135,7 @@ def _too_much() -> None:
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        pytest.param("this process", "there is not enough memory for so many workers", id="here"),
+        pytest.param("this process", "not enough memory for this number of workers", id="here"),
         pytest.param("the worker", "a worker process was killed", id="in the worker"),
     ],
 )
@@ -146,7 +146,7 @@ def test_too_little_memory_for_a_result_ends_the_run_without_a_word_of_its_own(
         list(in_order(range(20), lambda number: Unreadable(where) if number else None, 2, patience=0))
     assert (caught.value.message, caught.value.hint) == (
         message,
-        "there may not be enough memory for so many: --jobs 1",
+        "--jobs 1, which needs less memory",
     )
     assert capfd.readouterr() == ("", "")
 
@@ -166,7 +166,7 @@ def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatc
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(os, "fork", fail)
-    with pytest.raises(KpreemptError, match=r"no worker process can be started: .*Cannot allocate memory"):
+    with pytest.raises(KpreemptError, match=r"cannot start a worker process: .*Cannot allocate memory"):
         list(in_order(range(20), square_and_process, 2, patience=0))
 
 

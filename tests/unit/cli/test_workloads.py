@@ -166,7 +166,7 @@ def test_the_exit_code_is_that_of_the_worst_replica(kpreempt: Kpreempt, argument
         ),
         pytest.param(
             ["shop/web-5f7-2", "-n", "batch"],
-            "the namespace is given twice: shop and -n batch\n",
+            "two namespaces given: shop and -n batch\n",
             id="two namespaces",
         ),
         pytest.param(
@@ -195,7 +195,7 @@ def test_what_is_not_there_is_one_message(kpreempt: Kpreempt, arguments: list[st
 def test_volcano_refuses_replicas(kpreempt: Kpreempt) -> None:
     run = kpreempt("explain", "--cpu", "1", "--replicas", "3", "--algorithm", "volcano-1.8", *SNAPSHOT[:2])
     assert run.returncode == 2
-    assert run.complaint.startswith("--replicas says nothing to volcano-1.8")
+    assert run.complaint.startswith("--replicas does not apply to volcano-1.8")
 
 
 @pytest.mark.parametrize("algorithm", ["kube-1.8", "kube-1.13", "kube-1.18"])

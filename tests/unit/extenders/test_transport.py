@@ -285,7 +285,7 @@ def test_a_client_certificate(tls: TlsSettings, version: str) -> None:
             "specifying a root certificates file with the insecure flag is not allowed",
             id="an authority that is not to be looked at",
         ),
-        pytest.param({"tls": TlsSettings(ca_file="/no/ca")}, InputError, "/no/ca: cannot be read", id="no such file"),
+        pytest.param({"tls": TlsSettings(ca_file="/no/ca")}, InputError, "/no/ca: cannot read", id="no such file"),
         pytest.param({"tls": TlsSettings(ca_data=b"x")}, InputError, "extenders[0].tlsConfig.caData: ", id="no PEM"),
         pytest.param(
             {"tls": TlsSettings(cert_data=CLIENT, key_data=b"s3cret")},

@@ -58,30 +58,28 @@ def test_the_digest_is_of_what_is_asked_and_not_of_whom(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        pytest.param("clusers = 1", "clusers: there is no such key", "clusters", id="a key of the file"),
-        pytest.param(
-            f"{CLUSTERS}snapshot = 1", "clusters.snapshot: there is no such key", "snapshots", id="of a table"
-        ),
-        pytest.param("[[query]]\nkind = 'pendin'", "query[1].kind: there is no", "pending", id="kind"),
+        pytest.param("clusers = 1", "clusers: unknown key", "clusters", id="a key of the file"),
+        pytest.param(f"{CLUSTERS}snapshot = 1", "clusters.snapshot: unknown key", "snapshots", id="of a table"),
+        pytest.param("[[query]]\nkind = 'pendin'", "query[1].kind: unknown", "pending", id="kind"),
         pytest.param(
             "[[query]]\nkind = 'pending'\npriority = 1",
-            "query[1].priority: there is no such key",
+            "query[1].priority: unknown key",
             "",
             id="not its key",
         ),
-        pytest.param("[[query]]\nkind = 'explain'", "a manifest or a pod is expected", "", id="nothing to explain"),
+        pytest.param("[[query]]\nkind = 'explain'", "expected a manifest or a pod", "", id="nothing to explain"),
         pytest.param("[[query]]\npod = 'a'\npriority = 'x'", "'x' is not a number", "", id="type"),
         pytest.param("[[query]]\npod = 'a'\npriority = true", "'True' is not a number", "", id="true is no number"),
-        pytest.param("[[query]]\npod = 'a'\npriority = [1, 1]", "a value is there twice", "", id="ladder"),
-        pytest.param("[[query]]\npod = 'a'\npriority = []", "or none is", "", id="empty ladder"),
-        pytest.param("[[query]]\npod = 'a'\n[[query]]\npod = 'b'", "'explain' is there twice", "", id="ids"),
-        pytest.param("query = 1", "query: tables are expected", "[[query]]", id="no tables"),
+        pytest.param("[[query]]\npod = 'a'\npriority = [1, 1]", "duplicate value", "", id="ladder"),
+        pytest.param("[[query]]\npod = 'a'\npriority = []", "empty list", "", id="empty ladder"),
+        pytest.param("[[query]]\npod = 'a'\n[[query]]\npod = 'b'", "duplicate id 'explain'", "", id="ids"),
+        pytest.param("query = 1", "query: expected tables", "[[query]]", id="no tables"),
         pytest.param("algorithms = ['kube-9.99']", "kube-9.99", "", id="algorithm"),
-        pytest.param("now = 'soon'", "now: is not a time with its zone", "", id="time"),
-        pytest.param("now = 2026-11-21T03:12:00", "now: is not a time with its zone", "", id="time without a zone"),
+        pytest.param("now = 'soon'", "now: is not a time with a time zone", "", id="time"),
+        pytest.param("now = 2026-11-21T03:12:00", "now: is not a time with a time zone", "", id="time without a zone"),
         pytest.param("max-unpacked = 'much'", "is not a size", "", id="size"),
-        pytest.param("[clusters", "is not TOML", "", id="broken"),
-        pytest.param("a = " + "[" * 3000, "is not TOML", "", id="deep"),
+        pytest.param("[clusters", "invalid TOML", "", id="broken"),
+        pytest.param("a = " + "[" * 3000, "invalid TOML", "", id="deep"),
     ],
 )
 def test_a_wrong_plan_is_one_message_that_names_the_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
@@ -105,7 +103,7 @@ def test_more_questions_than_anybody_asks_are_refused_before_they_are_made(
 
 
 def test_a_plan_without_questions_or_clusters_says_how_to_name_them() -> None:
-    with pytest.raises(KpreemptError, match="asks nothing"):
+    with pytest.raises(KpreemptError, match="has no queries"):
         make_plan("", PlanOverrides(snapshots=["x"]))
-    with pytest.raises(KpreemptError, match="names no cluster"):
+    with pytest.raises(KpreemptError, match="has no clusters"):
         make_plan("", PlanOverrides(kinds=["pending"]))

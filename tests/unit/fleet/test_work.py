@@ -102,7 +102,7 @@ def test_a_snapshot_that_is_too_big_for_a_worker_is_told_before_it_is_loaded(mon
     done = sweep_cluster(DEMO, plan, plan.digest, 100 << 20)
     (failure,) = rows(done, "failures")
     assert failure["reason"] == "TooBig"
-    assert failure["message"].startswith("too big: needs some 1")
+    assert failure["message"].startswith("too big: needs about 1")
     assert "a worker has 100 MiB" in failure["message"]
 
 

@@ -233,17 +233,19 @@ def test_a_cluster_of_a_node_alone_has_room_for_what_fits_it() -> None:
     [
         pytest.param(lambda cluster: cluster.explain("no/where"), "where", id="no such pod"),
         pytest.param(lambda cluster: cluster.explain(7), "int", id="no manifest"),
-        pytest.param(lambda cluster: cluster.explain({"kind": "Pod"}), "no object", id="no object"),
+        pytest.param(
+            lambda cluster: cluster.explain({"kind": "Pod"}), "not a Kubernetes object", id="not a Kubernetes object"
+        ),
         pytest.param(lambda cluster: cluster.explain([pod("1"), pod("2")]), "2 pods", id="two pods"),
-        pytest.param(lambda cluster: cluster.compare(["auto"]), "two algorithms", id="one algorithm"),
+        pytest.param(lambda cluster: cluster.compare(["auto"]), "two or more schedulers", id="one algorithm"),
         pytest.param(lambda cluster: cluster.pending(selector="a b"), "selector", id="no selector"),
         pytest.param(lambda cluster: cluster.explain(API).render("pdf"), "pdf", id="no format"),
         pytest.param(lambda _cluster: Cluster.load("/nonexistent/file"), "nonexistent", id="no file"),
-        pytest.param(lambda cluster: cluster.check(), "no change", id="no change"),
+        pytest.param(lambda cluster: cluster.check(), "no manifests", id="no manifests"),
         pytest.param(lambda cluster: cluster.check(API, prune=True), "prune", id="nothing to prune by"),
         pytest.param(lambda cluster: cluster.check(API, gate=Gate(rules={"max": 1})), "unknown rule", id="no rule"),
         pytest.param(lambda cluster: cluster.drain("node-z"), "node-z", id="no such node"),
-        pytest.param(lambda cluster: cluster.drain(), "which nodes", id="no node"),
+        pytest.param(lambda cluster: cluster.drain(), "no nodes", id="no node"),
         pytest.param(lambda cluster: cluster.drain("node-a", forced=True), "forced", id="no such option"),
         pytest.param(lambda _cluster: Cluster.load(), "no snapshot", id="nothing"),
         pytest.param(lambda _cluster: Cluster.load("-"), "standard input", id="standard input"),

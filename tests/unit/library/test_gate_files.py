@@ -72,15 +72,15 @@ def test_a_commit_without_rules_has_those_by_default(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"config_from": "gone"}, "--config-from gone: there is no such commit"),
-        ({"config_from": "--help"}, "--config-from --help: there is no such commit"),
-        ({"config_from": "HEAD", "config": "/etc/passwd"}, "--config-from HEAD: /etc/passwd is not a path from the current folder on"),
+        ({"config_from": "gone"}, "--config-from gone: commit not found"),
+        ({"config_from": "--help"}, "--config-from --help: commit not found"),
+        ({"config_from": "HEAD", "config": "/etc/passwd"}, "--config-from HEAD: /etc/passwd is not a path below the current directory"),
         ({"config_from": "HEAD", "config": "../x"}, "--config-from HEAD: ../x is not in the repository"),
-        ({"config_from": "HEAD", "config": "linked.toml"}, "HEAD:linked.toml: is no regular file"),
-        ({"config_from": "HEAD", "config": "teams"}, "HEAD:teams: is no regular file"),
-        ({"config_from": "HEAD", "config": "*.toml"}, "HEAD:*.toml: is not in commit "),
-        ({"config_from": "HEAD", "baseline": "b.json"}, "HEAD:b.json: is not in commit "),
-        ({"config_from": "./gone"}, "--config-from ./gone: is no folder"),
+        ({"config_from": "HEAD", "config": "linked.toml"}, "HEAD:linked.toml: not a regular file"),
+        ({"config_from": "HEAD", "config": "teams"}, "HEAD:teams: not a regular file"),
+        ({"config_from": "HEAD", "config": "*.toml"}, "HEAD:*.toml: not in commit "),
+        ({"config_from": "HEAD", "baseline": "b.json"}, "HEAD:b.json: not in commit "),
+        ({"config_from": "./gone"}, "--config-from ./gone: not a directory"),
     ],
     ids=["no commit", "an option", "a path from elsewhere", "a path out of it", "a link", "a folder", "a pattern", "no baseline", "no folder"],
 )  # fmt: skip
@@ -96,11 +96,11 @@ def test_where_there_is_no_repository_git_says_so(tmp_path: Path) -> None:
 
 
 def test_nothing_is_neither(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^--config-from: neither a ref nor a folder is given$"):
+    with pytest.raises(UsageError, match=r"^--config-from: commit or directory missing$"):
         settings(tmp_path, config_from=" ")
 
 
 def test_without_git_there_is_one_message(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
-    with pytest.raises(InputError, match=r"^--config-from HEAD: needs git, which is not on the PATH$"):
+    with pytest.raises(InputError, match=r"^--config-from HEAD: needs git, which is not in PATH$"):
         settings(repository, config_from="HEAD")

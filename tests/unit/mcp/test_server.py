@@ -26,7 +26,7 @@ from kpreempt.mcp.server import (
     TOOLS,
     answer_text,
     cut,
-    rejection_of,
+    error_of,
 )
 
 DEMO = Path(__file__).parents[3] / "fixtures" / "demo"
@@ -112,16 +112,16 @@ def test_what_a_check_ignores_is_told_within_the_size(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        pytest.param("shell", {}, "there is no tool", id="no tool"),
+        pytest.param("shell", {}, "unknown tool", id="no tool"),
         pytest.param("explain", {}, "a pod or a manifest", id="nothing"),
-        pytest.param("explain", {"pod": "a", "manifest": API}, "one of both", id="both"),
+        pytest.param("explain", {"pod": "a", "manifest": API}, "exclude each other", id="both"),
         pytest.param("explain", {"snapshot": "/etc/passwd"}, "unknown field", id="a file"),
         pytest.param("explain", {"manifest": "x" * ((1 << 20) + 1)}, "length", id="a huge manifest"),
         pytest.param("explain", {"manifest": "[" * 100_000}, "nested", id="depths"),
         pytest.param("explain", {"manifest": "\x1b[31m: {"}, "manifest", id="no YAML"),
         pytest.param("explain", {"pod": "\u202ea"}, "there is no pod", id="a hidden name"),
         pytest.param("pending", {"max_chars": 1}, "max_chars", id="too small"),
-        pytest.param("check", {}, "no change", id="no change"),
+        pytest.param("check", {}, "no manifests", id="no manifests"),
         pytest.param("check", {"manifest": API, "applied_by": "x"}, "unknown tool", id="no tool"),
         pytest.param("check", {"manifest": API, "rules": {"config": "x"}}, "unknown rule", id="no rule"),
         pytest.param("drain", {"nodes": ["--kubeconfig=x"]}, "not found", id="an option for a node"),
@@ -166,7 +166,7 @@ def test_without_a_caller_the_command_says_so_in_one_line() -> None:
     command = [*(SERVER.command, *SERVER.args)]
     ran = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
-    assert "an assistant starts this command" in ran.stderr
+    assert "meant to be started by an MCP client" in ran.stderr
     assert ran.stderr.count("\n") <= 2
 
 
@@ -210,7 +210,7 @@ WRONG_LINES = [
 
 @pytest.mark.parametrize(("line", "id_", "code"), WRONG_LINES)
 def test_a_line_that_is_wrong_is_refused(line: bytes, id_: int | str | None, code: int) -> None:
-    rejection = rejection_of(line)
+    rejection = error_of(line)
     assert rejection is not None
     assert (rejection.id, rejection.code) == (id_, code)
 
@@ -226,7 +226,7 @@ def test_a_line_that_is_wrong_is_refused(line: bytes, id_: int | str | None, cod
     ],
 )
 def test_a_message_is_not_refused(line: bytes) -> None:
-    assert rejection_of(line) is None
+    assert error_of(line) is None
 
 
 def test_the_server_answers_every_wrong_line_and_goes_on() -> None:

@@ -53,11 +53,11 @@ ALIAS_BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [%s]\n" % (98 + level, 98 + level, b",".join([b"*%c" % (97 + level)] * 10)) for level in range(9)
 )
 TEXTS: dict[str, tuple[bytes, str]] = {
-    "an empty file": (b"", "has no objects"),
-    "only comments": (b"# nothing\n---\n# here\n", "has no objects"),
-    "NULs": (b"\0" * 4096, "is not text: it holds a NUL"),
-    "a NUL late in YAML": (b"a: " + b"x" * 2000 + b"\0\n", "1: holds the control character #x00"),
-    "an escape sequence in YAML": (b'a: "\x1b[31m"\n', "1: holds the control character #x1b"),
+    "an empty file": (b"", "contains no objects"),
+    "only comments": (b"# nothing\n---\n# here\n", "contains no objects"),
+    "NULs": (b"\0" * 4096, "is not text: contains a NUL"),
+    "a NUL late in YAML": (b"a: " + b"x" * 2000 + b"\0\n", "1: contains the control character #x00"),
+    "an escape sequence in YAML": (b'a: "\x1b[31m"\n', "1: contains the control character #x1b"),
     "JSON that is cut off": (listed(pod())[:-20], "10: ends in the middle of a JSON value"),
     "JSON without a comma": (b'{"kind": "Pod"\n"apiVersion": "v1"}', "2: is not JSON: expected ',' or '}'"),
     "something after the JSON": (b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}\nxx', "2: is not JSON: invalid character"),
@@ -66,28 +66,28 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "YAML nested without end in brackets": (b"a: " + b"[" * 100_000, "1: is nested too deeply"),
     "YAML nested without end in dashes": (b"- " * 100_000 + b"a\n", "1: is nested too deeply"),
     "YAML nested without end by indentation": (b"".join(b" " * depth + b"a:\n" for depth in range(3000)), "151: is nested too deeply"),
-    "aliases that grow without bound": (ALIAS_BOMB, "1: its aliases make it grow without bound"),
+    "aliases that grow without bound": (ALIAS_BOMB, "1: its aliases expand without limit"),
     "an alias that contains itself": (b"a: &a [*a]\n", "1: an alias contains itself"),
     "an alias of nothing": (b"a: *b\n", "1: is not YAML: found undefined alias"),
-    "a key that is there twice": (POD.encode() + b"  name: b\n", '6: the key "name" is there twice'),
-    "a key that is there twice by another spelling": (b"yes: 1\ntrue: 2\n", '2: the key "true" is there twice'),
+    "a key that is there twice": (POD.encode() + b"  name: b\n", '6: duplicate key "name"'),
+    "a key that is there twice by another spelling": (b"yes: 1\ntrue: 2\n", '2: duplicate key "true"'),
     "a tab for indentation": (b"a:\n\tb: 1\n", "2: is not YAML: found character that cannot start any token"),
     "wrong indentation": (b"kind: Pod\n metadata: x\n", "2: is not YAML: mapping values are not allowed in this context"),
     "a quote that never ends": (b'kind: "Pod\n', "2: is not YAML: found unexpected end of stream"),
     "a list as a key": (b"? [a]\n: b\n", "1: a key is a list or a mapping"),
-    "a number that JSON does not have": (POD.encode() + b"spec:\n  priority: .inf\n", "7: .inf is not a number that JSON has"),
-    "a template that was not rendered": (POD.replace("api-7f9", "{{ .Values.name }}").encode(), "4: is a template that has not been rendered"),
-    "a template that begins with an if": (b"{{- if .Values.on }}\n" + POD.encode(), "1: is a template that has not been rendered"),
+    "a number that JSON does not have": (POD.encode() + b"spec:\n  priority: .inf\n", "7: .inf is not a valid JSON number"),
+    "a template that was not rendered": (POD.replace("api-7f9", "{{ .Values.name }}").encode(), "4: is a template that was not rendered"),
+    "a template that begins with an if": (b"{{- if .Values.on }}\n" + POD.encode(), "1: is a template that was not rendered"),
     "a sentence": (b"No resources found\n", '1: expected a Kubernetes object, got "No resources found"'),
     "a JSON list": (b"[1, 2]", "1: expected a Kubernetes object, got a list"),
-    "an object that is not of Kubernetes": (b'{"a": 1}', "1: is not a Kubernetes object: it has no kind"),
+    "an object that is not of Kubernetes": (b'{"a": 1}', "1: not a Kubernetes object: missing kind"),
     "a kind that is a number": (b'{"kind": 1}', "1: kind: expected a string, got 1"),
     "items that are no list": (b'{"kind": "List", "items": 3}', "1: items: expected a list, got 3"),
     "an item that is null": (b'{"kind": "List", "items": [null]}', "1: expected an object, got null"),
     "an item without a kind": (b'{"kind": "List", "items": [\n{"a": 1}]}', "2: kind: is missing"),
     "Latin-1 in JSON": ('{"kind":"Pod","metadata":{"name":"é"}}'.encode("latin-1"), "1: is not UTF-8"),
     "Latin-1 in YAML": (POD.replace("shop", "é").encode("latin-1"), "5: is not UTF-8"),
-    "half a character of UTF-16": (POD.encode("utf-16")[:-1], "is not UTF-16-LE, as which it begins"),
+    "half a character of UTF-16": (POD.encode("utf-16")[:-1], "begins like UTF-16-LE but is not valid"),
     "a zip archive": (b"PK\x03\x04" + b"\0" * 99, "is a zip archive"),
     "xz": (b"\xfd7zXZ\0\0", "is packed with xz"),
     "bzip2": (b"BZh91AY", "is packed with bzip2"),
@@ -96,7 +96,7 @@ TEXTS: dict[str, tuple[bytes, str]] = {
     "zstandard that is cut off": (zstandard.compress(listed(*[pod()] * 50))[:-30], "the zstandard data ends early"),
     "zstandard with garbage in it": (b"\x28\xb5\x2f\xfdgarbage", "the zstandard data is damaged"),
     "a tar archive that is cut off": (tar_of("a.json", listed(*[pod()] * 50))[:2000], ":a.json: the tar data ends early"),
-    "a tar archive without objects": (tar_of("a.txt", b"hello"), "has no objects"),
+    "a tar archive without objects": (tar_of("a.txt", b"hello"), "contains no objects"),
     "a quantity in words": (listed(pod(spec=container(resources={"requests": {"cpu": "2 cores"}}))), '5: Pod shop/api-7f9: spec.containers[0].resources.requests.cpu: "2 cores" is not a quantity'),
     "a quantity that is true": (listed(pod(spec=container(resources={"limits": {"nvidia.com/gpu": True}}))), '5: Pod shop/api-7f9: spec.containers[0].resources.limits["nvidia.com/gpu"]: expected a quantity, got true'),
     "a quantity with a monstrous exponent": (listed(pod(spec={"overhead": {"cpu": "1e999999999"}})), "5: Pod shop/api-7f9: spec.overhead.cpu: has an exponent out of range"),
@@ -139,8 +139,8 @@ def test_broken_text_is_one_clear_line(tmp_path: Path, content: bytes, message: 
         pytest.param(
             listed(pod(spec={"tolerations": [{"effect": "NoSchedul"}]})), "NoSchedule", id="a slip of the pen"
         ),
-        pytest.param(listed(pod())[:-20], "the file may not have been copied whole", id="cut off"),
-        pytest.param(POD.replace("shop", "{{ .ns }}").encode(), "helm template CHART, and give its output", id="Helm"),
+        pytest.param(listed(pod())[:-20], "the file may have been copied incompletely", id="cut off"),
+        pytest.param(POD.replace("shop", "{{ .ns }}").encode(), "use the output of helm template CHART", id="Helm"),
     ],
 )
 def test_where_advice_is_obvious_it_is_given(tmp_path: Path, content: bytes, hint: str) -> None:
@@ -157,13 +157,11 @@ def test_a_broken_manifest_says_the_same(tmp_path: Path, name: str) -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    assert (
-        error_of(Path("/nowhere/prod.yaml")).message == "/nowhere/prod.yaml: cannot be read: no such file or directory"
-    )
+    assert error_of(Path("/nowhere/prod.yaml")).message == "/nowhere/prod.yaml: cannot read: no such file or directory"
 
 
 def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
-    assert error_of(tmp_path / ("x" * 5000)).problem == "cannot be read: file name too long"
+    assert error_of(tmp_path / ("x" * 5000)).problem == "cannot read: file name too long"
 
 
 def test_a_path_with_a_nul_is_refused() -> None:
@@ -176,12 +174,12 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "prod"
     path.write_bytes(listed(pod()))
     path.chmod(0)
-    assert error_of(path).message == f"{path}: cannot be read: permission denied"
+    assert error_of(path).message == f"{path}: cannot read: permission denied"
 
 
 def test_a_folder_without_objects_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    assert error_of(tmp_path).message == f"{tmp_path}: has no objects"
+    assert error_of(tmp_path).message == f"{tmp_path}: contains no objects"
 
 
 def test_packing_within_packing_has_an_end(tmp_path: Path) -> None:
@@ -200,8 +198,8 @@ def test_two_different_objects_of_one_name_are_an_error_that_names_both_sources(
     with pytest.raises(InputError) as caught:
         load_snapshot([str(first), str(second)])
     assert caught.value.message == (
-        f"{second}:5: Pod shop/api-7f9: is there twice, here and in {first}, "
-        "with different content and no resourceVersion that tells which is later"
+        f"{second}:5: Pod shop/api-7f9: defined twice, here and in {first}, "
+        "with different content and no resourceVersion to tell which is later"
     )
 
 

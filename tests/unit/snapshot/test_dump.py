@@ -141,7 +141,7 @@ def test_a_header_that_kpreempt_did_not_write_is_one_message(key: str, value: st
     path = tmp_path / "cluster.json"
     document = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": {key: value}}, "items": []}
     path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match=r"metadata\.annotations: .* is not what kpreempt writes"):
+    with pytest.raises(InputError, match=r"metadata\.annotations: .* was not written by kpreempt"):
         load_snapshot([str(path)])
 
 

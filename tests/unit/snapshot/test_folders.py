@@ -53,7 +53,7 @@ def test_links_to_nowhere_with_the_name_of_a_manifest_cannot_be_read(
 ) -> None:
     write_pod(tmp_path / "pod.yaml", "api")
     (tmp_path / "api.yaml").symlink_to(target)
-    with pytest.raises(InputError, match=r"api\.yaml: cannot be read"):
+    with pytest.raises(InputError, match=r"api\.yaml: cannot read"):
         pods_in(tmp_path, follows_links=follows_links)
 
 
@@ -82,7 +82,7 @@ def test_what_leads_out_of_the_folder_is_refused_by_name(tmp_path: Path, kind: s
         with pytest.raises(InputError) as caught:
             read(inside)
         assert caught.value.message == f"{link}: is a link that leads out of {inside}, to {target}"
-        assert caught.value.hint == "--follow-links, if it is what you expect"
+        assert caught.value.hint == "--follow-links, if this is expected"
     assert sorted(pods_in(inside, follows_links=True)) == ["api", "secret"]
 
 

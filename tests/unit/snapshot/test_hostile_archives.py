@@ -63,11 +63,11 @@ TAR: dict[str, tuple[bytes, str]] = {
     "an extended header longer than it is": (entry("x", b"99 path=a\n", b"x") + entry("a", POD), "the tar archive is damaged or ends early"),
     "an extended size that is none": (pax(size="-1") + entry("a", POD), "the tar archive is damaged or ends early"),
     "an extended size of many digits": (pax(size="9" * 5000) + entry("a", POD), "the tar archive is damaged or ends early"),
-    "a sparse file": (entry("a", POD, b"S"), "the tar archive has a sparse file, which is not read"),
-    "a sparse file of pax": (pax(**{"GNU.sparse.size": "999999999999"}) + entry("a", POD), "the tar archive has a sparse file, which is not read"),
+    "a sparse file": (entry("a", POD, b"S"), "the tar archive has a sparse file, which is not supported"),
+    "a sparse file of pax": (pax(**{"GNU.sparse.size": "999999999999"}) + entry("a", POD), "the tar archive has a sparse file, which is not supported"),
     "a header that is cut off": (entry("a", POD) + entry("b", POD)[:300], "the tar archive is damaged or ends early"),
     "a header with a wrong sum": (entry("a", POD) + b"x" + entry("b", POD)[1:], "the tar archive is damaged or ends early"),
-    "only headers of names": (entry("L", b"abc", b"L"), "has no objects"),
+    "only headers of names": (entry("L", b"abc", b"L"), "contains no objects"),
 }  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def test_a_bomb_stops_at_the_limit(tmp_path: Path, how: Callable[[bytes], bytes]
     error = error_of(path, InputLimits(3 * 2**20))
     assert (error.problem, error.hint) == (
         "the input unpacks to more than 3 MiB",
-        "--max-unpacked allows more, if it is what you expect",
+        "--max-unpacked SIZE, if the size is expected",
     )
 
 
@@ -184,7 +184,7 @@ def test_a_text_of_tiny_values_is_not_decoded(tmp_path: Path, content: bytes) ->
     for read in (lambda: load_snapshot([str(path)]), lambda: read_manifest(str(path))):
         with pytest.raises(InputError) as caught:
             read()
-        assert caught.value.message == f"{path}: has more than one value for every 10 bytes, which no cluster has"
+        assert caught.value.message == f"{path}: has more than one value per 10 bytes, which no cluster has"
 
 
 def test_an_object_larger_than_any_is_not_decoded(tmp_path: Path) -> None:
@@ -205,8 +205,8 @@ def test_no_room_for_temporary_files_is_one_message(tmp_path: Path, monkeypatch:
     assert len(load_snapshot([str(path)]).cluster.pods) == 1
     monkeypatch.setattr(sources, "_MAX_IN_MEMORY", 2**20)
     error = error_of(path)
-    assert error.message == f"{path}: cannot be unpacked into a temporary file: no space left on device"
-    assert error.hint == "TMPDIR=DIR, a folder with room for it; or unpack it first"
+    assert error.message == f"{path}: cannot unpack into a temporary file: no space left on device"
+    assert error.hint == "set TMPDIR to a directory with enough space, or unpack it first"
 
 
 def test_what_is_large_goes_through_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

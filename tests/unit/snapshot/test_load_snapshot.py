@@ -272,7 +272,7 @@ def test_what_cannot_be_ordered_is_a_contradiction(load: Callable[..., Loaded], 
         as_json(make("Pod", "p", "a", metadata={"resourceVersion": version}, spec={"priority": index}))
         for index, version in enumerate(versions)
     ]
-    with pytest.raises(InputError, match="is there twice"):
+    with pytest.raises(InputError, match="defined twice"):
         load(*contents)
 
 

@@ -141,7 +141,7 @@ def test_each_object_is_kept_once(load: Callable[..., Loaded], first: Document, 
 
 
 def test_two_different_ones_without_a_version_are_an_error(load: Callable[..., Loaded]) -> None:
-    with pytest.raises(InputError, match=r"ElasticQuota shop/q: is there twice, here, with different content"):
+    with pytest.raises(InputError, match=r"ElasticQuota shop/q: defined twice, here, with different content"):
         load([quota("q", n=1), quota("q", n=2)])
 
 
@@ -256,7 +256,7 @@ def test_objects_laid_over_others_replace_those_of_their_name() -> None:
 # Dumps that kpreempt writes, which keep neither.
 
 HEADER = DumpHeader(server_version="v1.36.3", taken_at=datetime(2026, 11, 21, tzinfo=UTC), kpreempt_version="1")
-END = "prints, as a further --snapshot, brings them"
+END = "-o yaml as another --snapshot"
 OBJECTS = [quota("q"), priority_class("high", note="x"), pod("a", {"example.com/rack": "r1"}), pod("b")]
 
 
@@ -269,12 +269,12 @@ def dump_of(*objects: Document, as_lines: bool = False) -> bytes:
 def test_a_dump_of_our_own_says_what_it_lacks(load: Callable[..., Loaded], as_lines: bool) -> None:
     loaded = load(dump_of(*OBJECTS, as_lines=as_lines))
     assert [f"{each.kind}: {each.subject}: {each.field}: {each.message}" for each in loaded.assumptions] == [
-        f"Unmodeled: {QUOTAS}: snapshot: a dump that kpreempt wrote keeps none, so that plugins do not see any; what "
-        f"kubectl get elasticquotas.{GROUP} -A -o yaml {END}",
-        f"Unmodeled: {CLASSES}: snapshot: a dump that kpreempt wrote keeps little of each, so that plugins do not "
-        f"see the rest; what kubectl get priorityclasses.scheduling.k8s.io -o yaml {END}",
-        "Unmodeled: Pod: metadata.annotations: a dump that kpreempt wrote keeps hardly any, so that plugins do not "
-        f"see the rest; what kubectl get pods -A -o yaml {END}",
+        f"Unmodeled: {QUOTAS}: snapshot: a kpreempt dump keeps none, so plugins do not see any; to include "
+        f"them, add the output of kubectl get elasticquotas.{GROUP} -A {END}",
+        f"Unmodeled: {CLASSES}: snapshot: a kpreempt dump keeps little of each, so plugins do not "
+        f"see the rest; to include them, add the output of kubectl get priorityclasses.scheduling.k8s.io {END}",
+        "Unmodeled: Pod: metadata.annotations: a kpreempt dump keeps hardly any, so plugins do not "
+        f"see the rest; to include them, add the output of kubectl get pods -A {END}",
     ]
     assert load(dump_of(*OBJECTS), extra_fields=ExtraFields()).assumptions == []
 
@@ -322,7 +322,7 @@ def test_conditions_are_kept_as_they_are_where_they_are_wanted(load: Callable[..
 def test_a_dump_of_our_own_says_that_it_lacks_conditions(load: Callable[..., Loaded]) -> None:
     loaded = load(dump_of(conditioned("a")), extra_fields=CONDITIONS)
     assert [(each.subject, each.field) for each in loaded.assumptions] == [("Pod", "status.conditions")]
-    assert loaded.assumptions[0].message.endswith(f"what kubectl get pods -A -o yaml {END}")
+    assert loaded.assumptions[0].message.endswith(f"add the output of kubectl get pods -A {END}")
 
 
 @pytest.mark.parametrize("is_first", [False, True], ids=["after the dump", "before the dump"])

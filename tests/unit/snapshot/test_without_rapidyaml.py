@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-NOTE = "rapidyaml is not installed: YAML is read by PyYAML, which takes longer\n"
+NOTE = "rapidyaml is not installed; reading YAML with PyYAML, which is slower\n"
 
 
 def explained(*before: str, snapshot: str = "fixtures/demo/cluster.yaml") -> subprocess.CompletedProcess[str]:

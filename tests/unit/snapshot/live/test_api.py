@@ -61,7 +61,7 @@ def test_a_path_of_the_server_goes_before_that_of_the_request() -> None:
     ("answer", "problem", "status"),
     [
         pytest.param(
-            refused(401, "Unauthorized"), "the API server does not know the user (401): Unauthorized", 401, id="401"
+            refused(401, "Unauthorized"), "authentication failed for the user (401): Unauthorized", 401, id="401"
         ),
         pytest.param(
             refused(403, 'pods is forbidden: User "bob" cannot list'),
@@ -71,37 +71,37 @@ def test_a_path_of_the_server_goes_before_that_of_the_request() -> None:
         ),
         pytest.param(
             Answer(404, b"404 page not found\n", {"Content-Type": "text/plain"}),
-            "there is no such API (404): 404 page not found",
+            "API not found (404): 404 page not found",
             404,
             id="404 of another server",
         ),
         pytest.param(
             refused(500, "etcd:\n\tleader   changed"),
-            "the API server fails (500): etcd: leader changed",
+            "API server error (500): etcd: leader changed",
             500,
             id="an error of several lines is told on one",
         ),
         pytest.param(
             Answer(302, b"", {"Location": "https://login.example/?token=secret"}),
-            "answers with a redirect to https://login.example/, not with the Kubernetes API",
+            "returned a redirect to https://login.example/, not a Kubernetes API response",
             302,
             id="a redirect is not followed, and what it asks is not shown",
         ),
         pytest.param(
             Answer(200, b"<html>log in</html>", HTML),
-            "answers with text/html, not with JSON as the Kubernetes API does",
+            "returned text/html, not JSON like the Kubernetes API",
             200,
             id="a page to log in",
         ),
         pytest.param(
             Answer(502, b"<html><h1>Bad Gateway</h1></html>", HTML),
-            "the API server fails (502)",
+            "API server error (502)",
             502,
             id="a page of a load balancer is not shown",
         ),
         pytest.param(
             Answer(200, b"\x1f\x8bnot packed", {"Content-Type": "application/json", "Content-Encoding": "gzip"}),
-            "the answer is packed in a way that cannot be read",
+            "the answer has an unsupported encoding",
             0,
             id="packed wrongly",
         ),
@@ -160,7 +160,7 @@ def test_busy_servers_and_dropped_connections_are_asked_again(first: list[Answer
     [
         pytest.param(refused(429, "busy"), "the API server is too busy (429): busy", 5, id="too busy"),
         pytest.param(refused(503, "down"), "the API server is not available (503): down", 5, id="down"),
-        pytest.param(Answer(cut=1), "the connection breaks off, again and again", 5, id="dropped each time"),
+        pytest.param(Answer(cut=1), "the connection keeps breaking", 5, id="dropped each time"),
         pytest.param(
             refused(429, "busy", **{"Retry-After": "3600"}),
             "the API server is too busy (429): busy",
@@ -182,11 +182,11 @@ def test_a_refused_connection_is_told_with_the_server() -> None:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         error = failure_of(api_of(url))
-    assert error.message == f"{url}: the connection is refused"
+    assert error.message == f"{url}: connection refused"
 
 
 def test_an_unknown_host_is_told() -> None:
-    assert failure_of(api_of("http://nowhere.invalid:1")).problem == "the host is not known"
+    assert failure_of(api_of("http://nowhere.invalid:1")).problem == "unknown host"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -222,7 +222,7 @@ def test_an_answer_that_drips_is_given_up_in_time(reply: Dripping) -> None:
 
 def test_a_version_that_is_nested_without_end_is_told() -> None:
     nested = Answer(body=b'{"gitVersion":' + b"[" * 10**5 + b"]" * 10**5 + b"}")
-    with FakeApi(always(nested)) as fake, pytest.raises(ClusterError, match="something else than a version"):
+    with FakeApi(always(nested)) as fake, pytest.raises(ClusterError, match="something other than a version"):
         read_version(connect(ConnectionFlags(server=fake.url), {}))
 
 
@@ -257,7 +257,7 @@ def test_something_else_than_http_is_told() -> None:
         thread.start()
         error = failure_of(api_of(f"http://127.0.0.1:{server.getsockname()[1]}"))
         thread.join()
-    assert error.problem == "the connection breaks off, again and again"
+    assert error.problem == "the connection keeps breaking"
 
 
 AUTHORITY = str(TLS / "ca.crt")
@@ -319,7 +319,7 @@ def test_a_server_without_tls_is_told() -> None:
 def test_a_server_that_wants_a_client_certificate_is_told() -> None:
     with FakeApi(always(good(1)), certificate="server.pem", wants_client=True) as fake:
         error = failure_of(api_of(fake.url, certificate_authority=AUTHORITY))
-    assert error.problem == "the server refuses the client's TLS: handshake failure"
+    assert error.problem == "the server rejected the TLS connection: handshake failure"
 
 
 def test_an_authority_that_is_no_certificate_is_told(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_proxies_are_gone_through_and_their_refusals_told() -> None:
         environment = {"HTTPS_PROXY": f"http://me:secret@127.0.0.1:{fake.port}"}
         error = failure_of(api_of("https://api.example", environment=environment))
         assert fake.asked[0].path == "api.example:443"
-    assert error.problem.startswith("the proxy does not connect")
+    assert error.problem.startswith("cannot connect through the proxy")
     assert "secret" not in error.message + error.hint
 
 
@@ -406,7 +406,7 @@ def test_what_is_kept_out_of_a_text(text: str, secrets: list[str], shown: str) -
         pytest.param(b" " * 2**23, "unpacks to more than 1,000 times its size", id="a bomb"),
         pytest.param(
             b'{"items":[' + random.Random(1).randbytes(20_000).hex().encode() + b"{}," * 3_000_000,
-            "has more than one value for every 10 bytes, which no cluster has",
+            "has more than one value per 10 bytes, which no cluster has",
             id="tiny values",
         ),
     ],

@@ -183,5 +183,5 @@ def test_a_server_that_fails_is_no_answer() -> None:
     with pytest.raises(ClusterError):
         read_from({OBJECT: refused(500, "broken")}, W)
     broken: Any = good(["no", "object"])
-    with pytest.raises(Exception, match="is no object"):
+    with pytest.raises(Exception, match="server returned a non-object"):
         read_from({OBJECT: broken}, W)

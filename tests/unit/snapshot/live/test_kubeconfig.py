@@ -76,7 +76,7 @@ def test_flags_override_the_kubeconfig(two: str, flags: dict[str, Any], server: 
         pytest.param({"user": "x"}, '--user: the kubeconfig has no user "x"', id="an unknown user"),
         pytest.param(
             {"user": "eve", "as_groups": ("g",)},
-            "a group, UID or extra is to be impersonated, and no user",
+            "impersonating a group, UID or extra requires a user",
             id="a group without a user",
         ),
         pytest.param(
@@ -146,7 +146,7 @@ def test_a_kubeconfig_of_another_shape_is_named_with_its_field(
 
 
 def test_a_kubeconfig_that_is_asked_for_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing: cannot be read: no such file"):
+    with pytest.raises(InputError, match="nothing: cannot read: no such file"):
         reached({"kubeconfig": str(tmp_path / "nothing")}, {})
 
 
@@ -159,7 +159,7 @@ def test_a_context_without_its_cluster_is_told(tmp_path: Path) -> None:
 def test_nothing_at_all_is_no_cluster() -> None:
     with pytest.raises(NoClusterError) as caught:
         reached({}, {})
-    assert caught.value.message == "no cluster is given: there is no --snapshot, and no kubeconfig"
+    assert caught.value.message == "no cluster given: there is neither --snapshot nor a kubeconfig"
     assert "--snapshot" in caught.value.hint
 
 

@@ -116,16 +116,16 @@ def test_a_list_that_expires_begins_anew_and_no_pod_is_lost_or_doubled() -> None
     reading, _ = read(expiring(2))
     assert [each.metadata.name for each in reading.cluster.pods] == ["p2", "p3", "p4", "p5"]
     assert told(reading) == [
-        "cluster: resourceVersion: not all was read at the same moment: Pod at 102, the rest at 100; what changed in "
-        "between may not fit",
-        "cluster: nodes: 1 pod is on a node that was not there yet or any more: gone",
+        "cluster: resourceVersion: not all kinds were read at the same time: Pod at 102, the rest at 100; "
+        "they may be inconsistent",
+        "cluster: nodes: 1 pod is on a node that was not listed: gone",
     ]
 
 
 def test_a_list_that_expires_again_and_again_is_given_up() -> None:
     with pytest.raises(ClusterError) as caught:
         read(expiring(99))
-    assert caught.value.problem.startswith("the list expired while it was read, again and again (410)")
+    assert caught.value.problem.startswith("the list kept expiring while it was read (410)")
 
 
 @pytest.mark.parametrize("status", [400, 410, 500, 504])
@@ -140,8 +140,8 @@ def test_a_kind_that_is_not_had_at_that_version_is_read_as_it_is_now(status: int
     reading, _ = read(FakeCluster({"Pod": [pod("a")]}, special=special))
     assert [each.metadata.name for each in reading.cluster.nodes] == ["n"]
     assert told(reading) == [
-        "cluster: resourceVersion: not all was read at the same moment: Node at 105, the rest at 100; what changed in "
-        "between may not fit"
+        "cluster: resourceVersion: not all kinds were read at the same time: Node at 105, the rest at 100; "
+        "they may be inconsistent"
     ]
 
 
@@ -296,21 +296,19 @@ def test_without_pods_or_nodes_nothing_can_be_said(path: str, status: int) -> No
 
 def test_a_server_that_does_not_tell_its_version_is_an_assumption() -> None:
     reading, _ = read(FakeCluster({}, special=lambda asked: refused(403, "no") if asked.path == "/version" else None))
-    assert told(reading) == ["cluster: version: the server does not tell its version"]
+    assert told(reading) == ["cluster: version: the server does not report its version"]
 
 
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        pytest.param(b'{"kind":"PodLi', "answers with something else than a list of Pod objects", id="half of JSON"),
-        pytest.param(b"[]", "answers with something else than a list of Pod objects", id="another JSON"),
-        pytest.param(
-            b'{"kind":"NodeList"}', "answers with something else than a list of Pod objects", id="another list"
-        ),
-        pytest.param(b"[" * 100_000, "answers with something else than a list of Pod objects", id="nested without end"),
+        pytest.param(b'{"kind":"PodLi', "returned something other than a list of Pod objects", id="half of JSON"),
+        pytest.param(b"[]", "returned something other than a list of Pod objects", id="another JSON"),
+        pytest.param(b'{"kind":"NodeList"}', "returned something other than a list of Pod objects", id="another list"),
+        pytest.param(b"[" * 100_000, "returned something other than a list of Pod objects", id="nested without end"),
         pytest.param(
             b'{"kind":"PodList","metadata":{"continue":"x","resourceVersion":"1"},"items":[]}',
-            "the list goes on with the same page for ever",
+            "the list repeats the same page forever",
             id="pages without end",
         ),
     ],

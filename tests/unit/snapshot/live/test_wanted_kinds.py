@@ -113,7 +113,7 @@ def test_a_custom_kind_that_may_not_be_listed_is_an_assumption() -> None:
 def test_a_custom_kind_without_a_version_is_an_assumption() -> None:
     reading, asked = read(FakeCluster({}), ObjectKind("ElasticQuota", GROUP))
     assert told(reading) == [
-        f"Unreadable: {QUOTA.key}: list: the plugin that reads them says no version, so that they are not listed: "
+        f"Unreadable: {QUOTA.key}: list: the plugin that reads them states no version, so they are not listed: "
         f"{PLUGINS}"
     ]
     assert not [each for each in asked if GROUP in each.path]

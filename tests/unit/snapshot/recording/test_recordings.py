@@ -125,7 +125,7 @@ def test_a_moment_is_a_time_and_the_end_is_what_is_meant_without_one(tmp_path: P
     [
         ("2026-11-21T02:00:00Z", "the recording begins at 2026-11-21T03:00:00.000Z"),
         ("2026-11-22T00:00:00Z", "the recording ends at 2026-11-21T03:00:01.000Z"),
-        ("pod/shop/nobody", "has no decision of a scheduler about pod shop/nobody"),
+        ("pod/shop/nobody", "has no scheduling decision about pod shop/nobody"),
     ],
 )
 def test_a_moment_that_is_not_in_the_recording_is_refused(tmp_path: Path, at: str, words: str) -> None:
@@ -156,7 +156,7 @@ def test_every_kill_leaves_what_was_whole_before(tmp_path: Path) -> None:
         try:
             seen.add(tuple(names(read(making))))
         except InputError as error:
-            assert "has no whole base" in error.message
+            assert "has no complete base" in error.message
     assert seen == {("a", "b", "c"), ("a", "b"), ("a",), ()}
     segment.write_bytes(whole[:-3])
     assert any("its last record is torn" in line for line in info_of(making.folder).lines("rec"))
@@ -208,7 +208,7 @@ def test_a_cluster_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 def test_only_one_process_records_into_a_folder(tmp_path: Path) -> None:
     making = Making(tmp_path / "rec")
-    with pytest.raises(InputError, match="another kpreempt records here"):
+    with pytest.raises(InputError, match="another kpreempt is recording here"):
         Segments(making.folder, Limits())
     making.end()
     Segments(making.folder, Limits()).close()
@@ -222,7 +222,7 @@ def test_a_time_in_which_nobody_recorded_is_told(tmp_path: Path) -> None:
     making.begin()
     making.end()
     (assumption,) = read(making, START + timedelta(minutes=30)).assumptions
-    assert assumption.message == "has nothing after 2026-11-21T03:00:01.000Z: what changed since then is not known"
+    assert assumption.message == "has nothing after 2026-11-21T03:00:01.000Z; later changes are unknown"
     (gap,) = info_of(making.folder).gaps
     assert gap == (START + timedelta(seconds=1), START + timedelta(hours=1, seconds=1))
 

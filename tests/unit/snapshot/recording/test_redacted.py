@@ -207,7 +207,7 @@ def test_the_end_is_the_day_of_redacted_files(tmp_path: Path) -> None:
     assert info.ends == REDACTED_AT
     assert info.begins == REDACTED_AT - timedelta(seconds=30)
     assert next(info.lines("x")).startswith("x: redacted, 1999-12-31T23:59:30.000Z to 2000-01-01T00:00:00.000Z")
-    with pytest.raises(InputError, match="has a recording"):
+    with pytest.raises(InputError, match="already contains a recording"):
         redact(making)
 
 
