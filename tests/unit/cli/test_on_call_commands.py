@@ -129,7 +129,7 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        pytest.param(["pending"], 2, "no cluster is given", id="no cluster"),
+        pytest.param(["pending"], 2, "no cluster given", id="no cluster"),
         pytest.param([*PENDING, "-n", "a", "-A"], 2, "-n and -A exclude each other", id="one namespace and all"),
         pytest.param([*PENDING, "-l", "a b"], 2, '-l "a b": "a b" is not a label selector', id="no selector"),
         pytest.param([*AT_RISK, "-o", "wide"], 2, "-o wide: unknown format 'wide'", id="a format that it has not"),
@@ -145,7 +145,7 @@ def test_the_profile_tells_phases(kpreempt: Kpreempt, tmp_path: Path, command: l
         pytest.param(["who-evicted", "x", *SNAPSHOT], 3, 'there is no pod "x" in namespace "default"', id="nobody"),
         pytest.param([*WHO, "--before", "absent.yaml"], 3, "absent.yaml: ", id="no snapshot from before"),
         pytest.param([*AT_RISK, "--limit", "0"], 2, "kpreempt at-risk: invalid value", id="no pods at all"),
-        pytest.param(["at-risk"], 2, "no cluster is given", id="at-risk without a cluster"),
+        pytest.param(["at-risk"], 2, "no cluster given", id="at-risk without a cluster"),
     ],
 )
 def test_mistakes_are_one_message(kpreempt: Kpreempt, arguments: list[str], code: int, message: str) -> None:
