@@ -13,8 +13,8 @@ from kpreempt.report.answers import render_answer
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Verdict, VerdictList
 from kpreempt.verdict.compare import Comparison
+from kpreempt.verdict.node_report import NodeUse, Occupancy
 from kpreempt.verdict.pending import PendingPods
-from kpreempt.verdict.story import NodeUse, Occupancy
 from kpreempt.verdict.who_evicted import PreemptionsOfPod
 from tests.checks import MARKUP
 from tests.factories import NOW

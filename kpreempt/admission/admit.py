@@ -10,7 +10,7 @@ quotas are not checked here. The steps:
 * overhead and scheduling of a RuntimeClass: ``plugin/pkg/admission/runtimeclass``;
 * fields that the API server of a version drops because their feature gate is off or does not exist yet:
   ``dropDisabledFields`` in ``pkg/api/pod/util.go``, for fields that affect placement. The schedulers handle other
-  fields themselves (``schedulers/kube/dormant_gates.py``);
+  fields themselves (``schedulers/kube/disabled_gates.py``);
 * ``matchLabelKeys`` and ``mismatchLabelKeys``, which become label expressions: ``pkg/registry/core/pod/strategy.go``
   (``mutatePodAffinity`` and ``mutateTopologySpreadConstraints``). The scheduler reads only the selector of an affinity
   term, never its keys.

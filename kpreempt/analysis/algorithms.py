@@ -34,7 +34,7 @@ from kpreempt.scheduler_table import (
     VOLCANO,
 )
 from kpreempt.schedulers.interface import NO_RULES, QueueRules, Settings
-from kpreempt.schedulers.kube.dormant_gates import assume_of_pods
+from kpreempt.schedulers.kube.disabled_gates import assume_of_pods
 from kpreempt.schedulers.kube.versions import (
     behavior,
     decide_equally,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
     from kpreempt.snapshot.live.flags import ConnectionFlags
     from kpreempt.verdict.check import Check, GateFinding
-    from kpreempt.verdict.story import Occupancy
+    from kpreempt.verdict.node_report import Occupancy
 
 
 class CommandRun:

@@ -10,7 +10,7 @@ import msgspec
 
 from kpreempt.report.amounts import format_time
 from kpreempt.verdict import Verdict
-from kpreempt.verdict.story import Occupancy
+from kpreempt.verdict.node_report import Occupancy
 
 if TYPE_CHECKING:
     from kpreempt.gate_rules import RuleId

@@ -9,6 +9,7 @@ Names used by many packages are exported here; records of a single answer are im
 
 from kpreempt.verdict.chance import Odds, OddsOutcome, Sampling, SearchOrder
 from kpreempt.verdict.details import Detail, ExtenderCall
+from kpreempt.verdict.node_report import Change, ChangeKind, NodeEvaluation, NodeReport, Proposal, ProposalSearch
 from kpreempt.verdict.records import (
     API_VERSION,
     AllocatedDevice,
@@ -32,7 +33,6 @@ from kpreempt.verdict.records import (
     Victim,
 )
 from kpreempt.verdict.status import SUCCESS, Code, Outcome, Status
-from kpreempt.verdict.story import Change, ChangeKind, NodeEvaluation, NodeReport, Proposal, ProposalSearch
 
 __all__ = [
     "API_VERSION",

@@ -8,9 +8,9 @@ from enum import StrEnum
 import msgspec
 
 from kpreempt.verdict.base import Record
+from kpreempt.verdict.node_report import NodeKind, Proposal, ProposalSearch
 from kpreempt.verdict.records import API_VERSION, Alternatives, Assumption, ClusterSummary, Victim
 from kpreempt.verdict.status import Outcome
-from kpreempt.verdict.story import NodeKind, Proposal, ProposalSearch
 
 
 class PendingState(StrEnum):

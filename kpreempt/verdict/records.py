@@ -12,9 +12,9 @@ from kpreempt.model.pod import DEFAULT_GRACE_SECONDS
 from kpreempt.verdict.base import UntrackedRecord
 from kpreempt.verdict.chance import Odds, Sampling, VolumeChoices
 from kpreempt.verdict.details import ExtenderCall
+from kpreempt.verdict.node_report import NodeReport, OneMoreNode, Proposal, ProposalSearch
 from kpreempt.verdict.simulation import Simulation
 from kpreempt.verdict.status import Outcome, Status
-from kpreempt.verdict.story import NodeReport, OneMoreNode, Proposal, ProposalSearch
 from kpreempt.verdict.workload import Capacity, Workload
 
 API_VERSION = "kpreempt.io/v1alpha1"

@@ -36,7 +36,7 @@ from kpreempt.phases import NO_PHASES, Phases
 from kpreempt.schedulers.kube.framework.resources import pod_requests, requests_in_units
 from kpreempt.verdict import Assumption, ClusterSummary, DefaultedField, Outcome, PodSummary, Proposal, Verdict
 from kpreempt.verdict.details import InsufficientResources
-from kpreempt.verdict.story import NodeUse, Occupancy, OneMoreNode
+from kpreempt.verdict.node_report import NodeUse, Occupancy, OneMoreNode
 from kpreempt.verdict.unread import unread_of
 
 _PREEMPTS = (Outcome.PREEMPTS, Outcome.PREEMPTS_VIOLATING_BUDGETS)

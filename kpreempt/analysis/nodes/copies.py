@@ -31,7 +31,7 @@ from kpreempt.model.storage import CSINode
 from kpreempt.model.taints import Taint
 from kpreempt.schedulers.kube.framework.resources import requests_in_units
 from kpreempt.verdict import Assumption
-from kpreempt.verdict.story import NodeKind
+from kpreempt.verdict.node_report import NodeKind
 from kpreempt.verdict.unread import unreadable_of
 
 HOST_NAME = "kubernetes.io/hostname"

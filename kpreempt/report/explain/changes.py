@@ -12,7 +12,7 @@ from kpreempt.report.blocks import Block, Listing, Phrase, Section, Sentence, Sp
 from kpreempt.report.evidence import join_names
 from kpreempt.report.options import RenderOptions
 from kpreempt.verdict import Change, ChangeKind, Outcome, Proposal, ProposalSearch, Verdict
-from kpreempt.verdict.story import NodeKind, OneMoreNode
+from kpreempt.verdict.node_report import NodeKind, OneMoreNode
 from kpreempt.verdict.unread import are_budgets_unread
 
 _PROPOSALS_SHOWN = 4

@@ -13,7 +13,7 @@ from kpreempt.report.explain.headline import destinations
 from kpreempt.report.html.markup import Html, badge, folded, join, name, names, tag, within
 from kpreempt.report.html.parts import FIRST_RESOURCES, in_order, share
 from kpreempt.verdict import Verdict
-from kpreempt.verdict.story import NodeUse, Occupancy
+from kpreempt.verdict.node_report import NodeUse, Occupancy
 
 _LIMIT = 150_000
 _SHOWN = 12

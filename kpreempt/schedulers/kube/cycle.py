@@ -31,7 +31,7 @@ from kpreempt.schedulers.kube.assumptions import (
     unprotected,
     victims_by_node,
 )
-from kpreempt.schedulers.kube.dormant_gates import assume_of_pod
+from kpreempt.schedulers.kube.disabled_gates import assume_of_pod
 from kpreempt.schedulers.kube.extender_session import ExtenderSession, extender_session_of
 from kpreempt.schedulers.kube.framework.answers import checked_eligibility
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState

@@ -26,8 +26,8 @@ from kpreempt.report.explain.changes import describe_one_more_node
 from kpreempt.report.pending.summary import more_nodes_in_words
 from kpreempt.report.quoting import plain
 from kpreempt.verdict import Outcome
+from kpreempt.verdict.node_report import NodeKind, OneMoreNode
 from kpreempt.verdict.pending import MoreNodes, PendingPods
-from kpreempt.verdict.story import NodeKind, OneMoreNode
 from tests.factories import NOW, make_node, make_pod, owned
 
 ZONE = "topology.kubernetes.io/zone"

@@ -15,9 +15,9 @@ from kpreempt.report import RenderOptions, render
 from kpreempt.report.answers import render_answer
 from kpreempt.verdict import Alternatives, Assumption, AssumptionKind, Outcome, PossibleOutcome, Verdict
 from kpreempt.verdict.compare import ComparedPod, Comparison
+from kpreempt.verdict.node_report import NodeUse, Occupancy
 from kpreempt.verdict.pending import PendingGroup, PendingPod, PendingPods, PendingState
 from kpreempt.verdict.plugins import SchedulerPlugins
-from kpreempt.verdict.story import NodeUse, Occupancy
 from kpreempt.verdict.unread import LIST
 from kpreempt.verdict.who_evicted import PodLocation, PreemptionsOfPod
 from kpreempt.verdict.workload import BudgetViolations, Pending, Replica, ReplicaScope, ReplicasOnNode, Totals, Workload

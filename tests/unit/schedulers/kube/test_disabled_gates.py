@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kpreempt.model.pod import Pod
-from kpreempt.schedulers.kube.dormant_gates import assume_of_pod, assume_of_pods
+from kpreempt.schedulers.kube.disabled_gates import assume_of_pod, assume_of_pods
 from kpreempt.schedulers.kube.versions import behavior
 from kpreempt.snapshot.decode import decode_object
 from kpreempt.verdict import AssumptionKind
