@@ -14,6 +14,7 @@ import shlex
 import sys
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 
 from kpreempt.cli.completion.scripts import FILES as COMPLETION_FILES
 from kpreempt.gate_rules import RuleId
@@ -42,11 +43,12 @@ SCHEMA = ROOT / "kpreempt" / "report" / "verdict.schema.json"
 # A comment with a command, and the code block after it with the command and its output.
 EXAMPLE = re.compile(r"(<!-- shows: (?P<command>.+?) -->\n)```console\n(?:(?!```).*\n)*```\n")
 
-# The head of the table of rules, and its rows.
-_RULE_LINKS = re.compile(r"(?m)^(- Each rule, with an example: ).*$")
+# The list item with the links to the pages of the rules.
+_RULE_LINKS = re.compile(r"(?m)^- Each rule, with an example: .*\n(?:  \[.*\n)*")
 _FIRST_VERSION = next(iter(RELEASES))
 # The modeled versions of kube-scheduler in sentences; "up to" is for other ranges.
 _VERSIONS = re.compile(rf"({re.escape(_FIRST_VERSION)}`? to\s`?(?:kube-)?)1\.\d+")
+# The head of the table of rules, and its rows.
 _RULES = re.compile(r"(\| rule \| default \| what it limits \|\n\|[-|]+\|\n)(?:\|.*\n)*")
 
 
@@ -84,6 +86,12 @@ def _link(rule: RuleId) -> str:
     return f"[{rule}](rules/{rule}.md)"
 
 
+def _rule_links() -> str:
+    """The list item with a link to each rule's page, wrapped like other text."""
+    text = f"- Each rule, with an example: {', '.join(map(_link, RuleId))}"
+    return fill(text, width=130, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) + "\n"
+
+
 def wanted() -> dict[Path, str]:
     """Every generated file with its content."""
     files = {ROOT / "completions" / name: kpreempt("completion", shell) for shell, name in COMPLETION_FILES.items()}
@@ -94,7 +102,7 @@ def wanted() -> dict[Path, str]:
     files[WRITING_PLUGINS] = with_outputs(files[WRITING_PLUGINS])
     files[GATE] = with_rules(files[GATE])
     files[NAMING] = with_names(files[NAMING])
-    files[INDEX] = _RULE_LINKS.sub(lambda match: match[1] + ", ".join(map(_link, RuleId)), files[INDEX])
+    files[INDEX] = _RULE_LINKS.sub(lambda _: _rule_links(), files[INDEX])
     files |= {RULE_PAGES / f"{rule}.md": rule_page(rule, output=output_of(rule)) for rule in RuleId}
     scores = json.loads(fidelity.SCORES.read_text(encoding="utf-8"))
     files[fidelity.DOCUMENT] = fidelity.with_scores(files[fidelity.DOCUMENT], scores)

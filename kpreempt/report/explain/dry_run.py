@@ -513,7 +513,7 @@ def _screened(node_report: NodeReport, verdict: Verdict) -> list[Block]:
     for status in rejections:
         reason = strong(status.message or str(status.code))
         items.append([(Span("rejects ", "bad"), reason, f"  {describe(status.detail) or status.plugin}")])
-    blocks.append(Listing(items, noun="refusal"))
+    blocks.append(Listing(items, noun="rejection"))
     passing = len(evaluation.filters) - len(rejections)
     if passing and rejections:
         words = f"{count(passing, 'other filter')} {'pass' if passing > 1 else 'passes'}"

@@ -343,7 +343,7 @@ def _more(verdict: Verdict) -> list[tuple[str, str]]:
         return [("-v", "every filter, the dry run, all changes")]
     if verdict.outcome == Outcome.NOT_SCHEDULED:
         return [("-v", "")]
-    what = "dry run, choice" if verdict.candidates else "scores" if verdict.feasible_nodes else "every refusal"
+    what = "dry run, choice" if verdict.candidates else "scores" if verdict.feasible_nodes else "every rejection"
     hints = [("-v", what)]
     ends = {*verdict.nominated_nodes, *verdict.lands_on}
     near = [
