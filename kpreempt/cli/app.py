@@ -70,8 +70,8 @@ def _kpreempt(
 ) -> None:
     """Show which pods a Kubernetes pod preempts, and why.
 
-    Predicts the node on which a pod lands, which pods it evicts, and which PodDisruptionBudgets that violates. The
-    scheduler's decision is computed from a snapshot; kpreempt never changes a cluster.
+    Predicts where a pod lands, which pods it evicts, and which PodDisruptionBudgets that violates. The scheduler's
+    decision is computed from a snapshot. kpreempt never changes a cluster.
 
     Exit codes: 0 answered, 1 a check or --strict failed, 2 usage error, 3 input cannot be read or pod not found, 4 a
     bug in kpreempt, 130 interrupted.

@@ -34,15 +34,15 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "verify": "Compare recorded decisions with predictions",
     },
     "Data": {
-        "snapshot": "Save the cluster to a file, redacted or not",
+        "snapshot": "Save a snapshot of a cluster to a file",
         "record": "Record a cluster and its changes",
-        "batch": "Answer scenarios as JSON lines",
+        "batch": "Answer scenarios given as JSON lines",
         "mcp": "Run an MCP server for AI assistants",
     },
     "Other": {
-        "completion": "Print a script for shell completion",
+        "completion": "Print a shell completion script",
         "help": "Show the help of a command",
-        "version": "Show the versions of kpreempt and schedulers",
+        "version": "Show the versions of kpreempt and its schedulers",
     },
 }
 

@@ -57,7 +57,7 @@ _OTHERS: dict[str, Any] = {
         _Texts,
         Option(
             ("--severity",),
-            "Set a rule's severity: error fails the check, warn only reports. Repeatable.",
+            "Set a rule's severity: error fails the check, warn only reports, off disables the rule. Repeatable.",
             "RULE=error|warn|off",
             GATE,
         ),
@@ -87,7 +87,13 @@ _OTHERS: dict[str, Any] = {
         ),
     ],
     "expires": Annotated[
-        _Text, Option(("--expires",), "Last day on which the new baseline is valid: 2026-12-31.", "DATE", GATE)
+        _Text,
+        Option(
+            ("--expires",),
+            "Last day on which the baseline from --write-baseline is valid, such as 2026-12-31.",
+            "DATE",
+            GATE,
+        ),
     ],
 }
 
@@ -141,7 +147,7 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
     Compares the manifests with the cluster to find what is new, changed, scaled or deleted. Then simulates the
     controllers and the scheduler, including victims and their replacements, until nothing more happens. Finally, checks
     the rules, set by options or kpreempt.toml. Anything that cannot be evaluated fails the check, unless it is waived.
-    A terminal gets one screen with as many findings as fit; -v, files and pipes get the full report.
+    On a terminal, the output fits one screen; -v prints the full report, which files and pipes always get.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated, 2 usage error, 3 input cannot be read.
     """
@@ -159,7 +165,7 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
         list[str],
         Option(
             ("--base",),
-            "Previous manifests; problems that they cause as well are not counted. Repeatable.",
+            "Previous manifests; problems that they also cause are not counted. Repeatable.",
             "PATH",
             THE_CHANGE,
         ),
@@ -180,10 +186,11 @@ class DrainRequest(Drain, GatedRequest, without=["namespace", "all_namespaces", 
     """Simulate kubectl drain and show what blocks it.
 
     Shows whether the nodes drain, what blocks them, and where their pods go. The nodes are cordoned, then drained one
-    after another. Evictions respect PodDisruptionBudgets as in the API server, controllers create replacement pods that
-    land, preempt or stay pending, and rejected evictions are retried every 5 seconds, until the nodes are empty or
-    nothing more can happen. For each blocked eviction, the smallest change found to unblock it is suggested. The rules
-    are those of check, set by options or kpreempt.toml. The default output fits one screen; -v prints everything.
+    after another. Evictions respect PodDisruptionBudgets as in the API server, and rejected evictions are retried every
+    5 seconds. Controllers create replacement pods, which land, preempt or stay pending. The simulation ends when the
+    nodes are empty or nothing more can happen. For each blocked eviction, kpreempt suggests the smallest change it
+    found that unblocks it. The rules are the same as for check, and are set by options or kpreempt.toml. The default
+    output fits one screen; -v prints everything.
 
     Exit codes: 0 no rule is violated, 1 a rule is violated (drain-incomplete if a node does not drain), 2 usage error,
     3 input cannot be read.

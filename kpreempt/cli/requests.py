@@ -114,7 +114,7 @@ WITH_VOLCANO = _ALGORITHM._replace(help=f"Scheduler {_DIFFERENCES}", metavar=f"{
 _WITH_KUEUE = WITH_VOLCANO._replace(metavar=f"auto|kube-VERSION|{VOLCANO_ALGORITHM}|{KUEUE_ALGORITHM}")
 _ALGORITHMS = Option(
     ("--algorithms",),
-    f"Schedulers to compare; the first is the reference: auto,{DEFAULT_ALGORITHM}",
+    f"Schedulers to compare, such as auto,{DEFAULT_ALGORITHM}; the first is the reference.",
     "NAME,NAME,...",
     SCHEDULER,
 )
@@ -142,7 +142,7 @@ _SESSIONS = RUNS._replace(
 )
 _SEED_OF_SESSIONS = SEED._replace(help="Random seed for --runs (default 0).", panel=VOLCANO_PANEL)
 _STRICT = Option(("--strict",), "Exit 1 if the answer depends on anything that is not modeled.", panel=GATE)
-_VERBOSE = Option(("-v", "--verbose"), "Print everything, without shortening.")
+_VERBOSE = Option(("-v", "--verbose"), "Print the full output.")
 _COLOR = Option(
     ("--color",), "Use color: always, never or auto (default; on a terminal, unless NO_COLOR is set).", "WHEN"
 )
@@ -314,28 +314,37 @@ _CONNECTION = Group(
             _Text,
             Option(
                 ("--context",),
-                "Kubeconfig context. pending and budgets take several: a,b.",
+                "Kubeconfig context (default: the current one). pending and budgets accept several: a,b.",
                 "NAME",
                 CONNECTION,
             ),
         ],
-        "cluster": Annotated[_Text, Option(("--cluster",), "Kubeconfig cluster.", "NAME", CONNECTION)],
-        "user": Annotated[_Text, Option(("--user",), "Kubeconfig user.", "NAME", CONNECTION)],
+        "cluster": Annotated[
+            _Text, Option(("--cluster",), "Kubeconfig cluster (default: the one in the context).", "NAME", CONNECTION)
+        ],
+        "user": Annotated[
+            _Text, Option(("--user",), "Kubeconfig user (default: the one in the context).", "NAME", CONNECTION)
+        ],
         "server": Annotated[_Text, Option(("-s", "--server"), "Address of the API server.", "URL", CONNECTION)],
         "token": Annotated[_Text, Option(("--token",), "Bearer token for the API server.", "TOKEN", CONNECTION)],
         "certificate_authority": Annotated[
             _Text,
-            Option(("--certificate-authority",), "Certificate file of the certificate authority.", "FILE", CONNECTION),
+            Option(
+                ("--certificate-authority",),
+                "Certificate authority file used to verify the server.",
+                "FILE",
+                CONNECTION,
+            ),
         ],
         "insecure_skip_tls_verify": Annotated[
             bool,
             Option(
-                ("--insecure-skip-tls-verify",), "Do not verify the server's certificate. Insecure.", panel=CONNECTION
+                ("--insecure-skip-tls-verify",), "Do not verify the server's certificate (insecure).", panel=CONNECTION
             ),
         ],
         "tls_server_name": Annotated[
             _Text,
-            Option(("--tls-server-name",), "Server name to verify in the server's certificate.", "NAME", CONNECTION),
+            Option(("--tls-server-name",), "Server name to expect in the server's certificate.", "NAME", CONNECTION),
         ],
         "as_user": Annotated[_Text, Option(("--as",), "User or service account to impersonate.", "USER", CONNECTION)],
         "as_groups": Annotated[
@@ -346,7 +355,7 @@ _CONNECTION = Group(
             _Text,
             Option(
                 ("--request-timeout",),
-                "Timeout of a single request: 30s, 2m; 0 for none (default: 1m).",
+                "Timeout for a single request, such as 30s; 0 disables it (default: 1m).",
                 "TIME",
                 CONNECTION,
             ),
@@ -387,7 +396,8 @@ class ClusterRequest(Request):
         list[str],
         Option(
             ("--assume-none",),
-            "Assume that the cluster has no objects of a kind that the snapshot lacks: pdb, quota, hpa. Repeatable.",
+            "Assume that the cluster has no objects of this kind if the snapshot has none: pdb, "
+            "quota or hpa. Repeatable.",
             "KIND",
             THE_CLUSTER,
         ),
@@ -409,7 +419,7 @@ class AnswerRequest(ClusterRequest):
 
     namespace: Annotated[_Text, NAMESPACE] = None
     all_namespaces: Annotated[
-        bool, Option(("-A", "--all-namespaces"), "Include pods of all namespaces.", panel=THE_POD)
+        bool, Option(("-A", "--all-namespaces"), "Include pods in all namespaces.", panel=THE_POD)
     ] = False
     selector: Annotated[_Text, SELECTOR] = None
     algorithm: Annotated[_Text, _ALGORITHM] = None
@@ -461,8 +471,8 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     tries N more.
 
     With --algorithm volcano-1.8, the manifest may be a Volcano Job; the answer covers the whole gang. With --algorithm
-    kueue-0.19, it is a Workload, or a Job or Pod with a queue: the answer says whether Kueue admits it, which Workloads
-    it preempts, and whether its pods then land.
+    kueue-0.19, the manifest is a Workload, or a Job or Pod with a queue: the answer says whether Kueue admits it, which
+    Workloads it preempts, and whether its pods then land.
     """
 
     answer = "Verdict"
@@ -470,15 +480,13 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     select: Annotated[list[str], _SELECT] = []
     cpu: Annotated[
         _Text,
-        Option(
-            ("--cpu",), "CPU request of the pod, without a manifest.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)
-        ),
+        Option(("--cpu",), "CPU request, for a pod without a manifest.", "QUANTITY", THE_POD, families=(KUBE, VOLCANO)),
     ] = None
     memory: Annotated[
         _Text,
         Option(
             ("--memory",),
-            "Memory request of the pod, without a manifest.",
+            "Memory request, for a pod without a manifest.",
             "QUANTITY",
             THE_POD,
             families=(KUBE, VOLCANO),
@@ -488,7 +496,7 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
         list[str],
         Option(
             ("--resource",),
-            "Request for another resource, without a manifest. Repeatable.",
+            "Request for another resource, for a pod without a manifest. Repeatable.",
             "NAME=QUANTITY",
             THE_POD,
             families=(KUBE, VOLCANO),
@@ -521,15 +529,18 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
     runs: Annotated[int, _SESSIONS] = 0
     seed: Annotated[int, _SEED_OF_SESSIONS] = 0
     verbose: Annotated[
-        int, _VERBOSE._replace(help="Print every section of the answer; -v -v: every node and every step.", counts=True)
+        int,
+        _VERBOSE._replace(
+            help="Print every section of the answer; -v -v also prints every node and step.", counts=True
+        ),
     ] = 0  # type: ignore[assignment] # counted here alone
     brief: Annotated[bool, Option(("--brief",), "Print a one-line summary.", families=(KUBE,))] = False
     exit_code: Annotated[
         bool,
         Option(
             ("--exit-code",),
-            "Report the outcome as the exit code: 0 lands, 10 preempts, 11 violates a PodDisruptionBudget, 12 is "
-            "unschedulable, 13 uncertain. For several pods, the highest.",
+            "Report the outcome as the exit code: 0 lands, 10 preempts, 11 violates a PodDisruptionBudget, 12 "
+            "unschedulable, 13 uncertain. For several pods, the highest code is used.",
             panel=GATE,
         ),
     ] = False
@@ -548,11 +559,11 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
 
 
 class PendingRequest(Pending, AnswerRequest):
-    """List pending pods and what happens to each.
+    """List pending pods and what would happen to each.
 
     Covers all namespaces unless -n is given, because they share one queue. Pods are listed in the order in which the
     scheduler would try them, and each is evaluated on its own, as if it were next. The default output fits one screen;
-    -v prints every pod in full, and -o wide the nodes by reason and the smallest change that would make an
+    -v prints every pod in full. -o wide also lists the nodes by reason, and the smallest change that would make an
     unschedulable pod fit.
 
     With --algorithm kueue-0.19, lists the Workloads waiting for quota in the order in which Kueue considers them. Each
@@ -565,7 +576,7 @@ class PendingRequest(Pending, AnswerRequest):
     watch: Annotated[
         bool, Option(("-w", "--watch"), "Refresh the list until interrupted (Ctrl-C).", families=(KUBE,))
     ] = False
-    interval: Annotated[float, Option(("--interval",), "Time between refreshes with -w.", "SECONDS")] = 5.0
+    interval: Annotated[float, Option(("--interval",), "Seconds between refreshes with -w.", "SECONDS")] = 5.0
 
 
 class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces", "selector", "policy_config"]):
@@ -607,9 +618,9 @@ class WhoEvictedRequest(
 
     The scheduler records a preemption in an event, which the API server keeps for an hour by default, so the snapshot
     must include events: kubectl get nodes,pods,events -A -o yaml. With a snapshot from before the eviction (--before),
-    the decision is reconstructed to explain it. A recording works even after the events and the victim are deleted.
+    the decision is reconstructed and explained. A recording works even after the events and the victim are deleted.
 
-    With --algorithm kueue-0.19, shows for which Workload Kueue preempted a Workload, from its conditions and events.
+    With --algorithm kueue-0.19, shows which Workload preempted a Workload, based on its conditions and events.
     """
 
     answer = "PreemptionsOfPod"
@@ -647,12 +658,12 @@ class AtRiskRequest(AtRisk, AnswerRequest, without=["jobs"]):
 class BudgetsRequest(Budgets, AnswerRequest):
     """Find problems with PodDisruptionBudgets.
 
-    Reports budgets that block drains, that protect nothing, or that a preemption would violate, and by which pod.
-    Covers all namespaces unless -n is given; with -l, only budgets that protect matching pods. The scheduler prefers
-    victims whose budgets allow the eviction but violates budgets if nothing else helps. So every pending pod is
-    simulated, and for each budget that allows no disruptions, the lowest priority at which a new pod would violate it
-    is computed. The default output fits one screen; -v prints each finding with its fix, these priorities, and every
-    budget.
+    Reports budgets that block drains, budgets that protect nothing, and budgets that a preemption would violate, with
+    the preemptor. Covers all namespaces unless -n is given; with -l, only budgets that protect matching pods. The
+    scheduler prefers victims whose budgets allow the eviction but violates budgets if nothing else helps. Every pending
+    pod is therefore simulated. For each budget that allows no disruptions, kpreempt also computes the lowest priority
+    at which a new pod would violate it. The default output fits one screen; -v prints each finding with its fix, these
+    priorities, and every budget.
     """
 
     answer = "BudgetAudit"
@@ -723,7 +734,13 @@ class BatchRequest(ClusterRequest):
         str, Option(metavar="FILE", help="File with scenarios as JSON lines (default: -, standard input).")
     ] = "-"
     extensions: Annotated["Extensions", _EXTENSIONS]
-    outputs: Annotated[list[str], OUTPUTS._replace(metavar="jsonl[=FILE]", help="Write to FILE atomically.")] = []
+    outputs: Annotated[
+        list[str],
+        OUTPUTS._replace(
+            metavar="jsonl[=FILE]",
+            help="Output format; FILE is written atomically (default: jsonl to standard output).",
+        ),
+    ] = []
     strict: Annotated[bool, _STRICT] = False
     jobs: Annotated[int | None, _JOBS] = None
     profile_json: Annotated[_Text, _PROFILE_JSON] = None
@@ -733,11 +750,12 @@ class SweepRequest(Request):
     """Run queries across many clusters with Dask.
 
     Writes the results as a Parquet dataset. Each cluster is read once, and every query in the plan is run against it
-    for each scheduler. An unreadable cluster is recorded as a failure and the others continue. Partitions of the
-    dataset are written atomically, and a worker that dies is replaced. sweep report DIR renders a dataset as a page.
+    for each scheduler. An unreadable cluster is recorded as a failure, and the other clusters are still queried.
+    Partitions of the dataset are written atomically, and a worker that dies is replaced. sweep report DIR renders a
+    dataset as a page.
 
-    Exit codes: 0 everything was answered, 3 there were failures (recorded as rows), 1 with --strict if an answer is
-    uncertain. Requires pip install 'kpreempt[fleet]'.
+    Exit codes: 0 all queries were answered, 1 an answer is uncertain (with --strict), 3 some queries failed (recorded
+    as rows). Requires pip install 'kpreempt[fleet]'.
     """
 
     answer = "Sweep"
@@ -753,20 +771,20 @@ class SweepRequest(Request):
         Option(("--priorities",), "Explain the pods given with -f at each of these priorities.", "N,...", QUERIES),
     ] = None
     query: Annotated[
-        list[str], Option(("--query",), "Run this query as well. Repeatable.", "pending|budgets", QUERIES)
+        list[str], Option(("--query",), "Also run this query. Repeatable.", "pending|budgets", QUERIES)
     ] = []
     snapshots: Annotated[
         list[str],
         Option(
             ("--snapshots",),
-            "Snapshots, one cluster per match, in any form that --snapshot accepts; s3:// and other URLs "
-            "through fsspec. Repeatable.",
+            "Snapshots to query, one cluster per match: any form that --snapshot accepts, or a "
+            "URL that fsspec can read, such as s3://. Repeatable.",
             "PATH|URL|GLOB",
             THE_CLUSTER,
         ),
     ] = []
     contexts: Annotated[
-        _Text, Option(("--contexts",), "Live clusters, by kubeconfig context.", "NAME,...", THE_CLUSTER)
+        _Text, Option(("--contexts",), "Kubeconfig contexts of the live clusters to query.", "NAME,...", THE_CLUSTER)
     ] = None
     kubeconfig: Annotated[_Text, _KUBECONFIG] = None
     max_unpacked: Annotated[
@@ -781,16 +799,22 @@ class SweepRequest(Request):
         ),
     ] = None
     to: Annotated[_Text, _TO._replace(help="Directory to write the dataset to; created if missing.")] = None
-    resume: Annotated[bool, Option(("--resume",), "Run only what is missing from --to or failed.")] = False
+    resume: Annotated[bool, Option(("--resume",), "Run only queries that failed or are missing from --to.")] = False
     scheduler: Annotated[
         _Text, Option(("--scheduler",), "Run on this Dask cluster instead of locally.", "tcp://HOST:PORT", WORKERS)
     ] = None
     workers: Annotated[
         int | None,
-        Option(("--workers",), "Number of local processes. Default: what CPUs and memory allow.", "N", WORKERS, min=1),
+        Option(
+            ("--workers",),
+            "Number of local worker processes. Default: as many as CPUs and memory allow.",
+            "N",
+            WORKERS,
+            min=1,
+        ),
     ] = None
     worker_memory: Annotated[
-        _Text, Option(("--worker-memory",), "Memory limit of each local process: 2Gi.", "SIZE", WORKERS)
+        _Text, Option(("--worker-memory",), "Memory limit of each local worker process, such as 2Gi.", "SIZE", WORKERS)
     ] = None
     outputs: Annotated[list[str], OUTPUTS] = []
     verbose: Annotated[bool, _VERBOSE] = False
@@ -804,8 +828,8 @@ class McpRequest(ClusterRequest):
 
     Serves the Model Context Protocol on stdin and stdout and lets AI assistants query the cluster, read-only. The tools
     are explain, pending, budgets, at_risk, check, drain, compare and cluster. They return the documents of -o json,
-    truncated to the size that the caller requests. Clients can reach only the cluster that these options select: no
-    other file, address or program. A snapshot is read once, a live cluster for each call.
+    truncated to the size that the caller requests. Clients can reach only the cluster that these options select, and no
+    other file, address or program. A snapshot is read once; a live cluster is read for each call.
 
     Requires pip install 'kpreempt[mcp]'.
     """
@@ -819,7 +843,7 @@ class McpRequest(ClusterRequest):
 class RulesRequest(Request):
     """List the rules of check, or explain one.
 
-    Lists each rule with its default, its severity and what it requires. Given a rule name, print an example that
+    Lists each rule with its default, its severity and what it requires. Given a rule name, prints an example that
     violates it and the fix. Custom rules from kpreempt.toml come last.
     """
 
@@ -943,10 +967,10 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
 class CompletionRequest(Request):
     """Print a shell completion script.
 
-    It completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash) to
-    ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: kpreempt completion fish >
-    ~/.config/fish/completions/kpreempt.fish. kubectl runs the program kubectl_complete-kpreempt, which is installed
-    with kpreempt; its script is only needed with the single-file build, in the same directory.
+    The script completes commands, options and names from the live cluster. bash: add source <(kpreempt completion bash)
+    to ~/.bashrc. zsh: add source <(kpreempt completion zsh) to ~/.zshrc, after compinit. fish: run kpreempt completion
+    fish > ~/.config/fish/completions/kpreempt.fish. kubectl runs kubectl_complete-kpreempt, which is installed with
+    kpreempt. Only the single-file build needs the script for it, in the same directory.
     """
 
     shell: Annotated[str, Option(metavar="bash|zsh|fish|kubectl", help="Shell, or kubectl.")]
@@ -982,9 +1006,9 @@ class SnapshotRequest(ClusterRequest, without=["now"]):
 class RecordRequest(Request):
     """Record a live cluster until interrupted.
 
-    Records everything the schedulers read, and every change to it. Every command accepts the recording as --snapshot,
-    with --at for any time since it started, or for just before a pod was scheduled. It contains no more than kpreempt
-    snapshot writes. Only list and watch requests are sent.
+    Records everything the schedulers read, and every change to it. Every command accepts the recording as --snapshot;
+    --at selects a time, or the state just before a pod was scheduled. It contains no more than kpreempt snapshot
+    writes. kpreempt sends only list and watch requests.
     """
 
     to: Annotated[_Text, _TO._replace(panel=RECORDING)] = None
@@ -1009,7 +1033,7 @@ class RecordRequest(Request):
         str,
         Option(
             ("--base-every",),
-            "How often to write the full cluster state, which speeds up --at.",
+            "Interval between full copies of the cluster state; a shorter one speeds up --at.",
             "TIME",
             RECORDING,
         ),
@@ -1017,8 +1041,8 @@ class RecordRequest(Request):
     redact: Annotated[
         bool,
         _REDACT._replace(
-            help="Replace names with tokens and dates with relative times, like kpreempt snapshot; done at the end, "
-            "when all names are known."
+            help="Replace names with tokens and dates with relative times, like kpreempt snapshot, "
+            "when the recording ends."
         ),
     ] = False
     redact_map: Annotated[
@@ -1044,9 +1068,10 @@ class HistoryRequest(
 ):
     """Show the history of a pod, node or budget.
 
-    Reads a recording and lists each scheduling attempt. For a pod: when it was unschedulable and why, nominated, bound,
-    and evicted, and for which pod. For a node: which pods were added and removed. For a PodDisruptionBudget: how many
-    disruptions it allowed, and which of its pods were evicted. Each decision comes with the command that explains it.
+    Reads a recording and lists each scheduling attempt. For a pod: when it was unschedulable (and why), nominated,
+    bound or evicted (and for which pod). For a node: which pods were added and removed. For a PodDisruptionBudget: how
+    many disruptions it allowed, and which of its pods were evicted. Each decision comes with the command that explains
+    it.
     """
 
     answer = "History"
@@ -1066,9 +1091,10 @@ class VerifyRequest(
     """Compare real decisions with predictions.
 
     Compares every real scheduling decision with kpreempt's prediction from the state just before it: pods that were
-    bound, nominated with evicted victims, or unschedulable with a message. The decisions come from a recording, or from
-    a live cluster that is recorded for a while. A decision that matches a slightly earlier state is reported as a race,
-    with what changed in between, and is excluded from the score.
+    bound, pods that were nominated after evicting victims, and pods that were unschedulable, with the message. The
+    decisions come from a recording, or from a live cluster that is recorded for a while. A decision that matches a
+    slightly earlier state is reported as a race, along with what changed in between, and does not count toward the
+    score.
     """
 
     answer = "Verification"
@@ -1089,7 +1115,7 @@ class VerifyRequest(
         _Text,
         Option(
             ("--differences",),
-            "Write each unexplained difference to a redacted file for kpreempt batch in DIR.",
+            "Write each unexplained difference to DIR as a redacted file for kpreempt batch.",
             "DIR",
         ),
     ] = None

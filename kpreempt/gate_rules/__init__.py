@@ -428,7 +428,7 @@ class RuleId(StrEnum):
         advice="Allow each deletion with --delete KIND/NS/NAME, restore the workload's manifest, or keep its"
         " namespace.",
         sentence=_deletion,
-        option="Maximum number of running workloads deleted and not listed with --delete.",
+        option="Maximum number of running workloads deleted without being listed with --delete.",
         is_pooled=True,
         is_damage=True,
         commands=("check",),
@@ -535,7 +535,7 @@ class RuleId(StrEnum):
         meaning="Pods that preempt each other repeatedly, so the cluster never settles.",
         advice="Give these workloads the same priority, or add capacity for both.",
         sentence="{subject:the cluster} never settles{pods}{detail:; }",
-        option="The cluster must settle.",
+        option="Pods must not preempt each other repeatedly.",
         takes=OptionType.SWITCH,
         example=Example(
             "kube-scheduler's own preemption always settles, because a victim always has the lower priority. This"

@@ -258,7 +258,7 @@ class Check(Simulated):
         list[str],
         Option(
             ("--delete",),
-            "Also delete this object. Objects deleted with it must be listed, too. Repeatable.",
+            "Also delete this object; list every object that is deleted with it. Repeatable.",
             "KIND/[NS/]NAME",
             THE_CHANGE,
             in_tools=True,
@@ -268,9 +268,7 @@ class Check(Simulated):
     namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace for objects without one.", panel=THE_CHANGE)] = None
     prune: Annotated[
         bool,
-        Option(
-            ("--prune",), "Delete objects that are only in --base, like a deployment with pruning.", panel=THE_CHANGE
-        ),
+        Option(("--prune",), "Delete objects that are in --base but not in the manifests.", panel=THE_CHANGE),
     ] = False
     create_namespace: Annotated[
         bool,
@@ -285,8 +283,8 @@ class Check(Simulated):
         _Text,
         Option(
             ("--applied-by",),
-            "Tool that applies the change: kubectl (default), helm or argocd. Hooks and waves only apply to the tool"
-            " that reads their annotations.",
+            "Tool that applies the change, which determines the hooks and waves that apply: "
+            "kubectl (default), helm or argocd.",
             "TOOL",
             THE_CHANGE,
             in_tools=True,
@@ -297,7 +295,7 @@ class Check(Simulated):
         str,
         Option(
             ("--autoscaled",),
-            "Number of replicas of workloads with a HorizontalPodAutoscaler: current (default) or max.",
+            "Replicas to assume for workloads with a HorizontalPodAutoscaler: current (default) or max.",
             "SIZE",
             SIMULATION,
             in_plans=ONE,
@@ -307,7 +305,7 @@ class Check(Simulated):
         _Text,
         Option(
             ("--job-duration",),
-            "How long each pod of a Job without activeDeadlineSeconds runs, or never (default: 10m).",
+            "Run time of each pod of a Job without activeDeadlineSeconds, or never to run forever (default: 10m).",
             "TIME",
             SIMULATION,
             in_plans=ONE,
@@ -327,7 +325,9 @@ class Drain(Simulated):
     selector: Annotated[
         _Text,
         SELECTOR._replace(
-            help="Drain the nodes that match this label selector, by name: pool=a.", panel=THE_DRAIN, in_plans=LADDER
+            help="Drain the nodes that match this label selector, in order of name: pool=a.",
+            panel=THE_DRAIN,
+            in_plans=LADDER,
         ),
     ] = None
     pool: Annotated[
@@ -377,7 +377,7 @@ class Drain(Simulated):
         int,
         Option(
             ("--grace-period",),
-            "As in kubectl drain: time for each pod to terminate; negative: the pod's own (default).",
+            "As in kubectl drain: time for each pod to terminate; if negative, the pod's own grace period.",
             "SECONDS",
             THE_DRAIN,
         ),
@@ -454,7 +454,7 @@ class Drain(Simulated):
         _Text,
         Option(
             ("--kubelet-version",),
-            f"Kubelet version of the new nodes: v{LATEST_VERSION}.0.",
+            f"Kubelet version of the new nodes, such as v{LATEST_VERSION}.0.",
             "VERSION",
             THE_DRAIN,
             in_plans=LADDER,

@@ -126,7 +126,7 @@ def test_help_and_a_command_is_its_help(kpreempt: Kpreempt, command: str) -> Non
 
 
 def test_an_option_with_algorithms_names_the_default(kpreempt: Kpreempt) -> None:
-    assert f"auto,{DEFAULT_ALGORITHM} " in " ".join(kpreempt("compare", "--help").stdout.split())
+    assert f"auto,{DEFAULT_ALGORITHM};" in " ".join(kpreempt("compare", "--help").stdout.split())
 
 
 def test_help_alone_is_the_programs(kpreempt: Kpreempt) -> None:
