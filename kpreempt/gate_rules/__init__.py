@@ -748,7 +748,7 @@ class RuleId(StrEnum):
         " that a namespaceSelector in pod affinity uses.",
         advice="Keep the label. If the change is intended, waive the rule for this namespace.",
         sentence=_IN_FULL,
-        option="No namespace label of Pod Security Admission, or selected by pod affinity, may change.",
+        option="Namespace labels used by Pod Security Admission or pod affinity must not change.",
         weakens=True,
         gitlab="major",
         concept="concepts/security/pod-security-admission/",
@@ -828,7 +828,7 @@ class RuleId(StrEnum):
         " Only the last one is simulated; intermediate effects of the earlier ones are not.",
         advice="Remove the earlier documents.",
         sentence="{subject} is in the change more than once{detail}",
-        option="No object may be in the change twice, unless the earlier document has no effect.",
+        option="The change must not define an object twice, unless the earlier document has no effect.",
         concept="concepts/overview/working-with-objects/",
         example=Example(
             "The file still has a copy of the Deployment with one replica. It is scaled to 1, then back to 2.",
@@ -865,7 +865,7 @@ class RuleId(StrEnum):
         advice="Set the partition to 0, delete the old pods, or delete an old pod before creating its replacement"
         " (maxSurge: 0, maxUnavailable: 1).",
         sentence="{subject} keeps old pods{detail}",
-        option="No modified workload may keep old pods.",
+        option="Rollouts of modified workloads must replace all old pods.",
         takes=OptionType.SWITCH,
         is_overridable=False,
         gitlab="major",
@@ -887,7 +887,7 @@ class RuleId(StrEnum):
         advice="Delete the old pod before creating the new one (Recreate, or maxSurge: 0), use a ReadWriteMany"
         " volume, or use a StatefulSet to give each pod its own claim.",
         sentence="{subject} has pods that never get their volume{detail}",
-        option="No pod may wait for a volume that is attached to another node.",
+        option="No pod may wait for a volume attached to another node.",
         gitlab="major",
         concept="concepts/storage/persistent-volumes/#access-modes",
         example=Example(
