@@ -107,7 +107,7 @@ def definitions_of(version: str) -> Definitions:
 
 
 def kinds_of(definitions: Definitions) -> Iterator[tuple[str, str]]:
-    """The kinds of objects with metadata of their own, as ``apps/v1 Deployment``, and their types."""
+    """The kinds of objects that have metadata, as ``apps/v1 Deployment``, and their types."""
     for name, definition in definitions.items():
         metadata = definition.get("properties", {}).get("metadata", {})
         if reference_of(metadata) != _OBJECT_META:

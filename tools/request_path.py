@@ -1,7 +1,7 @@
 """The path of a request: which modules receive it before the library's answer is there, and what a start loads.
 
 ``python tools/request_path.py [--max-path N] [--max-loaded N] [-v]`` runs ``kpreempt explain``, ``check`` and ``drain``
-on the example clusters, each in a process of its own, and prints for each how many modules receive the request, and for
+on the example clusters, each in a separate process, and prints for each how many modules receive the request, and for
 ``explain`` how many modules of ``kpreempt`` are loaded at its end. It fails where a figure is above its bound.
 
 A module receives the request if one of its functions is called, from the start of the command until ``answer`` of
@@ -101,8 +101,8 @@ def measure(command: str) -> tuple[int, list[str]]:
 def main() -> int:
     """Print the figures; return 1 if one is above its limit."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--max-path", type=int, metavar="N", help="at most so many modules receive a request")
-    parser.add_argument("--max-loaded", type=int, metavar="N", help="explain loads at most so many modules")
+    parser.add_argument("--max-path", type=int, metavar="N", help="maximum number of modules that receive a request")
+    parser.add_argument("--max-loaded", type=int, metavar="N", help="maximum number of modules that explain loads")
     parser.add_argument("-v", "--verbose", action="store_true", help="name the modules")
     options = parser.parse_args()
     fails = False

@@ -302,9 +302,9 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
     either, the latest supported one. For an unsupported version, the nearest one is used. A patch release is named if
     it decides differently from the last one of its minor version.
 
-    A guess from kubelets, or from nothing, fails no gate (``AssumptionKind.TOLD``): unless a cluster is being upgraded,
-    it has the version of its kubelets, and input without kubelets is not from a cluster. A version that is known to be
-    unsupported, or to differ from the named algorithm, does.
+    A guess from kubelets, or from nothing, fails no gate (``AssumptionKind.INFORMATIONAL``): unless a cluster is being
+    upgraded, it has the version of its kubelets, and input without kubelets is not from a cluster. A version that is
+    known to be unsupported, or to differ from the named algorithm, does.
     """
     if named != AUTO:
         return Chosen(named, _contradiction(named, cluster.version))

@@ -225,13 +225,13 @@ class Tally:
         self._assumptions: dict[Assumption, None] = {}
         self.differences: list[DecisionDifference] = []
 
-    def count(self, decision: TakenDecision, judgement: Judgment) -> None:
+    def count(self, decision: TakenDecision, judgment: Judgment) -> None:
         """Add a result."""
-        predicted, difference = judgement.predicted, judgement.difference
+        predicted, difference = judgment.predicted, judgment.difference
         result = _PREDICTED
-        if judgement.not_compared:
+        if judgment.not_compared:
             result = _NOT_COMPARED
-            self._missing[judgement.not_compared] += 1
+            self._missing[judgment.not_compared] += 1
         elif difference is not None:
             result = _RACED if difference.cause is Cause.RACE else _DIFFERENT
             self.differences.append(difference)
@@ -244,7 +244,7 @@ class Tally:
             key = decision.pod.partition("/")[0], class_name
             self._preemptions[key] += 1
             self._victims[key] += len(decision.victims)
-            self._violating[key] += result in (_PREDICTED, _RACED) and _violates(decision, judgement)
+            self._violating[key] += result in (_PREDICTED, _RACED) and _violates(decision, judgment)
 
     def score(self) -> float | None:
         """The percentage of correct predictions among compared decisions; races count as neither."""
@@ -285,11 +285,11 @@ class Tally:
         )
 
 
-def _violates(decision: TakenDecision, judgement: Judgment) -> bool:
+def _violates(decision: TakenDecision, judgment: Judgment) -> bool:
     """Whether the predicted eviction, if it happened, violates a budget."""
-    if judgement.predicted is None:
+    if judgment.predicted is None:
         return False
-    predicted = judgement.predicted
+    predicted = judgment.predicted
     outcomes = predicted.verdict.possible_outcomes
     terminating = leaving_of(predicted.verdict) | predicted.leaving
     fits = [each for each in outcomes if each.node == decision.node and is_outcome(each, decision.victims, terminating)]

@@ -80,16 +80,16 @@ class _Files:
         self._folder = folder
         self._written = 0
 
-    def filed(self, judgement: Judgment) -> Judgment:
-        """Return the judgement with the file that shows its difference."""
-        difference, predicted = judgement.difference, judgement.predicted
+    def filed(self, judgment: Judgment) -> Judgment:
+        """Return the judgment with the file that shows its difference."""
+        difference, predicted = judgment.difference, judgment.predicted
         if self._folder is None or difference is None or predicted is None:
-            return judgement
+            return judgment
         if difference.cause not in _FILED or self._written == _MAX_FILES:
-            return judgement
+            return judgment
         self._written += 1
         file = _write(Path(self._folder), self._written, difference.decision, predicted)
-        return judgement._replace(difference=msgspec.structs.replace(difference, file=file))
+        return judgment._replace(difference=msgspec.structs.replace(difference, file=file))
 
 
 def _write(folder: Path, number: int, decision: TakenDecision, predicted: Prediction) -> str:

@@ -46,8 +46,8 @@ _BORDER = 3
 def render_markdown(report: Report, _options: RenderOptions) -> str:
     """The report for an issue or a pull request: the answer, with the reasoning collapsed."""
     comment = _Comment(report.folded)
-    facts = "<br>\n".join(emphasised(fact) for fact in report.facts)
-    start = [f"### {emphasised(report.title)}" if report.title else "", emphasised(report.lead)]
+    facts = "<br>\n".join(emphasized(fact) for fact in report.facts)
+    start = [f"### {emphasized(report.title)}" if report.title else "", emphasized(report.lead)]
     parts = [part for each in (*start, facts if report.always_facts else "") for part in comment.append(each)]
     parts += comment.sections(report.shown_sections(), "" if report.always_facts else facts)
     if comment.is_cut:
@@ -95,20 +95,20 @@ class _Comment:
     def _section(self, section: Section, title: str = "") -> list[str]:
         title = escaped(title or section.title)
         if not section.label:
-            start = f"### {title}\n\n{emphasised(section.lead)}"
+            start = f"### {title}\n\n{emphasized(section.lead)}"
         else:
-            start = f"**{title}{'' if title.endswith('?') else ':'}** {emphasised(section.lead)}".rstrip()
+            start = f"**{title}{'' if title.endswith('?') else ':'}** {emphasized(section.lead)}".rstrip()
         return [*self.append(start), *self.sections(section.blocks)]
 
     def _block(self, block: Block) -> list[str]:
         match block:
             case Sentence():
-                return self.append(emphasised(block.words))
+                return self.append(emphasized(block.words))
             case Code():
                 return self.append(fenced(block.lines))
             case Rows():
                 return self.append(
-                    "\n".join(f"- {emphasised(term)}: {emphasised(words)}" for term, words in block.rows)
+                    "\n".join(f"- {emphasized(term)}: {emphasized(words)}" for term, words in block.rows)
                 )
             case Fold():
                 start = self.append(f"<details><summary>{escaped(block.summary)}</summary>")
@@ -128,7 +128,7 @@ class _Comment:
             case Table() if block.items:
                 limit = min(self._remaining, _LIMIT_OF_MAIN if block.is_main else _LIMIT_OF_BLOCK)
                 titles = [escaped(column.title) for column in block.columns]
-                rows = [[emphasised(cell) for cell in row] for row in block.items[:_ITEMS_SHOWN]]
+                rows = [[emphasized(cell) for cell in row] for row in block.items[:_ITEMS_SHOWN]]
                 rows = rows[: max(_fitting([titles, titles, *rows], limit) - 2, 0)]
                 aligns = [column.align for column in block.columns]
                 text = table(titles, rows, aligns) if rows else ""
@@ -148,9 +148,9 @@ def _lines(block: Listing | Timeline | Tree) -> list[str]:
     match block:
         case Listing():
             number = "1." if block.is_numbered and len(block.items) > 1 else "-"
-            return [f"{number} {'<br>'.join(map(emphasised, item))}" for item in block.items]
+            return [f"{number} {'<br>'.join(map(emphasized, item))}" for item in block.items]
         case Timeline():
-            return [f"- {code(clock)} {emphasised(words)}" for clock, words in block.items]
+            return [f"- {code(clock)} {emphasized(words)}" for clock, words in block.items]
         case Tree():
             return [line for node in block.items for line in _branch(node, "")]
 
@@ -167,7 +167,7 @@ def _fitting(rows: Sequence[Sequence[str]], limit: int) -> int:
 
 def _branch(node: Node, indent: str) -> list[str]:
     below = [line for child in node.children for line in _branch(child, f"{indent}  ")]
-    return [f"{indent}- {emphasised(node.words)}", *below]
+    return [f"{indent}- {emphasized(node.words)}", *below]
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
@@ -187,7 +187,7 @@ def _inert(shown: str) -> str:
     )
 
 
-def emphasised(words: Words) -> str:
+def emphasized(words: Words) -> str:
     """Words as Markdown: emphasis in bold type, names and code in code spans."""
     parts = []
     for text, role, link in spans_of(words):

@@ -1,6 +1,6 @@
 """A simulation in words: its steps by time, which pods are displaced, and the effect on budgets.
 
-Text from the input is always in a ``Span`` of its own.
+Text from the input is always in a separate ``Span``.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _worth(picks: _Picks, values: Sequence[Hashable]) -> tuple[Hashable, ...]:
 
 
 def _linear(order: _Order) -> tuple[int, ...]:
-    """Return all volumes in an order that agrees with the known part, by number where nothing is known."""
+    """Return all volumes in an order that agrees with the known part, by number if nothing is known."""
     left = list(range(len(order)))
     sorted_volumes = []
     while left:

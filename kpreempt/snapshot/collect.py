@@ -438,7 +438,7 @@ def _group(api_version: str) -> str:
 
 def _duplicate(object_name: str, there: str, batch: Batch, index: int) -> InputError:
     return InputError(
-        f"defined twice, here{there}, with different content and no resourceVersion to tell which is later",
+        f"defined twice, here{there}, with different content and no resourceVersion that shows which is newer",
         source=batch.source,
         line=batch.line_of(index),
         object_name=object_name,

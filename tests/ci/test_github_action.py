@@ -96,7 +96,7 @@ def test_rules_and_a_baseline_and_further_options_reach_the_check(check: Check, 
 def test_several_lines_are_several_paths(check: Check, checkout: Path) -> None:
     (checkout / "nodes.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}', encoding="utf-8")
     missing = check(files="manifests\nno such\n", snapshot="cluster.json")
-    assert "no such: cannot be read" in missing.log
+    assert "no such: cannot read" in missing.log
     assert check(files="manifests\n", snapshot="cluster.json\nnodes.json\n").code == 1
 
 

@@ -102,7 +102,7 @@ def test_a_variable_is_a_path_whatever_it_looks_like(name: str, tmp_path: Path, 
     pull_request(repository := tmp_path / "repository", base_has_manifests=True)
     ended = run(repository, job, MANIFESTS=name, SNAPSHOT=name)
     assert ended.returncode == 3
-    assert f"{name}: cannot be read" in ended.stderr
+    assert f"{name}: cannot read" in ended.stderr
     assert not (repository / "x").exists()
 
 

@@ -38,7 +38,7 @@ def told(scenario: Scenario) -> Answer:
     situation = situation_of(read, "scenario", None)
     cluster = msgspec.structs.replace(situation.cluster, has_scheduler_order=False)
     prepared = scheduler.prepare(cluster, now=NOW, is_queued=False)
-    verdict = explain_pod(cluster, ExplainInput(pod=situation.required_pod), scheduler, prepared, now=NOW)
+    verdict = explain_pod(cluster, ExplainInput(pod=situation.pod_to_schedule), scheduler, prepared, now=NOW)
     return {"verdict": json.loads(encode_json(verdict))}
 
 

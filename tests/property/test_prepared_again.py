@@ -51,7 +51,7 @@ def moved(draw: st.DrawFn, pods: list[Pod], nodes: list[str]) -> list[Pod]:
     changes = {
         "stays": lambda pod: pod,
         "moves": lambda pod: on_node(pod, draw(st.sampled_from(nodes))) if pod.spec.node_name else pod,
-        "is relabelled": relabelled,
+        "is relabelled": relabeled,
         # An equal pod whose parts are separate objects, some of which are gone before the next cluster.
         "is copied": copy.deepcopy,
     }
@@ -64,7 +64,7 @@ def on_node(pod: Pod, node: str) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
-def relabelled(pod: Pod) -> Pod:
+def relabeled(pod: Pod) -> Pod:
     labels = pod.metadata.labels | {"moved": "yes"}
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels))
 

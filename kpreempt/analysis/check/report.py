@@ -145,7 +145,7 @@ def check_rollout(question: CheckInput, decode: Decode, context: SimulationConte
     simulated, is_all = simulations(question.plan).run_requested(question.seed, question.runs, question.worst_of)
     extra = [] if is_all or not question.worst_of else [not_all(len(simulated))]
     protection = ProtectionRules(question.cluster, question.plan)
-    judgement = judge(
+    judgment = judge(
         simulated,
         is_all,
         question.plan.changes,
@@ -153,7 +153,7 @@ def check_rollout(question: CheckInput, decode: Decode, context: SimulationConte
         question.rules,
         suppressions,
     )
-    assumed = (assumption for each in (judgement.shown, *simulated) for assumption in each.assumptions)
+    assumed = (assumption for each in (judgment.shown, *simulated) for assumption in each.assumptions)
     return Check(
         algorithm=scheduler.algorithm,
         cluster=summary,
@@ -161,7 +161,7 @@ def check_rollout(question: CheckInput, decode: Decode, context: SimulationConte
         changes=question.plan.changes,
         only_in_base=question.plan.only_in_base,
         assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *extra])),
-        **judgement.fields,
+        **judgment.fields,
     )
 
 

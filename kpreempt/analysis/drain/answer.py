@@ -141,16 +141,16 @@ def drain_nodes(question: DrainInput, context: SimulationContext) -> Drain:
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
     new_nodes = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
-    judgement = judge(simulated, is_all, changes, facts, question.rules, question.suppressions)
-    shown = judgement.shown
+    judgment = judge(simulated, is_all, changes, facts, question.rules, question.suppressions)
+    shown = judgment.shown
     blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, DrainVariant(again, at, new_nodes))
-    findings = [_with_fix(each, blocked) for each in judgement.fields["findings"]]
+    findings = [_with_fix(each, blocked) for each in judgment.fields["findings"]]
     assumed = (assumption for each in (shown, *simulated) for assumption in each.assumptions)
     displaced = shown.simulation.displaced
     moved = {each.pod for each in displaced if each.drained}
     finishes = all(each.is_drained for each in simulated)
     return Drain(
-        **{**judgement.fields, "findings": findings},
+        **{**judgment.fields, "findings": findings},
         algorithm=scheduler.algorithm,
         cluster=summary,
         at=at,

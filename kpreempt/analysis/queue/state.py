@@ -202,7 +202,7 @@ def _assumptions(question: QueueInput, filling: _QueueFiller, attempted: Sequenc
 
 
 TIMER = "timer"
-# Each step shows the whole queue, so many events with many pods would be too much to read or store.
+# Each step shows the whole queue, and with many pods a long list of events would be too much to read or store.
 MAX_PODS_SHOWN = 300_000
 
 _OF_NODES = (EventKind.ADD_NODE, EventKind.UPDATE_NODE, EventKind.DELETE_NODE)

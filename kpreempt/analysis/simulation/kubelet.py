@@ -61,7 +61,7 @@ def admit_pod(pod: Pod, node: Node | None, others: Iterable[Pod]) -> KubeletAnsw
     if node is None:
         return KubeletAnswer(f"node {name} does not exist, and pod garbage collection deletes the pod")
     if pod.is_mirror:
-        return KubeletAnswer(f"the kubelet of {name} deletes mirror pods without a static pod of its own")
+        return KubeletAnswer(f"the kubelet of {name} deletes mirror pods for which it has no static pod")
     if is_not_ready(node):
         return KubeletAnswer(f"node {name} is not ready and starts no pods")
     running = [each for each in others if each.key != pod.key and not each.is_terminal]

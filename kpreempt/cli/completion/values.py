@@ -368,7 +368,7 @@ def _kinds(_place: CursorPosition, _names: Names) -> Completion:
 
 
 def _gate_rules(place: CursorPosition) -> dict[str, str]:
-    """Return the names of all rules with what each promises; an invalid file adds none of its own."""
+    """Return the names of all rules with what each promises; an invalid file adds none."""
     from kpreempt.errors import KpreemptError
     from kpreempt.gate_rules import RuleId
 

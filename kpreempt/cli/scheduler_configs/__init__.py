@@ -15,7 +15,7 @@ from kpreempt.snapshot.documents import parse_document, read_document
 if TYPE_CHECKING:
     from kpreempt.snapshot.live.connection import Connection
 
-# What --scheduler-config takes besides files, with a few words on each.
+# What --scheduler-config takes in addition to files, with a few words on each.
 SHIPPED = {"eks": "Amazon EKS 1.31 and above, where the cluster sets nothing"}
 
 _LIVE_PREFIXES = ("configmap/", "cm/")
@@ -38,7 +38,7 @@ def read_scheduler_config(name: str) -> dict[str, Any]:
 
 
 def read_own_config(path: str, live: Connection | None, namespace: str) -> dict[str, Any] | None:
-    """The configuration of a scheduler that has one of its own: a file, or ``configmap/[NAMESPACE/]NAME`` (``live``).
+    """The configuration of a scheduler with a custom format: a file, or ``configmap/[NAMESPACE/]NAME`` (``live``).
 
     ``namespace`` is for names without one. Raises ``UsageError``, ``ClusterError`` and ``InputError``.
     """

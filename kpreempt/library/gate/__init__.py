@@ -1,1 +1,1 @@
-"""The gate that is asked for: options, ``kpreempt.toml`` and a baseline, and where their files are read."""
+"""The gate as configured: options, ``kpreempt.toml`` and a baseline, and where their files are read."""

@@ -1,6 +1,6 @@
 """The sentences of the gate, shared by all formats of ``check``.
 
-In a phrase, text from the input is always a ``Span`` of its own, and kpreempt's words are plain ``str``, so that a
+In a phrase, text from the input is always in a separate ``Span``, and kpreempt's words are plain ``str``, so that a
 format can highlight names and escape them. The sentence of each rule is a template in its row (``kpreempt.gate_rules``)
 with the fields of ``_FIELDS``.
 """

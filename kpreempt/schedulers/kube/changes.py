@@ -14,7 +14,7 @@ class Change(NamedTuple):
     """The versions in which a behavior holds, the last one excluded; an empty text is no bound.
 
     ``source`` is a file below ``pkg/scheduler/framework/plugins`` of ``k8s.io/kubernetes``, or a path that says where
-    else. The two texts tell users what holds from the first version on, and from the last version on.
+    else. The two texts say what holds from the first version on, and from the last version on.
     """
 
     since: str

@@ -11,7 +11,7 @@ MAX_PATHS = 32
 
 
 class Chance:
-    """One sequence of choices: the first option each time, except where ``script`` gives another index."""
+    """One sequence of choices: the first option each time, unless ``script`` gives another index."""
 
     def __init__(self, script: Sequence[int] = ()) -> None:
         self._script = script

@@ -50,7 +50,7 @@ def rejection(
 ) -> ClusterError:
     """Build the error for an answer other than 200.
 
-    ``user`` names the user (``user admin``), and ``seconds`` is how long a busy server asks to wait.
+    ``user`` names the user (``user admin``), and ``seconds`` is the wait that a busy server requests.
     """
     # The message of a ``Status``, or the text itself if it is short and plain; cut to one short line.
     try:

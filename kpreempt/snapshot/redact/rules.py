@@ -1,7 +1,7 @@
 """The rules for the fields of records: which kind of name each field holds.
 
-A field that is not listed here is replaced by a token of its own space, so that nothing leaks; a test compares the list
-with the records.
+A field that is not listed here is replaced by a token of a separate space, so that nothing leaks; a test compares the
+list with the records.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ NODE_FEATURES = frozenset(
         "UserNamespacesHostNetworkSupport",
     )
 )
-ADDRESSES = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104 (addresses that pods ask for)
+ADDRESSES = frozenset(("0.0.0.0", "127.0.0.1", "::", "::1"))  # noqa: S104 (addresses in pod specs)
 
 HUGE_PAGES = "hugepages-"
 ATTACHABLE_VOLUMES = "attachable-volumes-"

@@ -139,7 +139,7 @@ def test_a_kustomization_and_its_patches_are_not_objects(check: Callable[..., An
     assert found.returncode == 3
     assert found.complaint.splitlines() == [
         "k8s/patch.yaml:1: is a patch of k8s/kustomization.yaml, not an object",
-        "hint: use -k DIR to build it",
+        "hint: -k DIR builds it",
     ]
     found = check("-f", "k8s/kustomization.yaml")
     assert found.complaint.splitlines()[0] == "k8s/kustomization.yaml: contains no objects"

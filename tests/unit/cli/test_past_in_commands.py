@@ -70,7 +70,7 @@ def test_a_binding_under_way_is_told(kpreempt: Kpreempt, tmp_path: Path, seconds
     making.change("MODIFIED", "Pod", a_pod("other", "node-a"), seconds=seconds)
     making.end()
     told = [each["message"] for each in explained(kpreempt, making.folder, "--at", at).get("assumptions", [])]
-    assert any("shop/other; the scheduler may have given" in each for each in told) is (seconds < 1)
+    assert any("shop/other; the scheduler may already have assigned" in each for each in told) is (seconds < 1)
 
 
 def test_an_eviction_is_explained_when_its_event_and_its_victim_are_gone(kpreempt: Kpreempt) -> None:

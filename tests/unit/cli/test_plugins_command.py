@@ -99,7 +99,7 @@ def test_the_old_schedulers_have_no_such_list(kpreempt: Kpreempt, algorithm: str
     run = kpreempt("plugins", "--algorithm", algorithm)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.complaint.startswith(
-        f"--algorithm {algorithm}: plugins can only be listed for kube-1.29 and later alone\n"
+        f"--algorithm {algorithm}: plugins can only be listed for kube-1.29 and later\n"
     )
 
 

@@ -105,7 +105,7 @@ def test_what_was_set_aside_is_assumed_of_the_dump_too(tmp_path: Path, kpreempt:
     [
         pytest.param([*FROM], "kpreempt snapshot: missing option '--to'", id="no target"),
         pytest.param(["snapshot", "--to", "c.json"], "no cluster given", id="no cluster"),
-        pytest.param([*FROM, "--to", "c.yaml"], "--to c.yaml: the end of the name does not say", id="another form"),
+        pytest.param([*FROM, "--to", "c.yaml"], "--to c.yaml: unknown file extension", id="another form"),
         pytest.param([*FROM, "--to", "-", "--redact-map", "m"], "--redact-map needs --redact", id="a needless map"),
         pytest.param(
             [*FROM, "--to", "m.json", "--redact", "--redact-map", "./m.json"],

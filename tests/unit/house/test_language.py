@@ -56,7 +56,7 @@ def test_code_docs_and_goldens_are_checked(path: str, is_checked: bool) -> None:
     assert language.is_checked(path) is is_checked
 
 
-def test_the_enforced_patterns_are_clean_and_counts_are_printed() -> None:
+def test_all_patterns_are_clean_and_counts_are_printed() -> None:
     tool = [sys.executable, language.__file__]
     checked = subprocess.run([*tool, "--check"], capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -69,5 +69,5 @@ def test_rejected_text_fails_with_its_place_and_a_better_wording(
 ) -> None:
     (tmp_path / "README.md").write_text("Fine.\nThe order hangs on the cache.\n", encoding="utf-8")
     monkeypatch.setattr(language, "ROOT", tmp_path)
-    assert language.main(["--check", "--all"]) == 1
+    assert language.main(["--check"]) == 1
     assert capsys.readouterr().err == "README.md:2: 'hangs on': write depends on\n"

@@ -199,7 +199,7 @@ def test_two_different_objects_of_one_name_are_an_error_that_names_both_sources(
         load_snapshot([str(first), str(second)])
     assert caught.value.message == (
         f"{second}:5: Pod shop/api-7f9: defined twice, here and in {first}, "
-        "with different content and no resourceVersion to tell which is later"
+        "with different content and no resourceVersion that shows which is newer"
     )
 
 

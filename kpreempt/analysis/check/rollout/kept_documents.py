@@ -108,7 +108,7 @@ def kept(document: Document, salt: str) -> Document:
     annotations = _annotations(mapping_in(document, "metadata", "annotations"), hide)
     last = last_applied(document)
     if last is not None:
-        # The applied manifest carries no salt of its own.
+        # The applied manifest has no salt.
         found = kept({key: each for key, each in last.items() if key != "status"}, salt)
         own = {key: each for key, each in found["metadata"]["annotations"].items() if key != SALT}
         last = {**found, "metadata": {**found["metadata"], "annotations": own}}

@@ -289,8 +289,8 @@ class _Planner:
             self._assumptions += [*planned.assumptions, *admission_assumed(given.document, planned.change)]
             if planned.deleted:
                 self._deleted_pods[planned.deleted] = None
-            if planned.relabelled is not None:
-                self._overlay.put("Pod", planned.relabelled)
+            if planned.relabeled is not None:
+                self._overlay.put("Pod", planned.relabeled)
             if planned.template is not None:
                 self._pods.append(planned.template)
                 self._count(given, 1)

@@ -385,12 +385,12 @@ def _without_keys(value: Any) -> Any:
 
 
 class PodPlan(msgspec.Struct, frozen=True):
-    """What happens to a plain pod: create ``template``, delete ``deleted``, or keep it as ``relabelled``."""
+    """What happens to a plain pod: create ``template``, delete ``deleted``, or keep it as ``relabeled``."""
 
     change: Change
     template: PodTemplate | None = None
     deleted: str = ""
-    relabelled: Pod | None = None
+    relabeled: Pod | None = None
     assumptions: list[Assumption] = []
 
 
@@ -423,11 +423,11 @@ def plan_pod(given: ManifestDocument, objects: ClusterObjects, live: LiveDocumen
     applied = mapping_in(last_applied(before) or {}, "metadata", "labels")
     other_labels = {key: value for key, value in record.metadata.labels.items() if key not in applied}
     labels = {**other_labels, **manifest_labels}
-    relabelled = replace_in(record, "metadata", labels=labels)
+    relabeled = replace_in(record, "metadata", labels=labels)
     if annotations := annotations_of(new_pod):
-        relabelled = with_annotations(relabelled, {**annotations_of(record), **annotations})
+        relabeled = with_annotations(relabeled, {**annotations_of(record), **annotations})
     change = Change(object=subject, kind=ChangeKind.UPDATED, fields=fields[:_FIELDS_SHOWN], **source)
-    return PodPlan(change, relabelled=relabelled)
+    return PodPlan(change, relabeled=relabeled)
 
 
 def _differences(document: Document, before: Document, pod: Pod) -> list[str]:

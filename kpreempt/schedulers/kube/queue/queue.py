@@ -53,7 +53,7 @@ from kpreempt.schedulers.queues.interface import Attempt, Nominator, SchedulingQ
 
 DEFAULT_MAX_IN_UNSCHEDULABLE_PODS = timedelta(minutes=5)
 FLUSH_PERIOD = timedelta(seconds=30)
-# So many that any backoff has reached its limit.
+# Enough attempts for any backoff to reach its limit.
 MANY_ATTEMPTS = 64
 BACKOFF_FLUSH_PERIOD = timedelta(seconds=1)
 # Which pods are considered after an event.

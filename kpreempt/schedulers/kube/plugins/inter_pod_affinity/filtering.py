@@ -153,7 +153,7 @@ _Term = TypeVar("_Term", bound=AffinityTerm)
 
 
 class IncomingPod:
-    """A pod, its required terms with all namespaces that they apply to, and the labels of its own namespace."""
+    """A pod, its required terms with all namespaces that they apply to, and the labels of its namespace."""
 
     __slots__ = ("affinity_terms", "anti_affinity_terms", "namespace_labels", "pod")
 
