@@ -98,9 +98,7 @@ def test_colour_is_the_same_text(kpreempt: Kpreempt) -> None:
 def test_the_old_schedulers_have_no_such_list(kpreempt: Kpreempt, algorithm: str) -> None:
     run = kpreempt("plugins", "--algorithm", algorithm)
     assert (run.returncode, run.stdout) == (2, "")
-    assert run.complaint.startswith(
-        f"--algorithm {algorithm}: plugins can only be listed for kube-1.29 and later\n"
-    )
+    assert run.complaint.startswith(f"--algorithm {algorithm}: plugins can only be listed for kube-1.29 and later\n")
 
 
 def test_a_configuration_that_the_scheduler_refuses_is_told_as_it_would(kpreempt: Kpreempt, tmp_path: Path) -> None:
