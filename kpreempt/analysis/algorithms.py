@@ -321,7 +321,7 @@ def algorithm_for(named: str, cluster: ClusterSnapshot) -> Chosen:
     if chosen.assumptions:
         return chosen
     message = (
-        f"only known from kubelets; assuming {_shown(chosen.algorithm)} from the newest ({kubelet}); the"
+        f"known only from kubelets; assuming {_shown(chosen.algorithm)}, like the newest kubelet ({kubelet}); the"
         " API server may be newer"
     )
     return Chosen(chosen.algorithm, [_about_version(message, AssumptionKind.INFORMATIONAL)])
@@ -376,7 +376,7 @@ def _contradiction(algorithm: str, version: str) -> list[Assumption]:
         is_own = modeled_release is not None and decide_equally(own, modeled_release)
     if is_own:
         return []
-    return [_about_version(f"{version}, but the scheduler used is that of {_shown(algorithm)}")]
+    return [_about_version(f"{version}, but the simulated scheduler is {_shown(algorithm)}")]
 
 
 def _about_version(message: str, kind: AssumptionKind = AssumptionKind.UNMODELED) -> Assumption:

@@ -295,7 +295,7 @@ def _paths(text: str) -> list[str]:
 def _settings_of(path: str, request: CompareRequest) -> KueueSettings:
     """Read the settings in a file: a configuration, queues that replace the cluster's, or both."""
     if not path:
-        return _default_settings(f"{KUEUE} names no file")
+        return _default_settings(f"no file was given for {KUEUE}")
     settings: KueueSettings | None = None
     queues: list[tuple[str, Any]] = []
     for each in accepted_objects(path, request.input_limits):

@@ -54,7 +54,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
             "the outcome as in `explain`; for `budgets` the worst severity; for `check` and `drain` `error` if a rule "
             "is violated; otherwise `ok`",
         ),
-        Column("worst_outcome", TEXT, "the worst outcome of any order of equal pods and any replica"),
+        Column("worst_outcome", TEXT, "the worst outcome of any order of tied pods and any replica"),
         Column("certain", FLAG, "whether neither chance nor an unknown can change the outcome or the victims"),
         Column("victims", NUMBER, "the maximum number of evicted pods"),
         Column("violations", NUMBER, "the maximum number of evictions that violate a budget"),
@@ -72,7 +72,7 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         _POD,
         Column("node", TEXT, "the node from which the victim is evicted"),
         Column("victim", TEXT, "`namespace/name` of the evicted pod"),
-        Column("priority", NUMBER, "the victim's priority; null if it is evicted only in another order of equal pods"),
+        Column("priority", NUMBER, "the victim's priority; null if it is evicted only in another order of tied pods"),
         Column("owner", TEXT, "the victim's owner, such as `ReplicaSet api`"),
         Column("violates_budget", FLAG, "whether its eviction violates a budget; null if unknown"),
         Column("certain", FLAG, "whether it is evicted for every possible node and order"),

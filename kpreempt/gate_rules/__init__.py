@@ -394,7 +394,7 @@ class RuleId(StrEnum):
         meaning="Services, pods and nodes that lose something they depend on, without being evicted themselves: a"
         " Service without a ready pod, a pod without the pods that its affinity requires, a node without its"
         " DaemonSet pod.",
-        advice="Protect the pods it depends on with a budget or a priority, or run more of them.",
+        advice="Protect the pods it depends on with a budget or a higher priority, or run more replicas.",
         sentence=_broken_dependency,
         option="Maximum number of Services, pods or nodes left without something they depend on.",
         is_pooled=True,

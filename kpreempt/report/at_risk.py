@@ -57,7 +57,7 @@ def report(answer: PodsAtRisk, options: RenderOptions) -> Report:
         lead = (at_risk, Span(" would be preempted", "warn"), f" by the {pending}.")
     else:
         by = f" by the {pending}." if answer.pending else ": no pod is pending."
-        lead = ("None of ", strong(matching), Span(" would be preempted", "good"), by)
+        lead = ("None of the ", strong(matching), Span(" would be preempted", "good"), by)
     return Report(
         lead=lead,
         facts=facts,
@@ -107,7 +107,7 @@ def _threats(item: PodAtRisk, options: RenderOptions) -> Phrase:
 def _lowest_priorities(answer: PodsAtRisk) -> Section:
     """For each pod, the lowest priority at which a new pod of each size would preempt it."""
     cells = [cell for item in answer.items for cell in map(_cell, item.thresholds)]
-    legend = ["of a new pod of this size that would preempt it; (n) = only if pinned to this node"]
+    legend = ["at which a new pod of this size would preempt it; (n) = only if pinned to this node"]
     legend += ["fits = lands without preemption"] if "fits" in cells else []
     legend += ["none = at no priority"] if "none" in cells else []
     titles = [Column("POD"), *(Column(title, "right") for title in ("PRIO", "ORDER"))]

@@ -101,7 +101,7 @@ def _headline(answer: KueueAnswer) -> Phrase:
         return (name, " ", Span("preempts", "warn"), f" {targets} and is still not admitted.")
     they = "it is" if len(reading.targets) == 1 else "they are"
     gets = "gets quota" if reading.waits_for_checks else "is admitted"
-    return (name, " ", Span("preempts", "warn"), f" {targets}, and {gets}{flavors} once {they} gone{then}.")
+    return (name, " ", Span("preempts", "warn"), f" {targets} and {gets}{flavors} once {they} gone{then}.")
 
 
 def _with_flavors(names: Iterable[str]) -> str:
@@ -178,7 +178,7 @@ def _flavor_sections(reading: AdmissionRun) -> list[Section]:
         ),
         Section(
             "TRIED",
-            "flavors in order, when it first was at the head of the queue" if tried else "",
+            "flavors in order, when it first reached the head of the queue" if tried else "",
             [Listing(tried, noun="flavor")],
         ),
     ]
@@ -205,15 +205,15 @@ def _together(answer: KueueAnswer) -> str:
     reading = answer.together
     cycles = count(len(reading.cycles), "cycle")
     if reading.outcome is WorkloadOutcome.NOT_QUEUED:
-        return f"it is never at the head of the queue in {cycles}: {reading.message}"
+        return f"it never reaches the head of the queue in {cycles}: {reading.message}"
     if reading.admitted_in:
         before = f", preempting {join_names([each.workload for each in reading.targets], limit=_MAX_LISTED)}"
         again = f", and preempted again in cycle {reading.evicted_in}" if reading.evicted_in else ""
         return f"admitted in cycle {reading.admitted_in}{before if reading.targets else ''}{again}"
     is_cut = any((each.subject, each.field) == ("Kueue", "cycles") for each in answer.assumptions)
-    until = "simulation limit reached" if is_cut else "until nothing changes"
+    until = "simulation limit reached" if is_cut else "no further changes"
     why = "same reason" if reading.message == answer.alone.message else reading.message
-    return f"not admitted in {cycles} ({until}): {why}"
+    return f"not admitted after {cycles} ({until}): {why}"
 
 
 def _quota(answer: KueueAnswer) -> Section:
@@ -381,7 +381,7 @@ def report_preemptions(answer: PreemptionsOfWorkload, _options: RenderOptions) -
     """The Workloads for which a Workload was preempted, and the current state of both."""
     was = ": no condition or event shows that it was preempted."
     if answer.preemptions:
-        was = f" was preempted at least {count(len(answer.preemptions), 'time')}."
+        was = f" was preempted at least {'once' if len(answer.preemptions) == 1 else count(len(answer.preemptions), 'time')}."
     items: list[list[Words]] = []
     for each in answer.preemptions:
         when = format_time(each.at) if each.at else "before"

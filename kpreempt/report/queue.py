@@ -25,7 +25,7 @@ PLACE_WORDS: dict[QueueName, tuple[str, Role, str]] = {
 _MOVER_WORDS: dict[MoverKind, str] = {
     MoverKind.POP: "an idle scheduler",
     MoverKind.MATCHING_POD: "a pod on a node that its affinity matches",
-    MoverKind.OWN_UPDATE: "an update of the pod",
+    MoverKind.OWN_UPDATE: "an update to the pod",
     MoverKind.GATES_REMOVED: "the removal of its last gate",
     MoverKind.FLUSH: "the periodic flush",
     MoverKind.BACKOFF: "the end of its backoff",
@@ -176,7 +176,7 @@ def _facts(pod: QueuedPod, at: datetime | None) -> list[str]:
         since = format_since(pod.time, at)
         is_span = not since.startswith("since")
         if pod.queue in (QueueName.ACTIVE, QueueName.GATED):
-            when = f"waits for {since}" if is_span else f"waits {since}"
+            when = f"waiting for {since}" if is_span else f"waiting {since}"
         else:
             when = f"tried {since} ago" if is_span else f"tried at {format_time(pod.time)}"
         facts.append(when)

@@ -68,9 +68,7 @@ def timeline(simulation: Simulation, options: RenderOptions) -> Section:
         "everything happens at once" if is_at_once else simulation_summary(simulation),
         [
             Sentence(loop if options.is_full else ""),
-            Sentence(
-                f"{count(draws, 'choice')} of a node {agree(draws, 'is')} random" if draws and options.is_full else ""
-            ),
+            Sentence(f"{count(draws, 'node choice')} {agree(draws, 'is')} random" if draws and options.is_full else ""),
             Picture(partial(lanes, simulation)),
             Timeline([(line.clock, line.words) for line in summarize(steps)], shown=_LINES_SHOWN),
         ],

@@ -79,7 +79,7 @@ def _facts(preemption: Preemption, lacks_budgets: bool) -> Iterable[tuple[str, W
             f"preempted by the same pod: {join_names(preemption.other_victims, limit=len(preemption.other_victims))}",
         )
     if (found := preemption.reconstruction) is not None:
-        there = " (preemptor added, because it did not exist yet)" if found.is_preemptor_overlaid else ""
+        there = " (with the preemptor added: it did not exist yet)" if found.is_preemptor_overlaid else ""
         by = f", by {found.algorithm}" if found.algorithm else ""
         yield "before", (f"in the {format_snapshot(found.taken_at)}{there}{by}: ", *_result_in_words(found))
         yield from _reconstruction(found, lacks_budgets)

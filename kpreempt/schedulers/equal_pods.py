@@ -112,7 +112,7 @@ def unfollowed(alternatives: Alternatives | None) -> list[Assumption]:
     if alternatives is None or alternatives.exact:
         return []
     message = "their order is known only to the scheduler's cache, and not every order was tried: others may be evicted"
-    return [Assumption("pods of equal importance", "", message, AssumptionKind.UNCERTAIN)]
+    return [Assumption("equally important pods", "", message, AssumptionKind.UNCERTAIN)]
 
 
 class Steps:

@@ -195,7 +195,7 @@ def _retained_by(workload: PlannedWorkload, spec: Document) -> tuple[str, str]:
         return "it is paused", f"Remove spec.paused, and run: {command}"
     partition: Any = mapping_in(update, "rollingUpdate").get("partition")
     if workload.kind == "StatefulSet" and isinstance(partition, int) and partition > 0:
-        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it are healthy."
+        fix = "Set spec.updateStrategy.rollingUpdate.partition to 0 once the updated pods are healthy."
         return f"partition {partition} keeps pods with a lower ordinal on the old template", fix
     return "", ""
 

@@ -232,10 +232,10 @@ def assumed_of_chance(outcomes: Outcomes) -> list[Assumption]:
     """The assumption that one of several outcomes was used, or that not all are known."""
     if not outcomes.alternatives and outcomes.are_all:
         return []
-    message = "some heads or shares are equal, and their order is random; the answer has every outcome that was found"
+    message = "some heads or shares are tied, and their order is random; the answer lists every outcome found"
     if not outcomes.are_all:
         message += ", and there may be more"
-    return [Assumption("Kueue", "order of equals", message, AssumptionKind.UNCERTAIN)]
+    return [Assumption("Kueue", "order of ties", message, AssumptionKind.UNCERTAIN)]
 
 
 def assumed_of_outcomes(outcomes: Outcomes) -> list[Assumption]:
@@ -250,7 +250,7 @@ def assumed_of_outcomes(outcomes: Outcomes) -> list[Assumption]:
 def assumed_of_memory() -> Assumption:
     """The assumption that the manager has just started."""
     message = (
-        "the manager is assumed to have just started: flavors tried, preemptions and inadmissible heads are unknown"
+        "assuming that the manager has just started: flavors tried, preemptions and inadmissible heads are unknown"
     )
     return Assumption("Kueue", "memory", message, AssumptionKind.INFORMATIONAL)
 
@@ -267,7 +267,7 @@ def assumed_of_made(workload: Workload, origin: str) -> list[Assumption]:
     found = []
     if workload.metadata.creation_timestamp is None:
         message = (
-            "it is assumed to be created now, after all others of its priority; ties within a second are decided by UID"
+            "assumed to be created now, after all others with its priority; ties within a second are broken by UID"
         )
         found.append(Assumption(subject, "metadata.uid", message, AssumptionKind.INFORMATIONAL))
     if origin.startswith(POD_GROUP) and len(workload.spec.pod_sets) > 1:

@@ -194,7 +194,7 @@ def other_node_counts(pods: Iterable[Pod], num_nodes: int, at: datetime) -> list
             seconds = int((at - min(times)).total_seconds())
             # In the largest unit with a value of at least two.
             size, unit = next((each for each in _UNITS if seconds >= 2 * each[0]), (1, "s"))
-            conditions += f" of {seconds // size}{unit} ago"
+            conditions += f" from {seconds // size}{unit} ago"
         nodes = "1 node" if number == 1 else f"{number:,} nodes"
         pod_names = some_of([pod.key for pod, _ in own])
         message = f"{conditions} ({pod_names}) counts {nodes}, but the input has {num_nodes:,}"

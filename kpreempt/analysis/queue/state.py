@@ -178,7 +178,9 @@ def _assumptions(question: QueueInput, filling: _QueueFiller, attempted: Sequenc
         return
     subject = "scheduling queue"
     if is_kube_algorithm(question.algorithm):
-        yield Assumption(subject, "attempts", "the number of attempts per pod is unknown: backoff times are maximums")
+        yield Assumption(
+            subject, "attempts", "the number of attempts per pod is unknown: backoff times are upper bounds"
+        )
         yield Assumption(
             subject, "rejectedBy", "attempted pods are assumed to have been rejected for the current reasons"
         )
@@ -190,14 +192,14 @@ def _assumptions(question: QueueInput, filling: _QueueFiller, attempted: Sequenc
             f"{len(recent)} pods tried within the last minute may still be backing off, outside the queue",
         )
     if queue.scheduling_cycle is not None:
-        yield Assumption(subject, "flush", "when the periodic flush runs is unknown: pods may move up to 30 s earlier")
+        yield Assumption(subject, "flush", "the time of the periodic flush is unknown: pods may move up to 30s earlier")
     if any(
         filling.attempts.last_of(pod) is None
         and ((rejection := rejection_of(pod)) is None or rejection.last_probe_time is None)
         for pod in attempted
     ):
         yield Assumption(
-            subject, "time", "no event shows when some pods were last tried: it may have been later than shown"
+            subject, "time", "no event shows when some pods were last tried: the attempt may be later than shown"
         )
 
 

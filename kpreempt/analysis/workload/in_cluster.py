@@ -113,7 +113,7 @@ def inputs_in_cluster(
     assumptions = []
     waiting_keys = {pod.key for pod in waiting}
     if any(pod.key not in waiting_keys for pod in pods):
-        message = f"new pods are copies of {model.metadata.name}, the newest one"
+        message = f"new pods are copies of {model.metadata.name}, the newest pod"
         assumptions.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
     if overrides:
         pods = [input_in_cluster(InCluster(pod, cluster, pod), overrides, decode).inputs[0].pod for pod in pods]

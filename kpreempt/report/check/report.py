@@ -200,7 +200,7 @@ def _findings(check: Check, options: RenderOptions) -> list[Section]:
     known = sorted(forgiven(check), key=lambda finding: list(_STATUSES).index(finding.status))
     groups: list[tuple[str, str, list[GateFinding], Role, int]] = [
         ("FINDINGS", "", failing(check), "bad", _FINDINGS),
-        ("WARNINGS", "which don't fail the check", warning(check), "warn", _WARNINGS),
+        ("WARNINGS", "these don't fail the check", warning(check), "warn", _WARNINGS),
         ("NOT COUNTED", f"{count(len(known), 'finding')} waived, accepted or not new", known, "heading", 0),
     ]
     found = []

@@ -80,7 +80,7 @@ def volumes_section(verdict: Verdict) -> Section:
     items = [
         [(strong(_names([each.node for each in nodes])), f"  {competition}")] for competition, nodes in groups.items()
     ]
-    taken = "equal volumes are bound in random order; this answer uses the order of the input"
+    taken = "tied volumes are bound in random order; this answer uses the order of the input"
     return Section("VOLUMES", taken, [Listing(items, noun="group of nodes", shown=_GROUPS_SHOWN)], is_reasoning=True)
 
 

@@ -75,10 +75,10 @@ def chance_of_volumes(verdict: Verdict) -> str:
     own = _end(VolumeOutcome(verdict.outcome, sorted(verdict.nominated_nodes or verdict.lands_on), victims))
     ends = list(dict.fromkeys(end for each in choices.outcomes if (end := _end(each)) != own))
     if not ends:
-        return "But equal volumes are bound in random order, and not every order was tried."
+        return "But tied volumes are bound in random order, and not every order was tried."
     others = "; not every order was tried" if not choices.complete else ""
     return (
-        "But this holds for only one order of equal volumes, and the order is random: in another, it would"
+        "But this holds for only one order of tied volumes, and the order is random: in another, the pod would"
         f" {join_names(ends, limit=_ENDS_SHOWN).replace(' and ', ' or ')}{others}."
     )
 
@@ -106,7 +106,7 @@ def odds_blocks(odds: Odds) -> list[Block]:
         parallel = f"the real search tries {workers}, each {odds.chunk_size:,} in a row, so others may win too"
     else:
         doubts = "computed as if every order were equally likely"
-        parallel = f"{workers} are tried, so a node that takes longer than others wins less often"
+        parallel = f"{workers} are tried, so slower nodes win less often"
     if odds.order is SearchOrder.SMALL_MAP:
         doubts += ", which may be off by several points for so few nodes"
     if odds.parallelism > 1:

@@ -81,7 +81,7 @@ def describe_one_more_node(more: OneMoreNode, *, widest: int = 0) -> Phrase:
     if not more.kinds:
         untried = f"; {more.untried:,} not tried" if more.untried else ""
         kinds = count(more.num_kinds - more.untried, "kind")
-        return (f"1 more node like those in the cluster would not help ({kinds} tried{untried})",)
+        return (f"adding 1 node like those in the cluster would not help ({kinds} tried{untried})",)
     nodes = join_names(more.nodes, limit=_NODES_SHOWN)
     destination = "there" if more.nodes == [more.node] else f"on {nodes if len(more.nodes) == 1 else f'one of {nodes}'}"
     like = more.kinds[0].like

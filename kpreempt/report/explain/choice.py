@@ -142,7 +142,7 @@ def describe_choice(verdict: Verdict) -> Phrase:
     if is_sampled_preemption(verdict):
         return (strong(tied[0]), decided, Span(", if the search reaches this node", "warn"))
     if chance_of_volumes(verdict):
-        return (strong(tied[0]), decided, Span(", given this order of equal volumes", "warn"))
+        return (strong(tied[0]), decided, Span(", given this order of tied volumes", "warn"))
     return (strong(tied[0]), decided, "; no choice is random")
 
 
@@ -160,7 +160,7 @@ def _deciding_rule(verdict: Verdict) -> Phrase:
     doubts = ["if the search reaches this node"] if is_sampled_preemption(verdict) else []
     if verdict.alternatives is not None and len({each.node for each in verdict.alternatives.outcomes}) > 1:
         doubts.append("given the likely order of tied pods")
-    doubts += ["given this order of equal volumes"] if chance_of_volumes(verdict) else []
+    doubts += ["given this order of tied volumes"] if chance_of_volumes(verdict) else []
     rule = f"{name_of_rule(rounds[-1].criterion)} (rule {len(rounds)} of {rules})"
     return (strong(tied[0]), among, rule, *(Span(f"; {words}", "warn") for words in doubts))
 

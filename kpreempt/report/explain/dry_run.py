@@ -427,8 +427,7 @@ def describe_rank(node_report: NodeReport, verdict: Verdict) -> Phrase:
         best = max(verdict.scores.values())
         return (
             name,
-            f" fits and ranks number {node_report.rank:,} of {len(verdict.scores):,}: "
-            f"score {score:,}, the best is {best:,}",
+            f" fits and ranks {node_report.rank:,} of {len(verdict.scores):,}: score {score:,} (best: {best:,})",
         )
     if node_report.eliminated_at and node_report.value is not None and node_report.best is not None:
         mine, best_value = _values(node_report, verdict)
@@ -437,7 +436,7 @@ def describe_rank(node_report: NodeReport, verdict: Verdict) -> Phrase:
             name,
             " is a candidate, ",
             Span("eliminated", "bad"),
-            f" by {rule}: {mine}, the best is {best_value}",
+            f" by {rule}: {mine} (best: {best_value})",
         )
     if by_extender := _by_extender(node_report.node, verdict):
         return (name, *by_extender)

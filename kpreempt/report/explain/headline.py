@@ -139,7 +139,7 @@ def _preempts(verdict: Verdict) -> Phrase:
     terminating = sum(victim.terminating for victim in victims[0])
     leaving = all(victim.terminating for each in victims for victim in each)
     already = (
-        f" ({terminating:,} {agree(terminating, 'is')} terminating already)" if terminating and len(nodes) == 1 else ""
+        f" ({terminating:,} {agree(terminating, 'is')} already terminating)" if terminating and len(nodes) == 1 else ""
     )
     act: Phrase = (
         Span(" preempts ", "warn"),

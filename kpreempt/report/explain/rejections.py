@@ -119,7 +119,7 @@ def nearest_section(verdict: Verdict, options: RenderOptions) -> Section:
     nearest = after_evictions or find_nearest(verdict.filter)
     if not nearest or verdict.outcome != Outcome.UNSCHEDULABLE:
         return Section("NEAREST")
-    when = "without their lower-priority pods, these lack the least:" if after_evictions else "these lack the least:"
+    when = "closest to fitting without their lower-priority pods:" if after_evictions else "closest to fitting:"
     items = [[_cause(cause, options)] for cause in nearest[:_NEAREST_SHOWN]]
     return Section("NEAREST", when, [Listing(items)], is_reasoning=True)
 

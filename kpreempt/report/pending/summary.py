@@ -185,7 +185,7 @@ def unknown_in_words(pending: PendingPods) -> str:
         for item in pending.items
     )
     if unsure:
-        notes.append(f"Last attempt of {count(unsure, 'pod')} unknown: order within a priority may vary.")
+        notes.append(f"Last attempt of {count(unsure, 'pod')} unknown; order within a priority may vary.")
     outside = pending.in_queue - sum(item.position is not None for item in pending.items)
     if outside:
         notes.append(f"{count(outside, 'more pod')} in the queue {agree(outside, 'is')} not shown.")
@@ -244,7 +244,7 @@ def leaving_in_words(leaving: TerminatingPod, at: datetime | None) -> Phrase:
     elif (rest := int((leaving.until - at).total_seconds())) >= 0:
         until = f", at most {format_duration(rest)} more"
     else:
-        until = f", {format_duration(-rest)} beyond its grace period"
+        until = f", {format_duration(-rest)} past its grace period"
     held = f"; finalizer {join_names(leaving.finalizers)}" if leaving.finalizers else ""
     other = "" if leaving.is_preempted else "; not preempted: the scheduler does not wait for it"
     return (strong(leaving.pod), f" {since}{until}", Span(held, "warn"), other)

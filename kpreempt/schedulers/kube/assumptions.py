@@ -398,7 +398,7 @@ def _about_fields(claims: PodDevices, cluster: ClusterState) -> Iterator[Assumpt
         yield Assumption(
             f"ResourceSlice {shared}",
             "spec.pool.name",
-            "several drivers have pools with this name; their shared counters are mixed up in an unknown order",
+            "several drivers have pools with this name; their shared counters are mixed in an unknown order",
         )
 
 

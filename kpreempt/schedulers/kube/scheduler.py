@@ -264,7 +264,7 @@ class KubeScheduler:
         reason = _reason_unseen(pod)
         if not reason and name not in prepared.frameworks:
             known = ", ".join(sorted(prepared.frameworks))
-            reason = f'no profile for scheduler name "{name}" (there is: {known})'
+            reason = f'no profile for scheduler name "{name}" (known: {known})'
         if reason:
             return msgspec.structs.replace(frame, reason=reason)
         framework = prepared.frameworks[name]

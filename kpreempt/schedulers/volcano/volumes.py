@@ -120,7 +120,7 @@ class SessionVolumes:
                 f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
             )
             message = (
-                f"its claim {claim.key} binds one of the equal volumes {named} on {node.name}; the scheduler picks one"
+                f"its claim {claim.key} binds one of the tied volumes {named} on {node.name}; the scheduler picks one"
                 " at random (here: the first in the input), which may affect what is left for other claims"
             )
             assumption = Assumption(f"Pod {task.key}", "spec.volumes", message, AssumptionKind.UNCERTAIN)

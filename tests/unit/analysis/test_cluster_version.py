@@ -54,7 +54,7 @@ def test_the_newest_kubelet_stands_for_the_server(kubelets: list[str], algorithm
     chosen = algorithm_for(AUTO, cluster("", *kubelets))
     (assumption,) = chosen.assumptions
     assert (chosen.algorithm, assumption.kind) == (algorithm, TOLD)
-    assert "only known from kubelets" in assumption.message
+    assert "known only from kubelets" in assumption.message
     assert said in assumption.message
 
 

@@ -289,7 +289,7 @@ KIND = NodeKind("a", 2, {"cpu": 3500, "memory": 2**33, "pods": 110, "ephemeral-s
         ),
         pytest.param(
             OneMoreNode(num_kinds=42, untried=2),
-            "1 more node like those in the cluster would not help (40 kinds tried; 2 not tried)",
+            "adding 1 node like those in the cluster would not help (40 kinds tried; 2 not tried)",
             id="on none, as far as was tried",
         ),
         pytest.param(OneMoreNode(not_searched="not here"), "1 more node: not here", id="not sought"),

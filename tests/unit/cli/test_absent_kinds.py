@@ -312,7 +312,7 @@ def test_a_condition_that_counts_other_nodes_is_only_noted(on: Any, command: tup
     document = json.loads(on(*command[:1], cluster, *command[1:], "-o", "json").stdout)
     (noted,) = (each for each in document["assumptions"] if each["field"] == "status.conditions")
     assert noted["kind"] == "Note"
-    assert noted["message"] == "the condition of 60m ago (shop/waiting) counts 5 nodes, but the input has 2"
+    assert noted["message"] == "the condition from 60m ago (shop/waiting) counts 5 nodes, but the input has 2"
 
 
 def test_a_disruption_condition_is_quoted(on: Any) -> None:

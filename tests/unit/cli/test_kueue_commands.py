@@ -223,7 +223,7 @@ def test_who_waits_behind_many_that_never_fit_is_admitted_all_the_same(
     assert fates["team/little"]["outcome"] == "Admitted"
     # It is parked with its equal, and Kueue says nothing about it.
     assert fates["team/giant-same"]["outcome"] == "Pending"
-    assert fates["team/giant-same"]["message"].startswith("it is never at the head")
+    assert fates["team/giant-same"]["message"].startswith("it never reaches the head")
 
 
 def test_a_redacted_dump_has_kueues_objects_under_other_names(kpreempt: Callable[..., Any], tmp_path: Path) -> None:

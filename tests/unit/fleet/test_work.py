@@ -61,7 +61,7 @@ def test_an_answer_with_an_assumption_that_matters_is_not_certain(tmp_path: Path
     plan = plan_of(manifests=[API], algorithms=["kube-1.29"])
     done = sweep_cluster(DEMO, plan, plan.digest, 0)
     (assumption,) = rows(done, "assumptions")
-    assert assumption["message"] == "v1.36.3, but the scheduler used is that of 1.29"
+    assert assumption["message"] == "v1.36.3, but the simulated scheduler is 1.29"
     assert known == {True}
     assert {each["certain"] for each in rows(done, "verdicts")} == {False}
     assert done.uncertain == 1

@@ -356,7 +356,7 @@ def test_pending_begins_with_the_summary_and_tells_pods_by_outcome() -> None:
     assert [words_of(card.all("h3")[0]) for card in cards][:2] == ["shop/checkout-1", "shop/api-1"]
     assert words_of(cards[1].all("p")[0]) == '#2 to 3, priority 1,000 "high" and 1 more of ReplicaSet api'
     assert all(card.all("details") and card.all(class_="rows") for card in cards)
-    assert "batch/encode-1 terminating for 90s, 30s beyond its grace period; finalizer" in words_of(cards[0])
+    assert "batch/encode-1 terminating for 90s, 30s past its grace period; finalizer" in words_of(cards[0])
 
 
 def test_a_summary_is_whole_on_a_page() -> None:

@@ -169,4 +169,4 @@ def test_a_story_of_a_node_that_lost_by_score_gives_its_rank() -> None:
         node_report=NodeReport("a", NodeEvaluation(), rank=3),
     )
     text = render([verdict], "text", options=RenderOptions())
-    assert "NODE          a fits and ranks number 3 of 3: score 300, the best is 500" in text
+    assert "NODE          a fits and ranks 3 of 3: score 300 (best: 500)" in text

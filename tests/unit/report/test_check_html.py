@@ -203,7 +203,7 @@ def test_the_clock_tells_all_steps_those_of_a_kind_together() -> None:
         "shop/api-5f4-1 has terminated on node-c",
     ):
         assert [entry for entry in entries if words in entry], words
-    assert "1 choice of a node is random" in section.text
+    assert "1 node choice is random" in section.text
 
 
 def test_each_workload_has_a_lane_with_its_marks_in_words() -> None:

@@ -239,7 +239,7 @@ def order_assumptions(cluster: Cluster, pod: Pod) -> list[Assumption]:
         return []
     place = f"{len(nodes)} nodes, including {nodes[0]}" if len(nodes) > 1 else f"node {nodes[0]}"
     message = (
-        f"on {place}, the order of equal volumes decides whether claims"
+        f"on {place}, the order of tied volumes decides whether claims"
         f" {', '.join(dict.fromkeys(claim.key for claim in claims))} can be bound; 1.18 tries them in random order"
         " (here: input order)"
     )
@@ -311,7 +311,7 @@ class _Binder:
         return all(self._can_provision(claim, node) for claim in to_provision)
 
     def depends_on_order(self, claims: Sequence[PersistentVolumeClaim], node: Node) -> bool:
-        """Return whether the order of equal volumes decides if the claims can be bound, or may do so."""
+        """Return whether the order of tied volumes decides if the claims can be bound, or may do so."""
         to_match = _smallest_first(
             [each for each in claims if SELECTED_NODE_ANNOTATION not in each.metadata.annotations]
         )

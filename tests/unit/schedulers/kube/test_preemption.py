@@ -174,7 +174,7 @@ def test_a_pod_lands_on_its_nominated_node_without_regard_to_scores() -> None:
         ),
         pytest.param(
             make_pod("api", scheduler_name="mine"),
-            'no profile for scheduler name "mine" (there is: default-scheduler)',
+            'no profile for scheduler name "mine" (known: default-scheduler)',
             id="another scheduler's",
         ),
         pytest.param(make_pod("api", phase="Succeeded"), "the pod has finished (phase Succeeded)", id="finished"),

@@ -270,7 +270,7 @@ def test_it_is_said_where_the_random_order_of_equal_volumes_decides(
             Assumption(
                 "Pod shop/p",
                 "spec.volumes",
-                "on node n1, the order of equal volumes decides whether claims shop/c, shop/d can be bound; 1.18"
+                "on node n1, the order of tied volumes decides whether claims shop/c, shop/d can be bound; 1.18"
                 " tries them in random order (here: input order)",
                 AssumptionKind.UNCERTAIN,
             )

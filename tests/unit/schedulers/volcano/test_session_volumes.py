@@ -241,7 +241,7 @@ def test_equal_volumes_are_taken_in_a_random_order_which_is_said_where_it_matter
             Assumption(
                 "Pod shop/first",
                 "spec.volumes",
-                "its claim shop/one binds one of the equal volumes both, other on a; the scheduler picks one at"
+                "its claim shop/one binds one of the tied volumes both, other on a; the scheduler picks one at"
                 " random (here: the first in the input), which may affect what is left for other claims",
                 AssumptionKind.UNCERTAIN,
             )
