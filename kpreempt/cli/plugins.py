@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpreempt.cli.extensions import installed_plugins
+from kpreempt.cli import extensions
 from kpreempt.cli.requests import PluginsRequest
 from kpreempt.cli.runner import CommandRun
 from kpreempt.library.questions import answer
@@ -27,7 +27,9 @@ def plugins(request: PluginsRequest) -> int:
             from kpreempt.snapshot.live.lists import read_version
 
             versioned = ClusterSnapshot(version=read_version(live))
-    installed = [AvailablePlugin(name, each.package) for name, found in installed_plugins().items() for each in found]
+    installed = [
+        AvailablePlugin(name, each.package) for name, found in extensions.installed_plugins().items() for each in found
+    ]
     context = Context(LoadedCluster(versioned, []), factory, run.now())
     run.write(answer(context, request.having(installed=installed)).record, None)
     return 0

@@ -381,7 +381,8 @@ def report_preemptions(answer: PreemptionsOfWorkload, _options: RenderOptions) -
     """The Workloads for which a Workload was preempted, and the current state of both."""
     was = ": no condition or event shows that it was preempted."
     if answer.preemptions:
-        was = f" was preempted at least {'once' if len(answer.preemptions) == 1 else count(len(answer.preemptions), 'time')}."
+        number = len(answer.preemptions)
+        was = f" was preempted at least {'once' if number == 1 else count(number, 'time')}."
     items: list[list[Words]] = []
     for each in answer.preemptions:
         when = format_time(each.at) if each.at else "before"

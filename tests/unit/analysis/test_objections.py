@@ -157,7 +157,7 @@ def test_what_is_taken_from_an_autoscaler(current: int, written: int, words: str
         ),
         pytest.param(
             rolled("StatefulSet", spec={"updateStrategy": {"rollingUpdate": {"partition": 2}}}, pod={}),
-            "Set spec.updateStrategy.rollingUpdate.partition to 0, once the pods above it are healthy.",
+            "Set spec.updateStrategy.rollingUpdate.partition to 0 once the updated pods are healthy.",
             id="a partition",
         ),
         pytest.param(
