@@ -24,7 +24,7 @@ LONG = render_answer(big_check(pods=20, name_length=230), "html", RenderOptions(
 FOLDED = big_check(pods=20, name_length=5)
 PARTS = [
     "findings", "not-counted", "rules", "changes", "timeline", "victims", "budgets", "workloads", "waiting",
-    "stranded", "outcomes", "nodes", "waivers", "assumptions",
+    "broken-dependencies", "outcomes", "nodes", "waivers", "assumptions",
 ]  # fmt: skip
 # Elements that extend beyond the window; visually hidden ones do not count.
 TOO_WIDE = """[...document.querySelectorAll("body *")].filter(each => {

@@ -28,10 +28,10 @@ class Ran(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The only message on standard error, without its hint."""
+        """The only message on standard error, without its label and hint."""
         message, _, hint = self.err.partition("\nhint: ")
         assert hint.count("\n") <= 1, self.err
-        return message.rstrip("\n")
+        return message.removeprefix("error: ").rstrip("\n")
 
 
 def needs_kubectl() -> None:

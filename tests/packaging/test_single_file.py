@@ -105,7 +105,7 @@ def test_under_the_name_of_a_plugin_it_speaks_of_kubectl_and_completes(built: Pa
     elsewhere = Elsewhere(single_file_in(built), tmp_path, "kubectl-kpreempt")
     assert elsewhere.run("--help").stdout.startswith("Usage: kubectl kpreempt ")
     wrong = elsewhere.run("explian")
-    assert (wrong.returncode, wrong.stderr.splitlines()[0]) == (2, "kubectl kpreempt: no such command 'explian'")
+    assert (wrong.returncode, wrong.stderr.splitlines()[0]) == (2, "error: kubectl kpreempt: no such command 'explian'")
     assert elsewhere.run("__complete", "expl").stdout.endswith(":4\n")
 
 

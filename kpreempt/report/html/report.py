@@ -252,7 +252,7 @@ SCRIPT = """
     let shown = 0;
     found.forEach((each, place) => {
       const fits = terms.every(word => texts[place].includes(word));
-      const matches = !status || !each.dataset.standing || each.dataset.standing === status;
+      const matches = !status || !each.dataset.status || each.dataset.status === status;
       each.hidden = !(fits && matches);
       if (!each.hidden) shown += 1;
     });
