@@ -51,10 +51,13 @@ if TYPE_CHECKING:
 
 
 def _read(
-    run: CommandRun, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True
+    run: CommandRun, needs: Needs = NOTHING_MORE, *, reads_configuration: bool = True, lands_pods: bool = False
 ) -> tuple[Context, KueueSettings]:
-    """Read the cluster with Kueue's objects and the manager's settings. Raises ``InputError`` and ``UsageError``."""
-    request = run.request
+    """Read the cluster with Kueue's objects and the manager's settings. Raises ``InputError`` and ``UsageError``.
+
+    If the answer ``lands_pods``, the cluster has what the scheduler of pods reads as well.
+    """
+    request, scheduler = run.request, default_scheduler()
     if "," in (request.connection.context or ""):
         raise UsageError(f"{KUEUE} supports only one --context")
     now = run.now()
@@ -64,8 +67,9 @@ def _read(
         settings = _default_settings("--scheduler-config was not given")
     elif reads_configuration and path is not None:
         settings = kueue_settings_in(read_own_config(path, live, _DEFAULT_NAMESPACE), path)
-    loaded = run.load(live, msgspec.structs.replace(needs, extra_fields=needs.extra_fields | KUEUE_EXTRAS))
-    context = run.context(loaded, default_scheduler(), now, live)
+    extra_fields = KUEUE_EXTRAS | scheduler.extra_fields if lands_pods else KUEUE_EXTRAS
+    loaded = run.load(live, msgspec.structs.replace(needs, extra_fields=extra_fields))
+    context = run.context(loaded, scheduler, now, live)
     return context._replace(namespace=request.namespace or context.namespace or DEFAULT_NAMESPACE), settings
 
 
@@ -159,7 +163,7 @@ def explain_workloads(request: ExplainRequest) -> int:
     if not named and not request.files:
         raise UsageError("no Workload given: use a manifest (-f) or a name", hint="-f job.yaml, or workload/NAME")
     run = CommandRun(request, "KueueAnswer")
-    context, settings = _read(run, Needs(extra_fields=default_scheduler().extra_fields))
+    context, settings = _read(run, lands_pods=True)
     query = ExplainWorkloads(
         settings=settings,
         workload=named,

@@ -293,7 +293,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     ``lead`` is its first sentences, and ``facts`` is the input it is based on; a screen uses ``short_lead`` and
     ``short_facts``. ``title`` is the heading of a page, in a ``tone``, and of Markdown; ``counts`` and ``page_facts``
     are only on pages. ``more`` lists options that show more with a description, ``hint`` is the option that lists what
-    a report omits, and ``command`` is the command that wrote it. A page gets a search if the ``standings`` of its cards
+    a report omits, and ``command`` is the command that wrote it. A page gets a search if the ``statuses`` of its cards
     are given, which it can filter by. Markdown collapses the reasoning below the title ``folded``, together with the
     facts unless ``always_facts``. On a screen that ``is_compact``, sections follow their labels without blank lines,
     and the facts come last. A report that ``is_complete`` is never cut to a screen.
@@ -311,7 +311,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     short_facts: Words = ""
     hint: str = "-v"
     command: str = ""
-    standings: Sequence[str] | None = None
+    statuses: Sequence[str] | None = None
     folded: str = "The reasoning"
     always_facts: bool = False
     is_compact: bool = False

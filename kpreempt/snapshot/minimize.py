@@ -116,7 +116,7 @@ def _trim_annotations(record: Record) -> Record:
 
 
 def _trim_event(event: Event) -> Event:
-    """Keep only what the scheduler tells victims, and only in its own words: any other text may be private."""
+    """Keep only what the scheduler writes to victims, and only in its own words: any other text may be private."""
     note, message = (text if PREEMPTED_TEXT.fullmatch(text.strip()) else "" for text in (event.note, event.message))
     if (note, message) == (event.note, event.message):
         return event

@@ -123,7 +123,7 @@ def report(check: Check, options: RenderOptions) -> Report:
             *([format_snapshot(check.cluster.taken_at)] if check.cluster.taken_at is not None else []),
         ],
         sections=_sections(check, gate, options),
-        standings=list(dict.fromkeys(_STATUSES[each.status][0] for each in check.findings)),
+        statuses=list(dict.fromkeys(_STATUSES[each.status][0] for each in check.findings)),
         more=[("-v", _MORE)],
         command=check.kind.lower(),
     )

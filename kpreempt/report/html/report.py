@@ -82,7 +82,7 @@ def render_page(report: Report, options: RenderOptions) -> str:
         parts.append(("omitted", "Omitted", cut_note(omitted, plural(sections[-1].noun))))
     listed = (tag("li", tag("a", heading, href=f"#{anchor}")) for anchor, heading, _ in parts[:_LINKS_SHOWN])
     links = tag("nav", tag("ul", *listed), aria_label="Contents") + Html("\n") if len(parts) > 1 else Html("")
-    search = Html("") if report.standings is None else search_box(report.standings)
+    search = Html("") if report.statuses is None else search_box(report.statuses)
     below = (titled(anchor, heading, content) for anchor, heading, content in parts)
     main = tag("main", Html("\n"), _banner(report, options), links, search, *below)
     written = f"Written by kpreempt {report.command} ({API_VERSION}). -o json has everything that is omitted here."
@@ -267,9 +267,9 @@ SCRIPT = """
 """.strip()
 
 
-def search_box(standings: Iterable[str]) -> Html:
+def search_box(statuses: Iterable[str]) -> Html:
     """The search box, hidden until the script runs; with a filter if findings have several statuses."""
-    listed = list(standings)
+    listed = list(statuses)
     parts = [tag("label", "Search ", void("input", type="search", autocomplete="off"))]
     if len(listed) > 1:
         options = (tag("option", f"only: {each}", value=each) for each in listed)
