@@ -17,9 +17,9 @@ from typer import Option as TypersOption
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from kpreempt.cli.families import family_for
-from kpreempt.cli.requests import COMMANDS
+from kpreempt.cli.requests import COMMANDS, GROUPS
 from kpreempt.errors import UsageError, nearest
-from kpreempt.library.options import PANELS, Option, Request, fields_of, group_of, option_of
+from kpreempt.library.options import PANELS, Request, fields_of, group_of, option_of, options_of
 
 # The options of the program itself.
 OF_PROGRAM = ("--help", "-h", "--version")
@@ -90,9 +90,9 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
 def complete_help(command: Any) -> None:
     """Fill in the help of options whose help is computed from the request."""
     request: type[Request] = getattr(command.callback, "request", Request)
-    fields = fields_of(request)
+    options = options_of(request)
     for each in command.params:
-        option: Option | None = option_of(fields.get(each.name))
+        option = options.get(each.name)
         if option is not None and not isinstance(option.help, str):
             each.help = option.help(request)
 
@@ -118,12 +118,11 @@ class Program(TyperGroup):
 
     def format_commands(self, ctx: Context, formatter: Any) -> None:  # type: ignore[override]
         """The commands in their groups, each with its summary in the same column."""
-        from kpreempt.cli.command_groups import GROUPS
-
-        width = max(map(len, self.commands))
-        for heading, summaries in GROUPS.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), text) for name, text in summaries.items()])
+        width = max(map(len, COMMANDS))
+        for group in GROUPS:
+            with formatter.section(group):
+                rows = [(name, row.summary) for name, row in COMMANDS.items() if row.group == group]
+                formatter.write_dl([(name.ljust(width), text) for name, text in rows])
 
     def _with_command_first(self, args: list[str]) -> list[str]:
         """Return the arguments with the options before the command moved behind it."""
@@ -177,6 +176,7 @@ class AnswerCommand(TyperCommand):
         """Write arguments, then options by heading, then examples."""
         complete_help(self)
         is_short, num_hidden = bool(ctx.meta.get(_IS_SHORT)), 0
+        options = options_of(getattr(self.callback, "request", Request))
         arguments = [each.get_help_record(ctx) for each in self.params if isinstance(each, TyperArgument)]
         if shown := [each for each in arguments if each]:
             with formatter.section("Arguments"):
@@ -184,7 +184,8 @@ class AnswerCommand(TyperCommand):
         panels: dict[str, list[Any]] = {panel: [] for panel in PANELS}
         for each in self.get_params(ctx):
             if isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
-                if is_short and not _is_everyday(each):
+                option = options.get(each.name or "")
+                if is_short and option is not None and not option.is_everyday:
                     num_hidden += 1
                 else:
                     panels.setdefault(each.rich_help_panel or OTHER_OPTIONS, []).append(row)
@@ -201,13 +202,6 @@ class AnswerCommand(TyperCommand):
             noun = "option" if num_hidden == 1 else "options"
             formatter.write_paragraph()
             formatter.write(f"{num_hidden} more {noun}: {ctx.command_path} --help\n")
-
-
-def _is_everyday(option: TyperOption) -> bool:
-    """Whether the short help shows the option."""
-    from kpreempt.cli.command_groups import EVERYDAY
-
-    return "--help" in option.opts or not EVERYDAY.isdisjoint(option.opts)
 
 
 def _with_help(option: Any, text: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kpreempt import scheduler_table
 from kpreempt.errors import UsageError
-from kpreempt.library.options import KUBE, KUEUE, VOLCANO, Request, fields_of, group_of, option_of
+from kpreempt.library.options import KUBE, KUEUE, VOLCANO, Request, options_of
 
 
 class Family(NamedTuple):
@@ -73,13 +73,8 @@ def family_for(request: Request) -> Family:
     family = family_of(request.algorithm_named)
     if request.command_name not in (*family.answers, *family.decides_single_pods):
         family = _KUBE
-    options: dict[str, Any] = {}
-    for name, annotation in fields_of(type(request)).items():
-        group = group_of(annotation)
-        options |= group.options if group else {name: annotation}
-    for name, annotation in options.items():
-        option = option_of(annotation)
-        if option and name in request.set_options and option.families and family.name not in option.families:
+    for name, option in options_of(type(request)).items():
+        if name in request.set_options and option.families and family.name not in option.families:
             if family is _KUBE:
                 others = " or ".join(each.algorithm for each in FAMILIES if each.name in option.families)
                 raise UsageError(f"{option.long_name} needs --algorithm {others}")

@@ -32,11 +32,13 @@ def _option(rule: RuleId) -> Any:
     """Build the option of a rule."""
     row = rule.row
     if row.takes is OptionType.PODS:
-        return Annotated[_Texts, Option((f"--{rule}",), row.option, row.takes.value, GATE)]
+        return Annotated[_Texts, Option((f"--{rule}",), row.option, row.takes.value, GATE, is_everyday=row.is_everyday)]
     words = f"{row.option}  [{row.default_text}]"
     if row.takes is OptionType.SWITCH:
-        return Annotated[bool | None, Option((f"--{rule}/--no-{rule}",), words, panel=GATE)]
-    return Annotated[_Text, Option((f"--{rule}",), words, row.takes.value, GATE)]
+        return Annotated[
+            bool | None, Option((f"--{rule}/--no-{rule}",), words, panel=GATE, is_everyday=row.is_everyday)
+        ]
+    return Annotated[_Text, Option((f"--{rule}",), words, row.takes.value, GATE, is_everyday=row.is_everyday)]
 
 
 _PARAMETERS = {rule: rule.replace("-", "_") for rule in RuleId if rule.row.takes is not OptionType.NOTHING}
@@ -63,7 +65,8 @@ _OTHERS: dict[str, Any] = {
         ),
     ],
     "report_only": Annotated[
-        bool | None, Option(("--report-only",), "Report violations as warnings and exit 0.", panel=GATE)
+        bool | None,
+        Option(("--report-only",), "Report violations as warnings and exit 0.", panel=GATE, is_everyday=True),
     ],
     "waive": Annotated[
         _Texts,
@@ -72,13 +75,17 @@ _OTHERS: dict[str, Any] = {
             "Waive a rule, or its findings about a subject: max-pending='Deployment dev/*'. Repeatable.",
             "RULE[=SUBJECT]",
             GATE,
+            is_everyday=True,
         ),
     ],
     "no_annotation_waivers": Annotated[
         bool | None, Option(("--no-annotation-waivers",), "Ignore waiver annotations in manifests.", panel=GATE)
     ],
     "baseline": Annotated[
-        _Text, Option(("--baseline",), "Accept the findings in FILE, written by --write-baseline.", "FILE", GATE)
+        _Text,
+        Option(
+            ("--baseline",), "Accept the findings in FILE, written by --write-baseline.", "FILE", GATE, is_everyday=True
+        ),
     ],
     "write_baseline": Annotated[
         _Text,
@@ -168,6 +175,7 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
             "Previous manifests; problems that they also cause are not counted. Repeatable.",
             "PATH",
             THE_CHANGE,
+            is_everyday=True,
         ),
     ] = []
     algorithm: Annotated[_Text, WITH_VOLCANO] = None
@@ -178,6 +186,7 @@ class CheckRequest(Check, GatedRequest, without=["all_namespaces", "selector", "
             ("--compare-with",),
             "Compare with a previous run's -o json output and report what is new, worse or fixed.",
             "FILE",
+            is_everyday=True,
         ),
     ] = None
 

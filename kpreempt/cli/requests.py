@@ -73,13 +73,14 @@ def _help_of_formats(request: type[Request]) -> str:
     )
 
 
-OUTPUTS = Option(("-o", "--output"), _help_of_formats, "FORMAT[=FILE]", OUTPUT)
+OUTPUTS = Option(("-o", "--output"), _help_of_formats, "FORMAT[=FILE]", OUTPUT, is_everyday=True)
 _FORMAT = OUTPUTS._replace(metavar="FORMAT")
 _FILES = Option(
     ("-f", "--filename"),
     "Manifest (file or URL) with a pod or anything with a pod template. Repeatable.",
     "FILE",
     THE_POD,
+    is_everyday=True,
 )
 _KUSTOMIZE = Option(("-k", "--kustomize"), "Directory to build with kubectl kustomize. Repeatable.", "DIR", THE_POD)
 _SELECT = Option(
@@ -91,6 +92,7 @@ _SNAPSHOT = Option(
     "for standard input. Repeatable; all are merged. Default: the cluster of the current context.",
     "PATH",
     THE_CLUSTER,
+    is_everyday=True,
 )
 _SKIP_BAD_OBJECTS = Option(
     ("--skip-bad-objects",),
@@ -103,11 +105,19 @@ _MAX_UNPACKED = Option(
 _NOW = Option(
     ("--now",), "Use TIME as the current time (RFC 3339). Default: the snapshot's time, or now.", "TIME", THE_CLUSTER
 )
-WITHOUT = Option(("--without",), "Remove this object from the cluster first. Repeatable.", "KIND/[NS/]NAME", WHAT_IF)
-WITH = Option(("--with",), "Add the objects in FILE to the cluster first. Repeatable.", "FILE", WHAT_IF)
+WITHOUT = Option(
+    ("--without",),
+    "Remove this object from the cluster first. Repeatable.",
+    "KIND/[NS/]NAME",
+    WHAT_IF,
+    is_everyday=True,
+)
+WITH = Option(
+    ("--with",), "Add the objects in FILE to the cluster first. Repeatable.", "FILE", WHAT_IF, is_everyday=True
+)
 _DIFFERENCES = "(default: auto, the cluster's own version). kpreempt algorithms lists the differences."
 _VERSIONS = "|".join(("auto", *LEGACY_ROWS, KUBE_RANGE))
-_ALGORITHM = Option(("--algorithm",), f"Scheduler version {_DIFFERENCES}", _VERSIONS, SCHEDULER)
+_ALGORITHM = Option(("--algorithm",), f"Scheduler version {_DIFFERENCES}", _VERSIONS, SCHEDULER, is_everyday=True)
 # For commands that also support Volcano.
 WITH_VOLCANO = _ALGORITHM._replace(help=f"Scheduler {_DIFFERENCES}", metavar=f"{_VERSIONS}|{VOLCANO_ALGORITHM}")
 # For commands that also support Kueue.
@@ -117,6 +127,7 @@ _ALGORITHMS = Option(
     f"Schedulers to compare, such as auto,{DEFAULT_ALGORITHM}; the first is the reference.",
     "NAME,NAME,...",
     SCHEDULER,
+    is_everyday=True,
 )
 _SCHEDULER_CONFIG = Option(
     ("--scheduler-config",),
@@ -141,17 +152,29 @@ _SESSIONS = RUNS._replace(
     families=(VOLCANO,),
 )
 _SEED_OF_SESSIONS = SEED._replace(help="Random seed for --runs (default 0).", panel=VOLCANO_PANEL)
-_STRICT = Option(("--strict",), "Exit 1 if the answer depends on anything that is not modeled.", panel=GATE)
-_VERBOSE = Option(("-v", "--verbose"), "Print the full output.")
+_STRICT = Option(
+    ("--strict",), "Exit 1 if the answer depends on anything that is not modeled.", panel=GATE, is_everyday=True
+)
+_VERBOSE = Option(("-v", "--verbose"), "Print the full output.", is_everyday=True)
 _COLOR = Option(
     ("--color",), "Use color: always, never or auto (default; on a terminal, unless NO_COLOR is set).", "WHEN"
 )
 _QUIET = Option(("-q", "--quiet"), "Do not report what was written.")
 _JOBS = Option(("--jobs",), "Number of worker processes. Default: number of CPUs.", "N", min=1)
 _PROFILE_JSON = Option(("--profile-json",), "Write a timing profile (seconds per phase, peak memory) to FILE.", "FILE")
-_DURATION = Option(("--for",), "Stop after this time: 10m, 8h. Default: when interrupted (Ctrl-C).", "TIME", RECORDING)
-_TO = Option(("--to",), "Directory to record into; created if missing.", "DIR", OUTPUT)
-_REDACT = Option(("--redact",), "Replace names, labels, images and other identifying values; decisions stay the same.")
+_DURATION = Option(
+    ("--for",),
+    "Stop after this time: 10m, 8h. Default: when interrupted (Ctrl-C).",
+    "TIME",
+    RECORDING,
+    is_everyday=True,
+)
+_TO = Option(("--to",), "Directory to record into; created if missing.", "DIR", OUTPUT, is_everyday=True)
+_REDACT = Option(
+    ("--redact",),
+    "Replace names, labels, images and other identifying values; decisions stay the same.",
+    is_everyday=True,
+)
 _REDACT_MAP = Option(
     ("--redact-map",), "Write the original name behind each replacement to FILE. Keep it private.", "FILE"
 )
@@ -160,6 +183,7 @@ CONFIG = Option(
     "Rules file. Default: kpreempt.toml in this directory or in a parent directory within the repository.",
     "FILE",
     GATE,
+    is_everyday=True,
 )
 _KUBECONFIG = Option(("--kubeconfig",), "Kubeconfig file. Default: $KUBECONFIG, or ~/.kube/config.", "FILE", CONNECTION)
 
@@ -219,6 +243,7 @@ CHANGING_NODES = Group(
                 "Add N nodes (default 1) like the node LIKE, or like the Node in a FILE. Repeatable.",
                 "LIKE[=N]",
                 WHAT_IF,
+                is_everyday=True,
             ),
         ],
         "add_pools": Annotated[
@@ -232,7 +257,13 @@ CHANGING_NODES = Group(
         ],
         "remove_nodes": Annotated[
             _Texts,
-            Option(("--remove-node",), "Remove this node and its pods first. Repeatable.", "NODE", WHAT_IF),
+            Option(
+                ("--remove-node",),
+                "Remove this node and its pods first. Repeatable.",
+                "NODE",
+                WHAT_IF,
+                is_everyday=True,
+            ),
         ],
     },
     lambda given: NodeChanges(*(tuple(values or ()) for values in given.values())),
@@ -317,6 +348,7 @@ _CONNECTION = Group(
                 "Kubeconfig context (default: the current one). pending and budgets accept several: a,b.",
                 "NAME",
                 CONNECTION,
+                is_everyday=True,
             ),
         ],
         "cluster": Annotated[
@@ -419,7 +451,7 @@ class AnswerRequest(ClusterRequest):
 
     namespace: Annotated[_Text, NAMESPACE] = None
     all_namespaces: Annotated[
-        bool, Option(("-A", "--all-namespaces"), "Include pods in all namespaces.", panel=THE_POD)
+        bool, Option(("-A", "--all-namespaces"), "Include pods in all namespaces.", panel=THE_POD, is_everyday=True)
     ] = False
     selector: Annotated[_Text, SELECTOR] = None
     algorithm: Annotated[_Text, _ALGORITHM] = None
@@ -534,7 +566,9 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
             help="Print every section of the answer; -v -v also prints every node and step.", counts=True
         ),
     ] = 0  # type: ignore[assignment] # counted here alone
-    brief: Annotated[bool, Option(("--brief",), "Print a one-line summary.", families=(KUBE,))] = False
+    brief: Annotated[bool, Option(("--brief",), "Print a one-line summary.", families=(KUBE,), is_everyday=True)] = (
+        False
+    )
     exit_code: Annotated[
         bool,
         Option(
@@ -542,6 +576,7 @@ class ExplainRequest(Explain, AnswerRequest, without=["all_namespaces", "selecto
             "Report the outcome as the exit code: 0 lands, 10 preempts, 11 violates a PodDisruptionBudget, 12 "
             "unschedulable, 13 uncertain. For several pods, the highest code is used.",
             panel=GATE,
+            is_everyday=True,
         ),
     ] = False
 
@@ -574,7 +609,8 @@ class PendingRequest(Pending, AnswerRequest):
     node_changes: Annotated[NodeChanges, CHANGING_NODES]
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
     watch: Annotated[
-        bool, Option(("-w", "--watch"), "Refresh the list until interrupted (Ctrl-C).", families=(KUBE,))
+        bool,
+        Option(("-w", "--watch"), "Refresh the list until interrupted (Ctrl-C).", families=(KUBE,), is_everyday=True),
     ] = False
     interval: Annotated[float, Option(("--interval",), "Seconds between refreshes with -w.", "SECONDS")] = 5.0
 
@@ -600,6 +636,7 @@ class QueueRequest(Queue, AnswerRequest, without=["namespace", "all_namespaces",
             "Apply the events in FILE (JSON lines or YAML) and show the queue after each.",
             "FILE",
             THE_CLUSTER,
+            is_everyday=True,
         ),
     ] = None
     algorithm: Annotated[
@@ -632,6 +669,7 @@ class WhoEvictedRequest(
             "PATH",
             THE_CLUSTER,
             families=(KUBE,),
+            is_everyday=True,
         ),
     ] = []
     algorithm: Annotated[_Text, _WITH_KUEUE] = None
@@ -668,7 +706,14 @@ class BudgetsRequest(Budgets, AnswerRequest):
 
     answer = "BudgetAudit"
     fail_on: Annotated[
-        _Text, Option(("--fail-on",), "Exit 1 if any finding has this severity or higher.", "error|warning|note", GATE)
+        _Text,
+        Option(
+            ("--fail-on",),
+            "Exit 1 if any finding has this severity or higher.",
+            "error|warning|note",
+            GATE,
+            is_everyday=True,
+        ),
     ] = None
 
 
@@ -771,7 +816,8 @@ class SweepRequest(Request):
         Option(("--priorities",), "Explain the pods given with -f at each of these priorities.", "N,...", QUERIES),
     ] = None
     query: Annotated[
-        list[str], Option(("--query",), "Also run this query. Repeatable.", "pending|budgets", QUERIES)
+        list[str],
+        Option(("--query",), "Also run this query. Repeatable.", "pending|budgets", QUERIES, is_everyday=True),
     ] = []
     snapshots: Annotated[
         list[str],
@@ -781,10 +827,18 @@ class SweepRequest(Request):
             "URL that fsspec can read, such as s3://. Repeatable.",
             "PATH|URL|GLOB",
             THE_CLUSTER,
+            is_everyday=True,
         ),
     ] = []
     contexts: Annotated[
-        _Text, Option(("--contexts",), "Kubeconfig contexts of the live clusters to query.", "NAME,...", THE_CLUSTER)
+        _Text,
+        Option(
+            ("--contexts",),
+            "Kubeconfig contexts of the live clusters to query.",
+            "NAME,...",
+            THE_CLUSTER,
+            is_everyday=True,
+        ),
     ] = None
     kubeconfig: Annotated[_Text, _KUBECONFIG] = None
     max_unpacked: Annotated[
@@ -917,6 +971,7 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
             "Show what upgrading the cluster to this Kubernetes version changes: 1.35.",
             "VERSION",
             SCHEDULER,
+            is_everyday=True,
         ),
     ] = None
     workloads: Annotated[
@@ -949,7 +1004,12 @@ class CompareRequest(Compare, AnswerRequest, without=["all_namespaces", "selecto
     ] = []
     fail_on_difference: Annotated[
         bool,
-        Option(("--fail-on-difference",), "Exit 1 if the schedulers decide, or may decide, differently.", panel=GATE),
+        Option(
+            ("--fail-on-difference",),
+            "Exit 1 if the schedulers decide, or may decide, differently.",
+            panel=GATE,
+            is_everyday=True,
+        ),
     ] = False
 
     @property
@@ -1013,7 +1073,10 @@ class RecordRequest(Request):
 
     to: Annotated[_Text, _TO._replace(panel=RECORDING)] = None
     info: Annotated[
-        _Text, Option(("--info",), "Show what the recording in DIR contains; record nothing.", "DIR", RECORDING)
+        _Text,
+        Option(
+            ("--info",), "Show what the recording in DIR contains; record nothing.", "DIR", RECORDING, is_everyday=True
+        ),
     ] = None
     source: Annotated[
         _Text,
@@ -1025,7 +1088,9 @@ class RecordRequest(Request):
         ),
     ] = None
     duration: Annotated[_Text, _DURATION] = None
-    keep: Annotated[str, Option(("--keep",), "Retention: delete data older than TIME.", "TIME", RECORDING)] = "24h"
+    keep: Annotated[
+        str, Option(("--keep",), "Retention: delete data older than TIME.", "TIME", RECORDING, is_everyday=True)
+    ] = "24h"
     max_size: Annotated[
         str, Option(("--max-size",), "Maximum size on disk; the oldest data is deleted first.", "SIZE", RECORDING)
     ] = "2Gi"
@@ -1109,6 +1174,7 @@ class VerifyRequest(
             "Exit 1 if the score is below this percentage, such as 99.5, or if nothing could be compared.",
             "PERCENT",
             GATE,
+            is_everyday=True,
         ),
     ] = None
     differences: Annotated[
@@ -1137,15 +1203,29 @@ class VersionRequest(Request):
     output: Annotated[str, _FORMAT] = "text"
 
 
+# The headings of the list of commands, in order.
+GROUPS = (
+    ON_CALL := "On call",
+    BEFORE_A_CHANGE := "Before a change",
+    FLEET := "Fleet",
+    SCHEDULERS := "Schedulers",
+    DATA := "Data",
+    OTHER := "Other",
+)
+
+
 class CommandRow(NamedTuple):
     """A command: its request and the function that answers it, as ``module:name``, and two examples.
 
-    The examples use files in the repository; ``tests/unit/cli/test_help.py`` runs them.
+    The examples use files in the repository; ``tests/unit/cli/test_help.py`` runs them. The list of commands shows the
+    ``summary``, at most 50 characters, below the heading of the ``group``.
     """
 
     request: str
     run: str
     examples: tuple[str, str]
+    group: str
+    summary: str
 
 
 _DEMO = "--snapshot fixtures/demo/cluster.yaml"
@@ -1161,16 +1241,15 @@ COMMANDS: Mapping[str, CommandRow] = {
             f"explain -f fixtures/demo/api.yaml {_DEMO}",
             "explain deploy/web -n shop --capacity --snapshot fixtures/workloads/cluster.yaml",
         ),
+        ON_CALL,
+        "Show where a pod lands and which pods it evicts",
     ),
     "pending": CommandRow(
         "requests:PendingRequest",
         "on_call:pending",
         (f"pending {_ON_CALL}", f"pending -n shop {_ON_CALL} -o custom-columns=POD:.pod,OUTCOME:.outcome"),
-    ),
-    "queue": CommandRow(
-        "requests:QueueRequest",
-        "queue:queue",
-        (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
+        ON_CALL,
+        "List pending pods, and what would happen to each",
     ),
     "who-evicted": CommandRow(
         "requests:WhoEvictedRequest",
@@ -1179,11 +1258,32 @@ COMMANDS: Mapping[str, CommandRow] = {
             f"who-evicted encode-1 -n batch {_ON_CALL}",
             f"who-evicted encode-1 -n batch {_ON_CALL} --before fixtures/on-call/before.yaml",
         ),
+        ON_CALL,
+        "Find the pod that caused an eviction",
     ),
     "at-risk": CommandRow(
         "requests:AtRiskRequest",
         "on_call:at_risk",
         (f"at-risk -n batch {_ON_CALL}", f"at-risk -A --limit 3 {_ON_CALL}"),
+        ON_CALL,
+        "List running pods that may be preempted",
+    ),
+    "queue": CommandRow(
+        "requests:QueueRequest",
+        "queue:queue",
+        (f"queue {_ON_CALL}", "queue --algorithm kube-1.13 --events fixtures/queue/events.yaml"),
+        ON_CALL,
+        "Show the scheduling queue",
+    ),
+    "history": CommandRow(
+        "requests:HistoryRequest",
+        "history:history",
+        (
+            "history api -n shop --snapshot fixtures/recording",
+            "history node/node-a --snapshot fixtures/recording -o jsonl",
+        ),
+        ON_CALL,
+        "Show what happened to a pod, a node or a PDB",
     ),
     "check": CommandRow(
         "gate_options:CheckRequest",
@@ -1192,6 +1292,8 @@ COMMANDS: Mapping[str, CommandRow] = {
             f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE}",
             f"check -f fixtures/check/outage/rollout.yaml {_OUTAGE} --max-victims 2 -o markdown",
         ),
+        BEFORE_A_CHANGE,
+        "Simulate a rollout and check it against rules",
     ),
     "drain": CommandRow(
         "gate_options:DrainRequest",
@@ -1200,8 +1302,27 @@ COMMANDS: Mapping[str, CommandRow] = {
             f"drain n1 --ignore-daemonsets {_DRAIN}",
             f"drain -l pool=general --ignore-daemonsets {_DRAIN} -o markdown",
         ),
+        BEFORE_A_CHANGE,
+        "Simulate draining, upgrading or removing nodes",
     ),
-    "rules": CommandRow("requests:RulesRequest", "about:rules", ("rules", "rules lost-pods")),
+    "rules": CommandRow(
+        "requests:RulesRequest",
+        "about:rules",
+        ("rules", "rules lost-pods"),
+        BEFORE_A_CHANGE,
+        "List the rules, or explain one",
+    ),
+    "compare": CommandRow(
+        "requests:CompareRequest",
+        "compare:compare",
+        (
+            "compare --algorithms kube-1.18,kube-1.36 -f fixtures/compare/api.yaml"
+            " --snapshot fixtures/compare/cluster.yaml",
+            f"compare --algorithms kube-1.13,kube-1.36 {_ON_CALL}",
+        ),
+        BEFORE_A_CHANGE,
+        "Compare schedulers, or preview an upgrade",
+    ),
     "budgets": CommandRow(
         "requests:BudgetsRequest",
         "on_call:budgets",
@@ -1209,6 +1330,32 @@ COMMANDS: Mapping[str, CommandRow] = {
             "budgets --snapshot fixtures/budgets/cluster.yaml",
             "budgets -n batch --fail-on error --snapshot fixtures/budgets/cluster.yaml",
         ),
+        FLEET,
+        "Audit PodDisruptionBudgets",
+    ),
+    "sweep": CommandRow(
+        "requests:SweepRequest",
+        "sweep:sweep",
+        (
+            "sweep fixtures/sweep/sweep.toml --to sweep",
+            "sweep --snapshots 'fixtures/*/cluster.yaml' --query pending --query budgets --to sweep",
+        ),
+        FLEET,
+        "Run queries across many clusters",
+    ),
+    "algorithms": CommandRow(
+        "requests:AlgorithmsRequest",
+        "about:algorithms",
+        ("algorithms", "algorithms -o name"),
+        SCHEDULERS,
+        "List the schedulers that are modeled",
+    ),
+    "plugins": CommandRow(
+        "requests:PluginsRequest",
+        "plugins:plugins",
+        ("plugins", "plugins -o name"),
+        SCHEDULERS,
+        "List the plugins and extenders that would run",
     ),
     "volcano": CommandRow(
         "requests:VolcanoRequest",
@@ -1219,43 +1366,16 @@ COMMANDS: Mapping[str, CommandRow] = {
             "volcano --snapshot fixtures/volcano/either-node.yaml"
             " --scheduler-config fixtures/volcano/either-node.conf --runs 40",
         ),
+        SCHEDULERS,
+        "Run a session of Volcano's scheduler",
     ),
-    "batch": CommandRow(
-        "requests:BatchRequest",
-        "batch:batch",
-        (
-            "batch fixtures/batch/scenarios.jsonl",
-            f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
-        ),
+    "verify": CommandRow(
+        "requests:VerifyRequest",
+        "verify:verify",
+        ("verify fixtures/recording", "verify fixtures/recording -o openmetrics --fail-below 99.5"),
+        SCHEDULERS,
+        "Compare recorded decisions with predictions",
     ),
-    "sweep": CommandRow(
-        "requests:SweepRequest",
-        "sweep:sweep",
-        (
-            "sweep fixtures/sweep/sweep.toml --to sweep",
-            "sweep --snapshots 'fixtures/*/cluster.yaml' --query pending --query budgets --to sweep",
-        ),
-    ),
-    "mcp": CommandRow(
-        "requests:McpRequest",
-        "mcp:mcp",
-        (
-            "mcp --snapshot fixtures/demo/cluster.yaml",
-            "mcp --snapshot fixtures/demo/cluster.yaml --algorithm kube-1.29",
-        ),
-    ),
-    "algorithms": CommandRow("requests:AlgorithmsRequest", "about:algorithms", ("algorithms", "algorithms -o name")),
-    "plugins": CommandRow("requests:PluginsRequest", "plugins:plugins", ("plugins", "plugins -o name")),
-    "compare": CommandRow(
-        "requests:CompareRequest",
-        "compare:compare",
-        (
-            "compare --algorithms kube-1.18,kube-1.36 -f fixtures/compare/api.yaml"
-            " --snapshot fixtures/compare/cluster.yaml",
-            f"compare --algorithms kube-1.13,kube-1.36 {_ON_CALL}",
-        ),
-    ),
-    "completion": CommandRow("requests:CompletionRequest", "about:completion", ("completion bash", "completion fish")),
     "snapshot": CommandRow(
         "requests:SnapshotRequest",
         "snapshot:snapshot",
@@ -1263,6 +1383,8 @@ COMMANDS: Mapping[str, CommandRow] = {
             f"snapshot {_DEMO} --to cluster.json.gz",
             f"snapshot {_DEMO} --redact --to -",
         ),
+        DATA,
+        "Save a snapshot of a cluster to a file",
     ),
     "record": CommandRow(
         "requests:RecordRequest",
@@ -1271,20 +1393,48 @@ COMMANDS: Mapping[str, CommandRow] = {
             "record --info fixtures/recording",
             "explain pod/api -n shop --snapshot fixtures/recording --at pod/shop/api",
         ),
+        DATA,
+        "Record a cluster and its changes",
     ),
-    "history": CommandRow(
-        "requests:HistoryRequest",
-        "history:history",
+    "batch": CommandRow(
+        "requests:BatchRequest",
+        "batch:batch",
         (
-            "history api -n shop --snapshot fixtures/recording",
-            "history node/node-a --snapshot fixtures/recording -o jsonl",
+            "batch fixtures/batch/scenarios.jsonl",
+            f"batch fixtures/batch/scenarios.jsonl {_DEMO} --jobs 1",
         ),
+        DATA,
+        "Answer scenarios given as JSON lines",
     ),
-    "verify": CommandRow(
-        "requests:VerifyRequest",
-        "verify:verify",
-        ("verify fixtures/recording", "verify fixtures/recording -o openmetrics --fail-below 99.5"),
+    "mcp": CommandRow(
+        "requests:McpRequest",
+        "mcp:mcp",
+        (
+            "mcp --snapshot fixtures/demo/cluster.yaml",
+            "mcp --snapshot fixtures/demo/cluster.yaml --algorithm kube-1.29",
+        ),
+        DATA,
+        "Run an MCP server for AI assistants",
     ),
-    "help": CommandRow("requests:HelpRequest", "about:help_command", ("help explain", "help check")),
-    "version": CommandRow("requests:VersionRequest", "about:version", ("version", "version -o json")),
+    "completion": CommandRow(
+        "requests:CompletionRequest",
+        "about:completion",
+        ("completion bash", "completion fish"),
+        OTHER,
+        "Print a shell completion script",
+    ),
+    "help": CommandRow(
+        "requests:HelpRequest",
+        "about:help_command",
+        ("help explain", "help check"),
+        OTHER,
+        "Show the help of a command",
+    ),
+    "version": CommandRow(
+        "requests:VersionRequest",
+        "about:version",
+        ("version", "version -o json"),
+        OTHER,
+        "Show the versions of kpreempt and its schedulers",
+    ),
 }

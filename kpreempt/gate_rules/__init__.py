@@ -100,6 +100,7 @@ class Rule(NamedTuple):
     - ``meaning``: what the rule limits, in sentences
     - ``advice``: how to fix a violation
     - ``option``: the help of the rule's option, without the default
+    - ``is_everyday``: whether the short help shows the option
     - ``default``: the default limit, in seconds for a time; ``None`` is off
     - ``is_overridable``: whether an override may set another limit; false for rules about the cluster, and for rules
       that select their own subjects
@@ -123,6 +124,7 @@ class Rule(NamedTuple):
     sentence: Sentence = "{message}"
     option: str = ""
     takes: OptionType = OptionType.NUMBER
+    is_everyday: bool = False
     default: int | None = 0
     is_overridable: bool = True
     is_pooled: bool = False
@@ -281,6 +283,7 @@ class RuleId(StrEnum):
         advice="Add capacity first, give the change a lower priority, or let the budget allow more.",
         sentence="budget {name}: {amount:eviction} beyond its allowed disruptions (limit {limit}){pods}",
         option="Maximum number of evictions that may violate a PodDisruptionBudget.",
+        is_everyday=True,
         is_pooled=True,
         concept="concepts/workloads/pods/disruptions/",
         example=Example(
@@ -299,6 +302,7 @@ class RuleId(StrEnum):
             "{subject}: {amount:pod} evicted (limit {limit}){pods}", "{amount:pod} evicted (limit {limit}){pods}"
         ),
         option="Maximum number of evicted pods in total.",
+        is_everyday=True,
         default=None,
         gitlab="major",
         example=Example(
@@ -333,6 +337,7 @@ class RuleId(StrEnum):
         " forbidden by }",
         option="Pods that must not be evicted: namespace=NAME, label=SELECTOR or priority-class=NAME; * matches any"
         " text. Repeatable.",
+        is_everyday=True,
         takes=OptionType.PODS,
         is_overridable=False,
         example=Example(
@@ -381,6 +386,7 @@ class RuleId(StrEnum):
         sentence="{subject:the cluster}: {amount:replacement} of running pods left pending (limit"
         " {limit}){pods}{detail:; }",
         option="Maximum number of replacements of running pods that are pending at the end.",
+        is_everyday=True,
         is_pooled=True,
         example=Example(
             f"{manifests.FULL}. The replacement of the last victim does not fit on any node.",

@@ -37,7 +37,8 @@ class Option(NamedTuple):
 
     ``help`` can be computed from the request when the help is shown. ``panel`` is its heading. Only the listed
     ``families`` of schedulers accept it; if there are none, all do. ``in_tools`` offers it to assistants, up to the
-    value ``max_in_tools``, and ``in_plans`` to sweeps. Commands can change its description with ``_replace``.
+    value ``max_in_tools``, and ``in_plans`` to sweeps. The short help shows those that are ``is_everyday``. Commands
+    can change its description with ``_replace``.
     """
 
     names: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class Option(NamedTuple):
     in_tools: bool = False
     max_in_tools: int | None = None
     in_plans: str = ""
+    is_everyday: bool = False
 
     @property
     def long_name(self) -> str:
@@ -115,6 +117,17 @@ def fields_of(request: type[Request]) -> dict[str, Any]:
                 if option_of(annotation) or group_of(annotation):
                     found.setdefault(name, annotation)
     return {name: each for name, each in found.items() if name not in request._left_out}
+
+
+def options_of(request: type[Request]) -> dict[str, Option]:
+    """Collect the options of a request by parameter name, those in groups as well, in the order of the help."""
+    found: dict[str, Option] = {}
+    for name, annotation in fields_of(request).items():
+        group = group_of(annotation)
+        for each, declared in (group.options if group else {name: annotation}).items():
+            if (option := option_of(declared)) is not None:
+                found[each] = option
+    return found
 
 
 def option_of(annotation: Any) -> Option | None:

@@ -48,7 +48,13 @@ _Text = str | None
 MAX_RUNS = 10_000
 
 NAMESPACE = Option(
-    ("-n", "--namespace"), "Include only pods in this namespace.", "NS", THE_POD, in_tools=True, in_plans=ONE
+    ("-n", "--namespace"),
+    "Include only pods in this namespace.",
+    "NS",
+    THE_POD,
+    in_tools=True,
+    in_plans=ONE,
+    is_everyday=True,
 )
 SELECTOR = Option(
     ("-l", "--selector"),
@@ -57,6 +63,7 @@ SELECTOR = Option(
     THE_POD,
     in_tools=True,
     in_plans=ONE,
+    is_everyday=True,
 )
 # Commands, assistants and plans name one pod in the cluster, unless they have a manifest.
 POD = Option(help="Name of a pod in the cluster.", metavar="[pod/]NAME", in_tools=True, in_plans=LADDER)
@@ -87,6 +94,7 @@ class Explain(Request):
             families=(KUBE,),
             in_tools=True,
             in_plans=LADDER,
+            is_everyday=True,
         ),
     ] = None
     priority_class: Annotated[
@@ -119,6 +127,7 @@ class Explain(Request):
             "PATH=VALUE",
             WHAT_IF,
             families=(KUBE,),
+            is_everyday=True,
         ),
     ] = []
     replicas: Annotated[
@@ -133,6 +142,7 @@ class Explain(Request):
             in_tools=True,
             max_in_tools=1_000,
             in_plans=LADDER,
+            is_everyday=True,
         ),
     ] = None
     node: Annotated[
@@ -144,6 +154,7 @@ class Explain(Request):
             OUTPUT,
             families=(KUBE,),
             in_tools=True,
+            is_everyday=True,
         ),
     ] = None
     capacity: Annotated[
@@ -154,6 +165,7 @@ class Explain(Request):
             panel=OUTPUT,
             families=(KUBE,),
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = False
     aftermath: Annotated[
@@ -163,6 +175,7 @@ class Explain(Request):
             "Simulate what happens next: replacements for the victims, and the pods those displace in turn.",
             panel=OUTPUT,
             families=(KUBE,),
+            is_everyday=True,
         ),
     ] = False
     templates: "Sequence[PodTemplate]" = ()
@@ -205,6 +218,7 @@ class AtRisk(Selected):
             min=1,
             in_tools=True,
             max_in_tools=1_000,
+            is_everyday=True,
         ),
     ] = 10
 
@@ -263,12 +277,18 @@ class Check(Simulated):
             THE_CHANGE,
             in_tools=True,
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = []
     namespace: Annotated[_Text, NAMESPACE._replace(help="Namespace for objects without one.", panel=THE_CHANGE)] = None
     prune: Annotated[
         bool,
-        Option(("--prune",), "Delete objects that are in --base but not in the manifests.", panel=THE_CHANGE),
+        Option(
+            ("--prune",),
+            "Delete objects that are in --base but not in the manifests.",
+            panel=THE_CHANGE,
+            is_everyday=True,
+        ),
     ] = False
     create_namespace: Annotated[
         bool,
@@ -331,7 +351,10 @@ class Drain(Simulated):
         ),
     ] = None
     pool: Annotated[
-        _Text, Option(("--pool",), "Drain the nodes with this label.", "LABEL=VALUE", THE_DRAIN, in_plans=LADDER)
+        _Text,
+        Option(
+            ("--pool",), "Drain the nodes with this label.", "LABEL=VALUE", THE_DRAIN, in_plans=LADDER, is_everyday=True
+        ),
     ] = None
     force: Annotated[
         bool,
@@ -341,6 +364,7 @@ class Drain(Simulated):
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = False
     ignore_daemonsets: Annotated[
@@ -351,6 +375,7 @@ class Drain(Simulated):
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = False
     delete_emptydir_data: Annotated[
@@ -361,6 +386,7 @@ class Drain(Simulated):
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = False
     disable_eviction: Annotated[
@@ -427,6 +453,7 @@ class Drain(Simulated):
             min=1,
             in_tools=True,
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = None
     surge: Annotated[
@@ -440,6 +467,7 @@ class Drain(Simulated):
             in_tools=True,
             max_in_tools=1_000,
             in_plans=LADDER,
+            is_everyday=True,
         ),
     ] = None
     best_order: Annotated[
@@ -468,6 +496,7 @@ class Drain(Simulated):
             panel=THE_DRAIN,
             in_tools=True,
             in_plans=ONE,
+            is_everyday=True,
         ),
     ] = False
 

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from kpreempt.cli.command_groups import SUMMARIES
 from kpreempt.cli.command_line import complete_help
+from kpreempt.cli.requests import COMMANDS
 from kpreempt.library.options import Request
 from kpreempt.scheduler_table import (
     ALGORITHMS,
@@ -209,7 +209,7 @@ def _commands(place: CursorPosition) -> list[Candidate]:
     if not isinstance(place.command, TyperGroup) or place.arguments:
         return []
     commands = place.command.commands.items()
-    return [Candidate(name, SUMMARIES.get(name, "")) for name, each in commands if not each.hidden]
+    return [Candidate(name, COMMANDS[name].summary) for name, each in commands if not each.hidden]
 
 
 def _options(place: CursorPosition) -> list[Candidate]:

@@ -14,9 +14,9 @@ import pytest
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
-from kpreempt.cli.command_groups import SUMMARIES
 from kpreempt.cli.completion.process import text_of, words_of_line
 from kpreempt.cli.completion.values import DEFAULT, NO_FILES, NO_SPACE, Candidate, Completion, CursorPosition, complete
+from kpreempt.cli.requests import COMMANDS
 
 ROOT = Path(__file__).parents[3]
 CLUSTER = {
@@ -260,7 +260,7 @@ EXPLAIN: Any = get_command(make_app("explain")).commands["explain"]  # type: ign
 @pytest.mark.parametrize(
     ("line", "replies"),
     [
-        ("kpreempt expl", [f"explain\t{SUMMARIES['explain']}"]),
+        ("kpreempt expl", [f"explain\t{COMMANDS['explain'].summary}"]),
         ("kpreempt explain --output=j", ["--output=json", "--output=jsonl", "--output=jsonpath="]),
         ("kpreempt explain -o j", ["json", "jsonl", "jsonpath="]),
         ("kpreempt explain -f kpreempt.b", ["kpreempt.bash"]),

@@ -13,13 +13,19 @@ from typer.core import TyperOption
 from typer.main import get_command
 
 from kpreempt.cli.app import make_app
-from kpreempt.cli.command_groups import EVERYDAY, GROUPS, SUMMARIES
 from kpreempt.cli.requests import COMMANDS as ROWS
-from kpreempt.library.options import PANELS
+from kpreempt.cli.requests import GROUPS
+from kpreempt.library.options import PANELS, options_of
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 
 ROOT = Path(__file__).parents[3]
 COMMANDS: dict[str, Any] = get_command(make_app()).commands  # type: ignore[attr-defined]
+EVERYDAY = {
+    option.long_name
+    for command in COMMANDS.values()
+    for option in options_of(command.callback.request).values()
+    if option.is_everyday
+}
 Kpreempt = Callable[..., Any]
 
 
@@ -33,9 +39,9 @@ def test_the_commands_are_listed_in_their_groups(kpreempt: Kpreempt) -> None:
 
 
 def test_every_command_is_in_one_group_with_a_short_summary() -> None:
-    listed = [name for group in GROUPS.values() for name in group]
+    listed = [name for group in GROUPS for name, row in ROWS.items() if row.group == group]
     assert sorted(listed) == sorted(ROWS)
-    assert [text for text in SUMMARIES.values() if len(text) > 50 or text.endswith(".")] == []
+    assert [text for text in (row.summary for row in ROWS.values()) if len(text) > 50 or text.endswith(".")] == []
 
 
 def test_everyday_options_are_options() -> None:
