@@ -17,6 +17,8 @@ BATCH_GROUP = "batch.volcano.sh"
 BATCH_VERSION = f"{BATCH_GROUP}/v1alpha1"
 DEFAULT_QUEUE = "default"
 VOLCANO_SCHEDULER_NAME = "volcano"
+# The resource that the nodeorder plugin balances with CPU and memory (pkg/scheduler/plugins/nodeorder/nodeorder.go).
+GPU = "nvidia.com/gpu"
 
 # Keys of annotations, and of labels if noted.
 GROUP_NAME = "scheduling.k8s.io/group-name"

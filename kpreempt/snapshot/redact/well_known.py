@@ -6,6 +6,7 @@ import re
 
 from kpreempt.model.kueue import ADMITTED_LABELS, JOB_UID_LABEL
 from kpreempt.model.node import MACHINE_LABELS, NODE_POOL
+from kpreempt.model.volcano import GPU
 
 
 def _words(text: str) -> frozenset[str]:
@@ -127,7 +128,7 @@ HUGE_PAGES = "hugepages-"
 ATTACHABLE_VOLUMES = "attachable-volumes-"
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _QUOTAS = ("count/pods", *(f"limits.{each}" for each in _COMPUTE))
-_RESOURCES = frozenset((*_COMPUTE, "pods", "storage", *_QUOTAS))
+_RESOURCES = frozenset((*_COMPUTE, "pods", "storage", *_QUOTAS, GPU))
 _ATTACHABLE = frozenset(f"{ATTACHABLE_VOLUMES}{each}" for each in ("aws-ebs", "gce-pd", "azure-disk", "cinder"))
 _HUGE_PAGES = re.compile(r"hugepages-[0-9]+[A-Za-z]{0,2}")
 
@@ -187,7 +188,7 @@ def is_label(key: str) -> bool:
 
 
 def is_resource(name: str) -> bool:
-    """Return whether a resource is one of Kubernetes' own."""
+    """Return whether schedulers know a resource by name: Kubernetes' own, and Volcano's GPUs."""
     return name in _RESOURCES or name in _ATTACHABLE or _HUGE_PAGES.fullmatch(name) is not None
 
 

@@ -198,6 +198,12 @@ def test_every_field_with_text_is_known_to_redaction(kind: str) -> None:
             id="what schedulers know resources by",
         ),
         pytest.param(
+            node(status={"allocatable": {"nvidia.com/gpu": "4"}}),
+            ("status", "allocatable"),
+            {"nvidia.com/gpu": "4"},
+            id="the resource that Volcano scores by name",
+        ),
+        pytest.param(
             pod(namespace="kube-system", spec={"priorityClassName": "system-node-critical"}),
             ("spec",),
             {"priorityClassName": "system-node-critical"},

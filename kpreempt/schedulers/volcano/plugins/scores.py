@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from kpreempt.model.pod import Pod
+from kpreempt.model.volcano import GPU
 from kpreempt.schedulers.kube.assumptions import rounded_sizes
 from kpreempt.schedulers.kube.framework.cycle_state import CycleState
 from kpreempt.schedulers.kube.framework.interface import MAX_NODE_SCORE, PreScorePlugin, ScorePlugin
@@ -141,7 +142,7 @@ def _by_share(weight: int, rate: Callable[[int, int], int]) -> ResourceScorer:
 
 def _balanced() -> ResourceScorer:
     """Score how evenly CPU, memory and, if the pod requests any, GPUs would be used."""
-    weights = [ResourceWeight(name, 1) for name in (CPU, MEMORY, "nvidia.com/gpu")]
+    weights = [ResourceWeight(name, 1) for name in (CPU, MEMORY, GPU)]
     return ResourceScorer(
         weights,
         balance_afterwards,
