@@ -30,7 +30,7 @@ from tabulate import tabulate
 from benchmarks import check, volcano
 from benchmarks.clusters import write_cluster
 from benchmarks.decide import DECISION, reference_bench
-from benchmarks.lifelike import FEATURES, Feature, question, waiting, write_lifelike
+from benchmarks.lifelike import FEATURES, Feature, preemptor, waiting, write_lifelike
 
 PODS_PER_NODE = 30
 NODES, SMALL = 5_000, 100
@@ -113,7 +113,7 @@ def main() -> None:
 
 def _slowness(place: Place) -> float:
     """Return the slowdown of the real code here and now, relative to when the bounds were set."""
-    seconds = reference_bench(_cluster(place, NODES, ()), question(), 1)["cpu"] / _cores()
+    seconds = reference_bench(_cluster(place, NODES, ()), preemptor(), 1)["cpu"] / _cores()
     return seconds / GENUINE_SECONDS
 
 
@@ -196,7 +196,7 @@ print(json.dumps(clock))
 @cache
 def _measured(place: Place, nodes: int, features: Sequence[Feature]) -> tuple[dict[str, float], float | None]:
     """Return the medians of our phases and of the real code's decision, measured alternately."""
-    cluster, pod = _cluster(place, nodes, features), question(features)
+    cluster, pod = _cluster(place, nodes, features), preemptor(features)
     phases, genuine = [], []
     command = [sys.executable, "-c", _DECIDE, str(cluster), json.dumps(pod)]
     # As in every command. Otherwise NumPy's unused linear algebra threads spin for some milliseconds.
@@ -231,7 +231,7 @@ def _of_ties(name: str, place: Place) -> Figures:
 def _explain(place: Place) -> tuple[float, float]:
     """Return the seconds and peak megabytes of a complete ``explain`` on the big cluster with ties."""
     cluster, pod, profile = _cluster(place, NODES, ()), place.folder / "pod.json", place.folder / "profile.json"
-    pod.write_text(json.dumps(question()), encoding="utf-8")
+    pod.write_text(json.dumps(preemptor()), encoding="utf-8")
     command = ["explain", "--algorithm", "kube-1.36", "-f", str(pod), "--snapshot", str(cluster)]
     seconds, peaks = [], []
     for _ in range(place.runs):
@@ -287,7 +287,7 @@ def _live(place: Place) -> Figures:
 
     items = json.loads(_cluster(place, LIVE, ()).read_text(encoding="utf-8"))["items"]
     pod = place.folder / "pod.json"
-    pod.write_text(json.dumps(question()), encoding="utf-8")
+    pod.write_text(json.dumps(preemptor()), encoding="utf-8")
     with FakeApi(FakeCluster(objects_by_kind(items))) as server:
         return _command(place, ["explain", "-f", str(pod), "--server", server.url])
 

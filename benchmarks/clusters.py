@@ -2,7 +2,7 @@
 
 The variants other than ``plain`` are ``budgets`` (every app has a PodDisruptionBudget), ``affinity`` (in addition, a
 third of the apps separate their pods by required anti-affinity and spread them over zones) and ``volumes`` (in
-addition, a tenth of the apps have a claim per pod, bound to a volume in the node's zone). ``question`` is a pod that
+addition, a tenth of the apps have a claim per pod, bound to a volume in the node's zone). ``preemptor`` is a pod that
 must preempt there.
 
 ``lean`` pods have only what a scheduler reads. ``fat`` ones have everything that kubectl prints for a running pod:
@@ -58,12 +58,12 @@ def _frame(style: Style, fat: bool) -> tuple[str, str, str]:
     return '{"apiVersion":"v1","items":[', ",", '],"kind":"List"}'
 
 
-def question(flavour: Flavour) -> dict[str, Any]:
+def preemptor(flavour: Flavour) -> dict[str, Any]:
     """Return a pod that fits on no node of a cluster with 30 pods per node until some are evicted."""
     pod: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "question", "namespace": "team-01", "uid": "question", "labels": {"app": "app-201"}},
+        "metadata": {"name": "preemptor", "namespace": "team-01", "uid": "preemptor", "labels": {"app": "app-201"}},
         "spec": {
             "priority": 100000,
             "schedulerName": "default-scheduler",
@@ -73,7 +73,7 @@ def question(flavour: Flavour) -> dict[str, Any]:
     if flavour == "affinity":
         pod["spec"] |= _placement("app-201", max_skew=25)
     if flavour == "volumes":
-        pod["spec"] |= _volumes("question")
+        pod["spec"] |= _volumes("preemptor")
     return pod
 
 
@@ -89,7 +89,7 @@ def _items(
     for number in range(_APPS if flavour != "plain" else 0):
         yield _text(_budget(number), style, fat)
     if flavour == "volumes":
-        yield from (_text(each, style, fat) for each in _storage("question", 0))
+        yield from (_text(each, style, fat) for each in _storage("preemptor", 0))
     templates = {name: _text(_with(pod_of(), name), style, fat) for name in ("plain", flavour)}
     for index in range(nodes * pods_per_node):
         values = _choices(chance, index, nodes)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
-from benchmarks.clusters import FLAVOURS, Flavour, Style, question, write_cluster
+from benchmarks.clusters import FLAVOURS, Flavour, Style, preemptor, write_cluster
 from benchmarks.plot import growth_plot
 
 PODS_PER_NODE = 30
@@ -93,7 +93,7 @@ def measure(case: Case, folder: Path, runs: int, *, against_reference: bool) -> 
     size = write_cluster(
         snapshot, nodes=case.nodes, pods_per_node=PODS_PER_NODE, style=case.style, fat=case.fat, flavour=case.flavour
     )
-    pod.write_text(json.dumps(question(case.flavour)), encoding="utf-8")
+    pod.write_text(json.dumps(preemptor(case.flavour)), encoding="utf-8")
     whole = [_explain(snapshot, pod, folder / "profile.json") for _ in range(runs)]
     twice = [_answer_twice(snapshot, case.flavour) for _ in range(runs)]
     result: dict[str, Any] = {
@@ -109,7 +109,7 @@ def measure(case: Case, folder: Path, runs: int, *, against_reference: bool) -> 
         "secondAnswer": statistics.median(each["second"] for each in twice),
     }
     if against_reference:
-        real = reference_seconds(snapshot, question(case.flavour), runs)
+        real = reference_seconds(snapshot, preemptor(case.flavour), runs)
         ours, theirs = (sum(seconds[name] for name in DECISION) for seconds in (result["phases"], real))
         result |= {"reference": real, "ratioToReference": ours / theirs}
     return result
@@ -145,7 +145,7 @@ print(json.dumps({"first": first - begin, "second": time.perf_counter() - first}
 
 def _answer_twice(snapshot: Path, flavour: Flavour) -> Seconds:
     """Return the seconds of the first decision, including reading, and of the second one in the same process."""
-    arguments = [sys.executable, "-c", _TWICE, str(snapshot), json.dumps(question(flavour))]
+    arguments = [sys.executable, "-c", _TWICE, str(snapshot), json.dumps(preemptor(flavour))]
     answer: Seconds = json.loads(subprocess.run(arguments, check=True, capture_output=True, text=True).stdout)
     return answer
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from benchmarks.bounds import LIVE, PODS_PER_NODE
-from benchmarks.lifelike import question, write_lifelike
+from benchmarks.lifelike import preemptor, write_lifelike
 from tests.fake_api import FakeApi, FakeCluster, objects_by_kind
 
 _RUNS = 10
@@ -39,7 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         cluster, pod, config = (Path(folder, name) for name in ("cluster.json", "pod.json", "config"))
         write_lifelike(cluster, nodes=LIVE, pods_per_node=PODS_PER_NODE, features=())
-        pod.write_text(json.dumps(question()), encoding="utf-8")
+        pod.write_text(json.dumps(preemptor()), encoding="utf-8")
         items = json.loads(cluster.read_text(encoding="utf-8"))["items"]
         with FakeApi(FakeCluster(objects_by_kind(items))) as server:
             named = {

@@ -32,7 +32,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         rows = [row for size in map(int, options.sizes.split(",")) for row in measure(size, Path(name), options.runs)]
-    print(tabulate(rows, headers=["ClusterQueues", "Workloads", "nodes", "question", "seconds"], floatfmt=".2f"))
+    print(tabulate(rows, headers=["ClusterQueues", "Workloads", "nodes", "command", "seconds"], floatfmt=".2f"))
 
 
 def measure(size: int, folder: Path, runs: int) -> Iterator[list[Any]]:
@@ -40,15 +40,15 @@ def measure(size: int, folder: Path, runs: int) -> Iterator[list[Any]]:
     dump, job, profile = folder / "cluster.json", folder / "job.json", folder / "profile.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster(size))}), encoding="utf-8")
     job.write_text(json.dumps(asked()), encoding="utf-8")
-    for question in (["explain", "-f", str(job)], ["pending"], ["at-risk", "-A"]):
+    for command in (["explain", "-f", str(job)], ["pending"], ["at-risk", "-A"]):
         seconds = []
         for _ in range(runs):
             options = ["--snapshot", str(dump), "--algorithm", "kueue-0.19", "--now", NOW]
             options += ["--profile-json", str(profile)]
-            command = [sys.executable, "-m", "kpreempt", *question, *options]
-            subprocess.run(command, check=True, capture_output=True)
+            arguments = [sys.executable, "-m", "kpreempt", *command, *options]
+            subprocess.run(arguments, check=True, capture_output=True)
             seconds.append(float(json.loads(profile.read_text(encoding="utf-8"))["phases"]["session"]))
-        yield [size, size * WORKLOADS, size * NODES, question[0], statistics.median(seconds)]
+        yield [size, size * WORKLOADS, size * NODES, command[0], statistics.median(seconds)]
 
 
 def cluster(size: int) -> Iterator[dict[str, Any]]:

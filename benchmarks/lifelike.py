@@ -3,7 +3,7 @@
 App sizes follow Zipf's law, and a quarter of an app's replicas start in one second, as in a rollout. There are seven
 priorities, pods without requests, DaemonSets, budgets that select an app or an entire namespace, terminating pods, and
 nodes of several sizes. ``Feature`` names optional features, each of which a tenth of the apps or nodes has.
-``question`` is a pod that must preempt there, with a dry run on every node; ``waiting`` are pending pods of several
+``preemptor`` is a pod that must preempt there, with a dry run on every node; ``waiting`` are pending pods of several
 kinds: some fit, some preempt, and some fit on no node.
 """
 
@@ -62,19 +62,19 @@ def write_lifelike(path: Path, *, nodes: int, pods_per_node: int, features: Sequ
     return count
 
 
-def question(features: Sequence[Feature] = ()) -> Object:
+def preemptor(features: Sequence[Feature] = ()) -> Object:
     """Return a pod that fits on no node without evictions, and that uses the cluster's ``features``."""
     container: Object = {"name": "main", "resources": {"requests": {"cpu": "55", "memory": "64Gi"}}}
     spec: Object = {"priority": 100_000, "schedulerName": "default-scheduler", "containers": [container]}
     if "affinity" in features:
         spec |= _placement("app-013", max_skew=100)
     if "volumes" in features:
-        spec |= _volumes("question")
+        spec |= _volumes("preemptor")
     if "ports" in features:
         container["ports"] = [{"containerPort": _PORT, "hostPort": _PORT}]
     if "extended" in features:
         container["resources"]["requests"][_GPU] = "2"
-    metadata = {"name": "question", "namespace": "team-03", "uid": "question", "labels": {"app": "app-013"}}
+    metadata = {"name": "preemptor", "namespace": "team-03", "uid": "preemptor", "labels": {"app": "app-013"}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
@@ -99,7 +99,7 @@ def _items(chance: random.Random, nodes: int, pods_per_node: int, features: froz
     yield from (_budget(chance, app) for app in apps[: _NUM_BUDGETS - 2])
     yield from (_budget_of_namespace(f"team-{number:02d}") for number in range(2))
     if "volumes" in features:
-        yield from _storage("question", "team-03", 0)
+        yield from _storage("preemptor", "team-03", 0)
     weights = list(accumulate(1 / (number + 1) for number in range(_NUM_APPS)))
     for index in range(nodes):
         for name in _DAEMONS:
@@ -215,7 +215,7 @@ def _storage(name: str, namespace: str, zone: int) -> list[Object]:
         "claimRef": {"name": name, "namespace": namespace, "uid": f"claim-{name}"},
         "csi": {"driver": "disk.example.com", "volumeHandle": name},
     }
-    if name != "question":
+    if name != "preemptor":
         expression = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [f"zone-{zone}"]}
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
     volume = {

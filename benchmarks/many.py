@@ -13,12 +13,12 @@ from typing import Any
 
 from tabulate import tabulate
 
-from benchmarks.clusters import Flavour, question, write_cluster
+from benchmarks.clusters import Flavour, preemptor, write_cluster
 from kpreempt.cli.workers import num_cores
 
 NODES = 5_000
 PODS_PER_NODE = 30
-QUESTIONS = 20
+NUM_PODS = 20
 FLAVOURS: tuple[Flavour, ...] = ("budgets", "affinity")
 
 
@@ -38,15 +38,15 @@ def main() -> None:
             lines = "".join(json.dumps(line) + "\n" for line in scenarios(flavour))
             (folder / "lines.jsonl").write_text(lines, encoding="utf-8")
             seconds = [_batch(folder, jobs) for jobs in (1, num_cores())]
-            rows.append([flavour, QUESTIONS, *(f"{each:.2f}" for each in seconds), f"{seconds[0] / seconds[1]:.2f}"])
+            rows.append([flavour, NUM_PODS, *(f"{each:.2f}" for each in seconds), f"{seconds[0] / seconds[1]:.2f}"])
     headers = ["flavour", "what-ifs", "1 core", f"{num_cores()} cores", "gain"]
     print(tabulate(rows, headers=headers, disable_numparse=True, colalign=["left", *["right"] * 4]))
 
 
 def scenarios(flavour: Flavour) -> Iterator[dict[str, Any]]:
     """Pods of several sizes, each of which must preempt."""
-    for number in range(QUESTIONS):
-        pod = question(flavour)
+    for number in range(NUM_PODS):
+        pod = preemptor(flavour)
         pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = str(50 + number % 12)
         yield {"name": str(number), "pod": pod}
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 from tabulate import tabulate
 
-from benchmarks.clusters import FLAVOURS, Flavour, question, write_cluster
+from benchmarks.clusters import FLAVOURS, Flavour, preemptor, write_cluster
 from kpreempt.analysis.algorithms import scheduler_for
 from kpreempt.analysis.simulation.engine import SimulationStart, simulate
 from kpreempt.model.pod import Pod
@@ -60,7 +60,7 @@ def measure(flavour: Flavour, options: argparse.Namespace) -> list[str | int | f
 
 def pods(flavour: Flavour, number: int) -> list[Pod]:
     """Equal pods with different names."""
-    document = question(flavour)
+    document = preemptor(flavour)
     document["spec"]["containers"][0]["resources"]["requests"] = REQUESTS
     (pod,) = cluster_from_json([msgspec.Raw(json.dumps(document).encode())], "the pod").pods
     names = [f"replica-{index}" for index in range(number)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
-from kpreempt.analysis.questions import input_in_cluster, pod_in_cluster
+from kpreempt.analysis.pod_inputs import input_in_cluster, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.scheduler_table import DEFAULT_ALGORITHM
 from kpreempt.snapshot.decode import decode_object

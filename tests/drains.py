@@ -37,7 +37,7 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
     if upgrade is not None:
         way = upgraded(cluster, command.nodes, upgrade, now=NOW)
         cluster, shifts = way.cluster, way.shifts
-    question = DrainInput(
+    drain_input = DrainInput(
         cluster=cluster,
         shifts=shifts,
         options=command.options,
@@ -47,7 +47,7 @@ def drained(documents: Sequence[Document], line: str, **more: Any) -> Drain:
         **more,
     )
     scheduler = scheduler_for(more.pop("algorithm", ""))
-    return drain_nodes(question, SimulationContext(scheduler, NOW, NOW, chances, paces))
+    return drain_nodes(drain_input, SimulationContext(scheduler, NOW, NOW, chances, paces))
 
 
 def budget(name: str, app: str = "", **spec: Any) -> Document:

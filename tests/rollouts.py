@@ -205,14 +205,14 @@ def checked(
         absent=absent,
     )
     scheduler = scheduler_for(more.pop("algorithm", ""), None, more.pop("gates", None))
-    question = CheckInput(
+    check_input = CheckInput(
         cluster=snapshot_of(cluster, absent),
         plan=plan,
         rules=more.pop("rules", GateRules()),
         suppressions=more.pop("excuses", Suppressions(today=NOW.date())),
         **more,
     )
-    return check_rollout(question, decode_object, SimulationContext(scheduler, NOW, NOW, chances, paces))
+    return check_rollout(check_input, decode_object, SimulationContext(scheduler, NOW, NOW, chances, paces))
 
 
 def chances(seed: int) -> Choose:

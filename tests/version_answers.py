@@ -14,7 +14,7 @@ from pathlib import Path
 from kpreempt.admission import admit, complete_cluster
 from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.compare.upgrade import versions_between
-from kpreempt.analysis.questions import pod_in_cluster
+from kpreempt.analysis.pod_inputs import pod_in_cluster
 from kpreempt.scheduler_table import RELEASES
 from kpreempt.schedulers.kube.history import Concern, DescribedChange, changes_in
 from kpreempt.schedulers.kube.scheduler import KubeScheduler

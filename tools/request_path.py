@@ -5,7 +5,7 @@ on the example clusters, each in a separate process, and prints for each how man
 ``explain`` how many modules of ``kpreempt`` are loaded at its end. It fails where a figure is above its bound.
 
 A module receives the request if one of its functions is called, from the start of the command until ``answer`` of
-``kpreempt.library.questions`` returns, with one of these as an argument: a request (a record of options), the context
+``kpreempt.library.handlers`` returns, with one of these as an argument: a request (a record of options), the context
 that it is put to, what a field of either holds (a record, a list that is not empty, or a text that was given), or a
 record of ``cli``, ``library`` or ``analysis`` that holds one of these. Of a context the cluster and the scheduler do
 not count, since all that decides gets them; nor do methods of what is handed on.
@@ -69,7 +69,7 @@ def trace(frame, event, argument):
         return
     code = frame.f_code
     if event == "return":
-        if (module, code.co_name) == ("kpreempt.library.questions", "answer"):
+        if (module, code.co_name) == ("kpreempt.library.handlers", "answer"):
             done.append(True)
         return
     if event != "call" or code.co_name.startswith("<"):

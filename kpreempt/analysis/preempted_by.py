@@ -18,7 +18,7 @@ import msgspec
 from kpreempt.analysis.algorithms import AnalysisContext, Scheduler
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.states import DISRUPTION, was_preempted
-from kpreempt.analysis.questions import as_pending
+from kpreempt.analysis.pod_inputs import as_pending
 from kpreempt.analysis.unread import BUDGETS, unread_events
 from kpreempt.errors import NotFoundError
 from kpreempt.model.cluster import ClusterSnapshot
@@ -306,10 +306,10 @@ def _reconstruction(
         return Reconstruction(result=ReconstructionResult.NO_PREEMPTOR, taken_at=taken_at)
     remaining = msgspec.structs.replace(before, pods=[each for each in before.pods if each is not there])
     is_waiting = there is not None and not pod.spec.node_name and not pod.is_terminal
-    question = ExplainInput(pod=pod if is_waiting else as_pending(pod))
-    verdict = explain_pods(AnalysisContext(remaining, scheduler, taken_at or now, assumptions=assumptions), [question])[
-        0
-    ]
+    explain_input = ExplainInput(pod=pod if is_waiting else as_pending(pod))
+    verdict = explain_pods(
+        AnalysisContext(remaining, scheduler, taken_at or now, assumptions=assumptions), [explain_input]
+    )[0]
     node = victim.spec.node_name
     candidate = next((each for each in verdict.candidates if each.node == node), None)
     victims = candidate.victims if candidate else []

@@ -243,12 +243,12 @@ class _Parser:
         """Parse an expression, including the ternary operator."""
         self.enter("expr")
         node = self.binary(1, also)
-        if question := self.accept("?"):
+        if question_mark := self.accept("?"):
             yes = self.binary(1, ())
             if self.token.kind != ":":
                 self.fail(f"mismatched input '{self.token.text}' expecting ':'")
             self.take()
-            node = Call(question.offset, "_?_:_", [node, yes, self.expression()])
+            node = Call(question_mark.offset, "_?_:_", [node, yes, self.expression()])
         self.depths["expr"] -= 1
         return node
 

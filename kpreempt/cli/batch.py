@@ -31,7 +31,7 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.terminal import EXIT_BUG, EXIT_GATE, EXIT_INPUT, bug_report, write_to_stderr
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import InputError, KpreemptError, within_calendar
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import Decide
 from kpreempt.library.schedulers import Context, SchedulerFactory

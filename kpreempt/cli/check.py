@@ -19,8 +19,8 @@ from kpreempt.files import name_of, read_file
 from kpreempt.library.check import applier_for, check_options, only_in_base
 from kpreempt.library.drain import drain_options
 from kpreempt.library.gate.settings import gate_settings
+from kpreempt.library.handlers import answer
 from kpreempt.library.manifests import as_change
-from kpreempt.library.questions import answer
 from kpreempt.library.reading import with_objects
 from kpreempt.snapshot.collect import Needs
 

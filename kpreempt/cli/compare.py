@@ -40,7 +40,7 @@ from kpreempt.cli.scenarios import (
 from kpreempt.cli.scheduler_configs import read_scheduler_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT
 from kpreempt.errors import InputError, KpreemptError, UsageError, within_calendar
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import Compare, Upgrade
 from kpreempt.library.schedulers import Context, SchedulerFactory
@@ -163,14 +163,14 @@ def _compare_scenarios(request: CompareRequest, run: CommandRun, compared: list[
                 with within_calendar(source, number):
                     situation = situation_of(scenario, f"{source}:{number}", base, extra_fields)
                     loaded = LoadedCluster(situation.cluster, [*situation.assumptions, *unread_of(extra_fields, base)])
-                    question = Compare(
+                    library_request = Compare(
                         schedulers=factories,
                         admitted=situation.pod_to_schedule,
                         is_queued=scenario.queued,
                         prepare=ready.prepare,
                     )
                     context = Context(loaded, next(iter(factories.values())), now, now, run.stopwatch)
-                    one: Comparison = answer(context, question).record
+                    one: Comparison = answer(context, library_request).record
             except KpreemptError as error:
                 name = name_of(line) if isinstance(line, bytes) else ""
                 items.append(ComparedPod(name=name or f"{source}:{number}", is_same=False, error=error.message))
@@ -259,7 +259,7 @@ def _upgrade_answer(request: CompareRequest, run: CommandRun, target: str) -> tu
         keeps=keeps_workloads if request.workloads else None,
         compared=["CronJob"] if request.workloads else [],
     )
-    question = Upgrade(
+    library_request = Upgrade(
         pod=request.pod,
         namespace=request.namespace,
         templates=picked(subjects.templates, request.select, request.namespace),
@@ -267,5 +267,5 @@ def _upgrade_answer(request: CompareRequest, run: CommandRun, target: str) -> tu
         base=request.algorithm or AUTO,
         versions_from=lambda base: versions_between(base, target, configuration, gates, plugins, extensions.connect),
     )
-    found: UpgradeComparison = answer(run.context(run.load(live, needs), newer, now, live), question).record
+    found: UpgradeComparison = answer(run.context(run.load(live, needs), newer, now, live), library_request).record
     return found, now

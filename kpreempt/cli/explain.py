@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kpreempt.analysis.algorithms import AUTO
-from kpreempt.analysis.questions import in_namespace, kinds_not_needed
+from kpreempt.analysis.pod_inputs import in_namespace, kinds_not_needed
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import default_namespace
 from kpreempt.cli.manifests import check_pod, picked, pod_of_amounts, read_subjects, warn_of_ignored
@@ -14,7 +14,7 @@ from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import UsageError
 from kpreempt.library.explain import PodName, overrides_of, parse_pod_name
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.model.extra_fields import NO_EXTRAS
 from kpreempt.scheduler_table import ALGORITHMS, QUEUE_ALGORITHMS
 from kpreempt.snapshot.collect import Needs

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kpreempt.analysis.questions import pod_name
+from kpreempt.analysis.pod_inputs import pod_name
 from kpreempt.cli.clusters import default_namespace, load_cluster
 from kpreempt.cli.requests import HistoryRequest, WhoEvictedRequest
 from kpreempt.cli.runner import CommandRun
 from kpreempt.errors import UsageError
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.recordings import subject_of
 from kpreempt.library.schedulers import Context, default_scheduler

@@ -23,8 +23,8 @@ from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_UNCERTAIN
 from kpreempt.errors import InputError, UsageError
 from kpreempt.library import requests
+from kpreempt.library.handlers import answer
 from kpreempt.library.kueue import CyclesVerdict
-from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import (
     CompareWorkloads,

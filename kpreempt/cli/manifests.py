@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kpreempt.analysis.questions import Subjects, in_namespace, pod_from_flags, select, subjects_of
+from kpreempt.analysis.pod_inputs import Subjects, in_namespace, pod_from_flags, select, subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate, kind_of
 from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import Kustomization

@@ -19,7 +19,7 @@ from kpreempt.cli.runner import CommandRun, check_selection, is_inconclusive
 from kpreempt.cli.terminal import EXIT_GATE, EXIT_INPUT, SCREEN_HEIGHT, complain, complain_of_error, terminal_height
 from kpreempt.cli.workers import Spread
 from kpreempt.errors import KpreemptError, UsageError, nearest
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.report.escape import printable
 from kpreempt.snapshot.collect import Needs
 from kpreempt.snapshot.live.connection import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kpreempt.cli import extensions
 from kpreempt.cli.requests import PluginsRequest
 from kpreempt.cli.runner import CommandRun
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import Context
 from kpreempt.model.cluster import ClusterSnapshot

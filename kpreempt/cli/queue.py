@@ -7,7 +7,7 @@ from kpreempt.cli.clusters import standard_input
 from kpreempt.cli.requests import QueueRequest
 from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.workers import Spread
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.queue import check_modeled
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.model.cluster import ClusterSnapshot

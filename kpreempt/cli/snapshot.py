@@ -20,7 +20,7 @@ from kpreempt.analysis.algorithms import api_server_of
 from kpreempt.analysis.check.rollout.kept_documents import is_compared, is_kept, kept, salt_for
 from kpreempt.analysis.image_sizes import ImageSizes
 from kpreempt.analysis.kueue.objects import KUEUE_EXTRAS, KUEUE_KINDS, recorded_kueue, redactable
-from kpreempt.analysis.questions import inputs_of
+from kpreempt.analysis.pod_inputs import inputs_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.cli.clusters import default_namespace, live_connection, load_cluster, single_use_of_stdin, snapshot_source

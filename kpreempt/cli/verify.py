@@ -18,7 +18,7 @@ from kpreempt.cli.runner import CommandRun
 from kpreempt.cli.terminal import EXIT_GATE, Progress
 from kpreempt.errors import UsageError
 from kpreempt.files import name_of, unreadable
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.schedulers import Context
 from kpreempt.model.cluster import ClusterSnapshot
@@ -60,13 +60,13 @@ def verify(request: VerifyRequest) -> int:
         progress = Progress()
         stack.callback(progress.close)
         context = Context(LoadedCluster(ClusterSnapshot(), []), factory, run.now())
-        question = request.having(
+        verification = request.having(
             recording=folder,
             is_configured=request.scheduler_config is not None,
             file_difference=_Files(request.differences).filed,
             report_progress=lambda done: progress.show(f"verifying {name_of(folder)}: {done:,} decisions"),
         )
-        found: Verification = answer(context, question).record
+        found: Verification = answer(context, verification).record
     run.write_once(found, found.ends)
     if request.fail_below is not None and (found.score is None or found.score < request.fail_below):
         return EXIT_GATE

@@ -14,7 +14,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler
 from kpreempt.analysis.document_reader import Document
-from kpreempt.analysis.questions import in_namespace, select, subjects_of
+from kpreempt.analysis.pod_inputs import in_namespace, select, subjects_of
 from kpreempt.analysis.volcano.jobs import VolcanoJob, read_volcano_job
 from kpreempt.analysis.volcano.sessions import Volcano, VolcanoManifest, VolcanoOfPods
 from kpreempt.analysis.workload_pods import PodTemplate, is_volcano_job, pods_of
@@ -27,7 +27,7 @@ from kpreempt.cli.scenarios import Scenario, situation_of
 from kpreempt.cli.scheduler_configs import read_own_config
 from kpreempt.cli.terminal import EXIT_UNCERTAIN
 from kpreempt.errors import ConfigurationError, InputError, UsageError
-from kpreempt.library.questions import answer
+from kpreempt.library.handlers import answer
 from kpreempt.library.reading import LoadedCluster
 from kpreempt.library.requests import ExplainJobs, VolcanoScenario, VolcanoSession
 from kpreempt.library.schedulers import Context, default_scheduler

@@ -1,4 +1,4 @@
-"""kpreempt as a library: clusters and questions as Python has them, and the ways that commands share with it.
+"""kpreempt as a library: clusters and queries as Python objects, and what commands share with it.
 
 ``kpreempt`` itself has the public names. Nothing here prints, and nothing is kept between calls but in a ``Cluster``.
 """

@@ -27,9 +27,9 @@ from kpreempt.library.answers import (
     VerdictList,
     as_answer,
 )
+from kpreempt.library.handlers import answer
 from kpreempt.library.manifests import Manifest, as_list, templates_of
 from kpreempt.library.options import Request, fields_of, option_of
-from kpreempt.library.questions import answer
 from kpreempt.library.reading import LoadedCluster, Source, files_listed, read_cluster, with_objects
 from kpreempt.library.requests import AtRisk, Budgets, Compare, Explain, Pending
 from kpreempt.library.schedulers import Context, SchedulerFactory

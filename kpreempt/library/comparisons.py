@@ -16,7 +16,7 @@ from kpreempt.analysis.algorithms import (
 )
 from kpreempt.analysis.compare.differences import compare_pods
 from kpreempt.analysis.explain.pods import ExplainInput
-from kpreempt.analysis.questions import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
+from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.library.schedulers import Answered, Context, SchedulerFactory
 from kpreempt.model.cluster import ClusterSnapshot
@@ -38,11 +38,11 @@ def compare(context: Context, request: Compare) -> Answered:
     loaded = context.loaded
     schedulers, assumed = schedulers_on(request.schedulers, loaded.cluster)
     if request.admitted is not None:
-        cluster, questions = loaded.cluster, [ExplainInput(pod=request.admitted)]
+        cluster, inputs = loaded.cluster, [ExplainInput(pod=request.admitted)]
     else:
         with context.phases.phase("admission"):
             extra_fields = all_extras(each.extra_fields for each in request.schedulers.values())
-            cluster, questions = _compared_pods(context, request, extra_fields)
+            cluster, inputs = _compared_pods(context, request, extra_fields)
     # The schedulers by label; the version replaces ``auto``, unless another scheduler has that label.
     named: dict[str, Scheduler] = {}
     for label, scheduler in schedulers.items():
@@ -50,7 +50,7 @@ def compare(context: Context, request: Compare) -> Answered:
         named[label if shown in schedulers or shown in named else shown] = scheduler
     found = compare_pods(
         cluster,
-        questions,
+        inputs,
         named,
         now=context.at,
         is_queued=request.is_queued,

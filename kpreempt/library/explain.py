@@ -9,7 +9,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import api_server_rules
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pod, explain_pods
-from kpreempt.analysis.questions import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
+from kpreempt.analysis.pod_inputs import ExplainInputs, input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.analysis.workload_pods import kind_of
 from kpreempt.errors import UsageError

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kpreempt.admission.strict_decoding import unknown_names
-from kpreempt.analysis.questions import subjects_of
+from kpreempt.analysis.pod_inputs import subjects_of
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import InputError, UsageError
 from kpreempt.schedulers.kube.versions import number_of_server

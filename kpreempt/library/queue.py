@@ -33,7 +33,7 @@ def queue(context: Context, request: Queue) -> Answered:
     cluster, configured = context.loaded.cluster, context.configured
     scheduler = configured.scheduler
     check_modeled(scheduler.algorithm)
-    question = QueueInput(
+    queue_input = QueueInput(
         algorithm=scheduler.algorithm,
         make=partial(_make, scheduler.algorithm, configured),
         scheduler_names=scheduler.scheduler_names,
@@ -43,7 +43,7 @@ def queue(context: Context, request: Queue) -> Answered:
     )
     found = scheduling_queue(
         cluster,
-        question,
+        queue_input,
         timed_events(request.records, context.at),
         object_decoder(scheduler.extra_fields),
         assumptions=context.assumptions,

@@ -26,7 +26,7 @@ _KINDS = {
 def who_evicted(context: Context, request: WhoEvicted) -> Answered:
     """Return which pod preempted a pod, and why in the earlier cluster, if that is known."""
     from kpreempt.analysis import preempted_by
-    from kpreempt.analysis.questions import pod_name
+    from kpreempt.analysis.pod_inputs import pod_name
 
     cluster, factory = context.loaded.cluster, context.scheduler
     found = preempted_by.who_evicted(cluster, request.namespace or context.namespace, pod_name(request.pod))

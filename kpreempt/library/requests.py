@@ -192,7 +192,7 @@ class Selected(Request):
 class Pending(Selected):
     """What happens to each pending pod on its own, in the order in which the queue would try them."""
 
-    answered_by = "questions:pending"
+    answered_by = "handlers:pending"
     # Time limit for finding the smallest changes, for all pods together; ``None`` skips the search.
     seconds_of_search: float | None = None
 
@@ -200,14 +200,14 @@ class Pending(Selected):
 class Budgets(Selected):
     """Problems with PodDisruptionBudgets, and which pods would violate them."""
 
-    answered_by = "questions:budgets"
+    answered_by = "handlers:budgets"
     namespace: Annotated[_Text, NAMESPACE._replace(help="Include only budgets in this namespace.")] = None
 
 
 class AtRisk(Selected):
     """Which running pods would be preempted, and by which pods."""
 
-    answered_by = "questions:at_risk"
+    answered_by = "handlers:at_risk"
     limit: Annotated[
         int,
         Option(
@@ -553,7 +553,7 @@ class WhoEvicted(Request):
 class Plugins(Request):
     """The plugins that would run, and others that are ``installed``."""
 
-    answered_by = "questions:plugins"
+    answered_by = "handlers:plugins"
     installed: "Sequence[AvailablePlugin]" = ()
 
 

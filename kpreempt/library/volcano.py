@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.questions import input_in_cluster, inputs_of, pod_in_cluster
+from kpreempt.analysis.pod_inputs import input_in_cluster, inputs_of, pod_in_cluster
 from kpreempt.analysis.volcano.jobs import MAX_PODS
 from kpreempt.analysis.volcano.sessions import Submission, answer_session, submit
 from kpreempt.analysis.volcano.sessions import explain_submission as explain
@@ -57,7 +57,7 @@ def _submission(context: Context, request: ExplainJobs) -> Submission:
         requested = input_in_cluster(
             pod_in_cluster(cluster, request.pod, context.namespace), Overrides(), decode_object
         )
-        pods = [(question.pod, "") for question in requested.inputs]
+        pods = [(explain_input.pod, "") for explain_input in requested.inputs]
         return submit(requested.cluster, now=now, decode=decode_object, pods=pods)
     if sum(template.replicas for template in manifest.templates) > MAX_PODS:
         raise InputError(f"more than {MAX_PODS} pods", source=manifest.source)
@@ -67,8 +67,8 @@ def _submission(context: Context, request: ExplainJobs) -> Submission:
     cluster = msgspec.structs.replace(cluster, queues=[*other_queues, *manifest.queues])
     replicas = [copy for template in manifest.templates for copy in _replicas(template)]
     requested = inputs_of(cluster, replicas, Overrides(), decode_object, api_server_of(cluster))
-    pods = [(question.pod, question.origin) for question in requested.inputs]
-    assumptions = [assumption for question in requested.inputs for assumption in question.assumptions]
+    pods = [(explain_input.pod, explain_input.origin) for explain_input in requested.inputs]
+    assumptions = [assumption for explain_input in requested.inputs for assumption in explain_input.assumptions]
     submission = submit(
         requested.cluster, now=now, decode=decode_object, jobs=manifest.jobs, groups=manifest.groups, pods=pods
     )

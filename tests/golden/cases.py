@@ -29,7 +29,7 @@ def expected_files(name: str) -> dict[str, Path]:
     return {format_name: path for format_name, file in OUTPUTS.items() if (path := ROOT / name / file).exists()}
 
 
-def question(name: str) -> list[str]:
+def explain_arguments(name: str) -> list[str]:
     """The arguments of the case."""
     case, extra = ROOT / name, ROOT / name / "arguments"
     arguments = ["explain", "-f", str(case / "pod.yaml"), "--snapshot", str(case / "snapshot.yaml"), "--now", NOW]
@@ -39,7 +39,7 @@ def question(name: str) -> list[str]:
 def explain(name: str, folder: Path) -> dict[str, str]:
     """The current output of ``kpreempt explain -v`` for the case at 80 columns, through files in ``folder``."""
     written = {format_name: folder / file.name for format_name, file in expected_files(name).items()}
-    arguments = [*question(name), "-v"]
+    arguments = [*explain_arguments(name), "-v"]
     arguments += [part for format_name, path in written.items() for part in ("-o", f"{format_name}={path}")]
     with mock.patch.dict(os.environ, {"COLUMNS": "80"}):
         code = process.run(arguments)

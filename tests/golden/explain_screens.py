@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.golden.answers import ANSWERS as LONG_ANSWERS
 from tests.golden.answers import FIXTURES, written_by
-from tests.golden.cases import question
+from tests.golden.cases import explain_arguments
 
 ROOT = FIXTURES / "golden-screens" / "explain"
 _AFTERMATH = [each for each in LONG_ANSWERS["aftermath.txt"] if each != "-v"]
@@ -36,7 +36,7 @@ _CASES = (
     "waits-for-its-victims",
 )
 _WORKLOADS = ["--snapshot", str(FIXTURES / "workloads" / "cluster.yaml"), "--algorithm", "kube-1.36"]
-_QUESTIONS = {name: question(name) for name in _CASES} | {
+_ARGUMENTS = {name: explain_arguments(name) for name in _CASES} | {
     "aftermath": _AFTERMATH,
     "replicas": ["explain", "deploy/web", "-n", "shop", "--replicas", "45", *_WORKLOADS],
     "capacity": ["explain", "deploy/web", "-n", "shop", "--replicas", "9", "--capacity", *_WORKLOADS],
@@ -44,8 +44,8 @@ _QUESTIONS = {name: question(name) for name in _CASES} | {
 
 # The arguments and the width, by file.
 ANSWERS: dict[str, tuple[list[str], int]] = {
-    f"{name}-{width}.txt": (arguments, width) for name, arguments in _QUESTIONS.items() for width in (80, 120)
-} | {"brief.txt": ([*question("chosen-by-priority-sum"), "--brief"], 80)}
+    f"{name}-{width}.txt": (arguments, width) for name, arguments in _ARGUMENTS.items() for width in (80, 120)
+} | {"brief.txt": ([*explain_arguments("chosen-by-priority-sum"), "--brief"], 80)}
 
 
 def answer(name: str, folder: Path) -> str:

@@ -27,7 +27,7 @@ from tests.parity.reference import CHECKOUT
 
 pytestmark = pytest.mark.live
 
-QUESTION = ("explain", "-f", demo.DEMO / "api.yaml")
+COMMAND = ("explain", "-f", demo.DEMO / "api.yaml")
 RIGHT = "node/node-b\n"
 PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
 # The default timeout of a request, which no test reaches.
@@ -68,7 +68,7 @@ def role_without(plural: str) -> dict[str, Any]:
 def ask(kubeconfig: Path, *options: str | Path) -> Ran:
     """Run the command; in every case the output has no token, and arrives in time."""
     begun = time.monotonic()
-    ran = kubectl_kpreempt(kubeconfig, *QUESTION, "-o", "name", *options)
+    ran = kubectl_kpreempt(kubeconfig, *COMMAND, "-o", "name", *options)
     assert time.monotonic() - begun < PATIENCE_SECONDS
     assert TOKEN not in ran.out + ran.err
     return ran

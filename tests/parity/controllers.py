@@ -45,9 +45,9 @@ def _report(searches: list[ControllerSearch], seed: int, seconds: float) -> int:
         outcomes = ", ".join(f"{number} {outcome}" for outcome, number in each.outcomes.most_common())
         lines.append(f"  {each.controller}: {outcomes}")
     for each in searches:
-        for question, compared in each.differences[:MAX_SHOWN]:
+        for request, compared in each.differences[:MAX_SHOWN]:
             lines += [
-                f"difference: {json.dumps(question)}",
+                f"difference: {json.dumps(request)}",
                 f"  genuine: {compared.genuine}",
                 f"  ours:    {compared.ours}",
             ]

@@ -36,7 +36,7 @@ def draw_budget(random: Random, now: datetime) -> State:
         deployments=msgspec.convert(deployments, list[Deployment]),
         stateful_sets=msgspec.convert(stateful_sets, list[StatefulSet]),
     )
-    question = {
+    request = {
         "controller": "PodDisruptionBudget",
         "now": text_of(now),
         "budget": budget,
@@ -46,7 +46,7 @@ def draw_budget(random: Random, now: datetime) -> State:
         "statefulSets": stateful_sets,
     }
     typed = msgspec.convert(budget, PodDisruptionBudget)
-    return State(question, lambda answer: _compare(answer, typed, cluster, now), may_fail=True)
+    return State(request, lambda answer: _compare(answer, typed, cluster, now), may_fail=True)
 
 
 def _compare(answer: Answer, budget: PodDisruptionBudget, cluster: ClusterSnapshot, now: datetime) -> Compared:

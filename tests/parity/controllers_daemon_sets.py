@@ -44,7 +44,7 @@ def draw_daemon_set(random: Random, now: datetime) -> State:
     nodes = [_node(random, f"n{number}") for number in range(random.randint(0, 6))]
     pods = _pods(random, now, nodes)
     views = [controlled_pod(msgspec.convert(pod, Pod)) for pod in pods]
-    question = {
+    request = {
         "controller": "DaemonSet",
         "now": text_of(now),
         "daemonSet": _object(daemon_set),
@@ -52,7 +52,7 @@ def draw_daemon_set(random: Random, now: datetime) -> State:
         "nodes": [_node_object(node) for node in nodes],
         "revision": daemon_set.revision,
     }
-    return State(question, lambda answer: _compare(answer, daemon_set, views, nodes, now), may_fail=True)
+    return State(request, lambda answer: _compare(answer, daemon_set, views, nodes, now), may_fail=True)
 
 
 def _compare(

@@ -43,14 +43,14 @@ def draw_deployment(random: Random, now: datetime) -> State:
         word = "paused" if deployment.paused else deployment.strategy
         return Compared(_written(answer, every), _ours(actions), word if actions else "nothing")
 
-    question = {
+    request = {
         "controller": "Deployment",
         "deployment": _deployment_object(deployment),
         "replicaSets": [_replica_set_object(each) for each in every],
         # Only its existence counts.
         "pods": {each.name: [_running_pod(each.name, n) for n in range(min(each.unfinished, 3))] for each in every},
     }
-    return State(question, compare)
+    return State(request, compare)
 
 
 def _deployment(random: Random) -> DeploymentState:

@@ -42,7 +42,7 @@ def draw_job(random: Random, now: datetime) -> State:
     job = _job(random, now)
     drawn = [_pod(random, now, number, job.is_indexed) for number in range(random.choice([0, 1, 2, 3, 4, 6]))]
     pods, views = [pod for pod, _ in drawn], [view for _, view in drawn]
-    question = {
+    request = {
         "controller": "Job",
         "now": text_of(now),
         "job": _object(job),
@@ -50,7 +50,7 @@ def draw_job(random: Random, now: datetime) -> State:
         "failuresInARow": job.failures_in_a_row,
         "lastFailure": None if job.last_failure is None else text_of(job.last_failure),
     }
-    return State(question, lambda answer: _compare(answer, reconcile_job(job, views, now)))
+    return State(request, lambda answer: _compare(answer, reconcile_job(job, views, now)))
 
 
 def _compare(answer: Answer, step: JobStep) -> Compared:

@@ -38,8 +38,8 @@ def draw_replica_set(random: Random, now: datetime) -> State:
         ours = [action.name for action in actions if isinstance(action, DeletePod)]
         return Compared(answer["answer"]["deleted"], ours, f"deletes of {count} pods")
 
-    question = {"controller": "ReplicaSet", "pods": pods, "related": related, "surplus": surplus}
-    return State(question, compare)
+    request = {"controller": "ReplicaSet", "pods": pods, "related": related, "surplus": surplus}
+    return State(request, compare)
 
 
 def _is_order(pods: list[ControlledPod], related: list[ControlledPod], now: datetime) -> bool:

@@ -47,9 +47,9 @@ def controller_search(ask: Ask, controller: str, examples: int, seed: int) -> Co
     found = ControllerSearch(controller)
     for _ in range(examples):
         state = DRAWS[controller](random, datetime.now(UTC).replace(microsecond=0))
-        compared = state.compared(ask(state.question))
+        compared = state.compared(ask(state.request))
         found.examples += 1
         found.outcomes[compared.outcome] += 1
         if compared.genuine != compared.ours:
-            found.differences.append((state.question, compared))
+            found.differences.append((state.request, compared))
     return found

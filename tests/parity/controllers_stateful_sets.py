@@ -48,7 +48,7 @@ def draw_stateful_set(random: Random, now: datetime) -> State:
             outcome,
         )
 
-    question = {
+    request = {
         "controller": "StatefulSet",
         "now": text_of(now),
         "statefulSet": _object(stateful_set),
@@ -57,7 +57,7 @@ def draw_stateful_set(random: Random, now: datetime) -> State:
         "updateRevision": stateful_set.update_revision,
         "hasMaxUnavailable": stateful_set.rules.max_unavailable_stateful_set,
     }
-    return State(question, compare)
+    return State(request, compare)
 
 
 def _stateful_set(random: Random) -> StatefulSetState:

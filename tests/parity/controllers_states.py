@@ -26,12 +26,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class State:
-    """The ``question`` for the program with the real controllers, and the comparison of its result with ours.
+    """The ``request`` for the program with the real controllers, and the comparison of its result with ours.
 
     ``may_fail`` means that ``compare`` handles failures of the real controller.
     """
 
-    question: Object
+    request: Object
     compare: Callable[[Answer], Compared]
     may_fail: bool = False
 

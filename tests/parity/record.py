@@ -29,8 +29,8 @@ Ask = Callable[[Scenario], Answer]
 
 def recorded(scenario: Scenario, ask: Ask, version: str, keys: tuple[str, ...]) -> Scenario:
     """The scenario with the real scheduler's current result."""
-    question = {key: value for key, value in scenario.items() if key not in ("expect", "recordedFrom")}
-    answer = ask(question)
+    request = {key: value for key, value in scenario.items() if key not in ("expect", "recordedFrom")}
+    answer = ask(request)
     if "error" in answer:
         expect: dict[str, Any] = {"error": answer["error"]}
     else:
@@ -38,7 +38,7 @@ def recorded(scenario: Scenario, ask: Ask, version: str, keys: tuple[str, ...]) 
     before = scenario["expect"]
     if not disagreements(before, expect) and not disagreements(expect, before):
         expect = before
-    return {**question, "recordedFrom": f"kube-scheduler {version}", "expect": expect}
+    return {**request, "recordedFrom": f"kube-scheduler {version}", "expect": expect}
 
 
 def suite_text(path: Path, ask: Ask, version: str) -> str:
@@ -55,7 +55,7 @@ def kept_text(path: Path, ask: Ask, version: str) -> str:
     return json.dumps(scenario, indent=1) + "\n"
 
 
-def version_asked(path: Path) -> str:
+def requested_version(path: Path) -> str:
     """The minor version of the scheduler for a suite or a kept scenario."""
     algorithm = DEFAULT_ALGORITHM if path.suffix == ".gz" else json.loads(path.read_text()).get("algorithm")
     return minor_of(version_of_algorithm(algorithm or DEFAULT_ALGORITHM) or DEFAULT_VERSION)
@@ -82,21 +82,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.parity.record", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="suites or kept scenarios (default: all)")
     parser.add_argument("--check", action="store_true", help="write nothing, and fail where something would change")
-    question = parser.parse_args()
+    options = parser.parse_args()
     paths = [*sorted(FIXTURES.glob("*.jsonl.gz")), *sorted(FOLDER.glob("*.json"))]
-    wanted = [path for path in paths if not question.names or path.name.partition(".")[0] in question.names]
+    wanted = [path for path in paths if not options.names or path.name.partition(".")[0] in options.names]
     by_version: dict[str, list[Path]] = {}
     for path in wanted:
-        by_version.setdefault(version_asked(path), []).append(path)
+        by_version.setdefault(requested_version(path), []).append(path)
     changed = []
     try:
         for version, of_version in by_version.items():
-            changed += _record(of_version, program("reference", version), is_check=question.check)
+            changed += _record(of_version, program("reference", version), is_check=options.check)
     except UnavailableError as reason:
         sys.stderr.write(f"record: {reason}\n")
         return 2
     sys.stdout.write("".join(f"{path.name} changed\n" for path in changed) or "nothing changed\n")
-    return 1 if changed and question.check else 0
+    return 1 if changed and options.check else 0
 
 
 if __name__ == "__main__":

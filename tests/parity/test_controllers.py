@@ -55,7 +55,7 @@ def test_the_real_controller_is_deterministic(genuine: Reference, controller: st
     # If the order of Go maps decides, as in a DaemonSet's update, the compared parts must be equal all the same.
     for number in range(50):
         state = DRAWS[controller](Random(number), datetime.now(UTC).replace(microsecond=0))
-        first, second = (state.compared(genuine.ask(state.question)) for _ in range(2))
+        first, second = (state.compared(genuine.ask(state.request)) for _ in range(2))
         assert first == second
 
 
@@ -73,5 +73,5 @@ def test_a_controller_that_always_fails_is_detected(controller: str) -> None:
 
 @pytest.mark.parametrize("controller", DRAWS)
 def test_a_seed_draws_the_same_states_every_time(controller: str) -> None:
-    questions = [[DRAWS[controller](random, NOW).question for _ in range(20)] for random in (Random(5), Random(5))]
-    assert questions[0] == questions[1]
+    requests = [[DRAWS[controller](random, NOW).request for _ in range(20)] for random in (Random(5), Random(5))]
+    assert requests[0] == requests[1]

@@ -10,7 +10,7 @@ import pytest
 from kpreempt.scheduler_table import RELEASES
 from tests.conformance.cases import FIXTURES
 from tests.parity.kept import FOLDER
-from tests.parity.record import kept_text, recorded, suite_text, version_asked
+from tests.parity.record import kept_text, recorded, requested_version, suite_text
 from tests.parity.reference import Genuine, version_of
 
 VERSION = "v1.36.3"
@@ -22,7 +22,7 @@ def test_recording_again_changes_nothing(reference: Path) -> None:
     suite = FIXTURES / "mixed.jsonl.gz"
     with Genuine(reference) as genuine:
         assert suite_text(suite, genuine.answer, VERSION) == gzip.decompress(suite.read_bytes()).decode()
-        for path in (each for each in FOLDER.glob("*.json") if RELEASES[version_asked(each)] == VERSION[1:]):
+        for path in (each for each in FOLDER.glob("*.json") if RELEASES[requested_version(each)] == VERSION[1:]):
             assert kept_text(path, genuine.answer, VERSION) == path.read_text(encoding="utf-8")
 
 
@@ -32,7 +32,7 @@ def test_every_file_says_which_version_it_is_from() -> None:
     assert lines
     assert all(f"kube-scheduler {VERSION}" in line for line in lines)
     for path in FOLDER.glob("*.json"):
-        assert f"kube-scheduler v{RELEASES[version_asked(path)]}" in path.read_text(encoding="utf-8")
+        assert f"kube-scheduler v{RELEASES[requested_version(path)]}" in path.read_text(encoding="utf-8")
 
 
 def test_an_equivalent_result_keeps_the_record() -> None:

@@ -33,13 +33,13 @@ def scenario(cpu: str) -> dict[str, Any]:
     return {"name": "s", "objects": [NODE, running], "pod": pod}
 
 
-def without_taints(question_scenario: dict[str, Any]) -> dict[str, Any]:
+def without_taints(scenario_document: dict[str, Any]) -> dict[str, Any]:
     """The result of a scheduler that ignores taints."""
-    question_scenario = copy.deepcopy(question_scenario)
-    for each in question_scenario["objects"]:
+    scenario_document = copy.deepcopy(scenario_document)
+    for each in scenario_document["objects"]:
         if each["kind"] == "Node":
             each["spec"].pop("taints", None)
-    return as_reference(kpreempt_answer(question_scenario))
+    return as_reference(kpreempt_answer(scenario_document))
 
 
 def as_reference(answer: dict[str, Any]) -> dict[str, Any]:
@@ -52,8 +52,8 @@ def as_reference(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_equal_answers_do_not_differ() -> None:
-    question_scenario = scenario("600m")
-    assert differences(kpreempt_answer(question_scenario), kpreempt_answer(question_scenario)) == []
+    scenario_document = scenario("600m")
+    assert differences(kpreempt_answer(scenario_document), kpreempt_answer(scenario_document)) == []
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,13 @@ def changed(answer: dict[str, Any], path: tuple[str | int, ...], value: Any) -> 
     return answer
 
 
-def without_taints(question_scenario: dict[str, Any]) -> dict[str, Any]:
+def without_taints(scenario_document: dict[str, Any]) -> dict[str, Any]:
     """The result of a scheduler that ignores taints."""
-    question_scenario = copy.deepcopy(question_scenario)
-    for each in question_scenario["objects"]:
+    scenario_document = copy.deepcopy(scenario_document)
+    for each in scenario_document["objects"]:
         if each["kind"] == "Node":
             each.get("spec", {}).pop("taints", None)
-    return volcano_answer(question_scenario)
+    return volcano_answer(scenario_document)
 
 
 def test_equal_answers_do_not_differ() -> None:

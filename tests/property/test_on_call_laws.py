@@ -12,7 +12,7 @@ from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.at_risk import pods_at_risk
 from kpreempt.analysis.explain.pods import ExplainInput, explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
-from kpreempt.analysis.questions import inputs_of, pod_from_flags, pod_in_cluster
+from kpreempt.analysis.pod_inputs import inputs_of, pod_from_flags, pod_in_cluster
 from kpreempt.analysis.what_if import Assignment, Overrides, split_assignment
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -34,7 +34,7 @@ class Sized(NamedTuple):
     budgets: tuple[str, ...]
 
 
-class Question(NamedTuple):
+class Case(NamedTuple):
     """Ties of kinds of pods, the most important first, the budgets' allowances, and the free capacity."""
 
     ties: list[list[EquivalentPods[Sized]]]
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> Question:
+def cases(draw: st.DrawFn) -> Case:
     """Up to seven pods in up to three ties, so that there are at most some thousand orders."""
     ties: list[list[EquivalentPods[Sized]]] = []
     left = 7
@@ -58,18 +58,18 @@ def questions(draw: st.DrawFn) -> Question:
             tie.append(EquivalentPods([Sized(f"{name}{number}", size, budgets) for number in range(count)], budgets))
         ties.append([kind for kind in tie if kind.pods])
     allowed = {budget: draw(st.integers(0, 3)) for budget in BUDGETS}
-    return Question([tie for tie in ties if tie], allowed, draw(st.integers(0, 12)))
+    return Case([tie for tie in ties if tie], allowed, draw(st.integers(0, 12)))
 
 
-def went(question: Question, order: Sequence[Sized]) -> tuple[frozenset[str], int]:
+def went(case: Case, order: Sequence[Sized]) -> tuple[frozenset[str], int]:
     """The victims if the pods are in this order, and how many of them violate a budget."""
-    left = dict(question.allowed)
+    left = dict(case.allowed)
     violating, others = [], []
     for pod in order:
         (violating if any(left[budget] <= 0 for budget in pod.budgets) else others).append(pod)
         for budget in pod.budgets:
             left[budget] -= 1
-    room = question.room
+    room = case.room
     deleted = []
     for pod in (*violating, *others):
         if pod.size <= room:
@@ -88,18 +88,18 @@ def spelt_out(possible: Possible[Sized]) -> Iterator[tuple[frozenset[str], int]]
 
 
 @LAWS
-@given(questions())
-def test_the_outcomes_that_are_followed_are_those_of_all_orders(question: Question) -> None:
-    kinds = list(chain.from_iterable(question.ties))
+@given(cases())
+def test_the_outcomes_that_are_followed_are_those_of_all_orders(case: Case) -> None:
+    kinds = list(chain.from_iterable(case.ties))
 
     def fits(kept: StayingPods, kind: int) -> bool:
         taken = sum(count * each.pods[0].size for count, each in zip(kept, kinds, strict=True))
-        return taken + kinds[kind].pods[0].size <= question.room
+        return taken + kinds[kind].pods[0].size <= case.room
 
-    outcomes = follow(question.ties, question.allowed, fits, Steps(10**6))
+    outcomes = follow(case.ties, case.allowed, fits, Steps(10**6))
     assert outcomes.is_exact
-    of_ties = [permutations(chain.from_iterable(kind.pods for kind in tie)) for tie in question.ties]
-    reached = {went(question, list(chain.from_iterable(orders))) for orders in product(*of_ties)}
+    of_ties = [permutations(chain.from_iterable(kind.pods for kind in tie)) for tie in case.ties]
+    reached = {went(case, list(chain.from_iterable(orders))) for orders in product(*of_ties)}
     assert set(chain.from_iterable(map(spelt_out, outcomes.possible))) == reached
 
 

@@ -119,7 +119,7 @@ def unquoted(text: str) -> str:
     return re.sub(r"\\[\"\\]", "", text)
 
 
-def cluster_with_question(scenario: Object) -> ClusterSnapshot:
+def cluster_with_pod(scenario: Object) -> ClusterSnapshot:
     cluster = cluster_of(scenario["objects"])
     # Unlike a scenario, a dump does not have the scheduler's own order of pods.
     return msgspec.structs.replace(cluster, pods=[*cluster.pods, pod_of(scenario["pod"])], has_scheduler_order=False)
@@ -128,7 +128,7 @@ def cluster_with_question(scenario: Object) -> ClusterSnapshot:
 @LAW
 @given(renamed_scenarios())
 def test_decisions_on_a_redacted_cluster_equal_the_original(scenario: dict[str, Any]) -> None:
-    cluster = cluster_with_question(scenario)
+    cluster = cluster_with_pod(scenario)
     redaction = redaction_of(cluster)
     redacted = reread(cluster, redaction.record)
     answers = [names_for_tokens(unquoted(each), redaction) for each in verdicts(redacted, scenario, REDACTED_AT)]
@@ -138,7 +138,7 @@ def test_decisions_on_a_redacted_cluster_equal_the_original(scenario: dict[str, 
 @LAW
 @given(whole_scenarios(among=AMONG))
 def test_decisions_on_a_dump_equal_the_original(scenario: dict[str, Any]) -> None:
-    cluster = cluster_with_question(scenario)
+    cluster = cluster_with_pod(scenario)
     dumped = reread(cluster, minimized)
     assert verdicts(dumped, scenario) == verdicts(cluster, scenario)
     assert reread(dumped, minimized) == dumped

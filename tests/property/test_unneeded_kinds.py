@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kpreempt.analysis.algorithms import scheduler_for
-from kpreempt.analysis.questions import kinds_not_needed
+from kpreempt.analysis.pod_inputs import kinds_not_needed
 from kpreempt.analysis.workload_pods import pods_of
 from kpreempt.model.kinds import KINDS
 from kpreempt.scheduler_table import LATEST_ALGORITHM

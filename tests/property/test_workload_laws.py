@@ -169,8 +169,8 @@ def test_nodes_that_are_filled_one_by_one_hold_what_the_scheduler_would_put_ther
 def test_every_replica_counts_once_and_no_pod_is_evicted_twice(scenario: Object, number: int) -> None:
     case = Case(scenario, number)
     prepared = case.scheduler.prepare(case.cluster, now=NOW, expects_equivalent_pods=True)
-    question = WorkloadInput(workload="Pod a/b", scope=ReplicaScope.NEW, pods=case.pods)
-    answer, _ = workload_answer(case.cluster, question, case.scheduler, prepared, now=NOW)
+    workload_input = WorkloadInput(workload="Pod a/b", scope=ReplicaScope.NEW, pods=case.pods)
+    answer, _ = workload_answer(case.cluster, workload_input, case.scheduler, prepared, now=NOW)
     totals = answer.totals
     assert totals.lands + totals.preempts + totals.pending + totals.uncertain + totals.rejected == number
     assert sum(each.replicas for each in answer.nodes) == totals.lands + totals.preempts

@@ -46,7 +46,7 @@ from kpreempt.analysis.document_reader import mapping_in
 from kpreempt.analysis.explain.pods import described
 from kpreempt.analysis.hypothetical_pods import RequestsOfMany
 from kpreempt.analysis.nodes.copies import allocatable_of
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.claims import claims_of_pod
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.errors import InputError
@@ -97,7 +97,7 @@ class CheckInput(msgspec.Struct, frozen=True, kw_only=True):
     largest_plan: Plan | None = None
 
 
-def check_rollout(question: CheckInput, decode: Decode, context: SimulationContext) -> Check:
+def check_rollout(check_input: CheckInput, decode: Decode, context: SimulationContext) -> Check:
     """Simulate the change and evaluate the rules.
 
     Raises ``InputError`` and ``NotFoundError`` for objects that the API server would reject.
@@ -110,47 +110,59 @@ def check_rollout(question: CheckInput, decode: Decode, context: SimulationConte
         replicas = sum(size for spec in specs if isinstance(size := spec.get("replicas"), int))
         return Simulations(play, context, decisions=replicas * len(plan.cluster.nodes), cluster=plan.cluster)
 
-    summary = summed_up(question.cluster, context.now)
+    summary = summed_up(check_input.cluster, context.now)
     # Controllers may do a lot even if nothing is scheduled.
-    general = [*question.assumptions, *of_settings(scheduler), *_method_assumptions(question, scheduler.algorithm)]
+    general = [
+        *check_input.assumptions,
+        *of_settings(scheduler),
+        *_method_assumptions(check_input, scheduler.algorithm),
+    ]
 
     def facts(simulated: Simulated, plan: Plan, protection: ProtectionRules, extra: Iterable[Assumption] = ()) -> Facts:
         assumptions = [*general, *plan.assumptions, *simulated.assumptions, *extra]
-        found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
+        found = facts_of(simulated, assumptions, snapshot_age=summary.age_seconds, is_live=check_input.is_live)
         versions = (summary.version, scheduler.algorithm)
-        violations = check_manifests(plan, question.apis, versions, simulated.after, simulated.simulation, protection)
+        violations = check_manifests(
+            plan, check_input.apis, versions, simulated.after, simulated.simulation, protection
+        )
         refused = (StaticFinding(RuleId.APPLY_REJECTED, *each) for each in simulated.rejected.items())
         waiting, unbound = unbound_claims(simulated.after, simulated.unbound, simulated.waiting_claims)
         full = (
             StaticFinding(RuleId.QUOTA_REJECTIONS, f"ResourceQuota {key}", why)
             for key, why in simulated.exceeded.items()
         )
-        removed = removals(question.cluster, plan, simulated.after, simulated.simulation)
+        removed = removals(check_input.cluster, plan, simulated.after, simulated.simulation)
         violations += [*refused, *full, *unbound, *removed]
         if most is not None:
             violations += of_autoscalers(plan.autoscalers, simulated.simulation, most.simulation)
         return msgspec.structs.replace(found, static_findings=violations, unbound=waiting)
 
-    most = simulations(question.largest_plan).by_chance(question.seed) if question.largest_plan is not None else None
-    suppressions = question.suppressions
-    if question.base is not None:
-        base = question.base
-        simulated, _ = simulations(base).run_requested(question.seed, question.runs, question.worst_of)
-        base_protection = ProtectionRules(question.cluster, base)
+    most = (
+        simulations(check_input.largest_plan).by_chance(check_input.seed)
+        if check_input.largest_plan is not None
+        else None
+    )
+    suppressions = check_input.suppressions
+    if check_input.base is not None:
+        base = check_input.base
+        simulated, _ = simulations(base).run_requested(check_input.seed, check_input.runs, check_input.worst_of)
+        base_protection = ProtectionRules(check_input.cluster, base)
         base_amounts = [
-            measured(each.simulation, base.changes, facts(each, base, base_protection), question.rules)
+            measured(each.simulation, base.changes, facts(each, base, base_protection), check_input.rules)
             for each in simulated
         ]
         suppressions = msgspec.structs.replace(suppressions, base=minimum(base_amounts))
-    simulated, is_all = simulations(question.plan).run_requested(question.seed, question.runs, question.worst_of)
-    extra = [] if is_all or not question.worst_of else [not_all(len(simulated))]
-    protection = ProtectionRules(question.cluster, question.plan)
+    simulated, is_all = simulations(check_input.plan).run_requested(
+        check_input.seed, check_input.runs, check_input.worst_of
+    )
+    extra = [] if is_all or not check_input.worst_of else [not_all(len(simulated))]
+    protection = ProtectionRules(check_input.cluster, check_input.plan)
     judgment = judge(
         simulated,
         is_all,
-        question.plan.changes,
-        lambda each: facts(each, question.plan, protection, extra),
-        question.rules,
+        check_input.plan.changes,
+        lambda each: facts(each, check_input.plan, protection, extra),
+        check_input.rules,
         suppressions,
     )
     assumed = (assumption for each in (judgment.shown, *simulated) for assumption in each.assumptions)
@@ -158,9 +170,9 @@ def check_rollout(question: CheckInput, decode: Decode, context: SimulationConte
         algorithm=scheduler.algorithm,
         cluster=summary,
         at=context.at,
-        changes=question.plan.changes,
-        only_in_base=question.plan.only_in_base,
-        assumptions=list(dict.fromkeys([*general, *question.plan.assumptions, *assumed, *extra])),
+        changes=check_input.plan.changes,
+        only_in_base=check_input.plan.only_in_base,
+        assumptions=list(dict.fromkeys([*general, *check_input.plan.assumptions, *assumed, *extra])),
         **judgment.fields,
     )
 
@@ -243,10 +255,10 @@ def facts_of(
     )
 
 
-def _method_assumptions(question: CheckInput, algorithm: str) -> list[Assumption]:
+def _method_assumptions(check_input: CheckInput, algorithm: str) -> list[Assumption]:
     """The assumptions that result from how the change is simulated."""
-    plan = question.plan
-    found = [*unread_quotas(question.cluster, plan.changes), *plan.missing_namespaces.assumptions]
+    plan = check_input.plan
+    found = [*unread_quotas(check_input.cluster, plan.changes), *plan.missing_namespaces.assumptions]
     if algorithm == VOLCANO:
         message = "sessions are simulated one pod at a time; a real session decides about all pods at once"
         found.append(Assumption("scheduler", VOLCANO, message, AssumptionKind.UNCERTAIN))
@@ -258,7 +270,11 @@ def _method_assumptions(question: CheckInput, algorithm: str) -> list[Assumption
     pod_creators |= {"Pod"} if plan.pods else set()
     if "Deployment" in kinds:
         kinds.setdefault("ReplicaSet")
-    return [*found, *unreadable_of(question.cluster, kinds), *unread_except_workloads(question.cluster, pod_creators)]
+    return [
+        *found,
+        *unreadable_of(check_input.cluster, kinds),
+        *unread_except_workloads(check_input.cluster, pod_creators),
+    ]
 
 
 def not_all(simulations: int) -> Assumption:

@@ -14,7 +14,7 @@ from kpreempt.analysis.algorithms import Scheduler, Spread, one_by_one, timed_by
 from kpreempt.analysis.check.rollout.controller_inputs import seconds_in_all
 from kpreempt.analysis.check.rollout.controllers import start_controllers
 from kpreempt.analysis.check.rollout.records import Plan
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.claims import bind_claims
 from kpreempt.analysis.simulation.engine import Limits, SimulationStart, simulate
 from kpreempt.analysis.simulation.scheduling import AT_ONCE, Branch, Choose, Pace, first_branch

@@ -246,7 +246,7 @@ def _names(names: Sequence[str]) -> str:
 
 def compare_pods(
     cluster: ClusterSnapshot,
-    questions: Sequence[ExplainInput],
+    inputs: Sequence[ExplainInput],
     schedulers: Mapping[str, Scheduler],
     *,
     now: datetime,
@@ -266,12 +266,12 @@ def compare_pods(
         with phases.phase("prepare"):
             make = scheduler.prepare if prepare is None else partial(prepare, scheduler)
             prepared = make(cluster, now=now, is_queued=is_queued)
-        verdicts[name] = [scheduler.decide(prepared, question.pod, phases=phases) for question in questions]
+        verdicts[name] = [scheduler.decide(prepared, explain_input.pod, phases=phases) for explain_input in inputs]
     items = [
-        _compared({name: verdicts[name][index] for name in schedulers}, question)
-        for index, question in enumerate(questions)
+        _compared({name: verdicts[name][index] for name in schedulers}, explain_input)
+        for index, explain_input in enumerate(inputs)
     ]
-    own = [each for question in questions for each in question.assumptions]
+    own = [each for explain_input in inputs for each in explain_input.assumptions]
     return comparison_of(list(schedulers), items, [*assumptions, *own, *assumptions_of(verdicts)])
 
 
@@ -292,7 +292,7 @@ def comparison_of(
     )
 
 
-def _compared(verdicts: Mapping[str, Verdict], question: ExplainInput) -> ComparedPod:
+def _compared(verdicts: Mapping[str, Verdict], explain_input: ExplainInput) -> ComparedPod:
     base = next(iter(verdicts.values()))
     decisions = [
         decision_of(
@@ -301,9 +301,9 @@ def _compared(verdicts: Mapping[str, Verdict], question: ExplainInput) -> Compar
         for name, verdict in verdicts.items()
     ]
     return ComparedPod(
-        pod=question.pod.key,
-        origin=question.origin,
-        priority=question.pod.priority,
+        pod=explain_input.pod.key,
+        origin=explain_input.origin,
+        priority=explain_input.pod.priority,
         is_same=not any(each.differs_from for each in decisions),
         decisions=decisions,
     )

@@ -22,7 +22,7 @@ from kpreempt.analysis.algorithms import Scheduler, api_server_rules, controller
 from kpreempt.analysis.compare.differences import PREEMPTS, assumptions_of, decision_of, differences_between, outcome_of
 from kpreempt.analysis.document_reader import Document
 from kpreempt.analysis.explain.pods import ExplainInput
-from kpreempt.analysis.questions import Decode, ExplainInputs, inputs_of
+from kpreempt.analysis.pod_inputs import Decode, ExplainInputs, inputs_of
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.analysis.workload_pods import PodTemplate, pods_of
 from kpreempt.controllers.replacement import is_replaced, replacement_of
@@ -103,11 +103,11 @@ class _Comparison:
         """The pods for which the versions differ, or may differ."""
         self.num_compared += len(batch.inputs)
         kinds: dict[tuple[bytes, bytes], list[ExplainInput]] = {}
-        for question in batch.inputs:
-            self.own += question.assumptions
-            stored = (stored_by(each, question, batch.cluster) for each in self._schedulers)
+        for explain_input in batch.inputs:
+            self.own += explain_input.assumptions
+            stored = (stored_by(each, explain_input, batch.cluster) for each in self._schedulers)
             base, target = (equivalence_key_for(self._versions.base, pod) for pod in stored)
-            kinds.setdefault((base, target), []).append(question)
+            kinds.setdefault((base, target), []).append(explain_input)
         if not kinds:
             return []
         for index, scheduler in enumerate(self._schedulers):
@@ -139,13 +139,13 @@ class _Comparison:
 
 
 def _item(
-    question: ExplainInput, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]
+    explain_input: ExplainInput, base: Verdict, target: Verdict, certainty: Certainty, causes: list[str]
 ) -> UpgradedPod:
     both = {base.algorithm: base, target.algorithm: target}
     return UpgradedPod(
-        pod=question.pod.key,
-        origin=question.origin,
-        priority=question.pod.priority,
+        pod=explain_input.pod.key,
+        origin=explain_input.origin,
+        priority=explain_input.pod.priority,
         effect=UpgradeEffect.UNKNOWN if certainty is Certainty.UNKNOWN else effect_of(base, target),
         certainty=certainty,
         base=decision_of(base.algorithm, base, both, []),
@@ -254,20 +254,21 @@ def next_pods(
         if owner is not None and owner.kind != "Node":
             own = (owner.kind, pod.metadata.namespace, owner.name)
             owned.setdefault(above.get(own, own), []).append(pod)
-    found = [_questions_for(cluster, together, decode, settings)] if together else []
+    found = [_inputs_for(cluster, together, decode, settings)] if together else []
     for template in templates:
         if template.kind in _IN_PLACE:
             replaced_pods = owned.get((template.kind, template.namespace, template.name), [])
             remaining = cluster if template.kind == "StatefulSet" else _without(cluster, replaced_pods)
-            answer = _questions_for(remaining, [template], decode, settings)
+            answer = _inputs_for(remaining, [template], decode, settings)
             # Its namesake must be deleted before the pod is created, so it is not an assumption.
-            questions = [
+            inputs = [
                 msgspec.structs.replace(
-                    question, assumptions=[each for each in question.assumptions if each.field != "metadata.name"]
+                    explain_input,
+                    assumptions=[each for each in explain_input.assumptions if each.field != "metadata.name"],
                 )
-                for question in answer.inputs
+                for explain_input in answer.inputs
             ]
-            found.append(ExplainInputs(answer.cluster, questions))
+            found.append(ExplainInputs(answer.cluster, inputs))
     others = {each: pods for each, pods in owned.items() if each not in known and is_selected(each[1])}
     replaced = {each: pods for each, pods in others.items() if is_replaced(pods[0])}
     found += [_replacement(cluster, workload, pods, now, settings) for workload, pods in replaced.items()]
@@ -292,7 +293,7 @@ def _templates(documents: Iterable[Document]) -> tuple[list[PodTemplate], set[_W
     return found, known
 
 
-def _questions_for(
+def _inputs_for(
     cluster: ClusterSnapshot, templates: Sequence[PodTemplate], decode: Decode, settings: Settings
 ) -> ExplainInputs:
     return inputs_of(cluster, templates, Overrides(), decode, api_server_rules(settings))
@@ -314,15 +315,15 @@ def _replacement(
     rules = controller_rules(settings)
     replacements = [replacement_of(pod, suffix=_NEW, uid="", now=now, rules=rules) for pod in replaced_pods]
     remaining = _without(cluster, replaced_pods) if kind in _IN_PLACE else cluster
-    questions = []
+    inputs = []
     for pod in replacements:
         if pod is not None:
             admission = admit(pod, remaining, api_server_rules(settings))
             origin = f"{kind} {namespace}/{name}"
-            questions.append(
+            inputs.append(
                 ExplainInput(pod=admission.pod, manifest=pod, origin=origin, assumptions=admission.assumptions)
             )
-    return ExplainInputs(remaining, questions)
+    return ExplainInputs(remaining, inputs)
 
 
 def _without(cluster: ClusterSnapshot, removed: Sequence[Pod]) -> ClusterSnapshot:
@@ -488,7 +489,7 @@ class Versions(msgspec.Struct, frozen=True):
 class Pending(msgspec.Struct, frozen=True):
     """A pod whose outcomes differ, with the outcomes of both versions."""
 
-    question: ExplainInput
+    explain_input: ExplainInput
     base: PossibleOutcomes
     target: PossibleOutcomes
 
@@ -530,7 +531,7 @@ class CauseSearch:
         if between is None:
             return
         for key, pending in list(remaining.items()):
-            if between(pending.question).same_as(pending.target):
+            if between(pending.explain_input).same_as(pending.target):
                 found[key] = changes
                 del remaining[key]
 
@@ -549,7 +550,7 @@ class CauseSearch:
 
     def _are_sufficient(self, changes: Sequence[DescribedChange], pending: Pending) -> bool:
         between = self._outcomes_with(changes)
-        return between is not None and between(pending.question).same_as(pending.target)
+        return between is not None and between(pending.explain_input).same_as(pending.target)
 
     def _outcomes_with(self, changes: Sequence[DescribedChange]) -> Callable[[ExplainInput], PossibleOutcomes] | None:
         """Return a function for the outcomes with these changes alone; ``None`` if they are not possible together."""
@@ -561,15 +562,15 @@ class CauseSearch:
             return None
         prepared: Any = scheduler.prepare(self._cluster, now=self._now)
 
-        def possible(question: ExplainInput) -> PossibleOutcomes:
-            pod = stored_by(scheduler, question, self._cluster)
+        def possible(explain_input: ExplainInput) -> PossibleOutcomes:
+            pod = stored_by(scheduler, explain_input, self._cluster)
             return outcomes_of(scheduler.decide(prepared, pod, records_steps=False, phases=self._phases))
 
         return possible
 
 
-def stored_by(scheduler: Scheduler, question: ExplainInput, cluster: ClusterSnapshot) -> Pod:
+def stored_by(scheduler: Scheduler, explain_input: ExplainInput, cluster: ClusterSnapshot) -> Pod:
     """The pod as the API server of the scheduler's version stores it if it is new, else as it is stored."""
-    if question.manifest is None:
-        return question.pod
-    return admit(question.manifest, cluster, api_server_rules(scheduler.settings)).pod
+    if explain_input.manifest is None:
+        return explain_input.pod
+    return admit(explain_input.manifest, cluster, api_server_rules(scheduler.settings)).pod

@@ -89,9 +89,9 @@ class DrainInput(msgspec.Struct, frozen=True, kw_only=True):
     seeks_order: bool = False
 
 
-def drain_nodes(question: DrainInput, context: SimulationContext) -> Drain:
+def drain_nodes(drain_input: DrainInput, context: SimulationContext) -> Drain:
     """Simulate the drain and evaluate the rules."""
-    cluster, scheduler, at = question.cluster, context.scheduler, context.at
+    cluster, scheduler, at = drain_input.cluster, context.scheduler, context.at
     daemon_sets, unknown_owners = _daemon_sets(cluster)
 
     def runs(
@@ -102,33 +102,33 @@ def drain_nodes(question: DrainInput, context: SimulationContext) -> Drain:
         decisions = sum(pod.spec.node_name in removed for pod in base.pods) * len(base.nodes)
         return Simulations(play, context, decisions=decisions, cluster=base)
 
-    shifts, removable = question.shifts, list[NodeRemoval]()
-    if question.removes:
+    shifts, removable = drain_input.shifts, list[NodeRemoval]()
+    if drain_input.removes:
         nodes, removed = removals(
             cluster,
-            [name for shift in question.shifts for name in shift.nodes],
-            lambda nodes: runs(cluster, plain_drain(nodes), question.options).by_chance(question.seed),
+            [name for shift in drain_input.shifts for name in shift.nodes],
+            lambda nodes: runs(cluster, plain_drain(nodes), drain_input.options).by_chance(drain_input.seed),
         )
         removable, shifts = nodes, plain_drain(removed)
     order: DrainOrder | None = None
-    if question.seeks_order:
+    if drain_input.seeks_order:
         shifts, order = best_order(
             shifts,
-            lambda tried: runs(cluster, tried, question.options).by_chance(question.seed),
+            lambda tried: runs(cluster, tried, drain_input.options).by_chance(drain_input.seed),
             cluster,
         )
 
     def again(changed: ClusterSnapshot, arriving: Sequence[Pod], option: str) -> SimulatedDrain:
-        options = question.options
+        options = drain_input.options
         if option:
             options = msgspec.structs.replace(options, **{_OPTIONS[option]: True})
-        return runs(changed, shifts, options, arriving).by_chance(question.seed)
+        return runs(changed, shifts, options, arriving).by_chance(drain_input.seed)
 
     summary = summed_up(cluster, context.now)
-    general = [*question.assumptions, *unknown_owners, *_method_assumptions(question, scheduler)]
-    drains = runs(cluster, shifts, question.options)
-    simulated, is_all = drains.run_requested(question.seed, question.runs, question.worst_of)
-    extra = [] if is_all or not question.worst_of else [not_all(len(simulated))]
+    general = [*drain_input.assumptions, *unknown_owners, *_method_assumptions(drain_input, scheduler)]
+    drains = runs(cluster, shifts, drain_input.options)
+    simulated, is_all = drains.run_requested(drain_input.seed, drain_input.runs, drain_input.worst_of)
+    extra = [] if is_all or not drain_input.worst_of else [not_all(len(simulated))]
     changes = [
         Change(object=f"Node {each.node}", kind=ChangeKind.DRAINED, replicas_before=len(each.remaining) + each.evicted)
         for each in simulated[0].works
@@ -137,11 +137,11 @@ def drain_nodes(question: DrainInput, context: SimulationContext) -> Drain:
     def facts(each: SimulatedDrain) -> Facts:
         moved = {victim.pod for victim in each.simulation.displaced if victim.drained}
         assumptions = [*general, *each.assumptions, *_of_owners(cluster, moved), *extra]
-        found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=question.is_live)
+        found = facts_of(each, assumptions, snapshot_age=summary.age_seconds, is_live=drain_input.is_live)
         return msgspec.structs.replace(found, static_findings=_static_findings(each))
 
     new_nodes = [node.name for shift in shifts for added in (*shift.coming, *shift.fresh) for node in added.nodes]
-    judgment = judge(simulated, is_all, changes, facts, question.rules, question.suppressions)
+    judgment = judge(simulated, is_all, changes, facts, drain_input.rules, drain_input.suppressions)
     shown = judgment.shown
     blocked, untried = with_remedies(blocked_evictions(shown), cluster, shown, DrainVariant(again, at, new_nodes))
     findings = [_with_fix(each, blocked) for each in judgment.fields["findings"]]
@@ -155,7 +155,7 @@ def drain_nodes(question: DrainInput, context: SimulationContext) -> Drain:
         cluster=summary,
         at=at,
         changes=changes,
-        command=question.description,
+        command=drain_input.description,
         finishes=finishes,
         moved=sum(each.drained for each in displaced),
         preempted=sum(not each.drained for each in displaced),
@@ -205,19 +205,19 @@ def _daemon_sets(cluster: ClusterSnapshot) -> tuple[Collection[tuple[str, str]],
     return owners, unread or [Assumption("DaemonSet", "", message, AssumptionKind.INFORMATIONAL)]
 
 
-def _method_assumptions(question: DrainInput, scheduler: Scheduler) -> list[Assumption]:
+def _method_assumptions(drain_input: DrainInput, scheduler: Scheduler) -> list[Assumption]:
     """The assumptions that result from the snapshot and from how the drain is simulated."""
-    cluster = question.cluster
+    cluster = drain_input.cluster
     found = of_settings(scheduler)
     found += unread_quotas(cluster, (), replaces_pods=True)
     has_storage = any(volume.empty_dir or volume.host_path for pod in cluster.pods for volume in pod.spec.volumes)
-    if not question.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
+    if not drain_input.is_live and cluster.taken_at is not None and cluster.pods and not has_storage:
         # Every cluster has local storage; dumps of older versions of kpreempt do not record it.
-        is_allowed = question.options.delete_empty_dir_data
+        is_allowed = drain_input.options.delete_empty_dir_data
         kind = AssumptionKind.INFORMATIONAL if is_allowed else AssumptionKind.UNCERTAIN
         message = "the snapshot shows no pod with local storage; dumps of older kpreempt versions lack it"
         found.append(Assumption("Pod", "spec.volumes", message, kind))
-    names = {name for shift in question.shifts for name in shift.nodes}
+    names = {name for shift in drain_input.shifts for name in shift.nodes}
     message = "its kubelet does not respond: evicted pods may never terminate"
     found += [
         Assumption(f"Node {node.name}", "status.conditions", message, AssumptionKind.UNCERTAIN)

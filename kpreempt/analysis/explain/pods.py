@@ -63,7 +63,7 @@ SimulateRest = Callable[[int, Verdict, Any], Verdict]
 
 def explain_pods(
     context: AnalysisContext,
-    questions: Iterable[ExplainInput],
+    inputs: Iterable[ExplainInput],
     *,
     node_name: str = "",
     proposes: bool = False,
@@ -90,10 +90,10 @@ def explain_pods(
         prepared = scheduler.prepare(cluster, now=at, expects_equivalent_pods=simulate_rest is not None)
     verdicts = []
     within = timed_by_part(scheduler, phases)
-    for index, question in enumerate(questions):
+    for index, explain_input in enumerate(inputs):
         verdict = explain_pod(
             cluster,
-            question,
+            explain_input,
             scheduler,
             prepared,
             now=context.now,
@@ -103,16 +103,16 @@ def explain_pods(
         )
         if node_name or (proposes and verdict.outcome == Outcome.UNSCHEDULABLE and cluster.nodes):
             with phases.phase("proposals"):
-                verdict = _with_node_report(verdict, within, cluster, prepared, question, node_name, now=at)
+                verdict = _with_node_report(verdict, within, cluster, prepared, explain_input, node_name, now=at)
         elif proposes and verdict.outcome in _PREEMPTS:
             with phases.phase("proposals"):
                 # Requests with which no eviction is needed, if there are any.
-                stated = _stated_tolerations(question)
-                found = requests_that_fit(within, prepared, question.pod, verdict, stated)
+                stated = _stated_tolerations(explain_input)
+                found = requests_that_fit(within, prepared, explain_input.pod, verdict, stated)
             verdict = verdict if found is None else msgspec.structs.replace(verdict, proposals=[found])
         if proposes and not node_name and verdict.outcome in _NEEDS_CAPACITY and cluster.nodes:
             with phases.phase("proposals"):
-                one_more = one_more_node(within, cluster, prepared, question.pod, verdict, now=at)
+                one_more = one_more_node(within, cluster, prepared, explain_input.pod, verdict, now=at)
             verdict = msgspec.structs.replace(verdict, one_more_node=one_more)
         proposals = [*verdict.proposals, *(verdict.node_report.proposals if verdict.node_report is not None else ())]
         if any(each.outcome is not Outcome.LANDS for each in proposals):
@@ -124,7 +124,7 @@ def explain_pods(
 
             with phases.phase("aftermath"):
                 aftermath, assumed, _ = simulate(
-                    cluster, SimulationStart(arriving=[question.pod]), scheduler, now=at, prepared=prepared
+                    cluster, SimulationStart(arriving=[explain_input.pod]), scheduler, now=at, prepared=prepared
                 )
             both = dict.fromkeys([*verdict.assumptions, *assumed])
             verdict = msgspec.structs.replace(verdict, aftermath=aftermath, assumptions=list(both))
@@ -139,7 +139,7 @@ def _with_node_report(
     scheduler: Scheduler,
     cluster: ClusterSnapshot,
     prepared: Any,
-    question: ExplainInput,
+    explain_input: ExplainInput,
     node_name: str,
     *,
     now: datetime,
@@ -151,8 +151,8 @@ def _with_node_report(
     from kpreempt.analysis.explain.change_search import Situation  # noqa: PLC0415
     from kpreempt.analysis.explain.node_report import explain_node, propose  # noqa: PLC0415
 
-    situation = Situation(cluster, prepared, question.pod, verdict)
-    stated = _stated_tolerations(question)
+    situation = Situation(cluster, prepared, explain_input.pod, verdict)
+    stated = _stated_tolerations(explain_input)
     if node_name:
         report = explain_node(scheduler, situation, node_name, stated, now=now)
         return msgspec.structs.replace(verdict, node_report=report)
@@ -160,15 +160,15 @@ def _with_node_report(
     return msgspec.structs.replace(verdict, proposals=found.proposals, proposal_search=found.search)
 
 
-def _stated_tolerations(question: ExplainInput) -> int:
+def _stated_tolerations(explain_input: ExplainInput) -> int:
     """The number of tolerations of the pod, without those that admission added."""
-    added = sum(each.path.startswith("spec.tolerations[") for each in question.admission)
-    return max(0, len(question.pod.spec.tolerations) - added)
+    added = sum(each.path.startswith("spec.tolerations[") for each in explain_input.admission)
+    return max(0, len(explain_input.pod.spec.tolerations) - added)
 
 
 def explain_pod(
     cluster: ClusterSnapshot,
-    question: ExplainInput,
+    explain_input: ExplainInput,
     scheduler: Scheduler,
     prepared: Any,
     *,
@@ -178,18 +178,18 @@ def explain_pod(
     phases: Phases = NO_PHASES,
 ) -> Verdict:
     """The verdict on one pod in a prepared cluster, with its context."""
-    verdict = scheduler.decide(prepared, question.pod, records_steps=records_steps, phases=phases)
-    found, counts = question.found, []
+    verdict = scheduler.decide(prepared, explain_input.pod, records_steps=records_steps, phases=phases)
+    found, counts = explain_input.found, []
     if found is not None and not found.spec.node_name:
         from kpreempt.analysis.pending.states import other_node_counts  # noqa: PLC0415 - only for existing pods
 
         counts = other_node_counts([found], len(cluster.nodes), now)
     return msgspec.structs.replace(
         verdict,
-        pod=_found(msgspec.structs.replace(verdict.pod, origin=question.origin), found),
+        pod=_found(msgspec.structs.replace(verdict.pod, origin=explain_input.origin), found),
         cluster=described(verdict.cluster, cluster, now),
-        admission=[*verdict.admission, *question.admission],
-        assumptions=[*assumptions, *question.assumptions, *verdict.assumptions, *counts],
+        admission=[*verdict.admission, *explain_input.admission],
+        assumptions=[*assumptions, *explain_input.assumptions, *verdict.assumptions, *counts],
     )
 
 

@@ -51,7 +51,7 @@ class QueueInput(msgspec.Struct, frozen=True, kw_only=True):
 
 def scheduling_queue(
     cluster: ClusterSnapshot,
-    question: QueueInput,
+    queue_input: QueueInput,
     events: Sequence[TimedEvent],
     decode: Decode,
     *,
@@ -64,44 +64,44 @@ def scheduling_queue(
     Raises ``InputError`` for an impossible event, and ``PluginFailedError`` if a plugin cannot order the queue.
     ``spread`` evaluates several pods in parallel.
     """
-    start = min([question.at, *(event.time for event in events[:1])])
+    start = min([queue_input.at, *(event.time for event in events[:1])])
     queue_cluster = QueueCluster(cluster, decode)
-    rules = _rules(question.scheduler, queue_cluster, question.at, phases) if question.scheduler else NO_RULES
-    filling = _QueueFiller(question.make(start, rules), FailedAttempts(cluster.events), start)
+    rules = _rules(queue_input.scheduler, queue_cluster, queue_input.at, phases) if queue_input.scheduler else NO_RULES
+    filling = _QueueFiller(queue_input.make(start, rules), FailedAttempts(cluster.events), start)
     queue = filling.queue
     pending = pending_pods(cluster)
     selected = [
         pod
         for pod in pending
-        if pod.spec.scheduler_name in question.scheduler_names and not (pod.metadata.deletion_timestamp is not None)
+        if pod.spec.scheduler_name in queue_input.scheduler_names and not (pod.metadata.deletion_timestamp is not None)
     ]
     attempted = list(filter(filling.was_attempted, selected))
     # The plugins that reject each attempted pod now; assumed to be the same as then.
-    if question.scheduler is None or not attempted:
+    if queue_input.scheduler is None or not attempted:
         plugins_of = {}
     else:
         with phases.phase("prepare"):
-            prepared = question.scheduler.prepare(cluster, now=question.at)
-        verdicts = decide_pending(attempted, question.scheduler, prepared, spread=spread, phases=phases)
+            prepared = queue_input.scheduler.prepare(cluster, now=queue_input.at)
+        verdicts = decide_pending(attempted, queue_input.scheduler, prepared, spread=spread, phases=phases)
         plugins_of = {
             pod.key: frozenset((UNKNOWN_PLUGIN,)) if verdict.feasible_nodes else rejecting_plugins(verdict)
             for pod, verdict in verdicts
         }
     filling.fill(selected, plugins_of)
-    rejectors = partial(_rejected_by, question.scheduler, question.at) if question.scheduler else None
-    simulation = QueueSimulation(queue, queue_cluster, question.scheduler_names, rejectors)
+    rejectors = partial(_rejected_by, queue_input.scheduler, queue_input.at) if queue_input.scheduler else None
+    simulation = QueueSimulation(queue, queue_cluster, queue_input.scheduler_names, rejectors)
     with phases.phase("events"):
         steps = list(simulation.apply(events))
     return SchedulingQueueState(
-        algorithm=question.algorithm,
-        at=steps[-1].time if steps else question.at,
+        algorithm=queue_input.algorithm,
+        at=steps[-1].time if steps else queue_input.at,
         items=simulation.pods(),
         nominated=queue.nominated(),
         scheduling_cycle=queue.scheduling_cycle,
         move_request_cycle=queue.move_request_cycle,
         others=len(pending) - len(selected),
         steps=steps,
-        assumptions=[*assumptions, *unread_events(cluster), *_assumptions(question, filling, attempted)],
+        assumptions=[*assumptions, *unread_events(cluster), *_assumptions(queue_input, filling, attempted)],
     )
 
 
@@ -168,7 +168,7 @@ def _rejected_by(scheduler: Scheduler, now: datetime, cluster: ClusterSnapshot, 
     return rejecting_plugins(scheduler.decide(scheduler.prepare(cluster, now=now), pod, records_steps=False))
 
 
-def _assumptions(question: QueueInput, filling: _QueueFiller, attempted: Sequence[Pod]) -> Iterator[Assumption]:
+def _assumptions(queue_input: QueueInput, filling: _QueueFiller, attempted: Sequence[Pod]) -> Iterator[Assumption]:
     """Facts about the queue that only the scheduler knows."""
     queue = filling.queue
     for plugin, event in queue.assumed_hints():
@@ -177,7 +177,7 @@ def _assumptions(question: QueueInput, filling: _QueueFiller, attempted: Sequenc
     if not attempted:
         return
     subject = "scheduling queue"
-    if is_kube_algorithm(question.algorithm):
+    if is_kube_algorithm(queue_input.algorithm):
         yield Assumption(
             subject, "attempts", "the number of attempts per pod is unknown: backoff times are upper bounds"
         )

@@ -16,7 +16,7 @@ import msgspec
 from kpreempt.admission import admit, admit_claim
 from kpreempt.admission.volcano import admit_pod_group, with_pod_groups
 from kpreempt.analysis.algorithms import api_server_of
-from kpreempt.analysis.questions import Decode, without_namesakes
+from kpreempt.analysis.pod_inputs import Decode, without_namesakes
 from kpreempt.analysis.volcano.jobs import Gang, VolcanoJob, after_enqueue, as_submitted, group_name, job_rejections
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.model.cluster import ClusterSnapshot

@@ -17,7 +17,7 @@ import msgspec
 
 from kpreempt.analysis.algorithms import Scheduler, equivalence_key_for
 from kpreempt.analysis.explain.pods import SimulateRest
-from kpreempt.analysis.questions import ExplainInputs, with_device_claims
+from kpreempt.analysis.pod_inputs import ExplainInputs, with_device_claims
 from kpreempt.analysis.simulation.budgets import Budgets, Quotas
 from kpreempt.analysis.simulation.cluster import is_serving
 from kpreempt.analysis.simulation.scheduling import FINDS_A_NODE, Branch, Choose, branches_of, first_branch
@@ -77,7 +77,7 @@ def going_on(
 
 def workload_answer(
     cluster: ClusterSnapshot,
-    question: WorkloadInput,
+    workload_input: WorkloadInput,
     scheduler: Scheduler,
     prepared: Any,
     *,
@@ -90,26 +90,26 @@ def workload_answer(
     choices are tried, too.
     """
     placing = Placing(cluster, scheduler, prepared, now)
-    placed = list(placing.place(question.pods, first=first, stops_at_pending=question.in_order))
+    placed = list(placing.place(workload_input.pods, first=first, stops_at_pending=workload_input.in_order))
     assumptions = dict.fromkeys(each for one in placed if one.verdict is not None for each in one.verdict.assumptions)
-    totals = _totals(question, placed)
+    totals = _totals(workload_input, placed)
     others: list[Totals] = []
-    if _depends_on_choices(question, placed, scheduler, prepared):
-        for choose in CHOICES[1:] if len(question.pods) <= MAX_RETRIES else ():
+    if _depends_on_choices(workload_input, placed, scheduler, prepared):
+        for choose in CHOICES[1:] if len(workload_input.pods) <= MAX_RETRIES else ():
             again = Placing(cluster, scheduler, prepared, now, choose)
-            placed_again = again.place(question.pods, first=first, stops_at_pending=question.in_order)
-            other = _totals(question, list(placed_again))
+            placed_again = again.place(workload_input.pods, first=first, stops_at_pending=workload_input.in_order)
+            other = _totals(workload_input, list(placed_again))
             others += [other] if other not in (totals, *others) else []
-        assumptions[_by_chance(question, placed, others)] = None
+        assumptions[_by_chance(workload_input, placed, others)] = None
     if any(_claims_unbound(each.pod, cluster) for each in placed[:-1]):
         message = "claims of earlier replicas are not bound to volumes here, so later replicas may get other volumes"
-        assumptions[Assumption(question.workload, "spec.volumes", message, AssumptionKind.UNCERTAIN)] = None
+        assumptions[Assumption(workload_input.workload, "spec.volumes", message, AssumptionKind.UNCERTAIN)] = None
     allowed = {budget.key: budget.allowed for budget in cluster.pod_disruption_budgets} if placing.violations else {}
     workload = Workload(
-        workload=question.workload,
-        scope=question.scope,
-        replicas=len(question.pods),
-        running=msgspec.UNSET if question.running is None else question.running,
+        workload=workload_input.workload,
+        scope=workload_input.scope,
+        replicas=len(workload_input.pods),
+        running=msgspec.UNSET if workload_input.running is None else workload_input.running,
         totals=totals,
         others=others,
         ties=sum(each.is_open for each in placed),
@@ -118,7 +118,7 @@ def workload_answer(
             BudgetViolations(budget=key, allowed=allowed[key], violations=number)
             for key, number in placing.violations.items()
         ],
-        pending=_pending(question, placed),
+        pending=_pending(workload_input, placed),
         items=[_replica(each) for each in placed],
     )
     return workload, list(assumptions)
@@ -182,7 +182,7 @@ def _message(verdict: Verdict | None) -> str:
     return (verdict.message or verdict.reason) if verdict is not None else ""
 
 
-def _totals(question: WorkloadInput, placed: Sequence[Placed]) -> Totals:
+def _totals(workload_input: WorkloadInput, placed: Sequence[Placed]) -> Totals:
     found = [each for each in placed if each.branch is not None and each.verdict is not None]
     lands = sum(each.verdict.outcome is Outcome.LANDS for each in found if each.verdict is not None)
     uncertain = sum(each.verdict is not None and each.verdict.outcome is Outcome.UNCERTAIN for each in placed)
@@ -193,13 +193,15 @@ def _totals(question: WorkloadInput, placed: Sequence[Placed]) -> Totals:
         evictions=sum(len(each.victims) for each in found),
         violations=sum(len(each.violating) for each in found),
         # Pods that were not tried wait for a pending one.
-        pending=len(question.pods) - len(found) - uncertain - refused,
+        pending=len(workload_input.pods) - len(found) - uncertain - refused,
         uncertain=uncertain,
         rejected=refused,
     )
 
 
-def _depends_on_choices(question: WorkloadInput, placed: Sequence[Placed], scheduler: Scheduler, prepared: Any) -> bool:
+def _depends_on_choices(
+    workload_input: WorkloadInput, placed: Sequence[Placed], scheduler: Scheduler, prepared: Any
+) -> bool:
     """Whether other choices between equals could lead to other totals.
 
     The node on which a pod is placed does not matter if all pods are equal and the capacity of a node does not depend
@@ -210,18 +212,18 @@ def _depends_on_choices(question: WorkloadInput, placed: Sequence[Placed], sched
         return True
     if not opened or len(placed) < 2:
         return False
-    specs = {msgspec.json.encode((each.spec, each.metadata.labels), enc_hook=str) for each in question.pods}
-    return len(specs) > 1 or scheduler.capacity_of_nodes(prepared, question.pods[0], 0) is None
+    specs = {msgspec.json.encode((each.spec, each.metadata.labels), enc_hook=str) for each in workload_input.pods}
+    return len(specs) > 1 or scheduler.capacity_of_nodes(prepared, workload_input.pods[0], 0) is None
 
 
-def _by_chance(question: WorkloadInput, placed: Sequence[Placed], others: Sequence[Totals]) -> Assumption:
+def _by_chance(workload_input: WorkloadInput, placed: Sequence[Placed], others: Sequence[Totals]) -> Assumption:
     number = sum(each.is_open for each in placed)
     consequence = "lead to other totals" if others else "may lead to other totals"
     message = (
-        f"for {number} of {len(question.pods)} pods, the scheduler chooses between equals at random or in an unknown"
-        f" order; the first one is used here, and other choices {consequence}"
+        f"for {number} of {len(workload_input.pods)} pods, the scheduler chooses between equals at random or in an"
+        f" unknown order; the first one is used here, and other choices {consequence}"
     )
-    return Assumption(question.workload, "replicas", message, AssumptionKind.UNCERTAIN)
+    return Assumption(workload_input.workload, "replicas", message, AssumptionKind.UNCERTAIN)
 
 
 def _by_node(placed: Iterable[Placed]) -> list[ReplicasOnNode]:
@@ -237,12 +239,12 @@ def _by_node(placed: Iterable[Placed]) -> list[ReplicasOnNode]:
     ]
 
 
-def _pending(question: WorkloadInput, placed: Sequence[Placed]) -> list[Pending]:
+def _pending(workload_input: WorkloadInput, placed: Sequence[Placed]) -> list[Pending]:
     messages: Counter[str] = Counter()
     for each in placed:
         if each.branch is None:
             messages[each.rejected or _message(each.verdict)] += 1
-    if rest := len(question.pods) - len(placed):
+    if rest := len(workload_input.pods) - len(placed):
         messages[f"not created before {placed[-1].pod.metadata.name} is ready"] += rest
     return [Pending(replicas=number, message=message) for message, number in messages.items()]
 

@@ -15,7 +15,7 @@ from kpreempt.admission import ApiServerRules
 from kpreempt.admission.daemon_sets import daemon_node_names
 from kpreempt.analysis.document_reader import Document, mapping_in
 from kpreempt.analysis.explain.pods import ExplainInput
-from kpreempt.analysis.questions import (
+from kpreempt.analysis.pod_inputs import (
     Decode,
     ExplainInputs,
     InCluster,
@@ -117,8 +117,8 @@ def inputs_in_cluster(
         assumptions.append(Assumption(str(workload), "spec.template", message, AssumptionKind.INFORMATIONAL))
     if overrides:
         pods = [input_in_cluster(InCluster(pod, cluster, pod), overrides, decode).inputs[0].pod for pod in pods]
-    question = ExplainInput(pod=pods[0], origin=str(workload), assumptions=assumptions)
-    workload_question = WorkloadInput(
+    explain_input = ExplainInput(pod=pods[0], origin=str(workload), assumptions=assumptions)
+    workload_input = WorkloadInput(
         workload=str(workload),
         scope=which,
         pods=pods,
@@ -126,7 +126,7 @@ def inputs_in_cluster(
         and mapping_in(document or {}, "spec").get("podManagementPolicy") != "Parallel",
         running=running,
     )
-    return ExplainInputs(cluster, [question]), [workload_question]
+    return ExplainInputs(cluster, [explain_input]), [workload_input]
 
 
 def _of_template(
@@ -377,11 +377,11 @@ def workload_inputs(
         for template, number in zip(templates, numbers, strict=True)
     ]
     batch = inputs_of(cluster, [each for group in expanded for each in group], overrides, decode, rules)
-    questions, found = iter(batch.inputs), []
+    inputs, found = iter(batch.inputs), []
     sizes, names = iter(batch.sizes), {pod.key for pod in batch.cluster.pods}
     first = []
     for template, group, number in zip(templates, expanded, numbers, strict=True):
-        own = list(islice(questions, sum(islice(sizes, len(group)))))
+        own = list(islice(inputs, sum(islice(sizes, len(group)))))
         first.append(own[0])
         pods = [each.pod for each in own]
         if len(group) == 1 and template.kind != "DaemonSet":
@@ -408,22 +408,24 @@ def more_of(
 
     If the pod is running, the copies are additional; ``batch`` is the input that treats the pod as new.
     """
-    question = batch.inputs[0]
-    pod = question.pod
+    explain_input = batch.inputs[0]
+    pod = explain_input.pod
     if found.changes:
-        batch = ExplainInputs(cluster, [question])
+        batch = ExplainInputs(cluster, [explain_input])
         cluster, (pod,) = with_device_claims(cluster, [next(copies_of(pod, {each.key for each in cluster.pods}))])
         batch = msgspec.structs.replace(batch, cluster=cluster)
-        question = msgspec.structs.replace(question, pod=pod, found=None, admission=question.admission[1:])
+        explain_input = msgspec.structs.replace(
+            explain_input, pod=pod, found=None, admission=explain_input.admission[1:]
+        )
     if replicas is None:
-        return ExplainInputs(batch.cluster, [question]), []
+        return ExplainInputs(batch.cluster, [explain_input]), []
     taken = {each.key for each in batch.cluster.pods} | {pod.key}
     pods = [pod, *islice(copies_of(pod, taken), checked_number(replicas, f"Pod {pod.key}") - 1)]
     cluster, pods = with_device_claims(batch.cluster, pods)
     batch = msgspec.structs.replace(batch, cluster=cluster)
     which = Which.ADDITIONAL if found.changes else Which.NEW
     workload = WorkloadInput(workload=f"Pod {found.found.key}", scope=which, pods=pods)
-    return ExplainInputs(batch.cluster, [question]), [workload]
+    return ExplainInputs(batch.cluster, [explain_input]), [workload]
 
 
 def copies_of(pod: Pod, taken: Container[str]) -> Iterator[Pod]:

@@ -207,8 +207,8 @@ class Fixed:
 
 def compared(**verdicts: Verdict) -> Comparison:
     schedulers = {name: Fixed(verdict) for name, verdict in verdicts.items()}
-    questions = [ExplainInput(pod=make_pod(name)) for name in ("p", "q")]
-    return compare_pods(ClusterSnapshot(), questions, schedulers, now=NOW)
+    inputs = [ExplainInput(pod=make_pod(name)) for name in ("p", "q")]
+    return compare_pods(ClusterSnapshot(), inputs, schedulers, now=NOW)
 
 
 def test_every_pair_is_counted() -> None:

@@ -37,8 +37,8 @@ def sought(*extenders: Counting, node: str = "", pods: Sequence[Pod] = ()) -> tu
     """The verdict on a pod, the search for changes, and how often the extenders were asked for all that."""
     scheduler = KubeScheduler(extenders=extenders)
     cluster = ClusterSnapshot(nodes=[make_node("n")], pods=list(pods))
-    questions = [ExplainInput(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
-    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
+    inputs = [ExplainInput(pod=make_pod("p", cpu="1", labels={"app": "p"}, node_selector={"disk": "ssd"}))]
+    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), inputs, proposes=True, node_name=node)
     search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
     assert search is not None
     return verdict, search, sum(each.count for each in extenders)
@@ -59,9 +59,9 @@ def test_without_calls_nothing_is_counted() -> None:
 def test_nothing_is_sought_where_an_extender_fails(node: str) -> None:
     extender = Counting(FAILS)
     scheduler = KubeScheduler(extenders=[extender])
-    questions = [ExplainInput(pod=make_pod("p", cpu="1"))]
+    inputs = [ExplainInput(pod=make_pod("p", cpu="1"))]
     cluster = ClusterSnapshot(nodes=[make_node("n")])
-    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), questions, proposes=True, node_name=node)
+    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), inputs, proposes=True, node_name=node)
     search = verdict.node_report.search if verdict.node_report else verdict.proposal_search
     assert search is not None
     assert (search.failing_extender, search.is_complete, search.verdicts) == ("e", False, 0)
@@ -74,8 +74,8 @@ def test_one_that_fails_and_is_ignored_is_waited_for_a_few_times_only() -> None:
     scheduler = KubeScheduler(extenders=[failing, refusing])
     nodes = [make_node(f"n{number}") for number in range(5)]
     full = [make_pod(f"high-{number}", node=f"n{number}", cpu="3", priority=10) for number in range(1, 5)]
-    question = ExplainInput(pod=make_pod("p", cpu="2"))
+    explain_input = ExplainInput(pod=make_pod("p", cpu="2"))
     cluster = ClusterSnapshot(nodes=nodes, pods=full)
-    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), [question], proposes=True)
+    (verdict,) = explain_pods(AnalysisContext(cluster, scheduler, NOW), [explain_input], proposes=True)
     assert verdict.extender_calls[0].error
     assert failing.count <= 1 + 4

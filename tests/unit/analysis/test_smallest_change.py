@@ -37,8 +37,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def explain(cluster: ClusterSnapshot, pod: Pod, **wanted: Any) -> Verdict:
-    question = wanted.pop("question", ExplainInput(pod=pod))
-    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [question], **wanted)[0]
+    explain_input = wanted.pop("explain_input", ExplainInput(pod=pod))
+    return explain_pods(AnalysisContext(cluster, scheduler_for(), NOW), [explain_input], **wanted)[0]
 
 
 def with_which_it_lands(cluster: ClusterSnapshot, pod: Pod) -> list[Proposal]:
@@ -351,8 +351,10 @@ def test_very_big_clusters_are_only_searched_for_a_node_that_is_named(monkeypatc
 
 def test_a_toleration_is_put_behind_those_that_the_manifest_states() -> None:
     pod = make_pod("new", tolerations=[Toleration(key="own", operator="Exists"), Toleration(key="added")])
-    question = ExplainInput(pod=pod, admission=[DefaultedField("spec.tolerations[1]", "added", "an admission plugin")])
-    verdict = explain(one_node(taints=[TAINT]), pod, question=question, proposes=True)
+    explain_input = ExplainInput(
+        pod=pod, admission=[DefaultedField("spec.tolerations[1]", "added", "an admission plugin")]
+    )
+    verdict = explain(one_node(taints=[TAINT]), pod, explain_input=explain_input, proposes=True)
     assert verdict.proposals[0].options[0].startswith('--set=spec.tolerations[1]={"key":"dedicated"')
 
 

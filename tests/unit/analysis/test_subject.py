@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kpreempt.analysis.questions import (
+from kpreempt.analysis.pod_inputs import (
     ExplainInputs,
     in_namespace,
     input_in_cluster,
@@ -130,10 +130,10 @@ def test_a_stateful_sets_claims_are_made_and_said() -> None:
     asked = ask(document, cluster=ClusterSnapshot(storage_classes=[fast]))
     (claim,) = asked.cluster.persistent_volume_claims
     assert (claim.key, claim.spec.storage_class_name) == ("shop/data-web-0", "fast")
-    (question,) = asked.inputs
-    assert [volume.name for volume in question.pod.spec.volumes] == ["data", "tmp"]
-    assert question.pod.spec.volumes[0].persistent_volume_claim.claim_name == "data-web-0"
-    said = question.admission[0]
+    (explain_input,) = asked.inputs
+    assert [volume.name for volume in explain_input.pod.spec.volumes] == ["data", "tmp"]
+    assert explain_input.pod.spec.volumes[0].persistent_volume_claim.claim_name == "data-web-0"
+    said = explain_input.admission[0]
     assert (said.path, said.value, said.reason) == (
         "PersistentVolumeClaim shop/data-web-0",
         "storage class fast",
@@ -168,7 +168,7 @@ def node(name: str, taint: str = "") -> Node:
 def test_a_daemon_set_is_asked_once_per_node_that_it_runs_on() -> None:
     nodes = [node("a"), node("b", "dedicated"), node("c", "node.kubernetes.io/unschedulable")]
     asked = ask(workload("DaemonSet"), cluster=ClusterSnapshot(nodes=nodes))
-    assert [question.pod.metadata.name for question in asked.inputs] == ["web-a", "web-c"]
+    assert [explain_input.pod.metadata.name for explain_input in asked.inputs] == ["web-a", "web-c"]
     (term,) = asked.inputs[1].pod.spec.affinity.node_affinity.required.node_selector_terms
     assert (term.match_fields[0].key, term.match_fields[0].values) == ("metadata.name", ["c"])
     tolerated = {(each.key, each.effect, each.toleration_seconds) for each in asked.inputs[0].pod.spec.tolerations}
@@ -185,8 +185,8 @@ def test_a_daemon_set_is_asked_once_per_node_that_it_runs_on() -> None:
 
 def test_a_daemon_set_that_runs_nowhere_is_said() -> None:
     cluster = ClusterSnapshot(nodes=[node("b", "dedicated")])
-    (question,) = ask(workload("DaemonSet"), cluster=cluster).inputs
-    assert "no pod on any of the 1 nodes" in question.assumptions[0].message
+    (explain_input,) = ask(workload("DaemonSet"), cluster=cluster).inputs
+    assert "no pod on any of the 1 nodes" in explain_input.assumptions[0].message
 
 
 def test_objects_without_a_pod_are_noted() -> None:

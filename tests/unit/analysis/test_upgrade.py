@@ -23,7 +23,7 @@ from kpreempt.analysis.compare.upgrade import (
     versions_between,
 )
 from kpreempt.analysis.explain.pods import ExplainInput
-from kpreempt.analysis.questions import pod_in_cluster
+from kpreempt.analysis.pod_inputs import pod_in_cluster
 from kpreempt.errors import ConfigurationError, UsageError
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.pod import Pod

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kpreempt.analysis.questions import select, subjects_of
+from kpreempt.analysis.pod_inputs import select, subjects_of
 from kpreempt.analysis.volcano.jobs import after_enqueue, as_submitted, job_rejections, read_volcano_job
 from kpreempt.analysis.workload_pods import is_volcano_job, pods_of
 from kpreempt.errors import InputError
@@ -288,7 +288,7 @@ def test_as_a_manifest_a_job_asks_for_a_pod_of_each_task() -> None:
     assert select(found, "job/train") == found
 
 
-def test_a_job_without_a_namespace_is_in_that_of_the_question() -> None:
+def test_a_job_without_a_namespace_is_in_that_of_the_request() -> None:
     document = job(task("a"))
     del document["metadata"]["namespace"]
     [template] = subjects_of([(document, "", 0)], "lab").templates

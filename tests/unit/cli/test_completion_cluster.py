@@ -227,7 +227,7 @@ def test_names_are_kept_for_the_next_tab(server: Server, kubeconfig: Path) -> No
         pytest.param(["--node"], id="another kind"),
     ],
 )
-def test_another_question_is_asked_anew(server: Server, kubeconfig: Path, words: list[str]) -> None:
+def test_a_different_query_is_sent_again(server: Server, kubeconfig: Path, words: list[str]) -> None:
     document = json.loads(kubeconfig.read_text(encoding="utf-8"))
     document["users"].append({"name": "other", "user": {"token": "t"}})
     kubeconfig.write_text(json.dumps(document), encoding="utf-8")
@@ -236,7 +236,7 @@ def test_another_question_is_asked_anew(server: Server, kubeconfig: Path, words:
     assert len(server.requests) == 2
 
 
-def test_another_current_context_is_another_question(server: Server, kubeconfig: Path) -> None:
+def test_another_current_context_is_a_different_query(server: Server, kubeconfig: Path) -> None:
     offered("explain", "")
     text = kubeconfig.read_text(encoding="utf-8").replace('"here", "clusters"', '"arn:aws:eks:x/there", "clusters"')
     kubeconfig.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``--context a,b``: one question to several clusters."""
+"""``--context a,b``: one query for several clusters."""
 
 from __future__ import annotations
 

@@ -149,9 +149,9 @@ def test_a_global_default_is_for_what_comes_now(kpreempt: Callable[..., Any], tm
     there = write_list(tmp_path, "there", [node(), default, running])
     bare = write_list(tmp_path, "bare", [node(), default])
     coming = write_list(tmp_path, "coming", [running])
-    question = ("explain", "--algorithm=kube-1.36", "--cpu=2", "--priority=5", "-o", "json")
-    was_there = json.loads(kpreempt(*question, "--snapshot", there).stdout)
-    comes = json.loads(kpreempt(*question, "--snapshot", bare, "--with", coming).stdout)
+    command = ("explain", "--algorithm=kube-1.36", "--cpu=2", "--priority=5", "-o", "json")
+    was_there = json.loads(kpreempt(*command, "--snapshot", there).stdout)
+    comes = json.loads(kpreempt(*command, "--snapshot", bare, "--with", coming).stdout)
     assert was_there["outcome"] == "Preempts"
     assert [each["kind"] for each in was_there["assumptions"]] == ["Uncertain", "Absent"]
     assert comes["outcome"] == "Unschedulable"
@@ -185,9 +185,9 @@ def test_what_if_it_were_on_the_network_of_the_host(kpreempt: Callable[..., Any]
     ports = [{"containerPort": 80}]
     running = old(priority=0, hostNetwork=True, ports=ports)
     there = write_list(tmp_path, "there", [node(), running, new("1", priority=5, ports=ports)])
-    question = ("explain", "pod/new", "--snapshot", there, "-o", "json")
-    assert json.loads(kpreempt(*question).stdout)["outcome"] == "Lands"
-    assert json.loads(kpreempt(*question, "--set", "spec.hostNetwork=true").stdout)["outcome"] == "Preempts"
+    command = ("explain", "pod/new", "--snapshot", there, "-o", "json")
+    assert json.loads(kpreempt(*command).stdout)["outcome"] == "Lands"
+    assert json.loads(kpreempt(*command, "--set", "spec.hostNetwork=true").stdout)["outcome"] == "Preempts"
 
 
 def test_a_class_that_comes_with_a_line_is_known(kpreempt: Callable[..., Any], tmp_path: Path) -> None:

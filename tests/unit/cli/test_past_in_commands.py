@@ -41,7 +41,7 @@ def test_a_decision_is_explained_as_its_scheduler_took_it(kpreempt: Kpreempt) ->
         pytest.param(["--set", "spec.schedulerName=other"], id="another scheduler, of which nothing is known"),
     ],
 )
-def test_the_order_is_not_known_where_the_question_is_another(kpreempt: Kpreempt, changed: list[str]) -> None:
+def test_the_order_is_unknown_if_the_query_is_different(kpreempt: Kpreempt, changed: list[str]) -> None:
     run = kpreempt("explain", "pod/api", "-n", "shop", "--snapshot", str(FOLDER), *BEFORE, *changed, "-o", "json")
     verdict = json.loads(run.stdout)
     assert "alternatives" in verdict or "victims" not in verdict

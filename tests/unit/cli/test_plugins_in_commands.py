@@ -55,7 +55,7 @@ def dump(folder: Path, kpreempt: Kpreempt) -> str:
 
 
 @pytest.mark.parametrize(
-    "question",
+    "command",
     [
         ["explain", "pod/web", "-n", "shop", "-o", "json"],
         ["pending", "-o", "json"],
@@ -63,17 +63,17 @@ def dump(folder: Path, kpreempt: Kpreempt) -> str:
     ],
     ids=["explain", "pending", "compare"],
 )
-def test_a_dump_is_asked_about_as_of_its_time(kpreempt: Kpreempt, dump: str, question: list[str]) -> None:
+def test_a_dump_is_evaluated_as_of_its_time(kpreempt: Kpreempt, dump: str, command: list[str]) -> None:
     Path("clock.yaml").write_text(CONFIGURATION, encoding="utf-8")
-    asked = [*question, "--snapshot", dump, "--plugin", "clock.py:Clock"]
-    assert "it is 2026-11-01 10:00" in kpreempt(*asked).stdout
-    if question[0] != "compare":
-        assert "it is 2030-05-06 07:08" in kpreempt(*asked, "--now", "2030-05-06T07:08:00Z").stdout
+    arguments = [*command, "--snapshot", dump, "--plugin", "clock.py:Clock"]
+    assert "it is 2026-11-01 10:00" in kpreempt(*arguments).stdout
+    if command[0] != "compare":
+        assert "it is 2030-05-06 07:08" in kpreempt(*arguments, "--now", "2030-05-06T07:08:00Z").stdout
 
 
 def test_a_plugin_that_no_compared_configuration_enables_is_a_mistake(kpreempt: Kpreempt, folder: Path) -> None:
-    asked = ["compare", "--algorithms", "kube-1.18,kube-1.36", "--snapshot", "objects.json"]
-    run = kpreempt(*asked, "--plugin", "clock.py:Clock")
+    arguments = ["compare", "--algorithms", "kube-1.18,kube-1.36", "--snapshot", "objects.json"]
+    run = kpreempt(*arguments, "--plugin", "clock.py:Clock")
     assert run.returncode == 2
     assert run.complaint == "--plugin clock.py:Clock: no configuration enables Clock\nhint: kube-1.36@FILE\n"
 
@@ -81,7 +81,7 @@ def test_a_plugin_that_no_compared_configuration_enables_is_a_mistake(kpreempt: 
 def test_the_file_of_a_plugin_is_run_once_however_many_schedulers_have_it(kpreempt: Kpreempt, folder: Path) -> None:
     Path("counted.py").write_text(f"print('the file is run')\n{PLUGIN}", encoding="utf-8")
     Path("clock.yaml").write_text(CONFIGURATION, encoding="utf-8")
-    asked = ["compare", "--algorithms", "kube-1.36,kube-1.36@clock.yaml", "--snapshot", "objects.json"]
-    run = kpreempt(*asked, "--plugin", "counted.py:Clock")
+    arguments = ["compare", "--algorithms", "kube-1.36,kube-1.36@clock.yaml", "--snapshot", "objects.json"]
+    run = kpreempt(*arguments, "--plugin", "counted.py:Clock")
     assert run.returncode == 0
     assert run.complaint == "the file is run\n"

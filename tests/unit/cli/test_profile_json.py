@@ -61,9 +61,9 @@ def test_a_batch_adds_up_the_phases_of_its_lines(kpreempt: Kpreempt, snapshot: s
 
 
 def test_the_answer_is_the_same_with_a_profile(kpreempt: Kpreempt, snapshot: str, tmp_path: Path) -> None:
-    question = ("explain", "--cpu", "1", "--priority", "9", "--snapshot", snapshot, "--now", "2026-11-21T00:00:00Z")
-    profiled = kpreempt(*question, "-o", "json", "--profile-json", str(tmp_path / "profile.json"))
-    assert profiled == kpreempt(*question, "-o", "json")
+    command = ("explain", "--cpu", "1", "--priority", "9", "--snapshot", snapshot, "--now", "2026-11-21T00:00:00Z")
+    profiled = kpreempt(*command, "-o", "json", "--profile-json", str(tmp_path / "profile.json"))
+    assert profiled == kpreempt(*command, "-o", "json")
 
 
 @pytest.mark.parametrize(

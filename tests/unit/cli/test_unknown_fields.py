@@ -177,7 +177,7 @@ def test_a_dump_may_have_any_field(kpreempt: Kpreempt, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("from_stdin", [False, True], ids=["a file", "standard input"])
-def test_a_question_about_a_pod_that_the_api_server_rejects_has_no_answer(
+def test_a_pod_that_the_api_server_rejects_has_no_answer(
     kpreempt: Kpreempt, tmp_path: Path, command: list[str], from_stdin: bool
 ) -> None:
     snapshot = written(tmp_path / "cluster.json", nodes(1))

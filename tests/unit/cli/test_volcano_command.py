@@ -1,4 +1,4 @@
-"""``kpreempt volcano``, and ``kpreempt explain --algorithm volcano-1.8``: questions, options, and mistakes."""
+"""``kpreempt volcano``, and ``kpreempt explain --algorithm volcano-1.8``: requests, options and errors."""
 
 from __future__ import annotations
 

@@ -92,9 +92,7 @@ def test_a_wrong_plan_is_one_message_that_names_the_key(tmp_path: Path, text: st
     assert "\n" not in raised.value.message
 
 
-def test_more_questions_than_anybody_asks_are_refused_before_they_are_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_queries_are_rejected_before_they_are_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "MAX_QUERIES", 100)
     many = list(range(10_000))
     text = f"[[query]]\npod = 'a'\npriority = {many}\nreplicas = {many[1:]}\n"
@@ -102,7 +100,7 @@ def test_more_questions_than_anybody_asks_are_refused_before_they_are_made(
         make_plan(written(tmp_path, text), PlanOverrides(snapshots=["x"]))
 
 
-def test_a_plan_without_questions_or_clusters_says_how_to_name_them() -> None:
+def test_a_plan_without_queries_or_clusters_says_how_to_specify_them() -> None:
     with pytest.raises(KpreemptError, match="has no queries"):
         make_plan("", PlanOverrides(snapshots=["x"]))
     with pytest.raises(KpreemptError, match="has no clusters"):

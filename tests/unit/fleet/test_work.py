@@ -29,7 +29,7 @@ def rows(done: Done, table: str) -> list[dict[str, Any]]:
     return pq.read_table(io.BytesIO(done.files[table])).to_pylist()  # type: ignore[no-any-return]
 
 
-def test_every_question_is_answered_once_by_each_algorithm() -> None:
+def test_every_query_is_answered_once_by_each_algorithm() -> None:
     plan = plan_of(
         manifests=[API], priorities=[0, 1000], kinds=["pending", "budgets"], algorithms=["auto", "kube-1.29"]
     )

@@ -325,7 +325,7 @@ def test_a_change_is_checked_against_a_moment_of_a_recording() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "question", "own"),
+    ("method", "kind", "own"),
     [
         (Cluster.explain, Explain, {"self", "pod"}),
         (Cluster.explain_all, Explain, {"self", "pods"}),
@@ -333,13 +333,13 @@ def test_a_change_is_checked_against_a_moment_of_a_recording() -> None:
         (Cluster.drain, Drain, {"self", "nodes", "gate"}),
     ],
 )
-def test_a_method_takes_the_options_of_its_question(method: Any, question: type[Request], own: set[str]) -> None:
+def test_a_method_takes_the_options_of_its_request(method: Any, kind: type[Request], own: set[str]) -> None:
     shown = signature(method).parameters
-    assert set(shown) == own | set(fields_of(question))
-    assert all(shown[name].default == getattr(question, name) for name in set(fields_of(question)) - own)
+    assert set(shown) == own | set(fields_of(kind))
+    assert all(shown[name].default == getattr(kind, name) for name in set(fields_of(kind)) - own)
 
 
-def test_an_option_that_a_question_has_not_is_named(cluster: Cluster) -> None:
+def test_an_unknown_option_is_named(cluster: Cluster) -> None:
     with pytest.raises(UsageError) as raised:
         cluster.explain(API, replica=3)
     assert (raised.value.message, raised.value.hint) == ("explain has no option replica", "replicas")

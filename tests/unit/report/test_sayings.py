@@ -7,8 +7,8 @@ import pytest
 from kpreempt.analysis.algorithms import AnalysisContext, scheduler_for
 from kpreempt.analysis.explain.pods import explain_pods
 from kpreempt.analysis.pending.pods import explain_pending
+from kpreempt.analysis.pod_inputs import input_in_cluster, pod_in_cluster
 from kpreempt.analysis.pod_selection import PodSelection, parse_selector
-from kpreempt.analysis.questions import input_in_cluster, pod_in_cluster
 from kpreempt.analysis.what_if import Overrides
 from kpreempt.model.cluster import ClusterSnapshot
 from kpreempt.model.extra_fields import NO_EXTRAS

@@ -16,7 +16,7 @@ from kpreempt.analysis.check.rollout.cluster_documents import LiveDocuments, rec
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS
 from kpreempt.analysis.check.rollout.records import Adoption, PlannedWorkload
 from kpreempt.analysis.document_reader import Document, mapping_in
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.controllers.actions import JOB_FINALIZER
 from kpreempt.controllers.stateful_set import ordinal_of

@@ -18,7 +18,7 @@ from kpreempt.admission.priority import known_classes
 from kpreempt.analysis.algorithms import api_server_rules, controller_rules
 from kpreempt.analysis.check.rollout.records import Plan
 from kpreempt.analysis.document_reader import Document, DocumentReader
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.client import RunTime
 from kpreempt.analysis.simulation.cluster import OwnerKey
 from kpreempt.analysis.simulation.controllers import Maker

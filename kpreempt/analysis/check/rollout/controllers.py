@@ -36,7 +36,7 @@ from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import CLUSTER_KINDS, POD_OWNERS, plural_of
 from kpreempt.analysis.check.rollout.records import Plan, PlannedWorkload
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.claims import Bound, bind_claims
 from kpreempt.analysis.simulation.client import Controller, RunTime, Stage
 from kpreempt.analysis.simulation.cluster import OwnerKey, Workloads

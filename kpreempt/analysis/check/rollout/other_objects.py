@@ -31,7 +31,7 @@ from kpreempt.analysis.check.rollout.kinds import (
 )
 from kpreempt.analysis.check.rollout.records import ManifestDocument, position
 from kpreempt.analysis.document_reader import Document, describe, mapping_in, mappings_in
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.controllers.actions import SyncError
 from kpreempt.controllers.disruption import Candidates, Scales, failed_status, sync_budget
 from kpreempt.model.cluster import ClusterSnapshot, KindState, Unread, state_of

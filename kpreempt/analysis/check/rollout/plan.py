@@ -57,7 +57,7 @@ from kpreempt.analysis.check.rollout.workloads import plan_deletion, plan_pod, p
 from kpreempt.analysis.check.unread import unread_pruned, unread_workloads
 from kpreempt.analysis.document_reader import Document, DocumentReader, describe, mapping_in, mappings_in
 from kpreempt.analysis.naming import some_of
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.simulation.cluster import Workloads
 from kpreempt.analysis.workload_pods import PodTemplate
 from kpreempt.errors import NotFoundError, UsageError

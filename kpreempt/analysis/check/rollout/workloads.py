@@ -34,7 +34,7 @@ from kpreempt.analysis.check.rollout.kept_documents import alike
 from kpreempt.analysis.check.rollout.kinds import SIZE_FIELDS
 from kpreempt.analysis.check.rollout.records import ManifestDocument, PlannedWorkload, is_nested_too_deeply, position
 from kpreempt.analysis.document_reader import NEW, Document, DocumentReader, describe, mapping_in, mappings_in
-from kpreempt.analysis.questions import Decode
+from kpreempt.analysis.pod_inputs import Decode
 from kpreempt.analysis.workload_pods import PodTemplate, joined, pods_of
 from kpreempt.controllers.stateful_set import MAX_ORDINAL
 from kpreempt.model.meta import replace_in

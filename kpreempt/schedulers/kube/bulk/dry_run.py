@@ -49,15 +49,15 @@ def dry_run(
     if limits is None or not nodes:
         return BulkDryRun({})
     position = table.cluster.position
-    question = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
-    question[[position[node_info.name] for node_info in nodes]] = np.arange(len(nodes))
-    is_victim = (table.priority < pod.priority) & (question[table.node] >= 0)
+    number_of_node = np.full(len(table.cluster.node_infos), -1, dtype=np.int64)
+    number_of_node[[position[node_info.name] for node_info in nodes]] = np.arange(len(nodes))
+    is_victim = (table.priority < pod.priority) & (number_of_node[table.node] >= 0)
     order = table.importance.order
     victims = order[is_victim[order]]
-    victim_nodes = question[table.node[victims]]
+    victim_nodes = number_of_node[table.node[victims]]
     # Whether the pod fits on each node once all pods of lower priority are removed. On other nodes, no pod is put back,
     # so neither order nor budgets matter there.
-    selected = np.flatnonzero(question >= 0)
+    selected = np.flatnonzero(number_of_node >= 0)
     can_help = np.ones(len(selected), dtype=np.bool_)
     for limit in [limit for each in limits for limit in each.limits]:
         freed = table.total(np.where(table.priority < pod.priority, limit.amounts, 0))[selected]
@@ -104,7 +104,7 @@ def dry_run(
         """Return the steps on a node with victims, unless a plugin that rejected there cannot give the reason."""
         if name not in outcomes or not outcomes[name].pods:
             return None
-        found = steps_on(int(question[position[name]]))
+        found = steps_on(int(number_of_node[position[name]]))
         is_reported = all(each.blocked_by is None or each.blocked_by.plugin not in silent for each in found)
         return found if is_reported else None
 

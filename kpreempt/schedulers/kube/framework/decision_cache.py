@@ -77,29 +77,29 @@ class PodCache:
         self._changes = changes
         self._kept: dict[Hashable, Any] = {}
 
-    def column(self, question: Hashable, size: int, make: Callable[[int, Changes], SomeColumn]) -> SomeColumn:
+    def column(self, key: Hashable, size: int, make: Callable[[int, Changes], SomeColumn]) -> SomeColumn:
         """Return the results of all nodes for one query; ``size`` is their number."""
-        return self.cached(("column", question), lambda: make(size, self._changes))
+        return self.cached(("column", key), lambda: make(size, self._changes))
 
-    def cached(self, question: Hashable, find_out: Callable[[], Answer]) -> Answer:
+    def cached(self, key: Hashable, find_out: Callable[[], Answer]) -> Answer:
         """Return the result of a query that depends only on the nodes, not on their pods."""
-        if question not in self._kept:
-            self._kept[question] = find_out()
-        answer: Answer = self._kept[question]
+        if key not in self._kept:
+            self._kept[key] = find_out()
+        answer: Answer = self._kept[key]
         return answer
 
-    def on(self, question: str, given: object = None) -> dict[NodeInfo, Any]:
+    def on(self, key: str, given: object = None) -> dict[NodeInfo, Any]:
         """Return the results of one query, to read and add to; they are dropped if another value is ``given``."""
-        if self._given.get(question) != given:
-            self._answers.pop(question, None)
-        self._given[question] = given
-        return self._answers.setdefault(question, {})
+        if self._given.get(key) != given:
+            self._answers.pop(key, None)
+        self._given[key] = given
+        return self._answers.setdefault(key, {})
 
     def trim(self, nodes: Sequence[NodeInfo]) -> None:
         """Drop nodes that no longer exist, once there are many."""
-        for question, known in self._answers.items():
+        for key, known in self._answers.items():
             if len(known) > len(nodes) + MAX_OUTDATED:
-                self._answers[question] = {node_info: known[node_info] for node_info in nodes if node_info in known}
+                self._answers[key] = {node_info: known[node_info] for node_info in nodes if node_info in known}
 
 
 class DecisionCache:

@@ -318,8 +318,8 @@ class Framework:
         if findings is None:
             return None
         cluster, names = self.cluster, list(self.cluster.by_name)
-        question = ("local filters", state.skip_filter_plugins)
-        column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
+        key = ("local filters", state.skip_filter_plugins)
+        column = findings.column(key, len(names), lambda _, changes: FilterColumn(names, changes))
         try:
             column.refresh(lambda place: _first_rejection(local, state, pod, cluster.node_infos[place]))
         except FrameworkError:
@@ -338,9 +338,9 @@ class Framework:
 
         # A nominated pod does not count itself, while equal pods count it.
         own = cluster.places_nominated_to(pod)
-        question = ("filter", pod.priority, state.skip_filter_plugins)
+        key = ("filter", pod.priority, state.skip_filter_plugins)
         names = list(cluster.by_name)
-        column = findings.column(question, len(names), lambda _, changes: FilterColumn(names, changes))
+        column = findings.column(key, len(names), lambda _, changes: FilterColumn(names, changes))
         column.refresh(status_at, except_for=own)
         return FilteredNodes(column, cluster.position, {place: status_at(place) for place in sorted(own)})
 

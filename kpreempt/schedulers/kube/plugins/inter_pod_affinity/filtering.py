@@ -91,11 +91,11 @@ class Evidence:
         conflicts = self._present("affinity refusing", pair, node_info, self._refusing_on)
         return _conflict("existingAntiAffinity", pair, conflicts)
 
-    def _present(self, question: str, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
+    def _present(self, search_name: str, pair: TopologyPair, node_info: NodeInfo, search: _Search) -> list[_Conflict]:
         """Return the first few conflicts of a domain, without pods that were removed from the node."""
-        conflicts = self._known.get((question, pair))
+        conflicts = self._known.get((search_name, pair))
         if conflicts is None:
-            conflicts = self._known[question, pair] = _Growing(self._found(question, pair, search))
+            conflicts = self._known[search_name, pair] = _Growing(self._found(search_name, pair, search))
         present = (
             conflict
             for conflict in conflicts
@@ -105,7 +105,7 @@ class Evidence:
         # Nothing is left: the reason is a nominated pod, which is on no node of the cluster.
         return found or [conflict for other, conflict in search(node_info) if other == pair][:MAX_HOLDERS]
 
-    def _found(self, question: str, pair: TopologyPair, search: _Search) -> Iterator[_Conflict]:
+    def _found(self, search_name: str, pair: TopologyPair, search: _Search) -> Iterator[_Conflict]:
         key, value = pair
         if key not in self._domains:
             domains = self._domains[key] = {}
@@ -115,7 +115,7 @@ class Evidence:
         if self._findings is None:
             conflicts: Iterable[Iterable[tuple[TopologyPair, _Conflict]]] = map(search, nodes)
         else:
-            conflicts = answers_on(self._findings.on(question), nodes, lambda node_info: tuple(search(node_info)))
+            conflicts = answers_on(self._findings.on(search_name), nodes, lambda node_info: tuple(search(node_info)))
         return (conflict for other, conflict in chain.from_iterable(conflicts) if other == pair)
 
     def _rejected_on(self, node_info: NodeInfo) -> Iterator[tuple[TopologyPair, _Conflict]]:

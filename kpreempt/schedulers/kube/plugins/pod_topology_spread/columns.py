@@ -187,8 +187,8 @@ class SpreadScores:
 
         return self._of_shape.cached(("domains", key), find_out) if self._of_shape is not None else find_out()
 
-    def _kept(self, question: object, is_so: Callable[[Node], bool]) -> Booleans:
+    def _kept(self, key: object, is_so: Callable[[Node], bool]) -> Booleans:
         def find_out() -> Booleans:
             return np.array([is_so(node_info.node) for node_info in self._cluster.node_infos], np.bool_)
 
-        return self._of_shape.cached(question, find_out) if self._of_shape is not None else find_out()
+        return self._of_shape.cached(key, find_out) if self._of_shape is not None else find_out()

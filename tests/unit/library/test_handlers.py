@@ -1,4 +1,4 @@
-"""Every command that answers a question does so through ``answer``, whatever scheduler family it is about."""
+"""Every command that answers a request does so through ``answer``, for every scheduler family."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from kpreempt.cli import process
 from kpreempt.cli.requests import COMMANDS
-from kpreempt.library import questions, requests
+from kpreempt.library import handlers, requests
 from kpreempt.library.options import Request
 from kpreempt.library.schedulers import Answered, Context
 
 ROOT = Path(__file__).parents[3]
-# They list what is built in, copy a cluster, or serve and spread questions, each of which is another's.
+# They list what is built in, copy a cluster, or pass on requests of other commands.
 _ANSWER_NOTHING = {
     "rules",
     "algorithms",
@@ -51,33 +51,33 @@ _OTHER_ACTIONS = {
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[type[Request]]:
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[type[Request]]:
     """The classes of the requests that ``answer`` gets."""
     seen: list[type[Request]] = []
-    function_of = questions._function_of
+    function_of = handlers._function_of
 
     def noted(request: Request) -> Callable[[Context, Request], Answered]:
         seen.extend(type(request).__mro__)
         return function_of(request)
 
-    monkeypatch.setattr(questions, "_function_of", noted)
+    monkeypatch.setattr(handlers, "_function_of", noted)
     monkeypatch.chdir(ROOT)
     return seen
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - _ANSWER_NOTHING))
-def test_a_command_is_answered_by_the_library(command: str, asked: list[type[Request]]) -> None:
+def test_a_command_is_answered_by_the_library(command: str, requested: list[type[Request]]) -> None:
     process.run([*shlex.split(COMMANDS[command].examples[0]), *(["--jobs", "1"] if command == "batch" else [])])
-    assert asked
+    assert requested
 
 
 @pytest.mark.parametrize(("line", "kind"), _OTHER_ACTIONS.values(), ids=_OTHER_ACTIONS)
-def test_a_family_is_answered_by_the_library(line: str, kind: type[Request], asked: list[type[Request]]) -> None:
+def test_a_family_is_answered_by_the_library(line: str, kind: type[Request], requested: list[type[Request]]) -> None:
     process.run(shlex.split(line))
-    assert kind in asked
+    assert kind in requested
 
 
-@pytest.mark.parametrize("question", [each for each in vars(requests).values() if getattr(each, "answered_by", "")])
-def test_a_request_names_its_function(question: type[Request]) -> None:
-    module, _, function = question.answered_by.partition(":")
+@pytest.mark.parametrize("kind", [each for each in vars(requests).values() if getattr(each, "answered_by", "")])
+def test_a_request_names_its_function(kind: type[Request]) -> None:
+    module, _, function = kind.answered_by.partition(":")
     assert callable(getattr(import_module(f"kpreempt.library.{module}"), function))

@@ -102,7 +102,7 @@ def inputs_of(
         persistent_volume_claims=[*cluster.persistent_volume_claims, *new_claims.values()],
         replica_sets=[*cluster.replica_sets, *new_owners],
     )
-    questions = []
+    inputs = []
     for each in pods:
         admission = admit(each.pod, cluster, rules)
         own_assumptions = [assumption for assumption in namesakes if assumption.subject == f"Pod {each.pod.key}"]
@@ -113,7 +113,7 @@ def inputs_of(
 
             rejections = rejected_by_quotas(admission.pod, cluster)
         created = [new_claims[claim.key] for claim in each.claims if claim.key in new_claims]
-        questions.append(
+        inputs.append(
             ExplainInput(
                 pod=admission.pod,
                 manifest=each.pod,
@@ -122,7 +122,7 @@ def inputs_of(
                 assumptions=[*own_assumptions, *each.assumptions, *admission.assumptions, *rejections],
             )
         )
-    return ExplainInputs(cluster, questions, sizes)
+    return ExplainInputs(cluster, inputs, sizes)
 
 
 def input_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> ExplainInputs:
@@ -134,13 +134,13 @@ def input_in_cluster(found: InCluster, overrides: Overrides, decode: Decode) -> 
         return ExplainInputs(found.cluster, [ExplainInput(pod=found.pod, admission=found.changes, found=found.found)])
     pod = apply_api_defaults(decode("Pod", override_pod(pod_document(found.pod), overrides)))
     admission = _reread_priority(pod, found.pod, overrides, found.cluster)
-    question = ExplainInput(
+    explain_input = ExplainInput(
         pod=admission.pod,
         admission=[*found.changes, *admission.changes],
         assumptions=admission.assumptions,
         found=found.found,
     )
-    return ExplainInputs(found.cluster, [question])
+    return ExplainInputs(found.cluster, [explain_input])
 
 
 def _expanded(
