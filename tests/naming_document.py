@@ -44,7 +44,7 @@ _MEANINGS = {
         "SomeOrders": "the claims fit in some orders",
         "Unknown": "there are too many combinations to check them all",
     },
-    "story.ChangeKind": {
+    "node_report.ChangeKind": {
         "budget": "change a PodDisruptionBudget",
         "cordon": "cordon other nodes",
         "hostPort": "remove a host port",
